@@ -1,0 +1,1 @@
+"""The shared words. Pure: no I/O, no clock, no randomness."""

@@ -1,0 +1,51 @@
+"""Inventory: what should be there, from the manifest, the catalog and what has been seen; so absence can be noticed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from holdfast.model.signal import Value
+from holdfast.model.subject import Subject, kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    node: str
+    subjects: frozenset[Subject] = frozenset()
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    """Parts this node is known not to have -> who says so: {'nvlink': 'catalog: L40S has no NVLink'}."""
+    by_device: Mapping[str, Subject] = field(default_factory=dict)
+    """PCI addresses (with and without function) and other device names -> subject."""
+    expect: Mapping[Subject, Mapping[str, Value]] = field(default_factory=dict)
+    """What the manifest says each subject should read: {'node/n17/gpu/0': {'gpu_vbios_version': '96.00'}}."""
+
+    def expected(self, subject_kind: str) -> tuple[Subject, ...]:
+        return tuple(sorted((s for s in self.subjects if kind(s) == subject_kind), key=natural))
+
+    def subject_of(self, device: str) -> Subject:
+        """The subject a device address belongs to, or '' if nobody knows it."""
+        return self.by_device.get(device) or self.by_device.get(device.rsplit(".", 1)[0], "")
+
+
+def natural(text: str) -> tuple[tuple[int, str | int], ...]:
+    """Sort key in which gpu/10 follows gpu/9."""
+    out: list[tuple[int, str | int]] = []
+    digits = ""
+    for char in text + "/":
+        if char.isdigit():
+            digits += char
+            continue
+        if digits:
+            out.append((0, int(digits)))
+            digits = ""
+        out.append((1, char))
+    return tuple(out)
+
+
+def devices(pairs: Iterable[tuple[str, Subject]]) -> dict[str, Subject]:
+    """Index PCI addresses both as 0000:9b:00.0 and, for function 0, as 0000:9b:00 (how Xid lines print them)."""
+    index: dict[str, Subject] = {}
+    for address, subject in pairs:
+        index[address] = subject
+        if address.endswith(".0"):
+            index.setdefault(address[:-2], subject)
+    return index

@@ -1,0 +1,154 @@
+"""Settings: one TOML file. A wrong key is refused at start with its place and what was expected."""
+
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class SettingsError(ValueError):
+    """The configuration cannot be used; the message says what, where and what was expected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roots:
+    """Where the world is. Every source takes its root from here, so a captured tree is a test double."""
+
+    sys: str = "/sys"
+    proc: str = "/proc"
+    kmsg: str = "/dev/kmsg"
+    nvml: str = ""  # a path to libnvidia-ml.so.1; '' lets the dynamic linker find it
+    timex: str = ""  # a file with clock state for twins; '' asks the kernel (adjtimex)
+    dcgmi: str = "dcgmi"
+    dcgm_exporter: str = ""  # a URL to scrape; '' means not configured
+    fabric_manager_log: str = "/var/log/fabricmanager.log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    state_dir: str = "/var/lib/holdfast"
+    verdict_file: str = "/run/holdfast/verdict.json"
+    listen: str = "127.0.0.1:9476"  # '' switches the loopback HTTP server off
+    manifest: str = ""  # what this node should have; written by `holdfast node learn`
+    mounts: tuple[str, ...] = ("/",)  # local file systems to watch
+    shared_mounts: tuple[str, ...] = ()  # shared storage that must answer within a deadline
+    modules: tuple[str, ...] = ()  # kernel modules that must be loaded
+    twin: bool = False  # readings come from a simulated node and are marked so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    enabled: bool = True
+    every_seconds: float | None = None  # None keeps the source's own cadence
+    exclude: tuple[str, ...] = ()  # device names or PCI addresses that are never opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSettings:
+    enabled: bool = True
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    node: str = ""  # '' means this machine's short host name
+    roots: Roots = Roots()
+    agent: AgentSettings = AgentSettings()
+    sources: Mapping[str, SourceSettings] = field(default_factory=dict)
+    checks: Mapping[str, CheckSettings] = field(default_factory=dict)
+    stages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def parse(text: str, origin: str, checks: Mapping[str, Mapping[str, float]], sources: Collection[str] = ()) -> Settings:
+    """Read a configuration. `checks` maps each known check to its limits; unknown names are errors."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{origin}: not valid TOML: {error}") from None
+    _only(raw, {"node", "roots", "agent", "sources", "checks", "stages"}, origin, "top level")
+    node = raw.get("node", "")
+    if not isinstance(node, str):
+        raise SettingsError(f"{origin}: node: expected a name, found {node!r}")
+    return Settings(
+        node=node,
+        roots=_fill(Roots, raw.get("roots", {}), origin, "roots"),
+        agent=_fill(AgentSettings, raw.get("agent", {}), origin, "agent"),
+        sources=_sources(raw.get("sources", {}), origin, sources),
+        checks=_checks(raw.get("checks", {}), origin, checks),
+        stages=_stages(raw.get("stages", {}), origin, checks),
+    )
+
+
+def _sources(raw: Any, origin: str, known: Collection[str]) -> dict[str, SourceSettings]:
+    _only(raw, set(known), origin, "sources")
+    return {name: _fill(SourceSettings, table, origin, f"sources.{name}") for name, table in raw.items()}
+
+
+def _checks(raw: Any, origin: str, known: Mapping[str, Mapping[str, float]]) -> dict[str, CheckSettings]:
+    _only(raw, set(known), origin, "checks")
+    out = {}
+    for name, table in raw.items():
+        place = f'checks."{name}"'
+        _only(table, {"enabled", *known[name]}, origin, place)
+        limits = {key: value for key, value in table.items() if key != "enabled"}
+        for key, value in limits.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise SettingsError(f"{origin}: {place}.{key}: expected a number, found {value!r}")
+        enabled = table.get("enabled", True)
+        if not isinstance(enabled, bool):
+            raise SettingsError(f"{origin}: {place}.enabled: expected true or false, found {enabled!r}")
+        out[name] = CheckSettings(enabled=enabled, limits=limits)
+    return out
+
+
+def _stages(raw: Any, origin: str, known: Collection[str]) -> dict[str, tuple[str, ...]]:
+    if not isinstance(raw, dict):
+        raise SettingsError(f"{origin}: stages: expected a table of lists of check names, found {raw!r}")
+    for stage, names in raw.items():
+        if not isinstance(names, list):
+            raise SettingsError(f"{origin}: stages.{stage}: expected a list of check names, found {names!r}")
+        for name in names:
+            if name not in known:
+                raise SettingsError(f"{origin}: stages.{stage}: no check is called {name!r}")
+    return {stage: tuple(names) for stage, names in raw.items()}
+
+
+def _only(table: Any, allowed: Collection[str], origin: str, place: str) -> None:
+    if not isinstance(table, dict):
+        raise SettingsError(f"{origin}: {place}: expected a table, found {table!r}")
+    for key in table:
+        if key not in allowed:
+            raise SettingsError(f"{origin}: {place}: unknown key {key!r}; expected one of {', '.join(sorted(allowed))}")
+
+
+def _fill(kind: type[T], table: Any, origin: str, place: str) -> T:
+    """A settings dataclass from a TOML table, each value checked against the type of its default."""
+    defaults = kind()
+    _only(table, {f.name for f in fields(kind)}, origin, place)  # type: ignore[arg-type]
+    values = {}
+    for key, value in table.items():
+        default = getattr(defaults, key)
+        values[key] = _typed(value, default, f"{origin}: {place}.{key}")
+    return kind(**values)
+
+
+def _typed(value: Any, default: Any, place: str) -> Any:
+    if isinstance(default, tuple):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise SettingsError(f"{place}: expected a list of strings, found {value!r}")
+    if isinstance(default, bool) or isinstance(value, bool):
+        if isinstance(value, bool) and isinstance(default, bool):
+            return value
+        raise SettingsError(
+            f"{place}: expected {'true or false' if isinstance(default, bool) else 'another type'}, found {value!r}"
+        )
+    if default is None or isinstance(default, float):
+        if isinstance(value, int | float) and value > 0:
+            return float(value)
+        raise SettingsError(f"{place}: expected a positive number, found {value!r}")
+    if not isinstance(value, str):
+        raise SettingsError(f"{place}: expected a string, found {value!r}")
+    return value

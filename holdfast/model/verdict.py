@@ -1,0 +1,89 @@
+"""Verdicts: what a check concludes, with a row per subject so that GPU 3 FAIL and GPU 5 UNKNOWN never merge."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.model.health import FailureClass, Health, worst
+from holdfast.model.signal import Value
+from holdfast.model.subject import Subject, local_name
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    subject: Subject
+    health: Health
+    value: Value | None = None
+    limit: Value | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    check: str = ""  # filled by the Check that asked
+    rows: tuple[Row, ...]
+    failure_class: FailureClass | None = None
+    reason: str = ""
+    remedy: str = ""
+    owner: str = ""
+    evidence: tuple[str, ...] = ()
+    disabled: bool = False
+
+    @property
+    def health(self) -> Health:
+        return worst(row.health for row in self.rows)
+
+    @property
+    def state(self) -> str:
+        """Health, or 'disabled': a switched-off check is visible as such and never looks like a pass."""
+        return "disabled" if self.disabled else self.health.value
+
+    def summary(self) -> str:
+        """The worst rows in one line, for people."""
+        worst_rows = [row for row in self.rows if row.health is self.health]
+        if self.reason or not worst_rows:
+            return self.reason
+        if self.health is Health.PASS:
+            return f"{len(worst_rows)} of {len(self.rows)} pass"
+        return _join_rows(worst_rows)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "check": self.check,
+            "health": self.state,
+            "class": self.failure_class.value if self.failure_class else None,
+            "reason": self.summary(),
+            "remedy": self.remedy,
+            "owner": self.owner,
+            "subjects": [
+                {
+                    "subject": row.subject,
+                    "health": row.health.value,
+                    "value": row.value,
+                    "limit": row.limit,
+                    "reason": row.reason,
+                }
+                for row in self.rows
+            ],
+            "evidence": list(self.evidence),
+        }
+
+
+def _join_rows(rows: list[Row], most: int = 3) -> str:
+    """Equal reasons are said once, with their subjects in front."""
+    by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        by_reason.setdefault(row.reason, []).append(local_name(row.subject))
+    said = [f"{_some(names)}: {reason}" for reason, names in list(by_reason.items())[:most]]
+    left = len(by_reason) - len(said)
+    return "; ".join(said) + (f"; and {left} more" if left > 0 else "")
+
+
+def _some(names: list[str], most: int = 4) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def overall(verdicts: Iterable[Verdict]) -> Health:
+    """A node's health: the worst of its enabled verdicts."""
+    asked = [v.health for v in verdicts if not v.disabled and v.health is not Health.NOT_APPLICABLE]
+    return worst(asked)

@@ -1,0 +1,77 @@
+"""Window: the signals and events of some subjects over a span, beside what the inventory says should be there.
+
+A signal is kept as runs: a value and the time from when it was first to when it was last seen so.
+A constant signal costs one run however long it holds, which is what keeps an agent small.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from holdfast.model.inventory import Inventory
+from holdfast.model.signal import Event, Value
+from holdfast.model.subject import Subject
+
+
+class Run(NamedTuple):
+    start: float  # first seen with this value
+    end: float  # last seen with this value
+    value: Value
+
+
+class Window(Protocol):
+    """What a check may look at. Implemented by history.View on the agent, by columns in the controller."""
+
+    @property
+    def now(self) -> float: ...
+    @property
+    def span(self) -> float: ...
+    @property
+    def node(self) -> Subject: ...
+    @property
+    def inventory(self) -> Inventory: ...
+
+    def value(self, subject: Subject, name: str) -> Value | None:
+        """The freshest value, or None when it is absent or stale."""
+
+    def number(self, subject: Subject, name: str) -> float | None:
+        """The freshest value if it is a number."""
+
+    def values(self, name: str) -> dict[Subject, float]:
+        """The freshest number of every subject that has one."""
+
+    def runs(self, subject: Subject, name: str) -> Sequence[Run]:
+        """Every run inside the span, oldest first, clipped to it."""
+
+    def events(self, *kinds: str) -> list[Event]:
+        """Events of these kinds inside the span, oldest first, with their subject resolved."""
+
+    def why_absent(self, subject: Subject, name: str) -> str:
+        """Why there is no fresh value: what the source said, or that nobody reads it."""
+
+
+def increase(runs: Sequence[Run]) -> float:
+    """How much a counter grew over its runs. A fall is a reset: what it shows after it, it counted since."""
+    total = 0.0
+    for before, after in itertools.pairwise(runs):
+        step = float(after.value) - float(before.value)
+        total += step if step >= 0 else float(after.value)
+    return total
+
+
+def seconds_where(runs: Sequence[Run], values: Iterable[Value]) -> float:
+    """How long a signal was seen at one of these values."""
+    wanted = set(values)
+    return sum(run.end - run.start for run in runs if run.value in wanted)
+
+
+def minutes_where(runs: Sequence[Run], mask: int) -> tuple[int, int]:
+    """(minutes with any bit of the mask set, minutes seen): one bad sample marks its minute, as operators count."""
+    seen: set[int] = set()
+    hit: set[int] = set()
+    for run in runs:
+        minutes = range(int(run.start // 60), int(run.end // 60) + 1)
+        seen.update(minutes)
+        if int(float(run.value)) & mask:
+            hit.update(minutes)
+    return len(hit), len(seen)
