@@ -1,6 +1,6 @@
 """History: the window's memory on the agent. Bounded by retention per signal and by a cap on events."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.model.inventory import Inventory
@@ -13,6 +13,7 @@ DEFAULT_KEEP_SECONDS = 900.0
 DEFAULT_GOOD_FOR_SECONDS = 60.0
 MAX_EVENTS = 2000
 MAX_RUNS = 4096
+FOLD_AMONG = 64  # how many recent events a new one is compared with
 
 
 class History:
@@ -48,9 +49,26 @@ class History:
             changed |= self._absent.get(key) != reason
             self._absent[key] = reason
             self._source_of[key[1]] = reading.source
-        self._events.extend(reading.events)
+        for event in reading.events:
+            self._fold(event)
         del self._events[:-MAX_EVENTS]
         return changed
+
+    def _fold(self, event: Event) -> None:
+        """An event equal to a recent one adds to its count: a storm of 800,000 lines stays one event."""
+        for index in range(len(self._events) - 1, max(-1, len(self._events) - 1 - FOLD_AMONG), -1):
+            kept = self._events[index]
+            if (kept.kind, kept.device, kept.subject, kept.code, kept.text) == (
+                event.kind,
+                event.device,
+                event.subject,
+                event.code,
+                event.text,
+            ):
+                del self._events[index]
+                event = replace(event, count=kept.count + event.count, at=max(kept.at, event.at))
+                break
+        self._events.append(event)
 
     def _extend(self, key: _Key, value: Value, at: float) -> bool:
         if self._absent:
@@ -103,6 +121,9 @@ class History:
         """Why the source that carries this signal sees nothing at all, or ''."""
         return self._blind.get(self._source_of.get(name, ""), "")
 
+    def sources_of(self, names: Iterable[str]) -> set[str]:
+        return {self._source_of[name] for name in names if name in self._source_of}
+
     def absence(self, subject: Subject, name: str) -> str:
         return self._absent.get((subject, name), "")
 
@@ -122,8 +143,10 @@ class View:
         self.span = span
         self.inventory = history.inventory
         self.node = node(history.inventory.node)
+        self.touched: set[str] = set()  # names of the signals that were asked for
 
     def value(self, subject: Subject, name: str) -> Value | None:
+        self.touched.add(name)
         return self._h.freshest(subject, name, self.now)
 
     def number(self, subject: Subject, name: str) -> float | None:
@@ -131,10 +154,12 @@ class View:
         return value if isinstance(value, int | float) else None
 
     def values(self, name: str) -> dict[Subject, float]:
+        self.touched.add(name)
         found = {subject: self.number(subject, name) for subject in self._h.subjects_with(name)}
         return {subject: number for subject, number in found.items() if number is not None}
 
     def runs(self, subject: Subject, name: str) -> Sequence[Run]:
+        self.touched.add(name)
         since = self.now - self.span
         kept = self._h.runs_of(subject, name)
         return [run if run.start >= since else Run(since, run.end, run.value) for run in kept if run.end >= since]

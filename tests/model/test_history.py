@@ -74,3 +74,11 @@ def test_runs_stay_ordered_and_inside_the_span(samples: list[tuple[float, int]])
     assert all(a.end <= b.start for a, b in itertools.pairwise(runs))
     assert runs[0].start >= now - 500
     assert seconds_where(runs, (0.0, 1.0, 2.0, 3.0)) <= 500
+
+
+def test_a_storm_of_equal_events_is_one_event_with_a_count() -> None:
+    kept = History("n1")
+    for at in range(1000):
+        kept.add(Reading(source="kmsg", at=at, events=[Event(kind="xid", at=at, text="Xid 95", device="0000:9b:00")]))
+    (event,) = kept.window(1000, 2000).events("xid")
+    assert (event.count, event.at) == (1000, 999)
