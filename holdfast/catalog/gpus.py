@@ -1,0 +1,107 @@
+"""GPU models: what a healthy one has, and which parts a node of them is known not to have."""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+_MEBIBYTE = 1 << 20
+_MIG_PROFILE = re.compile(r"\s+MIG\s.*$")
+_SAID = {
+    "nvlink": "has no NVLink",
+    "hbm": "has no HBM",
+    "nvswitch": "nodes have no NVSwitch on the host",
+    "fabric_manager": "nodes run no fabric manager",
+    "fabric_state": "does not report a fabric state",
+    "mig": "cannot be split by MIG",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuModel:
+    """What is known of one model. None or 0 means not known, and so not judged."""
+
+    name: str
+    patterns: tuple[str, ...]
+    source: str
+    nvlink_lanes: int = 0
+    nvlink_optional: bool = False  # lanes exist only where a bridge is fitted
+    nvlink_version: int = 0
+    pcie_generation: int | None = None
+    pcie_width_lanes: int | None = None
+    memory: str = ""
+    memory_mebibytes: int = 0
+    slowdown_margin_celsius: float | None = None  # T.Limit margin below which hardware slows down; None: no T.Limit
+    gpus_per_node: int = 0
+    rdma_ports: int = 0
+    rdma_gigabits_per_second: float = 0.0
+    nvswitch: bool = False
+    fabric_manager: bool = False
+    fabric_state: bool = False
+    row_remap: bool = True
+    mig: bool = False
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.memory_mebibytes * _MEBIBYTE
+
+    @property
+    def rdma_bytes_per_second(self) -> float:
+        return self.rdma_gigabits_per_second * 1e9 / 8
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """Parts a healthy node of this model does not have."""
+        has = {
+            "nvlink": self.nvlink_lanes > 0,
+            "hbm": self.memory.startswith("HBM"),
+            "nvswitch": self.nvswitch,
+            "fabric_manager": self.fabric_manager,
+            "fabric_state": self.fabric_state,
+            "mig": self.mig,
+        }
+        return tuple(part for part, there in has.items() if not there)
+
+
+@cache
+def _facts() -> dict[str, Any]:
+    text = resources.files(__package__).joinpath("gpus.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def gpu_models() -> tuple[GpuModel, ...]:
+    return tuple(GpuModel(**{**table, "patterns": tuple(table["patterns"])}) for table in _facts()["model"])
+
+
+@cache
+def gpu_model(name: str) -> GpuModel | None:
+    """The model behind an NVML name ('NVIDIA H100 80GB HBM3'), or None if the catalog does not know it."""
+    bare = _MIG_PROFILE.sub("", name.strip()).removeprefix("NVIDIA ")
+    for model in gpu_models():
+        if any(re.fullmatch(pattern, bare, re.IGNORECASE) for pattern in model.patterns):
+            return model
+    return None
+
+
+def lacking(model: GpuModel, part: str) -> str:
+    """Who says that a model lacks a part, as a sentence; '' if it has it."""
+    return f"catalog: the {model.name} {_SAID[part]}" if part in model.lacks else ""
+
+
+def node_lacks(names: Iterable[str]) -> dict[str, str]:
+    """Parts that none of a node's GPUs has -> who says so. A model the catalog does not know lacks nothing."""
+    models = [gpu_model(name) for name in names]
+    known = [model for model in models if model is not None]
+    if not known or len(known) < len(models):
+        return {}
+    common = set.intersection(*(set(model.lacks) for model in known))
+    return {part: lacking(known[0], part) for part in known[0].lacks if part in common}
+
+
+def recovery_action_since() -> int:
+    """The first driver branch that tells which recovery a GPU needs."""
+    return int(_facts()["driver"]["recovery_action_since"])
