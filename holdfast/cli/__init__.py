@@ -1,0 +1,14 @@
+"""The command line. `main` is the console script; the gate is answered before anything heavy is imported."""
+
+import sys
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["gate"]:
+        from holdfast.cli.gate import main as gate
+
+        raise SystemExit(gate(arguments[1:]))
+    from holdfast.cli.app import run
+
+    raise SystemExit(run(arguments))

@@ -1,0 +1,124 @@
+"""Where settings become sources, questions and a census: the one list of what a node agent is made of."""
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast import checks
+from holdfast.agent.census import Census
+from holdfast.agent.node import Question
+from holdfast.model import manifest as manifests
+from holdfast.model.settings import CheckSettings, Settings, SettingsError, SourceSettings, parse
+from holdfast.sources.dcgm import DcgmDiagSource
+from holdfast.sources.dcgm_exporter import DcgmExporterSource
+from holdfast.sources.fabric_manager import FabricManagerSource
+from holdfast.sources.host import HostSource
+from holdfast.sources.host_clock import ClockSource
+from holdfast.sources.host_storage import SharedStorageSource
+from holdfast.sources.infiniband import InfinibandCountersSource, InfinibandSource
+from holdfast.sources.jobs import JobsSource
+from holdfast.sources.kmsg import KmsgSource
+from holdfast.sources.nvml import NvmlSlowSource, NvmlSource
+from holdfast.sources.pcie import PcieSource
+from holdfast.sources.source import Source
+
+DEFAULT_CONFIG = "/etc/holdfast/holdfast.toml"
+LIMITS = {check.name: dict(check.limits) for check in checks.ALL}
+
+
+def load_settings(path: str = "") -> Settings:
+    """The configuration file if given or installed, else the defaults. Raises SettingsError in one sentence."""
+    chosen = path or DEFAULT_CONFIG
+    try:
+        text = Path(chosen).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if path:
+            raise SettingsError(f"{path}: no such file; expected a TOML configuration") from None
+        return Settings()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{chosen}: cannot be read: {error}") from None
+    return parse(text, chosen, LIMITS, SOURCES)
+
+
+def node_name(settings: Settings) -> str:
+    return settings.node or socket.gethostname().split(".", 1)[0]
+
+
+def census(settings: Settings) -> Census:
+    """What this node should have, if a manifest says so."""
+    name = node_name(settings)
+    path = settings.agent.manifest
+    if not path:
+        return Census(node=name)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: the manifest cannot be read: {error}") from None
+    manifest = manifests.parse(text, path)
+    return Census(
+        node=name,
+        manifest_lacks={part: f"the manifest says this node has no {part}" for part in manifest.lacks},
+        expect=manifests.expectations(manifest, name),
+    )
+
+
+def questions(settings: Settings, stage: str) -> list[Question]:
+    """The checks of a stage, with this node's limits; switched-off ones stay visible as such."""
+    names = settings.stages.get(stage) or checks.STAGES.get(stage)
+    if names is None:
+        known = ", ".join(sorted({*checks.STAGES, *settings.stages}))
+        raise SettingsError(f"no stage is called {stage!r}; expected one of {known}")
+    out = []
+    for name in names:
+        own = settings.checks.get(name, CheckSettings())
+        out.append(Question(checks.BY_NAME[name], own.limits, own.enabled))
+    return out
+
+
+def sources(settings: Settings, stage: str) -> list[Source]:
+    """Every enabled source on its configured cadence."""
+    nvml = _nvml(settings)
+    made: list[Source] = [nvml, *(make(settings) for name, make in _FACTORIES.items() if name in stage_sources(stage))]
+    made.append(JobsSource(node_name(settings), settings.roots.proc, nvml.processes))
+    chosen = []
+    for source in made:
+        own = settings.sources.get(source.name, SourceSettings())
+        if own.every_seconds is not None:
+            source.every = own.every_seconds
+        if own.enabled:
+            chosen.append(source)
+    return chosen
+
+
+def stage_sources(stage: str) -> set[str]:
+    """Costly sources run only where they are asked for; unset ones not at all."""
+    return set(_FACTORIES) if stage == "bootstrap" else set(_FACTORIES) - {"dcgm_diag"}
+
+
+def _excluded(settings: Settings, source: str) -> tuple[str, ...]:
+    return settings.sources.get(source, SourceSettings()).exclude
+
+
+def _nvml(settings: Settings) -> NvmlSource:
+    return NvmlSource(node_name(settings), settings.roots.nvml, _excluded(settings, "nvml"))
+
+
+def _ledger(settings: Settings) -> str:
+    """Where port outages are remembered; without a state directory they are not."""
+    return str(Path(settings.agent.state_dir) / "ports.jsonl") if settings.agent.state_dir else ""
+
+
+_FACTORIES: dict[str, Callable[[Settings], Source]] = {
+    "nvml_slow": lambda s: NvmlSlowSource(node_name(s), s.roots.nvml, _excluded(s, "nvml")),
+    "kmsg": lambda s: KmsgSource(node_name(s), s.roots.kmsg),
+    "infiniband": lambda s: InfinibandSource(node_name(s), s.roots.sys, _excluded(s, "infiniband"), _ledger(s)),
+    "infiniband_counters": lambda s: InfinibandCountersSource(node_name(s), s.roots.sys, _excluded(s, "infiniband")),
+    "pcie": lambda s: PcieSource(node_name(s), s.roots.sys, _excluded(s, "pcie")),
+    "host": lambda s: HostSource(node_name(s), s.roots.sys, s.roots.proc, s.agent.mounts, s.agent.modules),
+    "clock": lambda s: ClockSource(node_name(s), s.roots.timex),
+    "shared_storage": lambda s: SharedStorageSource(node_name(s), s.agent.shared_mounts),
+    "fabric_manager": lambda s: FabricManagerSource(node_name(s), s.roots.proc),
+    "dcgm_exporter": lambda s: DcgmExporterSource(node_name(s), s.roots.dcgm_exporter),
+    "dcgm_diag": lambda s: DcgmDiagSource(node_name(s), s.roots.dcgmi),
+}
+SOURCES = frozenset({"nvml", "jobs", *_FACTORIES})

@@ -1,0 +1,51 @@
+"""The census: what this node has, from what sources see, what the manifest expects and what the catalog knows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.catalog.gpus import gpu_model
+from holdfast.model.inventory import Inventory, devices
+from holdfast.model.signal import Reading, Value
+from holdfast.model.subject import Subject
+
+
+@dataclass(slots=True)
+class Census:
+    """Grows with every reading. What was once seen stays expected: a GPU that vanishes is missed, not forgotten."""
+
+    node: str
+    manifest_lacks: Mapping[str, str] = field(default_factory=dict)
+    expect: Mapping[Subject, Mapping[str, Value]] = field(default_factory=dict)
+    _seen: set[Subject] = field(default_factory=set)
+    _addresses: dict[Subject, str] = field(default_factory=dict)
+    _models: dict[Subject, str] = field(default_factory=dict)
+
+    def take(self, reading: Reading) -> bool:
+        """Learn from a reading; say whether the inventory changed."""
+        before = (len(self._seen), dict(self._addresses), dict(self._models))
+        self._seen.update(reading.present)
+        for subject, name, value in reading.signals:
+            if name.endswith("_pci_address") and isinstance(value, str):
+                self._addresses[subject] = value
+            elif name == "gpu_model" and isinstance(value, str):
+                self._models[subject] = value
+        return before != (len(self._seen), self._addresses, self._models)
+
+    def inventory(self) -> Inventory:
+        return Inventory(
+            node=self.node,
+            subjects=frozenset(self._seen | set(self.expect)),
+            lacks={**self._catalog_lacks(), **self.manifest_lacks},
+            by_device=devices((address, subject) for subject, address in self._addresses.items()),
+            expect=self.expect,
+        )
+
+    def _catalog_lacks(self) -> dict[str, str]:
+        """A part is lacking by catalog only if every GPU's model is known and lacks it."""
+        models = [gpu_model(name) for name in self._models.values()]
+        known = [model for model in models if model is not None]
+        if not known or len(known) < len(models):
+            return {}
+        common = set(known[0].lacks).intersection(*(model.lacks for model in known))
+        names = ", ".join(sorted(set(self._models.values())))
+        return {part: f"the catalog says {names} has no {part}" for part in common}

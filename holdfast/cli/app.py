@@ -1,0 +1,54 @@
+"""Every command, joined. Usage errors exit 64 with one sentence; bad configuration likewise."""
+
+import sys
+
+import click
+import typer
+
+from holdfast import __version__
+from holdfast.cli import agent, check, diagnose, doctor, gate_command, node, signals, twin
+from holdfast.model.settings import SettingsError
+
+USAGE_ERROR = 64
+
+app = typer.Typer(
+    name="holdfast",
+    help="Keeps GPU fleets productive: checks nodes, says what is wrong and what to do.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(check.check)
+app.command(context_settings=gate_command.CONTEXT)(gate_command.gate)
+app.command()(signals.signals)
+app.command()(doctor.doctor)
+app.command()(agent.agent)
+app.command()(diagnose.diagnose)
+app.add_typer(node.app, name="node")
+app.add_typer(twin.app, name="twin")
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+    if version:
+        typer.echo(f"holdfast {__version__}")
+        raise typer.Exit
+
+
+def run(arguments: list[str]) -> int:
+    command = typer.main.get_command(app)
+    try:
+        result = command.main(arguments, prog_name="holdfast", standalone_mode=False)
+    except click.UsageError as error:
+        sys.stderr.write(f"holdfast: {error.format_message()}\n")
+        return USAGE_ERROR
+    except SettingsError as error:
+        sys.stderr.write(f"holdfast: {error}\n")
+        return USAGE_ERROR
+    except click.ClickException as error:
+        sys.stderr.write(f"holdfast: {error.format_message()}\n")
+        return 1
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    return result if isinstance(result, int) else 0
