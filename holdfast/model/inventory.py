@@ -31,7 +31,7 @@ def natural(text: str) -> tuple[tuple[int, str | int], ...]:
     out: list[tuple[int, str | int]] = []
     digits = ""
     for char in text + "/":
-        if char.isdigit():
+        if char.isdecimal():
             digits += char
             continue
         if digits:

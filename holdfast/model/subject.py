@@ -27,6 +27,11 @@ def mount(node_name: str, path: str) -> Subject:
     return f"node/{node_name}/mount/{path.strip('/') or 'root'}"
 
 
+def storage(node_name: str, path: str) -> Subject:
+    """A shared file system as this node reaches it; apart from `mount`, whose questions are about local disks."""
+    return f"node/{node_name}/storage/{path.strip('/') or 'root'}"
+
+
 def kind(subject: Subject) -> str:
     """What sort of thing it is: node, gpu, nic, pci, nvswitch, mount, ..."""
     parts = subject.split("/", 3)

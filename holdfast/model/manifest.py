@@ -1,0 +1,141 @@
+"""The manifest: what a good node of this kind has, written by `holdfast node learn`, compared at bootstrap.
+
+Names in it are local ('gpu/0', 'nic/mlx5_0/1'), so that one manifest serves every node built alike.
+"""
+
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.model.inventory import natural
+from holdfast.model.settings import SettingsError
+from holdfast.model.signal import Signal, Value
+from holdfast.model.subject import Subject, node
+
+KINDS = ("gpu", "nic", "pci", "nvswitch", "mount", "storage")
+
+HARDWARE = (  # what is built in: another value is another part, or a part in another place
+    "gpu_model",
+    "gpu_pci_address",
+    "gpu_memory_total_bytes",
+    "gpu_nvlink_lanes",
+    "gpu_board_part_number",
+    "port_link_layer",
+    "port_rate_bytes_per_second",
+    "nic_model",
+    "port_pci_address",
+    "host_cpu_model",
+)
+SOFTWARE = ("host_cpu_governor", "gpu_mig_mode", "gpu_ecc_mode", "gpu_power_limit_watts")
+TOPOLOGY = ("pci_numa_node", "pci_parent", "pci_root", "pci_link_width_max_lanes", "pci_link_speed_max_hertz")
+VERSION_SUFFIX = "_version"  # driver, VBIOS, NIC firmware, kernel: whatever calls itself a version
+IDENTITY = ("gpu_uuid", "gpu_serial", "nic_serial", "port_guid")  # differ from node to node; learned only when asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    origin: str = "manifest"
+    learned_from: str = ""
+    lacks: tuple[str, ...] = ()
+    """Parts that nodes of this kind do not have: rdma, nvlink, nvswitch, dcgm, ..."""
+    expect: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+
+    def lacks_by(self) -> dict[str, str]:
+        """Each lacking part with who says so, as the inventory keeps it."""
+        return {part: f"{self.origin} says this node has no {part}" for part in self.lacks}
+
+
+def parse(text: str, origin: str) -> Manifest:
+    """Read a manifest. Raises SettingsError in one sentence that names what, where and what was expected."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{origin}: not valid TOML: {error}") from None
+    _only(raw, {"node", "expect"}, f"{origin}: top level")
+    about = _only(raw.get("node", {}), {"learned_from", "lacks"}, f"{origin}: node")
+    learned_from, lacks = about.get("learned_from", ""), about.get("lacks", [])
+    if not isinstance(learned_from, str):
+        raise SettingsError(f"{origin}: node.learned_from: expected a name, found {learned_from!r}")
+    if not isinstance(lacks, list) or not all(isinstance(part, str) for part in lacks):
+        raise SettingsError(f"{origin}: node.lacks: expected a list of parts, found {lacks!r}")
+    expect = _only(raw.get("expect", {}), None, f"{origin}: expect")
+    for name, values in expect.items():
+        _check_subject(name, values, f'{origin}: expect."{name}"')
+    return Manifest(origin=origin, learned_from=learned_from, lacks=tuple(lacks), expect=expect)
+
+
+def _only(table: Any, allowed: set[str] | None, place: str) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise SettingsError(f"{place}: expected a table, found {table!r}")
+    for key in table:
+        if allowed is not None and key not in allowed:
+            raise SettingsError(f"{place}: unknown key {key!r}; expected one of {', '.join(sorted(allowed))}")
+    return table
+
+
+def _check_subject(name: str, values: Any, place: str) -> None:
+    kind, slash, rest = name.partition("/")
+    if name != "node" and (kind not in KINDS or not slash or not rest):
+        raise SettingsError(f"{place}: expected 'node' or a name such as gpu/0 or nic/mlx5_0/1")
+    for signal, value in _only(values, None, place).items():
+        if isinstance(value, bool) or not isinstance(value, str | int | float) or not _finite(value):
+            raise SettingsError(f"{place}.{signal}: expected a number or a string, found {value!r}")
+
+
+def _finite(value: Value) -> bool:
+    try:
+        return isinstance(value, str) or math.isfinite(value)
+    except OverflowError:  # an integer beyond any measurement
+        return False
+
+
+def dump(manifest: Manifest) -> str:
+    """The manifest as TOML, in an order that a person reads and a diff likes."""
+    lines = ["# What a good node of this kind has. Written by `holdfast node learn`; edit freely.", "[node]"]
+    lines.append(f"learned_from = {_quoted(manifest.learned_from)}")
+    lines.append(f"lacks = [{', '.join(_quoted(part) for part in manifest.lacks)}]")
+    for name in sorted(manifest.expect, key=lambda name: (name != "node", natural(name))):
+        lines += ["", f"[expect.{_key(name)}]"]
+        lines += [f"{_key(key)} = {_literal(value)}" for key, value in sorted(manifest.expect[name].items())]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if name.isascii() and name.replace("_", "").isalnum() else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _literal(value: Value) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+def expectations(manifest: Manifest, node_name: str) -> dict[Subject, dict[str, Value]]:
+    """What the manifest says, for the subjects of this node."""
+    root = node(node_name)
+    return {root if name == "node" else f"{root}/{name}": dict(values) for name, values in manifest.expect.items()}
+
+
+def learn(
+    signals: Iterable[Signal], node_name: str, lacks: Iterable[str] = (), *, identities: bool = False
+) -> Manifest:
+    """A manifest from what a good node reads: hardware, versions, settings and places; identities only when asked."""
+    root = node(node_name)
+    expect: dict[str, dict[str, Value]] = {}
+    for subject, name, value in signals:
+        if subject != root and not subject.startswith(root + "/"):
+            continue
+        if worth_expecting(name) or (identities and name in IDENTITY):
+            expect.setdefault(subject[len(root) + 1 :] or "node", {})[name] = value
+    return Manifest(learned_from=node_name, lacks=tuple(sorted(lacks)), expect=expect)
+
+
+def worth_expecting(name: str) -> bool:
+    return name in HARDWARE or name in SOFTWARE or name in TOPOLOGY or name.endswith(VERSION_SUFFIX)
