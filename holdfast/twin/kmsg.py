@@ -1,0 +1,43 @@
+"""The simulated kernel log: records as /dev/kmsg gives them, in an ordinary file that only grows."""
+
+import os
+from pathlib import Path
+
+from holdfast.twin.tree import append, write_in_place
+
+EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO = 0, 1, 2, 3, 4, 5, 6
+_TAIL_BYTES = 65536
+
+
+def record(priority: int, sequence: int, microseconds: int, text: str) -> str:
+    return f"{priority},{sequence},{microseconds},-;{text}\n"
+
+
+def say(path: Path, texts: list[str], uptime: float, priority: int = ERR) -> None:
+    """Append messages as the kernel would, all with one time stamp and consecutive sequence numbers."""
+    first = next_sequence(path)
+    stamp = max(0, int(uptime * 1_000_000))
+    append(path, "".join(record(priority, first + n, stamp, text) for n, text in enumerate(texts)))
+
+
+def next_sequence(path: Path) -> int:
+    """One more than the last record's; garbage lines at the end are skipped."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL_BYTES))
+        lines = file.read().split(b"\n")
+    for line in reversed(lines):
+        fields = line.split(b";", 1)[0].split(b",")
+        if len(fields) >= 3 and fields[1].isdigit():
+            return int(fields[1]) + 1
+    return 0
+
+
+def forget(path: Path, fragments: list[str]) -> None:
+    """Take back the lines that contain any of the fragments, as if the log had begun after them."""
+    kept = [
+        line
+        for line in path.read_text(encoding="utf-8", errors="surrogateescape").splitlines(keepends=True)
+        if not any(fragment in line for fragment in fragments)
+    ]
+    write_in_place(path, "".join(kept))

@@ -1,0 +1,50 @@
+"""Files and links of a simulated tree, written the way an agent with kept-open descriptors must see them.
+
+sysfs files keep their inode for life, and readers keep descriptors open and pread them. So a change is one
+pwrite in place followed by a truncate to the new length, never a new file renamed over the old one.
+"""
+
+import os
+from pathlib import Path
+
+
+def write_in_place(path: Path, text: str) -> None:
+    """Replace what a file says without replacing the file."""
+    data = text.encode()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        os.pwrite(descriptor, data, 0)
+        os.ftruncate(descriptor, len(data))
+    finally:
+        os.close(descriptor)
+
+
+def append(path: Path, text: str) -> None:
+    """Add to an append-only file in a single write, so that readers see whole lines."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+class Tree:
+    """A directory being filled: /sys, /proc or another root of the simulated node."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def file(self, path: str, text: str) -> None:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_in_place(target, text)
+
+    def directory(self, path: str) -> None:
+        (self.root / path).mkdir(parents=True, exist_ok=True)
+
+    def link(self, path: str, to: str) -> None:
+        """A relative symbolic link between two paths of this tree, as the kernel makes them."""
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.unlink(missing_ok=True)
+        place.symlink_to(os.path.relpath(self.root / to, place.parent))
