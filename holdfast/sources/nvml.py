@@ -1,0 +1,143 @@
+"""GPUs through NVML, at two paces: what changes with the load every 10 s, the rest every minute."""
+
+from collections.abc import Iterable
+
+from holdfast.model.signal import Reading, Signal
+from holdfast.model.subject import Subject, node
+from holdfast.sources import nvml_links
+from holdfast.sources.nvml_answers import Answers, GpuLostError, Interview
+from holdfast.sources.nvml_questions import FAST, FAST_FIELDS, IDENTITY, SLOW, SLOW_FIELDS, names, pids
+from holdfast.sources.nvml_session import LIST_AGAIN_SECONDS, NVML_ERRORS, Device, Session, nvml
+
+
+class _NvmlReader:
+    """What both paces share: a lost GPU costs its own signals and nobody else's."""
+
+    name: str
+    carries: tuple[str, ...]
+
+    def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
+        self._node = node
+        self._session = Session(node, library, exclude)
+        self._interview = Interview()
+
+    def read(self, now: float) -> Reading:
+        devices = self._session.devices(now)
+        if isinstance(devices, str):
+            return Reading(source=self.name, at=now, blind=devices)
+        signals, absent = self._about_node(now)
+        for device in devices:
+            answers = self._about_gpu(device, now)
+            signals += answers.signals
+            absent |= answers.absent
+        return Reading(
+            source=self.name, at=now, signals=signals, absent=absent, present=[device.subject for device in devices]
+        )
+
+    def _about_node(self, now: float) -> tuple[list[Signal], dict[tuple[Subject, str], str]]:
+        raise NotImplementedError
+
+    def _about_gpu(self, device: Device, now: float) -> Answers:
+        if device.handle is not None:
+            answers = Answers(device.subject)
+            try:
+                self._interrogate(device, answers, now)
+            except GpuLostError:
+                self._session.mark_lost(device)
+            else:
+                return answers
+        return self._without_handle(device)
+
+    def _interrogate(self, device: Device, answers: Answers, now: float) -> None:
+        raise NotImplementedError
+
+    def _without_handle(self, device: Device) -> Answers:
+        answers = Answers(device.subject)
+        answers.miss([name for name in self.carries if name.startswith("gpu_")], device.trouble)
+        return answers
+
+
+class NvmlSource(_NvmlReader):
+    """What moves with the load: temperatures, power, clocks and what holds them back; and who is lost."""
+
+    name = "nvml"
+    every = 10.0
+    deadline = 10.0
+    carries = ("gpu_lost", "gpu_reset_required", *names(FAST, FAST_FIELDS))
+
+    def _about_node(self, now: float) -> tuple[list[Signal], dict[tuple[Subject, str], str]]:
+        if not self._session.excluded:
+            return [], {}
+        return [Signal(node(self._node), "gpu_excluded", ",".join(sorted(self._session.excluded)))], {}
+
+    def _interrogate(self, device: Device, answers: Answers, now: float) -> None:
+        self._interview.ask(device, FAST, answers, now)
+        self._interview.ask_fields(device, FAST_FIELDS, answers, now)
+        answers.put("gpu_lost", 0.0)
+        answers.put("gpu_reset_required", float(answers.reset_required))
+
+    def _without_handle(self, device: Device) -> Answers:
+        answers = super()._without_handle(device)
+        if device.lost:
+            del answers.absent[(device.subject, "gpu_lost")]
+            answers.put("gpu_lost", 1.0)
+        return answers
+
+
+class NvmlSlowSource(_NvmlReader):
+    """What changes seldom: memory, ECC, rows, NVLink, PCIe, fabric, limits; and who each GPU is."""
+
+    name = "nvml_slow"
+    every = 60.0
+    deadline = 20.0
+    carries = (*names(SLOW, SLOW_FIELDS), *nvml_links.NAMES, *names(IDENTITY), "gpu_pci_address", "driver_version")
+
+    def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
+        super().__init__(node, library, exclude)
+        self._for_processes = Session(node, library, exclude)  # processes() is called from another thread than read()
+        self._identity: dict[Subject, tuple[float, Answers]] = {}
+
+    def processes(self, now: float) -> dict[int, list[int]]:
+        """Compute process ids by GPU number, asked now; a GPU that does not tell has no entry."""
+        devices = self._for_processes.devices(now)
+        found: dict[int, list[int]] = {}
+        for device in devices if not isinstance(devices, str) else ():
+            try:
+                if device.handle is not None:
+                    found[device.number] = pids(device.handle)
+            except NVML_ERRORS:
+                continue
+        return found
+
+    def _about_node(self, now: float) -> tuple[list[Signal], dict[tuple[Subject, str], str]]:
+        here = node(self._node)
+        try:
+            return [Signal(here, "driver_version", str(nvml.nvmlSystemGetDriverVersion()))], {}
+        except NVML_ERRORS as error:
+            return [], {(here, "driver_version"): f"the NVIDIA driver answered: {error}"}
+
+    def _interrogate(self, device: Device, answers: Answers, now: float) -> None:
+        self._interview.ask(device, SLOW, answers, now)
+        self._interview.ask_fields(device, SLOW_FIELDS, answers, now)
+        nvml_links.read_links(device, self._interview, answers, now)
+        self._tell_identity(device, answers, now)
+
+    def _tell_identity(self, device: Device, answers: Answers, now: float) -> None:
+        """Who it is does not change from minute to minute: asked when it is new and then every few minutes."""
+        asked_at, identity = self._identity.get(device.subject, (0.0, Answers(device.subject)))
+        if not identity.signals or not 0 <= now - asked_at < LIST_AGAIN_SECONDS:
+            identity = Answers(device.subject)
+            self._interview.ask(device, IDENTITY, identity, now)
+            identity.put("gpu_pci_address", device.address)
+            self._identity[device.subject] = (now, identity)
+        answers.signals += identity.signals
+        answers.absent |= identity.absent
+
+    def _without_handle(self, device: Device) -> Answers:
+        """A lost GPU still has a name, a serial number and a place: the person who replaces it needs them."""
+        answers = super()._without_handle(device)
+        _, identity = self._identity.get(device.subject, (0.0, Answers(device.subject)))
+        answers.signals += identity.signals
+        for signal in identity.signals:
+            answers.absent.pop((signal.subject, signal.name), None)
+        return answers

@@ -1,0 +1,181 @@
+"""A standing acquaintance with the NVIDIA driver: load, start, list the GPUs, notice when one is gone.
+
+GPUs keep their number for as long as this process lives. NVML renumbers them when the driver is restarted with one
+card missing; a verdict must not wander to the neighbour because of that, so numbers follow the PCI address.
+"""
+
+import ctypes
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pynvml
+
+from holdfast.model.subject import Subject, gpu
+
+nvml: Any = pynvml  # the vendor's binding carries no types
+NVML_ERRORS: tuple[type[Exception], ...] = (
+    nvml.NVMLError,
+    nvml.NVMLLibraryMismatchError,
+    UnicodeDecodeError,  # a string the driver filled with something that is not text
+)
+LIST_AGAIN_SECONDS = 300.0
+LOST = "the GPU is lost: the driver cannot reach it any more"
+
+_BLIND = {
+    nvml.NVML_ERROR_LIBRARY_NOT_FOUND: "the NVIDIA driver library (libnvidia-ml.so.1) was not found",
+    nvml.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA kernel driver is not loaded",
+    nvml.NVML_ERROR_NO_PERMISSION: "no permission to talk to the NVIDIA driver (/dev/nvidiactl cannot be opened)",
+    nvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
+        "the NVIDIA driver library and the loaded kernel driver have different versions: "
+        "finish the driver update (reboot or reload the driver), then restart the agent"
+    ),
+    nvml.NVML_ERROR_FUNCTION_NOT_FOUND: "the NVIDIA driver library is too old to be asked",
+}
+
+
+@dataclass(slots=True)
+class Device:
+    """One GPU as this process knows it."""
+
+    subject: Subject
+    number: int
+    address: str = ""
+    handle: Any = None
+    mig: bool = False
+    lost: bool = False
+    trouble: str = ""  # why it has no handle
+
+
+def code_of(error: Exception) -> int | None:
+    """NVML's number for an error, or None for trouble of the binding itself."""
+    return getattr(error, "value", None)
+
+
+def pci_address(info: Any) -> str:
+    """An NVML PCI record in the kernel's spelling: 0000:9b:00.0."""
+    return f"{info.domain:04x}:{info.bus:02x}:{info.device:02x}.0"
+
+
+class Session:
+    """Used by one thread. Nothing here raises for what the driver does."""
+
+    def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
+        self._node = node
+        self._library = library
+        self._exclude = frozenset(address.lower() for address in exclude)
+        self._loaded = not library
+        self._started = False
+        self._count = -1
+        self._listed_at = 0.0
+        self._known: dict[int, Device] = {}
+        self.excluded: frozenset[str] = frozenset()  # those of the exclude list that are really there
+
+    def devices(self, now: float) -> list[Device] | str:
+        """Every GPU there is or was, by number; or why none can be seen, as one sentence."""
+        if trouble := self._start():
+            return trouble
+        try:
+            count = nvml.nvmlDeviceGetCount()
+        except NVML_ERRORS as error:
+            self._stop()
+            return _sentence(error)
+        due = not 0 <= now - self._listed_at < LIST_AGAIN_SECONDS
+        if count != self._count or due or any(device.handle is None for device in self._known.values()):
+            self._list(count)
+            self._count, self._listed_at = count, now
+        if not self._known:
+            return "the NVIDIA driver lists no GPU"
+        return [self._known[number] for number in sorted(self._known)]
+
+    def mark_lost(self, device: Device) -> None:
+        """Remember that a call found it gone; it is looked for again at the next read."""
+        device.handle, device.lost, device.trouble = None, True, LOST
+
+    def _start(self) -> str:
+        if not self._loaded:
+            try:
+                _bind(self._library)
+            except OSError as error:
+                return f"the NVIDIA driver library {self._library} cannot be loaded: {error}"
+            self._loaded = True
+        if not self._started:
+            try:
+                nvml.nvmlInit()
+            except NVML_ERRORS as error:
+                return _sentence(error)
+            self._started = True
+        return ""
+
+    def _stop(self) -> None:
+        """Forget the handles, so that a driver that was reloaded is met afresh at the next read."""
+        self._started, self._count = False, -1
+        try:
+            nvml.nvmlShutdown()
+        except NVML_ERRORS:
+            return  # it was not running, which is why we are here
+
+    def _list(self, count: int) -> None:
+        answering, silent, excluded = [], [], set()
+        for index in range(count):
+            try:
+                handle = nvml.nvmlDeviceGetHandleByIndex(index)
+                address = pci_address(nvml.nvmlDeviceGetPciInfo(handle))
+            except NVML_ERRORS as error:
+                silent.append((index, error))
+                continue
+            if address in self._exclude:
+                excluded.add(address)
+            else:
+                answering.append((index, address, handle))
+        self.excluded = frozenset(excluded)
+        seen = {self._answering(*found) for found in answering}
+        for index, refusal in silent:
+            seen.add(self._silent(index, refusal, seen))
+        for number, device in self._known.items():
+            if number not in seen:
+                device.handle, device.lost = None, True
+                device.trouble = (
+                    f"the NVIDIA driver no longer lists the GPU that was at {device.address or 'this place'}"
+                )
+
+    def _answering(self, index: int, address: str, handle: Any) -> int:
+        known = next((device for device in self._known.values() if device.address == address), None)
+        number = known.number if known else self._free_number(index)
+        self._known[number] = Device(gpu(self._node, number), number, address, handle, mig=_mig_enabled(handle))
+        return number
+
+    def _silent(self, index: int, error: Exception, seen: set[int]) -> int:
+        """A GPU that does not even say who it is: most likely the one that is missing at its old number."""
+        missing = [number for number in self._known if number not in seen]
+        number = index if index in missing or (not missing and index not in self._known) else -1
+        if number < 0:
+            number = missing[0] if missing else self._free_number(index)
+        address = self._known[number].address if number in self._known else ""
+        lost = code_of(error) == nvml.NVML_ERROR_GPU_IS_LOST
+        trouble = LOST if lost else f"the driver cannot open this GPU: {error}"
+        self._known[number] = Device(gpu(self._node, number), number, address, lost=lost, trouble=trouble)
+        return number
+
+    def _free_number(self, index: int) -> int:
+        """The driver's own number where no other GPU holds it."""
+        holder = self._known.get(index)
+        return index if holder is None or not holder.address else max(self._known) + 1
+
+
+def _bind(path: str) -> None:
+    """Make the binding speak to this library: left alone it takes whatever libnvidia-ml.so.1 is loaded first."""
+    if getattr(nvml.nvmlLib, "_name", None) != path:
+        nvml.nvmlLib = ctypes.CDLL(path)
+        nvml._nvmlGetFunctionPointer_cache.clear()
+
+
+def _mig_enabled(handle: Any) -> bool:
+    try:
+        return bool(nvml.nvmlDeviceGetMigMode(handle)[0])
+    except NVML_ERRORS:
+        return False  # a GPU that cannot be split
+
+
+def _sentence(error: Exception) -> str:
+    return _BLIND.get(code_of(error) or 0, f"the NVIDIA driver does not answer: {error}")
