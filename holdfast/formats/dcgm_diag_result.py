@@ -1,0 +1,36 @@
+"""What every layout of a DCGM diagnostic says in the end: one result per test and GPU."""
+
+import re
+from dataclasses import dataclass
+
+PASS, WARN, FAIL, SKIP = "pass", "warn", "fail", "skip"
+_WORDS = {"pass": PASS, "passed": PASS, "warn": WARN, "warning": WARN, "fail": FAIL, "failed": FAIL, "error": FAIL}
+_NAMED_GPU = re.compile(r"\bGPU ?(\d{1,4})\b")
+
+CONFIGURATION_SEVERITY = 5  # DCGM's own word for 'a setting of the node, not its hardware'
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    test: str
+    status: str  # pass, warn, fail, skip; whatever is none of them was not established and counts as skip
+    gpu: int | None = None  # None: the result is about the node as a whole
+    text: str = ""  # what DCGM complains of, '' when it does not
+    severity: int = 0  # DCGM 4's error severity, 0 when not given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    results: tuple[Result, ...] = ()
+    dcgm_version: str = ""
+    driver_version: str = ""
+    error: str = ""  # why the diagnostic as a whole did not run or did not finish
+    complete: bool = True  # False when the text breaks off
+
+
+def status_of(word: object) -> str:
+    return _WORDS.get(str(word).strip().lower(), SKIP)
+
+
+def gpus_named_in(text: str) -> list[int]:
+    return [int(number) for number in dict.fromkeys(_NAMED_GPU.findall(text))]
