@@ -1,29 +1,51 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
-.PHONY: setup demo test quick soak lint docs bench clean
+PEERS := .venv-peers
+.PHONY: setup system demo test quick soak lint docs bench clean
 
 setup: .venv/.ready
 
 .venv/.ready: pyproject.toml
 	@echo "== setting up .venv with Holdfast and its development tools"
 	@test -x $(PY) || python3 -m venv .venv
-	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
 	@touch $@
+
+# Real servers and compilers the tests use; without root or apt their tests are skipped, with the reason.
+system:
+	@scripts/system-packages
+
+demo: setup
+	@$(PY) scripts/demo.py
 
 lint: setup
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	$(PY) scripts/generate_docs.py --check
+
+docs: setup
+	$(PY) scripts/generate_docs.py
 
 quick: setup
 	$(PY) -m pytest -m "not slow and not soak" -n 2
 
-test: setup lint
-	$(PY) -m pytest -m "not soak"
+test: system setup lint
+	$(PY) -m pytest -m "not soak" -rs
 
-soak: setup
-	$(PY) -m pytest
+soak: system setup
+	$(PY) -m pytest -rs
+
+# The peer gcm (gpucm) gets an environment of its own: it pins an old NVML binding.
+$(PEERS)/.ready:
+	@echo "== setting up $(PEERS) with the peers the benches stand beside"
+	@python3 -m venv $(PEERS)
+	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check gpucm
+	@touch $@
+
+bench: system setup $(PEERS)/.ready
+	$(PY) bench/table.py $(PEERS)/bin
 
 clean:
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv $(PEERS) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,104 @@
+"""The demo: a simulated 8-GPU node, the real agent on it, three faults injected, found and cleared."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
+PATIENCE_SECONDS = 60.0
+MARKS = {"pass": "\033[32m", "degraded": "\033[33m", "fail": "\033[31m", "unknown": "\033[35m"}
+
+Verdicts = dict[str, dict[str, Any]]
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as scratch:
+        twin = Path(scratch) / "n01"
+        say("A simulated node with NVML's ABI, a sysfs tree and a kernel log:")
+        command("twin", "node", str(twin), "--name", "n01")
+        config = str(twin / "holdfast.toml")
+        say("The agent that would run on a real node, on this one:")
+        agent = subprocess.Popen([HOLDFAST, "agent", "--config", config], stderr=subprocess.DEVNULL)
+        try:
+            story(twin, config)
+        finally:
+            agent.terminate()
+            agent.wait(10)
+    say("Done. `holdfast --help` lists the commands; README.md says how to run this on a GPU node.")
+    return 0
+
+
+def story(twin: Path, config: str) -> None:
+    watch = Watch(config)
+    watch.until("the node's first verdict", lambda node: node["health"] == "pass")
+    say("A fabric port goes down. The job's connections will be presumed lost after the transport timeout:")
+    inject = ("twin", "inject", str(twin))
+    command(*inject, "port_down", "--port", "mlx5_3")
+    watch.until("a countdown", lambda node: health(node, "fabric.port_down") == "degraded")
+    watch.until("the deadline", lambda node: health(node, "fabric.port_down") == "fail")
+    say("What Slurm's prolog would be told, from the agent's last verdict:")
+    command("gate", "--config", config)
+    command(*inject, "port_down", "--port", "mlx5_3", "--clear")
+    watch.until("the port's return", lambda node: health(node, "fabric.port_down") != "fail")
+    say("A GPU loses an NVLink lane, and another falls off the bus:")
+    command(*inject, "nvlink_lane_down", "--gpu", "2")
+    command(*inject, "gpu_lost", "--gpu", "5")
+    watch.until(
+        "both to be found",
+        lambda node: health(node, "nvlink.lanes") == "fail" and health(node, "gpu.lost") == "fail",
+    )
+    say("The same questions, asked once:")
+    command("check", "--config", config)
+
+
+class Watch:
+    """Follows the agent's verdict file and prints every verdict that changes."""
+
+    def __init__(self, config: str) -> None:
+        lines = Path(config).read_text().splitlines()
+        self._path = next(Path(line.split('"')[1]) for line in lines if line.startswith("verdict_file"))
+        self._last: dict[str, str] = {}
+
+    def until(self, what: str, reached: Callable[[dict[str, Any]], bool]) -> None:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            if self._path.exists():
+                node = json.loads(self._path.read_bytes())
+                self._tell(node)
+                if reached(node):
+                    return
+            time.sleep(0.2)
+        raise SystemExit(f"the demo waited {PATIENCE_SECONDS:.0f} s for {what} and did not see it")
+
+    def _tell(self, node: dict[str, Any]) -> None:
+        for verdict in node["verdicts"]:
+            now = verdict["health"]
+            if now != self._last.get(verdict["check"], "pass"):
+                print(
+                    f"   {MARKS.get(now, '')}{now:>9}\033[0m  {verdict['check']}: {verdict['reason'][:150]}", flush=True
+                )
+                if now == "fail":
+                    print(f"              do: {verdict['remedy']} (owner: {verdict['owner']})", flush=True)
+            self._last[verdict["check"]] = now
+
+
+def health(node: dict[str, Any], check: str) -> str:
+    return next((verdict["health"] for verdict in node["verdicts"] if verdict["check"] == check), "unknown")
+
+
+def say(text: str) -> None:
+    print(f"\n\033[1m{text}\033[0m", flush=True)
+
+
+def command(*words: str) -> None:
+    print(f"   $ holdfast {' '.join(words)}", flush=True)
+    subprocess.run([HOLDFAST, *words], check=False)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
