@@ -1,0 +1,17 @@
+#!/bin/sh
+# Slurm HealthCheckProgram: takes a node that fails out of service between two jobs, with our own reason.
+# It never puts one back: a drained node is returned by the person or the controller that looked at it.
+
+# Slurm gives its scripts no PATH; add the place of scontrol and holdfast if they are elsewhere.
+PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/sbin:/opt/slurm/bin
+export PATH
+
+: "${HOLDFAST:=holdfast}"
+: "${HOLDFAST_GATE_OPTIONS:=--max-age 120}"
+
+# Unknown never drains here: the agent may be starting together with slurmd.
+# shellcheck disable=SC2086  # options are a list of words
+$HOLDFAST gate --on-unknown allow $HOLDFAST_GATE_OPTIONS
+
+# The drain is the answer. Some Slurm versions keep slurmd from registering while this exits non-zero.
+exit 0

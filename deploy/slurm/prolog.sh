@@ -1,0 +1,34 @@
+#!/bin/sh
+# Slurm Prolog: does work start on this node? Install on every node and name it in slurm.conf (see slurm.conf.snippet).
+# The gate reads the agent's last verdict (some tens of milliseconds), and before it refuses it drains the node with our
+# own reason; Slurm then keeps that reason instead of writing "Prolog error".
+
+# Slurm gives its scripts no PATH; add the place of scontrol and holdfast if they are elsewhere.
+PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/sbin:/opt/slurm/bin
+export PATH
+
+: "${HOLDFAST:=holdfast}"
+: "${HOLDFAST_GATE_OPTIONS:=--max-age 120}"
+# An unknown verdict (agent down, stale file) says nothing against the node: the job starts and the log tells.
+# Where no job may ever start on an unjudged node, say refuse; then a dead agent drains its node.
+: "${HOLDFAST_ON_UNKNOWN:=allow}"
+
+# shellcheck disable=SC2086  # options are a list of words
+answer=$($HOLDFAST gate --on-unknown "$HOLDFAST_ON_UNKNOWN" $HOLDFAST_GATE_OPTIONS)
+code=$?
+
+# Code 1 counts as degraded only with the word beside it: a program that crashes also exits 1.
+case "$code:$answer" in
+    0:*) exit 0 ;;
+    1:degraded*) exit 0 ;; # slower, but works: whether it is used last is the scheduler's choice
+    2:* | 3:*) echo "$answer"; exit 1 ;;
+esac
+
+echo "holdfast gate could not run (exit code $code)"
+[ "$HOLDFAST_ON_UNKNOWN" = refuse ] || exit 0
+case "$(scontrol show node "$SLURMD_NODENAME")" in
+    *DRAIN*) ;; # another's note, which stays
+    *) scontrol update nodename="$SLURMD_NODENAME" state=drain \
+        reason="holdfast: gate: could not run (exit code $code)" ;;
+esac
+exit 1
