@@ -1,18 +1,16 @@
-"""Claim: the agent's memory grows by < 5 % over 24 virtual hours of a living twin node with faults coming and going."""
+"""Claim: the agent's memory grows by < 5 % over 24 virtual hours of a living twin node."""
 
 import argparse
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from measure import HOLDFAST, one_shot, publish, rss_bytes
 
-from holdfast.agent.assemble import census, load_settings, questions, sources
-from holdfast.agent.node import Node
-from holdfast.agent.once import prepare
-from holdfast.agent.runner import read_guarded
-from holdfast.twin.live import tick
+from holdfast.agent.assemble import load_settings
+from holdfast.agent.virtual import VirtualAgent
+from holdfast.twin.life import tick
+from holdfast.twin.node import open_node
 
 START = 1_800_000_000.0
 
@@ -27,33 +25,24 @@ def main() -> None:
         publish("agent_growth", live(twin, options.hours))
 
 
-def live(twin: Path, hours: float) -> dict[str, float]:
-    settings = load_settings(str(twin / "holdfast.toml"))
-    settings = replace(settings, agent=replace(settings.agent, state_dir=str(twin / "state")))
-    node = Node(census(settings), questions(settings, "passive"))
-    chosen = sources(settings, "passive")
-    prepare(node, chosen)
-    due = {source.name: START for source in chosen}
-    after_first_hour = 0
-    judged = 0
-    for second in range(int(hours * 3600)):
-        now = START + second
-        if second % 10 == 0:
+def live(directory: Path, hours: float) -> dict[str, float]:
+    twin = open_node(directory)
+    agent = VirtualAgent(load_settings(str(directory / "holdfast.toml")), START)
+
+    def pass_time(now: float) -> None:
+        if round(now) % 10 == 0:
             tick(twin, 10.0)
-        for source in chosen:
-            if due[source.name] <= now:
-                due[source.name] = now + source.every
-                node.take(read_guarded(source, now))
-        judged += len(node.judge(now))
-        if second == 3600:
-            after_first_hour = rss_bytes(os.getpid())
+
+    agent.advance(3600.0, pass_time)
+    first = rss_bytes(os.getpid())
+    agent.advance((hours - 1.0) * 3600.0, pass_time)
     final = rss_bytes(os.getpid())
     return {
         "virtual_hours": hours,
-        "verdict_changes": judged,
-        "rss_after_first_hour_mb": round(after_first_hour / 1e6, 1),
+        "verdict_changes": len(agent.changes),
+        "rss_after_first_hour_mb": round(first / 1e6, 1),
         "rss_at_end_mb": round(final / 1e6, 1),
-        "growth_ratio": round(final / after_first_hour - 1, 4) if after_first_hour else 0.0,
+        "growth_ratio": round(final / first - 1, 4),
     }
 
 

@@ -13,6 +13,7 @@ DEFAULT_KEEP_SECONDS = 900.0
 DEFAULT_GOOD_FOR_SECONDS = 60.0
 MAX_EVENTS = 2000
 MAX_RUNS = 4096
+CLEARED = "cleared"  # the kind of event that says a subject was repaired
 FOLD_AMONG = 64  # how many recent events a new one is compared with
 
 
@@ -50,9 +51,22 @@ class History:
             self._absent[key] = reason
             self._source_of[key[1]] = reading.source
         for event in reading.events:
-            self._fold(event)
+            if event.kind == CLEARED:
+                self._forget_events(event)
+            else:
+                self._fold(event)
         del self._events[:-MAX_EVENTS]
         return changed
+
+    def _forget_events(self, mark: Event) -> None:
+        """What happened to a subject before its repair no longer speaks against it; a mark on the node is for all."""
+        everything = mark.subject == node(self.inventory.node)
+        self._events = [
+            event
+            for event in self._events
+            if event.at > mark.at
+            or not (everything or mark.subject in (event.subject, self.inventory.subject_of(event.device)))
+        ]
 
     def _fold(self, event: Event) -> None:
         """An event equal to a recent one adds to its count: a storm of 800,000 lines stays one event."""
