@@ -28,7 +28,7 @@ class _Ask:
 
 
 class SharedStorageSource:
-    name = "storage"
+    name = "shared_storage"
     every = 30.0
     carries: tuple[str, ...] = (
         "storage_answer_seconds",

@@ -1,0 +1,16 @@
+"""DCGM's field names, as dcgm-exporter prints them -> our signals."""
+
+from functools import cache
+from typing import NamedTuple
+
+from holdfast.catalog.table import rows
+
+
+class Field(NamedTuple):
+    signal: str
+    factor: float
+
+
+@cache
+def fields() -> dict[str, Field]:
+    return {row["field"]: Field(row["signal"], float(row["factor"])) for row in rows("dcgm_fields.csv")}
