@@ -10,7 +10,6 @@ import sys
 import time
 
 VERDICT_FILE = "/run/holdfast/verdict.json"
-CONFIG_FILE = "/etc/holdfast/holdfast.toml"
 FORMAT = 1
 MOST_BYTES = 4 << 20  # a verdict file is about 100 kB; more is not ours
 CLOCK_SKEW = 5.0  # seconds a verdict may lie in the future before the clock is the likelier liar
@@ -25,9 +24,8 @@ Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
 
   --max-age SECONDS          an older verdict is unknown (default 120)
   --on-unknown allow|refuse  allow: an unknown exits 0 with a note on stderr (default refuse: 3)
-  --file PATH                the verdict file, whatever the configuration says
-  --config FILE              the agent's configuration, which names the verdict file and the node
-                             (default /etc/holdfast/holdfast.toml if it is there; else /run/holdfast/verdict.json)
+  --file PATH                the verdict file (default /run/holdfast/verdict.json)
+  --config FILE              the agent's configuration, where it names another verdict file or node (some ms slower)
   --node NAME                this node's name, where the host name is not it (in a container)
   --drain auto|never         auto: in a Slurm prolog or HealthCheckProgram, drain with our reason before refusing
   --json                     print one JSON document
@@ -132,8 +130,8 @@ def _run(options: Options) -> int:
 def judge(options: Options, now: float) -> Answer:
     """The node's health by the verdict file; whatever stands in the way of reading it makes it unknown."""
     try:
-        if options.config or (not options.file and os.path.exists(CONFIG_FILE)):
-            _configure(options, options.config or CONFIG_FILE)
+        if options.config:
+            _configure(options)
         path = options.file or VERDICT_FILE
         document = _document(path)
         age = _trusted_age(document, options, now)
@@ -146,18 +144,18 @@ def judge(options: Options, now: float) -> Answer:
     return Answer(health, reason, check, age)
 
 
-def _configure(options: Options, path: str) -> None:
+def _configure(options: Options) -> None:
     import tomllib
 
     try:
-        with open(path, "rb") as file:
+        with open(options.config, "rb") as file:
             settings = tomllib.load(file)
         agent = settings.get("agent", {})
         options.file = str(agent.get("verdict_file", VERDICT_FILE))
         options.twin = agent.get("twin", False) is True
         options.node = options.node or str(settings.get("node", ""))
     except (OSError, ValueError, AttributeError) as error:
-        raise Blind(f"configuration {path} cannot be read: {error}") from None
+        raise Blind(f"configuration {options.config} cannot be read: {error}") from None
 
 
 def _document(path: str) -> dict[str, object]:
