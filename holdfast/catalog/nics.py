@@ -1,0 +1,27 @@
+"""What is known of RDMA adapters: their model, their fastest port, where their counters stop."""
+
+import tomllib
+from functools import lru_cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+
+class Adapter(NamedTuple):
+    model: str
+    rate_bytes_per_second: float  # of its fastest port, on a switch as fast
+
+
+@lru_cache(maxsize=1)
+def _facts() -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("nics.toml").read_text("utf-8"))
+
+
+def adapter(hca_type: str) -> Adapter | None:
+    known = _facts()["adapter"].get(hca_type)
+    return Adapter(known["model"], known["gigabits"] * 1e9 / 8) if known else None
+
+
+def is_saturated(signal: str, value: float) -> bool:
+    """Whether a counter stands at its largest value and so may hide what happened since."""
+    limit = _facts()["saturates_at"].get(signal)
+    return limit is not None and value == limit

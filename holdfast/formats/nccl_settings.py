@@ -1,0 +1,72 @@
+"""What a process says of NCCL: its settings, its version, the ports it may use. Nothing but NCCL_* is ever kept."""
+
+import re
+from typing import NamedTuple
+
+_PREFIX = b"NCCL_"
+_LIBRARY = re.compile(r"libnccl\.so\.(\d+\.\d+\.\d+)$")
+_ANY_LIBRARY = re.compile(r"/libnccl(?:-[\w.]+)?\.so[\w.]*$")
+_WHEEL = re.compile(r"nvidia_nccl_cu\d+-(\d+\.\d+\.\d+)(?:[.\w]*)\.dist-info")
+_MAX_SETTINGS = 200
+
+
+def nccl_settings(environ: bytes) -> dict[str, str]:
+    """The NCCL_* variables of a /proc/PID/environ; everything else is dropped before it is decoded."""
+    kept = [entry for entry in environ.split(b"\0") if entry.startswith(_PREFIX) and b"=" in entry][:_MAX_SETTINGS]
+    pairs = (entry.decode("utf-8", "backslashreplace").partition("=") for entry in kept)
+    return {name: value for name, _, value in pairs}
+
+
+def whole_number(text: str | None) -> int | None:
+    """A setting as NCCL reads it: decimal or 0x; what it would refuse is None."""
+    if text is None or len(text) > 20:
+        return None
+    try:
+        return int(text.strip(), 0)
+    except ValueError:
+        return None
+
+
+def mapped_library(maps: str) -> str:
+    """The path of the NCCL library in a /proc/PID/maps, or ''."""
+    for line in maps.splitlines():
+        fields = line.split(None, 5)
+        if len(fields) == 6 and _ANY_LIBRARY.search(path := fields[5].removesuffix(" (deleted)").strip()):
+            return path
+    return ""
+
+
+def version_in_path(path: str) -> str:
+    """'.../libnccl.so.2.21.5' -> '2.21.5'; '' where the name does not tell."""
+    found = _LIBRARY.search(path)
+    return found[1] if found else ""
+
+
+def version_in_wheel(entry: str) -> str:
+    """'nvidia_nccl_cu12-2.21.5.dist-info' (what pip leaves beside the library) -> '2.21.5'."""
+    found = _WHEEL.fullmatch(entry)
+    return found[1] if found else ""
+
+
+class _Port(NamedTuple):
+    device: str
+    number: str  # '' means every port of the device
+
+
+def may_use_port(hca: str, device: str, number: str) -> bool:
+    """Whether NCCL_IB_HCA lets a job use a port: a list of prefixes ('mlx5'), of exact names after '=',
+    of what not to use after '^', each with an optional ':port'. Unset means every port."""
+    body = hca.strip()
+    exclude = body.startswith("^")
+    body = body.removeprefix("^")
+    exact = body.startswith("=")
+    tokens = [token.strip().partition(":") for token in body.removeprefix("=").split(",") if token.strip()]
+    if not tokens:
+        return True
+    listed = any(_matches(_Port(name, port.partition(":")[0]), device, number, exact) for name, _, port in tokens)
+    return listed is not exclude
+
+
+def _matches(wanted: _Port, device: str, number: str, exact: bool) -> bool:
+    same_device = device == wanted.device if exact else device.startswith(wanted.device)
+    return same_device and wanted.number in ("", number)
