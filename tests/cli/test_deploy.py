@@ -1,6 +1,7 @@
 """The files in deploy/ say what the documentation promises of them."""
 
 import configparser
+import os
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,20 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 def test_a_script_is_executable_and_parses(script: Path) -> None:
     assert script.stat().st_mode & 0o111
     subprocess.run(["sh", "-n", str(script)], check=True)
+
+
+@pytest.mark.parametrize(("on_unknown", "code"), [("allow", 0), ("refuse", 1)])
+def test_a_gate_that_crashes_is_not_taken_for_degraded(tmp_path: Path, on_unknown: str, code: int) -> None:
+    """A crashing program exits 1, and so does a gate that says degraded."""
+    asked = tmp_path / "asked"
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text(f'#!/bin/sh\necho "$@" >> {asked}\n')
+    scontrol.chmod(0o755)
+    environ = {"HOLDFAST": "false", "HOLDFAST_ON_UNKNOWN": on_unknown, "SLURMD_NODENAME": "n17"}
+    environ["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run([DEPLOY / "slurm" / "prolog.sh"], env=environ, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (code, "holdfast gate could not run (exit code 1)\n")
+    assert asked.exists() is (on_unknown == "refuse")
 
 
 def test_the_unit_leaves_the_agents_eyes_open() -> None:

@@ -211,8 +211,9 @@ def test_a_full_stdout_does_not_change_the_exit_code(tmp_path: Path) -> None:
 def test_the_fast_path_imports_nothing_heavy(tmp_path: Path) -> None:
     (tmp_path / "v.json").write_text(json.dumps(verdict()))
     code = (
-        "import sys\nfrom holdfast.cli.gate import main\n"
-        f"assert main(['--file', {str(tmp_path / 'v.json')!r}]) == 0\n"
+        "import sys\nfrom holdfast.cli import main\n"
+        f"sys.argv = ['holdfast', 'gate', '--file', {str(tmp_path / 'v.json')!r}]\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
         "heavy = {'argparse', 'dataclasses', 'msgspec', 'rich', 'subprocess', 'tomllib', 'typer', 'typing'}\n"
         "print(*(heavy & set(sys.modules)), file=sys.stderr)"
     )
@@ -313,3 +314,12 @@ def test_an_scontrol_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     scontrol.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert "Unable to contact slurm controller" in gate_drain.drain("n17", "gpu.xid: lost")
+
+
+def test_an_scontrol_that_hangs_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text("#!/bin/sh\nexec sleep 600\n")
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(gate_drain, "TIMEOUT", 0.2)
+    assert gate_drain.drain("n17", "gpu.xid: lost") == "not drained: scontrol show did not answer within 0.2 s"
