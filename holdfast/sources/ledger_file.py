@@ -21,11 +21,12 @@ class LedgerFile:
         self._readable = True
         self._lines = 0
         self._lines_when_replaced = 0
+        self._lost_lines = False
 
     @property
-    def overgrown(self) -> bool:
-        """Whether most of the file is history that writing it anew would drop."""
-        return self._lines > 1000 + 2 * self._lines_when_replaced
+    def wants_replacing(self) -> bool:
+        """Whether lines are missing from the file, or most of it is history that writing it anew would drop."""
+        return self._lost_lines or self._lines > 1000 + 2 * self._lines_when_replaced
 
     def load(self) -> list[dict[str, Any]]:
         """Every whole record, oldest first; other lines are skipped and counted."""
@@ -33,7 +34,7 @@ class LedgerFile:
             with open(self._path, "rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - _MAX_BYTES))
                 raw = file.read(_MAX_BYTES)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             self.trouble = f"cannot read {self._path}: {said(error)}"
@@ -61,10 +62,11 @@ class LedgerFile:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            self._torn = True
+            self._torn = self._lost_lines = True
             self.trouble = f"cannot write {self._path}: {said(error)}"
             return
         self._torn = written < len(line)
+        self._lost_lines |= self._torn
         self.trouble = f"cannot write {self._path}: no space left on device" if self._torn else ""
         self._lines += 1
 
@@ -94,5 +96,5 @@ class LedgerFile:
             self.trouble = f"cannot write {self._path}: {said(error)}"
             return
         self.trouble = ""
-        self._torn = False
+        self._torn = self._lost_lines = False
         self._lines = self._lines_when_replaced = len(lines)

@@ -95,8 +95,8 @@ class PortLedger:
             self._load(now)
         self._clock = max(self._clock, now)
         since = self._clock - self._compacted
-        overgrown = self._file is not None and self._file.overgrown
-        if since >= _COMPACT_SECONDS or (overgrown and since >= _COMPACT_AGAIN_SECONDS):
+        stale = self._file is not None and self._file.wants_replacing
+        if since >= _COMPACT_SECONDS or (stale and since >= _COMPACT_AGAIN_SECONDS):
             self._compact(self._clock)
         return self._clock
 
@@ -191,6 +191,7 @@ class PortLedger:
         elif kind == "outage" and {"start", "seconds"} <= record.keys():
             track.outages.append(_outage_of(record))
             track.down_since = None
+            track.looked = max(track.looked, track.outages[-1].end)
         elif kind == "flap" and "at" in record:
             track.flaps.append(record["at"])
         else:
