@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from holdfast.twin.tree import append, write_in_place
+from holdfast.twin.tree import append, replace_in_place
 
 EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO = 0, 1, 2, 3, 4, 5, 6
 _TAIL_BYTES = 65536
@@ -35,9 +35,7 @@ def next_sequence(path: Path) -> int:
 
 def forget(path: Path, fragments: list[str]) -> None:
     """Take back the lines that contain any of the fragments, as if the log had begun after them."""
-    kept = [
-        line
-        for line in path.read_text(encoding="utf-8", errors="surrogateescape").splitlines(keepends=True)
-        if not any(fragment in line for fragment in fragments)
-    ]
-    write_in_place(path, "".join(kept))
+    wanted = [fragment.encode() for fragment in fragments]
+    lines = path.read_bytes().split(b"\n")  # bytes: the log may hold garbage on purpose
+    kept = [line for line in lines if not any(fragment in line for fragment in wanted)]
+    replace_in_place(path, b"\n".join(kept))

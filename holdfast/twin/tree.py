@@ -10,7 +10,10 @@ from pathlib import Path
 
 def write_in_place(path: Path, text: str) -> None:
     """Replace what a file says without replacing the file."""
-    data = text.encode()
+    replace_in_place(path, text.encode())
+
+
+def replace_in_place(path: Path, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
     try:
         os.pwrite(descriptor, data, 0)
