@@ -97,11 +97,13 @@ class NvmlSlowSource(_NvmlReader):
         self._for_processes = Session(node, library, exclude)  # processes() is called from another thread than read()
         self._identity: dict[Subject, tuple[float, Answers]] = {}
 
-    def processes(self, now: float) -> dict[int, list[int]]:
-        """Compute process ids by GPU number, asked now; a GPU that does not tell has no entry."""
-        devices = self._for_processes.devices(now)
+    def processes(self) -> dict[int, list[int]] | None:
+        """Compute process ids by GPU number, asked now; a GPU that does not tell has no entry. None: nobody tells."""
+        devices = self._for_processes.devices(0.0)
+        if isinstance(devices, str):
+            return None
         found: dict[int, list[int]] = {}
-        for device in devices if not isinstance(devices, str) else ():
+        for device in devices:
             try:
                 if device.handle is not None:
                     found[device.number] = pids(device.handle)

@@ -151,6 +151,7 @@ def test_a_library_that_is_not_there_blinds_with_its_path(tmp_path: Path) -> Non
         reading = source.read(0.0)
         assert "none.so cannot be loaded" in reading.blind
         assert not reading.signals
+    assert NvmlSlowSource("n1", str(tmp_path / "none.so")).processes() is None
 
 
 def test_without_a_driver_the_reason_names_the_library() -> None:

@@ -1,0 +1,103 @@
+"""What the GPU checks share: which GPUs to judge, what is known of them, their peers, and how findings add up."""
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from holdfast.catalog.gpus import GpuModel, gpu_model
+from holdfast.model.health import FailureClass, Health, worst
+from holdfast.model.subject import Subject, local_name
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Run, Window
+
+GIBIBYTE = float(1 << 30)
+MEGAHERTZ = 1e6
+
+CLOCK_EVENTS = {
+    0x02: "application clock setting",
+    0x04: "power cap",
+    0x08: "HW slowdown",
+    0x10: "sync boost",
+    0x20: "SW thermal slowdown",
+    0x40: "HW thermal slowdown",
+    0x80: "HW power brake",
+}
+
+
+class Finding(NamedTuple):
+    """A row, and what to do about it where that differs from the check's own answer."""
+
+    row: Row
+    remedy: str = ""
+    failure_class: FailureClass | None = None
+
+
+def conclude(findings: Iterable[Finding | None], evidence: Iterable[str] = ()) -> Verdict:
+    """Rows of all; remedy and class of the worst. None stands for a GPU that could not be seen."""
+    found = [finding for finding in findings if finding is not None]
+    worst_health = worst(finding.row.health for finding in found)
+    leading = next((finding for finding in found if finding.row.health is worst_health), None)
+    told = leading is not None and worst_health in (Health.FAIL, Health.DEGRADED)
+    return Verdict(
+        rows=tuple(finding.row for finding in found),
+        remedy=leading.remedy if leading and told else "",
+        failure_class=leading.failure_class if leading and told else None,
+        evidence=tuple(evidence),
+    )
+
+
+def gpus(window: Window, name: str) -> tuple[Subject, ...]:
+    """The GPUs that should be there, or without any such knowledge those that have this signal."""
+    return window.inventory.expected("gpu") or tuple(window.values(name))
+
+
+def model_of(window: Window, gpu: Subject) -> GpuModel | None:
+    name = window.value(gpu, "gpu_model")
+    return gpu_model(name) if isinstance(name, str) else None
+
+
+def unknown(window: Window, gpu: Subject, *names: str) -> Finding:
+    """None of these signals is there, and the question needs one of them."""
+    reasons = dict.fromkeys(window.why_absent(gpu, name) for name in names)
+    return Finding(Row(gpu, Health.UNKNOWN, reason="; ".join(reasons)))
+
+
+def expected_number(window: Window, gpu: Subject, name: str) -> float | None:
+    """What the node's manifest says this should read."""
+    value = window.inventory.expect.get(gpu, {}).get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def numbers(runs: Sequence[Run], since: float, until: float) -> list[tuple[float, float]]:
+    """(seconds, value) of every run between two moments; a single sample weighs a second."""
+    inside = [(max(run.start, since), min(run.end, until), run.value) for run in runs]
+    return [(end - start + 1.0, float(value)) for start, end, value in inside if end >= start]
+
+
+def average(window: Window, gpu: Subject, name: str, seconds: float, ago: float = 0.0) -> float | None:
+    """The mean over time of a signal that is fresh; a single sample is its own mean."""
+    if window.number(gpu, name) is None:
+        return None
+    weighed = numbers(window.runs(gpu, name), window.now - ago - seconds, window.now - ago)
+    total = sum(weight for weight, _ in weighed)
+    return sum(weight * value for weight, value in weighed) / total if total else None
+
+
+def history_seconds(window: Window, gpu: Subject, name: str) -> float:
+    """How far back this signal is known."""
+    runs = window.runs(gpu, name)
+    return window.now - runs[0].start if runs else 0.0
+
+
+def peer_median(values: dict[Subject, float], gpu: Subject, least: int) -> float | None:
+    """The median of the others, if there are enough of them to compare with."""
+    others = [value for other, value in values.items() if other != gpu]
+    return median(others) if len(others) >= least else None
+
+
+def events_named(mask: int) -> str:
+    return ", ".join(word for bit, word in CLOCK_EVENTS.items() if mask & bit)
+
+
+def evidence_line(gpu: Subject, text: str) -> str:
+    return f"{local_name(gpu)}: {text}"
