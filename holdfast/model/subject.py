@@ -32,6 +32,11 @@ def storage(node_name: str, path: str) -> Subject:
     return f"node/{node_name}/storage/{path.strip('/') or 'root'}"
 
 
+def job(job_id: str) -> Subject:
+    """A job as this node knows it: a Slurm job id, 'pod-UID' or 'pid-N'."""
+    return f"job/{job_id.replace('/', '_')}"
+
+
 def kind(subject: Subject) -> str:
     """What sort of thing it is: node, gpu, nic, pci, nvswitch, mount, ..."""
     parts = subject.split("/", 3)

@@ -1,0 +1,182 @@
+"""Which Slurm job, pod or process holds which GPU, and its NCCL settings. Nothing but NCCL_* leaves an environment."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.catalog import nccl
+from holdfast.formats import cgroup, nccl_settings
+from holdfast.model import subject
+from holdfast.model.signal import Reading, Signal
+from holdfast.model.subject import Subject
+from holdfast.sources.kept_open import said
+
+_MAX_BYTES = 16 << 20
+_LOOK_FOR_LIBRARY_TIMES = 20  # a process maps NCCL some time after its start; then its version is not asked for again
+_CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+GpuProcesses = Callable[[], Mapping[int, Sequence[int]] | None]
+
+
+@dataclass(slots=True)
+class _Process:
+    started: float  # seconds since the epoch
+    job: str
+    settings: dict[str, str]
+    settings_absent: str
+    version: str = ""
+    looks: int = 0
+
+
+@dataclass(slots=True)
+class _Job:
+    processes: dict[int, _Process] = field(default_factory=dict)
+    gpus: set[int] = field(default_factory=set)
+
+
+class JobsSource:
+    """`gpu_processes` gives the processes on every GPU, or None while nobody can tell."""
+
+    name = "jobs"
+    every = 15.0
+    deadline = 10.0
+    carries = ("jobs_running", "job_processes", "job_gpus", "job_nccl_ib_timeout", "job_nccl_ib_retry_count",
+               "job_nccl_version", "job_nccl_ib_hca")  # fmt: skip
+
+    def __init__(self, node: str, proc: str, gpu_processes: GpuProcesses) -> None:
+        self._node = node
+        self._proc = proc
+        self._gpu_processes = gpu_processes
+        self._processes: dict[tuple[int, str], _Process] = {}  # by pid and start, for pids are used again
+        self._last: set[str] = set()
+
+    def read(self, now: float) -> Reading:
+        held = self._gpu_processes()
+        if held is None:
+            return Reading(source=self.name, at=now, blind="nobody can tell which processes hold GPUs")
+        jobs = self._jobs(held)
+        signals = [Signal(subject.node(self._node), "jobs_running", float(len(jobs)))]
+        absent: dict[tuple[Subject, str], str] = {}
+        for job_id, job in jobs.items():
+            _report(subject.job(job_id), job, signals, absent)
+        for ended in self._last - jobs.keys():
+            absent[(subject.job(ended), "job_processes")] = "the job ended"
+        self._last = set(jobs)
+        return Reading(source=self.name, at=now, signals=signals, absent=absent)
+
+    def _jobs(self, held: Mapping[int, Sequence[int]]) -> dict[str, _Job]:
+        jobs: dict[str, _Job] = {}
+        living: dict[tuple[int, str], _Process] = {}
+        boot = self._boot_time()
+        for gpu, pids in held.items():
+            for pid in pids:
+                ticks = self._start_ticks(pid)
+                process = self._process(pid, ticks, boot) if ticks else None
+                if process is None:
+                    continue  # it went away between two looks
+                living[(pid, ticks)] = process
+                job = jobs.setdefault(process.job, _Job())
+                job.processes[pid] = process
+                job.gpus.add(gpu)
+        self._processes = living
+        return jobs
+
+    def _process(self, pid: int, ticks: str, boot: float) -> _Process | None:
+        process = self._processes.get((pid, ticks))
+        if process is None:
+            try:
+                groups = self._read(pid, "cgroup").decode("utf-8", "replace")
+            except OSError:
+                return None
+            settings, why = self._settings(pid)
+            process = _Process(boot + int(ticks) / _CLOCK_TICKS, _job_id(groups, pid), settings, why)
+        if not process.version and process.looks < _LOOK_FOR_LIBRARY_TIMES:
+            process.looks += 1
+            process.version = self._version(pid)
+        return process
+
+    def _settings(self, pid: int) -> tuple[dict[str, str], str]:
+        try:
+            return nccl_settings.nccl_settings(self._read(pid, "environ")), ""
+        except OSError as error:
+            return {}, f"environment of pid {pid} cannot be read: {said(error)}"
+
+    def _version(self, pid: int) -> str:
+        """From the mapped library's name, or from the package that brought it."""
+        try:
+            library = nccl_settings.mapped_library(self._read(pid, "maps").decode("utf-8", "replace"))
+            if not library or (version := nccl_settings.version_in_path(library)):
+                return version if library else ""
+            folder = os.path.join(self._proc, str(pid), "root") + os.path.dirname(library)
+            packages = os.path.join(folder, "..", "..", "..")  # nvidia/nccl/lib inside site-packages
+            told = [nccl_settings.version_in_path(entry) for entry in os.listdir(folder)]
+            told += [nccl_settings.version_in_wheel(entry) for entry in os.listdir(packages)]
+            return next(filter(None, told), "")
+        except OSError:
+            return ""
+
+    def _start_ticks(self, pid: int) -> str:
+        try:
+            stat = self._read(pid, "stat").decode("utf-8", "replace")
+        except OSError:
+            return ""
+        fields = stat.rpartition(")")[2].split()  # the command's name may hold spaces and brackets
+        return fields[19] if len(fields) > 19 and fields[19].isdecimal() else ""
+
+    def _boot_time(self) -> float:
+        try:
+            with open(os.path.join(self._proc, "stat"), encoding="ascii", errors="replace") as file:
+                lines = [line.split() for line in file if line.startswith("btime ")]
+        except OSError:
+            return 0.0
+        return float(lines[0][1]) if lines and len(lines[0]) > 1 and lines[0][1].isdecimal() else 0.0
+
+    def _read(self, pid: int, name: str) -> bytes:
+        with open(os.path.join(self._proc, str(pid), name), "rb") as file:
+            return file.read(_MAX_BYTES)
+
+
+def _job_id(groups: str, pid: int) -> str:
+    if job := cgroup.slurm_job(groups):
+        return job
+    if uid := cgroup.pod(groups):
+        return f"pod-{uid}"
+    if container := cgroup.container(groups):
+        return f"container-{container}"
+    return f"pid-{pid}"
+
+
+def _report(where: Subject, job: _Job, signals: list[Signal], absent: dict[tuple[Subject, str], str]) -> None:
+    settings: dict[str, str] = {}
+    for process in job.processes.values():
+        settings.update(process.settings)
+    starts = [process.started for process in job.processes.values()]
+    signals += [
+        Signal(where, "job_processes", float(len(job.processes))),
+        Signal(where, "job_gpus", ",".join(map(str, sorted(job.gpus)))),
+        Signal(where, "job_pids", ",".join(map(str, sorted(job.processes)))),
+        Signal(where, "job_start_timestamp_seconds", min(starts)),
+    ]
+    unread = next((process.settings_absent for process in job.processes.values() if process.settings_absent), "")
+    numbers = {
+        "job_nccl_ib_timeout": "NCCL_IB_TIMEOUT",
+        "job_nccl_ib_retry_count": "NCCL_IB_RETRY_CNT",
+        "job_nccl_port_failover": nccl.failover_setting(),
+    }
+    for name, variable in numbers.items():
+        number = nccl_settings.whole_number(settings.get(variable))
+        if number is not None:
+            signals.append(Signal(where, name, float(number)))
+        elif unread:
+            absent[(where, name)] = unread
+    texts = {
+        "job_nccl_ib_hca": (settings.get("NCCL_IB_HCA", ""), unread),
+        "job_nccl_version": (
+            next((process.version for process in job.processes.values() if process.version), ""),
+            "no mapped library tells its NCCL version",
+        ),
+    }
+    for name, (text, why) in texts.items():
+        if text:
+            signals.append(Signal(where, name, text))
+        elif why:
+            absent[(where, name)] = why

@@ -1,0 +1,184 @@
+"""PCI Express links, AER counters and topology of GPUs, NVSwitches, NICs, NVMe drives and the ports above them."""
+
+import os
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from holdfast.formats import pcie
+from holdfast.model import subject
+from holdfast.model.signal import Reading, Signal, Value
+from holdfast.model.subject import Subject
+from holdfast.sources.kept_open import read_text, said
+
+_MELLANOX = 0x15B3
+_LINK_FILES = (
+    ("current_link_speed", "pci_link_speed_transfers_per_second", pcie.link_speed),
+    ("max_link_speed", "pci_max_link_speed_transfers_per_second", pcie.link_speed),
+    ("current_link_width", "pci_link_width_lanes", pcie.link_width),
+    ("max_link_width", "pci_max_link_width_lanes", pcie.link_width),
+)
+_AER_KINDS = ("correctable", "nonfatal", "fatal")
+_GONE = "the device disappeared from the PCI bus"
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    address: str
+    path: str
+    role: str
+    vendor: int
+    pci_class: int
+    rdma: bool
+    ancestors: tuple[str, ...]  # root port first
+
+    @property
+    def parent(self) -> str:
+        return self.ancestors[-1] if self.ancestors else ""
+
+    @property
+    def has_own_link(self) -> bool:
+        """Ports come in pairs below a root port: a switch's upstream port has a link to what is above it; a root or
+        downstream port is the far end of the link of what is below it."""
+        return self.role != "bridge" or len(self.ancestors) % 2 == 1
+
+    @property
+    def switch(self) -> str:
+        """The upstream port of the topmost switch it sits behind; '' when it hangs on a root port."""
+        return self.ancestors[1] if len(self.ancestors) >= 3 else ""
+
+
+class PcieSource:
+    name = "pcie"
+    every = 60.0
+    deadline = 20.0
+    carries = ("pci_link_speed_transfers_per_second", "pci_max_link_speed_transfers_per_second",
+               "pci_link_width_lanes", "pci_max_link_width_lanes", "pci_aer_correctable_total",
+               "pci_aer_nonfatal_total", "pci_aer_fatal_total", "pci_role", "pci_parent")  # fmt: skip
+
+    def __init__(self, node: str, sys: str = "/sys", exclude: Collection[str] = ()) -> None:
+        self._node = node
+        self._root = os.path.join(sys, "bus", "pci", "devices")
+        self._exclude = frozenset(exclude)
+        self._known: dict[str, _Device | None] = {}  # None: looked at once, nobody asks about it
+        self._linked: set[str] = set()  # devices that once showed a link of their own, so that its loss is noticed
+
+    def read(self, now: float) -> Reading:
+        try:
+            addresses = {name for name in os.listdir(self._root) if pcie.address(name)} - self._exclude
+        except OSError as error:
+            return Reading(source=self.name, at=now, blind=f"no PCI bus to look at: {self._root}: {said(error)}")
+        self._learn(addresses)
+        signals: list[Signal] = []
+        absent: dict[tuple[Subject, str], str] = {}
+        for device in self._devices(addresses):
+            where = subject.pci(self._node, device.address)
+            signals += _identities(where, device)
+            self._read_link(where, device, signals, absent)
+            _read_aer(where, device, signals, absent)
+        for address in self._linked - addresses:
+            for name in self.carries:
+                absent[(subject.pci(self._node, address), name)] = _GONE
+        if not self._linked:
+            why = "no GPU, NVSwitch, NIC or NVMe drive with a PCI Express link"
+            return Reading(source=self.name, at=now, blind=why)
+        present = [subject.pci(self._node, address) for address in sorted(self._linked)]
+        return Reading(source=self.name, at=now, signals=signals, absent=absent, present=present)
+
+    def _learn(self, addresses: set[str]) -> None:
+        for address in addresses - self._known.keys():
+            self._known[address] = _look_at(self._root, address)
+        wanted = [device for device in self._known.values() if device and device.role != "bridge"]
+        for ancestor in {above for device in wanted for above in device.ancestors} & addresses:
+            if self._known.get(ancestor) is None:
+                self._known[ancestor] = _look_at(self._root, ancestor, role="bridge")
+        for address in self._known.keys() - addresses:
+            del self._known[address]  # what comes back may be another device
+
+    def _devices(self, addresses: set[str]) -> Iterator[_Device]:
+        for address in sorted(addresses):
+            if device := self._known.get(address):
+                yield device
+
+    def _read_link(
+        self, where: Subject, device: _Device, signals: list[Signal], absent: dict[tuple[Subject, str], str]
+    ) -> None:
+        for file, name, parse in _LINK_FILES:
+            try:
+                text = read_text(os.path.join(device.path, file))
+            except OSError as error:
+                absent[(where, name)] = f"{file} cannot be read: {said(error)}"
+                continue
+            value = parse(text)
+            if value is None:
+                absent[(where, name)] = f"{file} reads {text[:40]!r}"
+                continue
+            signals.append(Signal(where, name, float(value)))
+            if name == "pci_max_link_width_lanes" and device.has_own_link:
+                self._linked.add(device.address)
+
+
+def _look_at(root: str, address: str, role: str = "") -> _Device | None:
+    """What a device is; None where nobody asks about it, among them virtual functions, which have no link."""
+    path = os.path.join(root, address)
+    try:
+        vendor = pcie.hex_id(read_text(os.path.join(path, "vendor")))
+        pci_class = pcie.hex_id(read_text(os.path.join(path, "class")))
+    except OSError:
+        return None
+    if vendor is None or pci_class is None or os.path.lexists(os.path.join(path, "physfn")):
+        return None
+    role = role or pcie.role(vendor, pci_class)
+    if not role:
+        return None
+    rdma = role == "nic" and (vendor == _MELLANOX or os.path.isdir(os.path.join(path, "infiniband")))
+    above = os.path.dirname(os.path.realpath(path)).split(os.sep)
+    ancestors = tuple(part for part in above if pcie.address(part))
+    return _Device(address, path, role, vendor, pci_class, rdma, ancestors)
+
+
+def _identities(where: Subject, device: _Device) -> list[Signal]:
+    values: dict[str, Value] = {
+        "pci_role": device.role,
+        "pci_vendor": f"0x{device.vendor:04x}",
+        "pci_class": f"0x{device.pci_class:06x}",
+        "pci_device": _text(device.path, "device"),
+        "pci_parent": device.parent,
+        "pci_switch": device.switch,
+    }
+    signals = [Signal(where, name, value) for name, value in values.items() if value]
+    signals.append(Signal(where, "pci_rdma", float(device.rdma)))
+    signals.append(Signal(where, "pci_own_link", float(device.has_own_link)))
+    numa = _text(device.path, "numa_node")
+    if numa.isdecimal():  # -1 means that the firmware does not tell
+        signals.append(Signal(where, "pci_numa_node", float(numa)))
+    return signals
+
+
+def _read_aer(where: Subject, device: _Device, signals: list[Signal], absent: dict[tuple[Subject, str], str]) -> None:
+    for kind in _AER_KINDS:
+        name = f"pci_aer_{kind}_total"
+        try:
+            counters = pcie.aer_counters(read_text(os.path.join(device.path, f"aer_dev_{kind}")))
+        except FileNotFoundError:
+            absent[(where, name)] = "no AER counters: the kernel does not handle AER for this device"
+            continue
+        except OSError as error:
+            absent[(where, name)] = f"AER counters cannot be read: {said(error)}"
+            continue
+        total = pcie.aer_total(counters)
+        if total is None:
+            absent[(where, name)] = f"aer_dev_{kind} holds no counter"
+            continue
+        signals.append(Signal(where, name, float(total)))
+        signals += [
+            Signal(where, f"pci_aer_{kind}_{error.lower()}_total", float(count))
+            for error, count in counters.items()
+            if count and not error.startswith("TOTAL_")
+        ]
+
+
+def _text(path: str, name: str) -> str:
+    try:
+        return read_text(os.path.join(path, name))
+    except OSError:
+        return ""

@@ -1,0 +1,108 @@
+"""Who holds which GPU, and what NCCL was told. Nothing else leaves an environment."""
+
+from pathlib import Path
+
+from holdfast.model.signal import Reading, Value
+from holdfast.sources.jobs import JobsSource
+
+STAT = "{pid} (python (x) y) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {ticks} 0 0\n"
+
+
+class Proc:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        root.mkdir()
+        (root / "stat").write_text("cpu 1 2 3\nbtime 1000000\n")
+
+    def process(self, pid: int, cgroup: str, environ: bytes = b"", maps: str = "", ticks: int = 5000) -> None:
+        home = self.root / str(pid)
+        home.mkdir(exist_ok=True)
+        (home / "cgroup").write_text(cgroup)
+        (home / "environ").write_bytes(environ)
+        (home / "maps").write_text(maps)
+        (home / "stat").write_text(STAT.format(pid=pid, ticks=ticks))
+
+
+def of(reading: Reading, subject: str) -> dict[str, Value]:
+    return {name: value for where, name, value in reading.signals if where == subject}
+
+
+def test_a_slurm_job_holds_its_gpus_with_its_settings(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    for pid in (41, 42):
+        environ = b"SECRET=x\0NCCL_IB_TIMEOUT=22\0NCCL_IB_RETRY_CNT=7\0NCCL_IB_HCA=mlx5"
+        library = "7f-80 r-xp 0 08:01 1 /usr/lib/libnccl.so.2.21.5\n"
+        proc.process(pid, "0::/system.slice/slurmstepd.scope/job_7/step_0\n", environ, library)
+    reading = JobsSource("n1", str(proc.root), lambda: {0: [41], 1: [42, 41]}).read(0)
+    seen = of(reading, "job/7")
+    assert (seen["job_gpus"], seen["job_pids"], seen["job_processes"]) == ("0,1", "41,42", 2)
+    assert (seen["job_nccl_ib_timeout"], seen["job_nccl_ib_retry_count"], seen["job_nccl_ib_hca"]) == (22, 7, "mlx5")
+    assert seen["job_nccl_version"] == "2.21.5"
+    assert seen["job_start_timestamp_seconds"] > 1_000_000
+    assert "SECRET" not in repr(reading)
+    assert of(reading, "node/n1")["jobs_running"] == 1
+
+
+def test_pods_and_bare_processes_are_told_apart(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    proc.process(50, f"0::/kubepods/pod0c3a7b1e-2f54-4d6a-9b8c-1a2b3c4d5e6f/{'a' * 64}\n")
+    proc.process(51, "0::/user.slice\n")
+    reading = JobsSource("n1", str(proc.root), lambda: {0: [50], 1: [51]}).read(0)
+    assert of(reading, "job/pod-0c3a7b1e-2f54-4d6a-9b8c-1a2b3c4d5e6f")["job_gpus"] == "0"
+    assert of(reading, "job/pid-51")["job_gpus"] == "1"
+
+
+def test_the_version_comes_from_the_package_where_the_librarys_name_does_not_tell(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    proc.process(50, "0::/\n", maps="7f-80 r-xp 0 08:01 1 /venv/nvidia/nccl/lib/libnccl.so.2\n")
+    packages = proc.root / "50/root/venv"
+    (packages / "nvidia/nccl/lib").mkdir(parents=True)
+    (packages / "nvidia_nccl_cu12-2.27.3.dist-info").mkdir()
+    reading = JobsSource("n1", str(proc.root), lambda: {0: [50]}).read(0)
+    assert of(reading, "job/pid-50")["job_nccl_version"] == "2.27.3"
+
+
+def test_a_library_mapped_later_is_still_noticed(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    proc.process(50, "0::/\n")
+    source = JobsSource("n1", str(proc.root), lambda: {0: [50]})
+    assert ("job/pid-50", "job_nccl_version") in source.read(0).absent
+    proc.process(50, "0::/\n", maps="7f-80 r-xp 0 08:01 1 /l/libnccl.so.2.23.4\n")
+    assert of(source.read(15), "job/pid-50")["job_nccl_version"] == "2.23.4"
+
+
+def test_an_environment_that_cannot_be_read_is_absent_with_the_reason(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    proc.process(50, "0::/\n")
+    (proc.root / "50/environ").unlink()
+    (proc.root / "50/environ").mkdir()  # a file even root cannot read
+    reading = JobsSource("n1", str(proc.root), lambda: {0: [50]}).read(0)
+    assert "cannot be read" in reading.absent[("job/pid-50", "job_nccl_ib_timeout")]
+    assert of(reading, "job/pid-50")["job_gpus"] == "0"
+
+
+def test_a_process_that_went_away_is_simply_gone_and_its_job_ended(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    proc.process(50, "0::/\n")
+    held = {0: [50]}
+    source = JobsSource("n1", str(proc.root), lambda: held)
+    source.read(0)
+    held[0] = [51]
+    reading = source.read(15)
+    assert of(reading, "node/n1")["jobs_running"] == 0
+    assert reading.absent == {("job/pid-50", "job_processes"): "the job ended"}
+
+
+def test_a_pid_used_again_is_another_process(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    proc.process(50, "0::/slurm/uid_0/job_1\n", b"NCCL_IB_TIMEOUT=22")
+    source = JobsSource("n1", str(proc.root), lambda: {0: [50]})
+    source.read(0)
+    proc.process(50, "0::/slurm/uid_0/job_2\n", b"", ticks=9000)
+    reading = source.read(15)
+    assert "job_nccl_ib_timeout" not in of(reading, "job/2")
+    assert not of(reading, "job/1")
+
+
+def test_not_knowing_the_processes_is_blindness(tmp_path: Path) -> None:
+    assert JobsSource("n1", str(tmp_path), lambda: None).read(0).blind
