@@ -1,0 +1,37 @@
+"""Kernel messages that mean something for a GPU node, as rows of kernel_messages.toml."""
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+_PCI = r"(?P<device>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
+_NUMBER = r"\d{1,9}"
+
+
+class Message(NamedTuple):
+    code: str
+    severity: str
+    action: str
+    regex: re.Pattern[str]
+
+
+class Group(NamedTuple):
+    kind: str
+    keywords: tuple[str, ...]
+    messages: tuple[Message, ...]
+
+
+@cache
+def groups() -> tuple[Group, ...]:
+    text = files(__package__).joinpath("kernel_messages.toml").read_text(encoding="utf-8")
+    return tuple(
+        Group(group["kind"], tuple(group["keywords"]), tuple(_message(*row) for row in group["messages"]))
+        for group in tomllib.loads(text)["group"]
+    )
+
+
+def _message(code: str, severity: str, action: str, regex: str) -> Message:
+    expanded = regex.replace("$PCI", _PCI).replace("$N", _NUMBER)
+    return Message(code, severity, action, re.compile(expanded, re.IGNORECASE))

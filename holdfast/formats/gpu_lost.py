@@ -1,0 +1,57 @@
+"""GPUs the driver has lost without always printing an Xid: fallen off the bus, lost, not to be initialised."""
+
+import re
+
+from holdfast.formats import pci_address
+from holdfast.formats.kernel_line import Line
+from holdfast.model.signal import Event
+
+FALLEN_OFF_THE_BUS = 79  # the Xid the driver prints for the same thing when it still can
+
+_ADDRESS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?")
+_HEADING = re.compile(rf"NVRM: The NVIDIA GPU (?P<device>{_ADDRESS.pattern})")
+_GONE = re.compile(r"fallen off the bus|GPU is lost|GPU has been lost|lost from the bus", re.IGNORECASE)
+_ECHO = "NV_ERR_"  # every driver call on a lost GPU fails with this; only the first tells anything
+_INIT_FAILED = re.compile(r"RmInitAdapter failed!? ?(?P<status>\([0-9a-fx:]{1,40}\))?", re.IGNORECASE)
+_HEADING_REACHES_LINES = 3
+
+
+class GpuLost:
+    """Keeps the address of a message that the driver spreads over three lines."""
+
+    def __init__(self) -> None:
+        self._heading: tuple[str, int] = ("", 0)
+        self._lost = False
+
+    def find(self, line: Line) -> Event | None:
+        text = line.text
+        if "Xid" in text:
+            return None
+        if heading := _HEADING.search(text):
+            self._heading = (heading["device"], line.number)
+        if _GONE.search(text) and not (self._lost and _ECHO in text):
+            self._lost = True
+            return line.event(
+                "gpu_lost",
+                code=FALLEN_OFF_THE_BUS,
+                device=self._device(line),
+                severity="fatal",
+                action="restart_node",
+            )
+        if failed := _INIT_FAILED.search(text):
+            detail = {"status": failed["status"]} if failed["status"] else {}
+            return line.event(
+                "gpu_lost",
+                code="init_failed",
+                device=self._device(line),
+                severity="fatal",
+                action="reset_gpu",
+                detail=detail,
+            )
+        return None
+
+    def _device(self, line: Line) -> str:
+        if found := _ADDRESS.search(line.text):
+            return pci_address.normal(found[0])
+        device, number = self._heading
+        return pci_address.normal(device) if line.number - number <= _HEADING_REACHES_LINES else ""

@@ -1,0 +1,146 @@
+"""kmsg: kernel messages as they come, as events. Storms are folded here, so that nothing behind has to be strong."""
+
+import os
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from holdfast.formats.folding import Folder, Key, is_state, key_of
+from holdfast.formats.kernel_line import sequence_of
+from holdfast.formats.kernel_log import KernelLog
+from holdfast.model import subject
+from holdfast.model.signal import Event, Reading, Signal
+from holdfast.sources.kmsg_reader import DeviceReader, FileReader, Reader
+
+_HOLD_SECONDS = 60.0  # an event told is not told again for so long; its repeats are, together, after that
+_MAX_REMEMBERED = 4096
+_RETRY_SECONDS = 1.0
+
+
+class KmsgSource:
+    """Reads /dev/kmsg or a file of kernel messages. `wait` blocks until there is something to read."""
+
+    name = "kmsg"
+    every = 10.0
+    deadline = 5.0
+    carries = ("kmsg_records_total",)
+
+    def __init__(self, node: str, path: str = "/dev/kmsg", monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._node = subject.node(node)
+        self._path = path
+        self._monotonic = monotonic
+        self._reader: Reader | None = None
+        self._log = KernelLog()
+        self._sequence: int | None = None
+        self._records = self._gaps = self._folded = 0
+        self._said: dict[Key, float] = {}  # when an event was last told
+        self._held = Folder()  # repeats of those, to be told together
+        self._states: dict[tuple[str, str], int | str | None] = {}
+        self._release_at = 0.0
+
+    def wait(self, seconds: float) -> bool:
+        """Until something may be readable or the time is up; whether it is worth reading now."""
+        if self._reader is None:
+            time.sleep(min(seconds, _RETRY_SECONDS))
+            return True
+        return self._reader.wait(seconds)
+
+    def read(self, now: float) -> Reading:
+        try:
+            if self._reader is None:
+                self._reader = _open(self._path)
+            data = self._reader.drain()
+        except OSError as error:
+            self.close()
+            return Reading(source=self.name, at=now, blind=_why(self._path, error))
+        gap = self._count(data)
+        events = [self._dated(event, now) for event in self._log.feed(data) + self._log.settle()]
+        events = self._fold(events, now)
+        if gap:
+            events.append(_gap_event(gap, now))
+        return Reading(source=self.name, at=now, signals=self._signals(), events=events, present=[self._node])
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def _signals(self) -> list[Signal]:
+        return [
+            Signal(self._node, "kmsg_records_total", float(self._records)),
+            Signal(self._node, "kmsg_gaps_total", float(self._gaps)),
+            Signal(self._node, "kmsg_storm_folded_total", float(self._folded)),
+        ]
+
+    def _count(self, data: bytes) -> int:
+        """Counts records; says how many the sequence numbers show to be missing."""
+        missing = 0
+        for raw in data.split(b"\n"):
+            if not raw or raw.startswith(b" "):  # a continuation line belongs to the record before
+                continue
+            self._records += 1
+            number = sequence_of(raw)
+            if number is None:
+                continue
+            if self._sequence is not None and number > self._sequence + 1:
+                missing += number - self._sequence - 1
+            self._sequence = number
+        self._gaps += missing
+        return missing
+
+    def _dated(self, event: Event, now: float) -> Event:
+        """Wall time from seconds since boot, or from the moment of reading where the message has no time."""
+        since_boot = event.detail.get("since_boot_seconds")
+        if isinstance(since_boot, float):
+            return replace(event, at=min(now, now - self._monotonic() + since_boot), line=0)
+        return replace(event, at=event.at or now, line=0)
+
+    def _fold(self, events: list[Event], now: float) -> list[Event]:
+        """New things at once; what was told a moment ago is counted and told again when the moment is over."""
+        self._said = {key: at for key, at in self._said.items() if now - at < _HOLD_SECONDS}
+        fresh = Folder()
+        for event in events:
+            known = key_of(event) in self._said and not self._changes_state(event)
+            (self._held if known else fresh).add(event)
+            self._folded += event.count if known else 0
+        told = fresh.take()
+        self._folded += sum(event.count - 1 for event in told)
+        if now >= self._release_at:
+            told += self._held.take()
+            self._release_at = now + _HOLD_SECONDS
+        for event in told[:_MAX_REMEMBERED]:
+            self._said[key_of(event)] = now
+        return told
+
+    def _changes_state(self, event: Event) -> bool:
+        """Down after up is news, however often it was told before."""
+        if not is_state(event):
+            return False
+        before = self._states.get((event.kind, event.device))
+        if before is not None or len(self._states) < _MAX_REMEMBERED:
+            self._states[event.kind, event.device] = event.code
+        return before != event.code
+
+
+def _open(path: str) -> Reader:
+    return DeviceReader(path) if stat.S_ISCHR(os.stat(path).st_mode) else FileReader(path)
+
+
+def _why(path: str, error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return f"kernel messages are hidden: no permission to read {path} (needs root or CAP_SYSLOG)"
+    if isinstance(error, FileNotFoundError):
+        return f"kernel messages are hidden: there is no {path} (a container needs it passed in)"
+    return f"kernel messages are hidden: {path}: {error.strerror or error}"
+
+
+def _gap_event(missing: int, now: float) -> Event:
+    return Event(
+        kind="kmsg_gap",
+        at=now,
+        text=f"{missing} kernel messages were overwritten before they could be read",
+        severity="warning",
+        action="monitor",
+        count=missing,
+    )

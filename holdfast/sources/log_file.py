@@ -1,0 +1,84 @@
+"""Log files as chunks of bytes, whatever they were compressed with. Everything is read; nothing is read whole."""
+
+import bz2
+import gzip
+import importlib
+import lzma
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, cast
+
+CHUNK_BYTES = 256 * 1024
+STDIN = "-"
+DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError)
+
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+class Unreadable(Exception):
+    """Why a file could not be read (any further), as one sentence for a person."""
+
+
+def files_below(path: Path) -> Iterator[Path]:
+    """The path itself, or every regular file below it in a stable order."""
+    if not path.is_dir():
+        yield path
+        return
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            file = Path(folder) / name
+            if file.is_file():
+                yield file
+
+
+def chunks(path: Path) -> Iterator[bytes]:
+    """The file's bytes, decompressed, in pieces; Unreadable says why there are no more."""
+    try:
+        with ExitStack() as stack:
+            file = _opened(path, stack)
+            while chunk := file.read(CHUNK_BYTES):
+                yield chunk
+    except PermissionError:
+        raise Unreadable(f"{path}: permission denied") from None
+    except FileNotFoundError:
+        raise Unreadable(f"{path}: no such file") from None
+    except DAMAGE as error:
+        raise Unreadable(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _opened(path: Path, stack: ExitStack) -> IO[bytes]:
+    if str(path) == STDIN:
+        return sys.stdin.buffer
+    if stat.S_ISCHR(path.stat().st_mode) and str(path) != os.devnull:
+        raise Unreadable(f"{path}: a device, not a log; pipe its text in, for example: dmesg | holdfast diagnose -")
+    raw = stack.enter_context(path.open("rb"))
+    return _decompressed(raw, path, stack)
+
+
+def _decompressed(raw: IO[bytes], path: Path, stack: ExitStack) -> IO[bytes]:
+    """By the file's first bytes, because rotated logs are called anything."""
+    if not raw.seekable():
+        return raw
+    magic = raw.read(6)
+    raw.seek(0)
+    if magic.startswith(b"\x1f\x8b"):
+        return cast(IO[bytes], stack.enter_context(gzip.GzipFile(fileobj=raw)))
+    if magic.startswith(b"BZh"):
+        return stack.enter_context(bz2.BZ2File(raw))
+    if magic == b"\xfd7zXZ\x00":
+        return stack.enter_context(lzma.LZMAFile(raw))
+    return _zstd(raw, path) if magic.startswith(_ZSTD_MAGIC) else raw
+
+
+def _zstd(raw: IO[bytes], path: Path) -> IO[bytes]:
+    try:
+        zstandard = importlib.import_module("zstandard")
+    except ImportError:
+        raise Unreadable(f"{path}: zstd-compressed, and Python has no zstandard module here; unpack it first") from None
+    return cast(IO[bytes], zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
