@@ -21,18 +21,26 @@ HARDWARE = (  # what is built in: another value is another part, or a part in an
     "gpu_model",
     "gpu_pci_address",
     "gpu_memory_total_bytes",
-    "gpu_nvlink_lanes",
-    "gpu_board_part_number",
-    "port_link_layer",
-    "port_rate_bytes_per_second",
-    "nic_model",
+    "port_hca_type",
+    "port_board_id",
     "port_pci_address",
-    "host_cpu_model",
+    "port_link_layer",
+    "pci_role",
+    "pci_device",
+    "pci_max_link_width_lanes",
+    "host_memory_total_bytes",
 )
-SOFTWARE = ("host_cpu_governor", "gpu_mig_mode", "gpu_ecc_mode", "gpu_power_limit_watts")
-TOPOLOGY = ("pci_numa_node", "pci_parent", "pci_root", "pci_link_width_max_lanes", "pci_link_speed_max_hertz")
+LINKS = ("pci_link_width_lanes", "port_rate_bytes_per_second")  # judged by the checks of links and ports
+SETTINGS = (
+    "gpu_ecc_mode",
+    "gpu_mig_mode",
+    "gpu_persistence_mode",
+    "gpu_power_limit_watts",
+    "host_cpu_governor",
+)
+TOPOLOGY = ("pci_switch", "pci_parent", "pci_numa_node")
 VERSION_SUFFIX = "_version"  # driver, VBIOS, NIC firmware, kernel: whatever calls itself a version
-IDENTITY = ("gpu_uuid", "gpu_serial", "nic_serial", "port_guid")  # differ from node to node; learned only when asked
+IDENTITY = ("gpu_uuid", "gpu_serial")  # differ from node to node; learned only when asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,15 +135,27 @@ def learn(
     signals: Iterable[Signal], node_name: str, lacks: Iterable[str] = (), *, identities: bool = False
 ) -> Manifest:
     """A manifest from what a good node reads: hardware, versions, settings and places; identities only when asked."""
+    seen = list(signals)
     root = node(node_name)
+    leave_out = {subject for subject, name, value in seen if _not_a_part(name, value)}
     expect: dict[str, dict[str, Value]] = {}
-    for subject, name, value in signals:
-        if subject != root and not subject.startswith(root + "/"):
+    for subject, name, value in seen:
+        if subject in leave_out or (subject != root and not subject.startswith(root + "/")):
             continue
         if worth_expecting(name) or (identities and name in IDENTITY):
             expect.setdefault(subject[len(root) + 1 :] or "node", {})[name] = value
     return Manifest(learned_from=node_name, lacks=tuple(sorted(lacks)), expect=expect)
 
 
+def _not_a_part(name: str, value: Value) -> bool:
+    """PCI bridges are only the way to the parts; a port that never was up is not missed when it stays down."""
+    return (name == "pci_role" and value == "bridge") or (name == "port_expected" and not value)
+
+
 def worth_expecting(name: str) -> bool:
-    return name in HARDWARE or name in SOFTWARE or name in TOPOLOGY or name.endswith(VERSION_SUFFIX)
+    return name in HARDWARE or name in LINKS or name in TOPOLOGY or is_drift(name)
+
+
+def is_drift(name: str) -> bool:
+    """Versions and settings: they change by somebody's hand, not by a fault."""
+    return name in SETTINGS or name.endswith(VERSION_SUFFIX)
