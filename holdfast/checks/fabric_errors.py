@@ -1,0 +1,109 @@
+"""fabric.errors: counters that grow faster than a good link lets them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from holdfast.catalog import nics
+from holdfast.checks.check import Check, Limits
+from holdfast.checks.rdma_ports import expected_ports
+from holdfast.model.health import FailureClass, Health, worst
+from holdfast.model.subject import Subject, local_name
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Run, Window, increase
+
+_SECOND, _MINUTE, _HOUR = 1.0, 60.0, 3600.0
+_LEAST_HISTORY_SECONDS = 60.0
+
+
+class _Rule(NamedTuple):
+    signal: str
+    limit: str
+    unit: float  # seconds the limit is counted over
+    physical: bool  # a fault of this link itself, so that a flood of it fails the port
+
+
+_RULES = (
+    _Rule("port_symbol_error_total", "symbol_error_per_hour", _HOUR, True),
+    _Rule("port_link_error_recovery_total", "link_error_recovery_per_minute", _MINUTE, True),
+    _Rule("port_rcv_errors_total", "rcv_errors_per_second", _SECOND, True),
+    _Rule("port_local_link_integrity_errors_total", "local_link_integrity_errors_per_hour", _HOUR, False),
+    _Rule("port_excessive_buffer_overrun_errors_total", "excessive_buffer_overrun_errors_per_hour", _HOUR, False),
+    _Rule("port_xmit_discards_total", "xmit_discards_per_second", _SECOND, False),
+    _Rule("port_hw_rnr_nak_retry_err_total", "rnr_nak_retry_err_per_hour", _HOUR, False),
+    _Rule("port_hw_local_ack_timeout_err_total", "local_ack_timeout_err_per_second", _SECOND, False),
+    _Rule("port_hw_packet_seq_err_total", "packet_seq_err_per_second", _SECOND, False),
+    _Rule("port_hw_out_of_sequence_total", "out_of_sequence_per_second", _SECOND, False),
+    _Rule("port_hw_roce_slow_restart_total", "roce_slow_restart_per_second", _SECOND, False),
+    _Rule("port_hw_rx_icrc_encapsulated_total", "rx_icrc_encapsulated_per_hour", _HOUR, False),
+)
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    rows, evidence = [], []
+    for port in expected_ports(window):
+        seen = {rule: window.runs(port, rule.signal) for rule in _RULES if window.value(port, rule.signal) is not None}
+        if not seen:
+            rows.append(Row(port, Health.UNKNOWN, reason=_why_blind(window, port)))
+            continue
+        rows.append(_judge_port(window, port, seen, limits))
+        evidence += [
+            f"{local_name(port)}: {rule.signal} stands at {runs[-1].value:.0f} and may count no further"
+            for rule, runs in seen.items()
+            if nics.is_saturated(rule.signal, float(runs[-1].value))
+        ]
+        if max(_history(runs) for runs in seen.values()) < _LEAST_HISTORY_SECONDS:
+            evidence.append(f"{local_name(port)}: one sample only, no rate can be told yet")
+    return Verdict(rows=tuple(rows), evidence=tuple(evidence))
+
+
+def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]], limits: Limits) -> Row:
+    found = Row(port, Health.PASS)
+    for rule, runs in seen.items():
+        limit = limits[rule.limit]
+        rate = increase(runs) * rule.unit / window.span  # over the whole span: a short burst is not extrapolated
+        if rate <= limit or _history(runs) < _LEAST_HISTORY_SECONDS:
+            continue
+        flood = rule.physical and rate > limit * limits["fail_times_limit"]
+        health = Health.FAIL if flood else Health.DEGRADED
+        per = {_SECOND: "a second", _MINUTE: "a minute", _HOUR: "an hour"}[rule.unit]
+        reason = f"{rule.signal.removeprefix('port_').removesuffix('_total')} grew by {rate:.3g} {per}, limit {limit:g}"
+        if worst((health, found.health)) is health and found.health is not health:
+            found = Row(port, health, round(rate, 3), limit, reason)
+    return found
+
+
+def _history(runs: Sequence[Run]) -> float:
+    return runs[-1].end - runs[0].start if runs else 0.0
+
+
+def _why_blind(window: Window, port: Subject) -> str:
+    return window.why_absent(port, _RULES[0].signal)
+
+
+CHECK = Check(
+    name="fabric.errors",
+    asks="Do the error counters of any RDMA port grow faster than a good link lets them?",
+    about="nic",
+    part="rdma",
+    reads=(),
+    judge=judge,
+    failure_class=FailureClass.SLOWDOWN,
+    remedy="clean or replace cable and transceiver; look at the same counters on the switch port at the other end",
+    owner="network",
+    span=900.0,
+    limits={
+        "symbol_error_per_hour": 120.0,  # a bit error rate of 1e-12, as the InfiniBand architecture allows
+        "link_error_recovery_per_minute": 5.0,
+        "rcv_errors_per_second": 10.0,
+        "local_link_integrity_errors_per_hour": 0.0,
+        "excessive_buffer_overrun_errors_per_hour": 0.0,
+        "xmit_discards_per_second": 100.0,
+        "rnr_nak_retry_err_per_hour": 0.0,
+        "local_ack_timeout_err_per_second": 1.0,
+        "packet_seq_err_per_second": 10.0,
+        "out_of_sequence_per_second": 10.0,
+        "roce_slow_restart_per_second": 10.0,
+        "rx_icrc_encapsulated_per_hour": 0.0,
+        "fail_times_limit": 100.0,
+    },
+)

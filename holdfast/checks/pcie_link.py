@@ -1,0 +1,106 @@
+"""pcie.link: a link that trained narrower or slower than both its ends can do."""
+
+from holdfast.checks.check import Check, Limits
+from holdfast.formats.pcie import speed_name
+from holdfast.model import subject
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.subject import Subject, local_name
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Window
+
+_WIDTH, _SPEED = "pci_link_width_lanes", "pci_link_speed_transfers_per_second"
+_MAX = {_WIDTH: "pci_max_link_width_lanes", _SPEED: "pci_max_link_speed_transfers_per_second"}
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    rows, evidence = [], []
+    for device, width in window.values(_WIDTH).items():
+        if not window.number(device, "pci_own_link"):
+            continue  # a root or downstream port: judged at the device below it
+        row = _judge_width(window, device, width, limits)
+        speed = window.number(device, _SPEED)
+        if row.health is Health.PASS and speed is not None:
+            row, said = _judge_speed(window, device, speed, row, limits)
+            evidence += said
+        rows.append(row)
+    return Verdict(rows=tuple(rows), evidence=tuple(evidence))
+
+
+def _judge_width(window: Window, device: Subject, width: float, limits: Limits) -> Row:
+    expected, whose = _expected(window, device, _WIDTH)
+    if expected is None or width >= expected:
+        return Row(device, Health.PASS, width, expected)
+    reason = f"{_role(window, device)} runs at x{width:.0f}, {whose} x{expected:.0f}"
+    return Row(device, _health(window, device, width / expected, limits), width, expected, reason)
+
+
+def _judge_speed(
+    window: Window, device: Subject, speed: float, width_row: Row, limits: Limits
+) -> tuple[Row, list[str]]:
+    expected, whose = _expected(window, device, _SPEED)
+    if expected is None or speed >= expected:
+        return width_row, []
+    reason = f"{_role(window, device)} runs at {speed_name(speed)}, {whose} {speed_name(expected)}"
+    health = _health(window, device, speed / expected, limits)
+    if window.value(device, "pci_role") == "gpu":
+        slow = window.runs(device, _SPEED)[-1]
+        long_enough = limits["slow_seconds"]
+        if slow.end - max(slow.start, _busy_since(window, device, limits)) < long_enough:
+            health = Health.DEGRADED  # not busy, or not for long: it may speed up when it has work
+            if speed <= limits["power_saving_transfers_per_second"] or slow.end - slow.start < long_enough:
+                return width_row, [f"{local_name(device)}: {reason}; a GPU without work does so to save power"]
+    return Row(device, health, speed, expected, reason), []
+
+
+def _expected(window: Window, device: Subject, name: str) -> tuple[float | None, str]:
+    """The manifest's word, else what both ends of the link can do."""
+    told = window.inventory.expect.get(device, {}).get(name)
+    if isinstance(told, int | float):
+        return float(told), "the manifest says"
+    parent = str(window.value(device, "pci_parent") or "")
+    above = subject.pci(window.inventory.node, parent)
+    ends = [window.number(device, _MAX[name]), window.number(above, _MAX[name]) if parent else None]
+    known = [end for end in ends if end is not None]
+    return min(known, default=None), "both ends can do" if len(known) == 2 else "it can do"
+
+
+def _health(window: Window, device: Subject, ratio: float, limits: Limits) -> Health:
+    """Storage and plain Ethernet do not carry the collectives: slower is worth telling, no reason to stop."""
+    role = window.value(device, "pci_role")
+    minor = role == "nvme" or (role == "nic" and not window.number(device, "pci_rdma"))
+    return Health.FAIL if ratio <= limits["fail_ratio"] and not minor else Health.DEGRADED
+
+
+def _busy_since(window: Window, device: Subject, limits: Limits) -> float:
+    """Since when a GPU has had work without a pause; now, if it has none."""
+    gpu = window.inventory.subject_of(device.rpartition("/")[2])
+    busy_since = window.now
+    for run in reversed(window.runs(gpu, "gpu_utilization_ratio")):
+        if float(run.value) < limits["busy_utilization_ratio"]:
+            break
+        busy_since = run.start
+    return busy_since
+
+
+def _role(window: Window, device: Subject) -> str:
+    words = {"gpu": "GPU", "nic": "NIC", "nvme": "NVMe drive", "nvswitch": "NVSwitch", "bridge": "the switch port"}
+    return words.get(str(window.value(device, "pci_role")), "device")
+
+
+CHECK = Check(
+    name="pcie.link",
+    asks="Does every GPU, NIC, NVSwitch and NVMe drive have the PCI Express link that both its ends can do?",
+    about="pci",
+    part="pci",
+    reads=(_WIDTH,),
+    judge=judge,
+    failure_class=FailureClass.SLOWDOWN,
+    remedy="reboot once so that the link trains again; if it stays, reseat the card, the riser or the cable",
+    owner="hardware",
+    limits={
+        "fail_ratio": 0.5,
+        "busy_utilization_ratio": 0.1,
+        "slow_seconds": 60.0,
+        "power_saving_transfers_per_second": 5e9,
+    },
+)

@@ -1,0 +1,23 @@
+"""What the questions about ports share: which ports they are about."""
+
+from holdfast.model.inventory import natural
+from holdfast.model.subject import Subject, kind
+from holdfast.model.window import Window
+
+
+def expected_ports(window: Window) -> list[Subject]:
+    """Ports that should be up: seen up before, beside peers that are up, or in the manifest."""
+    said = window.values("port_expected")
+    told = {port for port, expected in said.items() if expected or port in window.inventory.subjects}
+    listed = {subject for subject in window.inventory.subjects if kind(subject) == "nic"}
+    return sorted(told | listed, key=natural)
+
+
+def device_and_number(port: Subject) -> tuple[str, str]:
+    """'node/n1/nic/mlx5_4/1' -> ('mlx5_4', '1')."""
+    device, _, number = port.split("/", 3)[3].rpartition("/")
+    return device, number
+
+
+def for_seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
