@@ -1,0 +1,59 @@
+"""gpu.rows: a reset for what waits, a replacement for what failed, a plan for spares that run out."""
+
+import pytest
+
+from holdfast.checks.gpu_rows import CHECK, REPLACE, RESET, WATCH
+from holdfast.model.health import Health
+from tests.checks.gpu_tray import Tray
+
+CLEAN = {
+    "gpu_remapped_rows_correctable": 0.0,
+    "gpu_remapped_rows_uncorrectable": 0.0,
+    "gpu_remapped_rows_pending": 0.0,
+    "gpu_remapped_rows_failure": 0.0,
+    "gpu_remap_max_banks": 2560.0,
+    "gpu_remap_none_banks": 0.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "health", "remedy"),
+    [
+        ({}, Health.PASS, ""),
+        ({"gpu_remapped_rows_correctable": 30.0, "gpu_remapped_rows_uncorrectable": 5.0}, Health.PASS, ""),
+        ({"gpu_remapped_rows_pending": 1.0}, Health.FAIL, RESET),
+        ({"gpu_remapped_rows_failure": 1.0}, Health.FAIL, REPLACE),
+        ({"gpu_remapped_rows_failure": 1.0, "gpu_remapped_rows_pending": 1.0}, Health.FAIL, REPLACE),
+        ({"gpu_remapped_rows_uncorrectable": 512.0}, Health.DEGRADED, WATCH),
+        ({"gpu_remap_none_banks": 1.0}, Health.DEGRADED, WATCH),
+    ],
+)
+def test_rows(changed: dict[str, float], health: Health, remedy: str) -> None:
+    verdict = Tray().read(0.0, **{**CLEAN, **changed}).ask(CHECK)
+    assert (verdict.health, verdict.remedy) == (health, remedy)
+
+
+@pytest.mark.parametrize(
+    ("pages", "pending", "health"), [(3.0, 0.0, Health.PASS), (3.0, 1.0, Health.FAIL), (63.0, 0.0, Health.FAIL)]
+)
+def test_older_gpus_retire_pages(pages: float, pending: float, health: Health) -> None:
+    tray = Tray(model="Tesla V100-SXM2-32GB").read(
+        0.0,
+        gpu_retired_pages_single_bit=pages - 1,
+        gpu_retired_pages_double_bit=1.0,
+        gpu_retired_pages_pending=pending,
+    )
+    assert tray.row(CHECK).health is health
+
+
+def test_a_gpu_split_by_mig_is_unknown_and_says_so() -> None:
+    tray = Tray().read(0.0)
+    tray.missing(0, "gpu_remapped_rows_pending", reason="not supported by this GPU/driver while MIG is enabled")
+    assert (tray.row(CHECK).health, "MIG" in tray.row(CHECK).reason) == (Health.UNKNOWN, True)
+
+
+def test_the_worst_gpu_decides_the_remedy() -> None:
+    tray = Tray().read(0.0, **{**CLEAN, "gpu_remap_none_banks": {0: 1.0, 1: 0.0, 2: 0.0, 3: 0.0},
+                               "gpu_remapped_rows_pending": {0: 0.0, 1: 0.0, 2: 1.0, 3: 0.0}})  # fmt: skip
+    assert tray.healths(CHECK) == [Health.DEGRADED, Health.PASS, Health.FAIL, Health.PASS]
+    assert tray.ask(CHECK).remedy == RESET
