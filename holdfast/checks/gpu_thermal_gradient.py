@@ -68,21 +68,27 @@ def _against_peers(
 
 def _against_its_past(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
     """Warming up at constant power means that cooling is going away. A load step is over after the settle time."""
-    span, settle = limits["slope_seconds"], limits["settle_seconds"]
-    if min(history_seconds(window, gpu, CORE), history_seconds(window, gpu, POWER)) < span + settle:
-        return None
-    third = (span + settle) / 3
-    levels = [average(window, gpu, POWER, third, ago=third * part) for part in range(3)]
+    span, limit = limits["slope_seconds"], limits["slope_celsius_per_minute"]
     early, late = average(window, gpu, CORE, 60.0, ago=span - 60.0), average(window, gpu, CORE, 60.0)
-    known = [level for level in levels if level is not None]
-    if early is None or late is None or len(known) < 3 or max(known) - min(known) > limits["steady_ratio"] * max(known):
+    if early is None or late is None:
         return None
     slope = (late - early) / ((span - 60.0) / 60.0)
-    limit = limits["slope_celsius_per_minute"]
-    if slope <= limit:
+    if slope <= limit or (power := _steady_power(window, gpu, limits)) is None:
         return None
-    said = f"warms by {slope:.1f} C a minute at a constant {known[0]:.0f} W (from {early:.0f} to {late:.0f} C)"
+    said = f"warms by {slope:.1f} C a minute at a constant {power:.0f} W (from {early:.0f} to {late:.0f} C)"
     return Finding(Row(gpu, Health.DEGRADED, slope, limit, said))
+
+
+def _steady_power(window: Window, gpu: Subject, limits: Limits) -> float | None:
+    """What it draws, if that was the same all along; power jumps from second to second, so thirds are compared."""
+    whole = limits["slope_seconds"] + limits["settle_seconds"]
+    if min(history_seconds(window, gpu, CORE), history_seconds(window, gpu, POWER)) < whole:
+        return None
+    thirds = [average(window, gpu, POWER, whole / 3, ago=whole / 3 * part) for part in range(3)]
+    known = [watts for watts in thirds if watts is not None]
+    if len(known) < 3 or max(known) - min(known) > limits["steady_ratio"] * max(known):
+        return None
+    return known[0]
 
 
 CHECK = Check(

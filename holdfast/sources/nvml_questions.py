@@ -120,7 +120,7 @@ SLOW = (
     Ask(("gpu_pcie_max_generation",), lambda h: (float(nvml.nvmlDeviceGetMaxPcieLinkGeneration(h)),)),
     Ask(("gpu_pcie_width_lanes",), lambda h: (float(nvml.nvmlDeviceGetCurrPcieLinkWidth(h)),)),
     Ask(("gpu_pcie_max_width_lanes",), lambda h: (float(nvml.nvmlDeviceGetMaxPcieLinkWidth(h)),)),
-    Ask(("gpu_pcie_replays_total",), lambda h: (float(nvml.nvmlDeviceGetPcieReplayCounter(h)),)),
+    Ask(("gpu_pcie_replay_total",), lambda h: (float(nvml.nvmlDeviceGetPcieReplayCounter(h)),)),
     Ask(("gpu_fabric_state", "gpu_fabric_status", "gpu_fabric_health_mask"), _fabric),
     Ask(("gpu_processes",), lambda h: (float(len(pids(h))),)),
     Ask(("gpu_mig_mode", "gpu_mig_mode_pending"), lambda h: _pair(*nvml.nvmlDeviceGetMigMode(h))),
