@@ -1,0 +1,50 @@
+"""A job: what ran, for whom, where and when, as Slurm, Kubernetes or the agents tell it, in one set of words."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class JobState(StrEnum):
+    WAITING = "waiting"  # holds no node
+    RUNNING = "running"
+    SUSPENDED = "suspended"  # stopped, but still in memory on its nodes
+    ENDING = "ending"  # over for its owner; its processes or its epilog are still on the node
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    PREEMPTED = "preempted"
+    OUT_OF_MEMORY = "out_of_memory"
+    NODE_FAILED = "node_failed"  # the scheduler says that a node took the job with it
+    UNKNOWN = "unknown"
+
+    @property
+    def holds_nodes(self) -> bool:
+        """Is there still something of it on its nodes? What nobody can tell counts as yes."""
+        return self in _HOLDING
+
+
+_HOLDING = frozenset({JobState.RUNNING, JobState.SUSPENDED, JobState.ENDING, JobState.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """`(source, id)` names it; a part of a job has a `step` beside."""
+
+    id: str
+    """The scheduler's own id, the one in a process's cgroup; a member of an array has one too."""
+    source: str
+    """slurm, kubernetes or agent."""
+    shown_as: str = ""
+    """What its owner knows it by where that differs, such as 8012944_24093."""
+    step: str = ""
+    """For a part of a job, such as 0 or batch; '' is the whole job."""
+    account: str = ""
+    user: str = ""
+    nodes: tuple[str, ...] = ()
+    gpus: int | None = None
+    """None where the source does not say, which is not none: what is stored of it must allow for that."""
+    start: float | None = None
+    end: float | None = None
+    """When it ended; for a running job None, whatever its time limit says."""
+    state: JobState = JobState.UNKNOWN

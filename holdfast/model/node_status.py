@@ -1,0 +1,24 @@
+"""A node as its scheduler sees it: may work start there, does some run, who took it out of service and why."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStatus:
+    node: str
+    accepts_work: bool
+    """The scheduler may start something there now."""
+    cordoned: bool
+    """Somebody asked that nothing new start there: a Slurm drain, a Kubernetes cordon."""
+    down: bool
+    """The scheduler itself has lost or refused it."""
+    busy: bool
+    """Something runs there, or is still ending."""
+    ours: bool = False
+    """The cordon is our own, so we may lift it."""
+    note: str = ""
+    note_by: str = ""
+    note_at: float | None = None
+    jobs: frozenset[str] = frozenset()
+    state: str = ""
+    """The scheduler's own words, for people."""
