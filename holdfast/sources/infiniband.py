@@ -11,6 +11,7 @@ from holdfast.sources.infiniband_counters import InfinibandCountersSource
 from holdfast.sources.infiniband_ports import Identity, PortPlace, find_ports, identify, root_of
 from holdfast.sources.kept_open import KeptFile, close_all, said
 from holdfast.sources.port_ledger import DAY, HOUR, TEN_MINUTES, PortLedger, Track
+from holdfast.sources.repairs import RepairsSource
 
 __all__ = ["InfinibandCountersSource", "InfinibandSource"]
 
@@ -42,11 +43,13 @@ class InfinibandSource:
         self._gone: dict[str, tuple[bool, str]] = {}  # port -> (surely down, why it is not seen)
         self._scanned: float | None = None
         self._blind = ""
+        self._repairs = RepairsSource(os.path.dirname(ledger)) if ledger else None
 
     def read(self, now: float) -> Reading:
         now = self._ledger.begin(now)
         if self._scanned is None or now - self._scanned >= _SCAN_SECONDS:
             self._scan(now)
+            self._heed_repairs(now)
         if not self._ports and not self._gone:
             return Reading(source=self.name, at=now, blind=self._blind)
         for port in self._ports.values():
@@ -82,6 +85,13 @@ class InfinibandSource:
             for name, track in self._ledger.ports().items()
             if name not in found and self._missed(name, track, seated)
         }
+
+    def _heed_repairs(self, now: float) -> None:
+        """What an operator said was mended starts with a clean sheet."""
+        for mark in self._repairs.read(now).events if self._repairs else ():
+            for name, track in self._ledger.ports().items():
+                if mark.subject in (subject.node(self._node), subject.port(self._node, *name.rsplit("/", 1))):
+                    track.mended = max(track.mended, mark.at)
 
     def _missed(self, name: str, track: Track, seated: set[tuple[str, str]]) -> bool:
         """Whether a port that is not there should be: it was in use, is not excluded and has no new name."""
@@ -186,8 +196,7 @@ def _downtime(where: Subject, track: Track, now: float) -> list[Signal]:
         float(track.flaps_within(now, DAY)),
     )
     signals = [Signal(where, name, round(value, 1)) for name, value in zip(_QUIET, values, strict=True)]
-    if track.outages:
-        last = track.outages[-1]
+    if last := track.last_outage():
         signals.append(Signal(where, "port_last_outage_seconds", round(last.seconds, 1)))
         signals.append(Signal(where, "port_last_outage_at_most_seconds", round(last.at_most or last.seconds, 1)))
         signals.append(Signal(where, "port_last_outage_end_timestamp_seconds", round(last.end, 1)))

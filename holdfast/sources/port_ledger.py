@@ -47,21 +47,27 @@ class Track:
     flaps: list[float] = field(default_factory=list)  # too short to be seen in the state
     link_downed: float | None = None
     maybe_flap: bool = False
+    mended: float = 0.0  # when somebody said it was repaired: what was before is kept and no longer counts
 
     def quiet(self) -> bool:
         return self.down_since is None and not self.outages and not self.flaps
+
+    def last_outage(self) -> Outage | None:
+        """The last one that ended, unless the port was repaired since."""
+        return self.outages[-1] if self.outages and self.outages[-1].end > self.mended else None
 
     def outage_seconds(self, now: float) -> float:
         return 0.0 if self.down_since is None else max(0.0, now - self.down_since)
 
     def down_seconds(self, now: float, window: float) -> float:
-        since = now - window
+        since = max(now - window, self.mended)
         ongoing = 0.0 if self.down_since is None else max(0.0, now - max(self.down_since, since))
         return sum(outage.inside(since) for outage in self.outages) + ongoing
 
     def flaps_within(self, now: float, window: float) -> int:
-        seen = sum(outage.count for outage in self.outages if outage.end >= now - window)
-        return seen + sum(at >= now - window for at in self.flaps) + (self.down_since is not None)
+        since = max(now - window, self.mended)
+        seen = sum(outage.count for outage in self.outages if outage.end > since)
+        return seen + sum(at > since for at in self.flaps) + (self.down_since is not None)
 
 
 class PortLedger:

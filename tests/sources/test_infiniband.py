@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.model.signal import Reading, Value
 from holdfast.sources.infiniband import InfinibandCountersSource, InfinibandSource
+from holdfast.sources.repairs import tell
 
 COUNTERS = {"port_xmit_data": "10", "port_rcv_data": "20", "link_downed": "0", "symbol_error": "0", "VL15_dropped": "0"}
 HW_COUNTERS = {"lifespan": "12", "out_of_sequence": "3"}
@@ -238,6 +239,20 @@ def test_an_outage_survives_a_restart_of_the_agent(tree: Tree, tmp_path: Path) -
     first.read(1010)
     seen = values(source(tree, ledger=ledger).read(1100), PORTS[1])
     assert seen["port_outage_seconds"] == 90
+
+
+def test_what_was_down_before_a_repair_no_longer_counts(tree: Tree, tmp_path: Path) -> None:
+    watched = source(tree, ledger=str(tmp_path / "ports.jsonl"))
+    watched.read(1000)
+    tree.down("mlx5_1")
+    watched.read(1001)
+    watched.read(1004)
+    tree.up("mlx5_1")
+    assert values(watched.read(1005), PORTS[1])["port_down_seconds_24h"] == 4
+    tell(str(tmp_path), PORTS[1], 1010, "new cable")
+    seen = values(watched.read(1020), PORTS[1])
+    assert (seen["port_down_seconds_24h"], seen["port_flaps_24h"]) == (0, 0)
+    assert "port_last_outage_seconds" not in seen
 
 
 def test_a_ledger_that_cannot_be_written_is_told_and_changes_nothing_else(tree: Tree, tmp_path: Path) -> None:
