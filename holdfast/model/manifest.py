@@ -43,6 +43,9 @@ VERSION_SUFFIX = "_version"  # driver, VBIOS, NIC firmware, kernel: whatever cal
 IDENTITY = ("gpu_uuid", "gpu_serial")  # differ from node to node; learned only when asked
 
 
+_GOES_WITH = {"gpu": ("dcgm", "fabric_manager", "fabric_state", "hbm", "mig", "nvlink", "nvswitch")}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     origin: str = "manifest"
@@ -72,7 +75,13 @@ def parse(text: str, origin: str) -> Manifest:
     expect = _only(raw.get("expect", {}), None, f"{origin}: expect")
     for name, values in expect.items():
         _check_subject(name, values, f'{origin}: expect."{name}"')
-    return Manifest(origin=origin, learned_from=learned_from, lacks=tuple(lacks), expect=expect)
+    return Manifest(origin=origin, learned_from=learned_from, lacks=with_implied(lacks), expect=expect)
+
+
+def with_implied(lacks: Iterable[str]) -> tuple[str, ...]:
+    """A node that lacks a part lacks what sits on it too."""
+    named = set(lacks)
+    return tuple(sorted(named.union(*(_GOES_WITH.get(part, ()) for part in named))))
 
 
 def _only(table: Any, allowed: set[str] | None, place: str) -> dict[str, Any]:
@@ -144,7 +153,7 @@ def learn(
             continue
         if worth_expecting(name) or (identities and name in IDENTITY):
             expect.setdefault(subject[len(root) + 1 :] or "node", {})[name] = value
-    return Manifest(learned_from=node_name, lacks=tuple(sorted(lacks)), expect=expect)
+    return Manifest(learned_from=node_name, lacks=with_implied(lacks), expect=expect)
 
 
 def _not_a_part(name: str, value: Value) -> bool:

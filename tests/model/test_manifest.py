@@ -94,3 +94,8 @@ def test_identities_are_learned_only_when_asked() -> None:
     seen = [Signal("node/n1/gpu/0", "gpu_uuid", "GPU-1")]
     assert manifest.learn(seen, "n1").expect == {}
     assert manifest.learn(seen, "n1", identities=True).expect == {"gpu/0": {"gpu_uuid": "GPU-1"}}
+
+
+def test_a_node_without_gpus_has_no_nvlink_either() -> None:
+    assert "nvlink" in manifest.parse('[node]\nlacks = ["gpu"]', "m.toml").lacks
+    assert "nvlink" in manifest.learn([], "n1", lacks=["gpu"]).lacks

@@ -1,0 +1,77 @@
+"""`holdfast node`: about nodes. `learn` writes down what a good one has."""
+
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import msgspec
+import typer
+
+from holdfast.agent.assemble import load_settings
+from holdfast.agent.node import Node
+from holdfast.agent.once import look_at
+from holdfast.agent.state import write_atomically
+from holdfast.model import manifest as manifests
+from holdfast.model.health import Health
+from holdfast.model.signal import Signal
+from holdfast.model.verdict import Verdict
+
+DEFAULT_MANIFEST = "/etc/holdfast/manifest.toml"
+
+app = typer.Typer(help="About nodes.", no_args_is_help=True)
+
+
+@app.callback()
+def _node() -> None:
+    """About nodes."""
+
+
+@app.command()
+def learn(
+    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
+    output: str = typer.Option("", help=f"File to write; the configured manifest, or {DEFAULT_MANIFEST}."),
+    lacks: str = typer.Option("", help="Parts that nodes of this kind do not have, with commas: rdma,edac."),
+    identities: bool = typer.Option(False, help="Also expect serials and UUIDs: a manifest for this one node."),
+    force: bool = typer.Option(False, help="Overwrite the file, and learn even from a node that is not healthy."),
+    json: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
+) -> None:
+    """Write a manifest of this node: what it has now is what nodes of its kind should have."""
+    settings = load_settings(config)
+    path = Path(output or settings.agent.manifest or DEFAULT_MANIFEST)
+    if path.exists() and not force:
+        raise click.ClickException(f"{path} exists; --force overwrites it")
+    parts = manifests.with_implied(part.strip() for part in lacks.split(",") if part.strip())
+    # The manifest to come cannot be read yet, and an old one must not colour what is learned.
+    node = look_at(replace(settings, agent=replace(settings.agent, manifest="")), "passive")
+    if not force and (why := _unhealthy(node, set(parts))):
+        advice = "mend it, name what it --lacks, or --force"
+        raise click.ClickException(f"this node is no model to learn from; {advice}: {why}")
+    signals = [Signal(subject, name, value) for subject, name, value, _ in node.history.latest()]
+    learned = manifests.learn(signals, node.census.node, parts, identities=identities)
+    if trouble := write_atomically(path, manifests.dump(learned).encode()):
+        raise click.ClickException(trouble)
+    kinds = Counter(name.partition("/")[0] for name in learned.expect)
+    if json:
+        document = {"manifest": str(path), "node": node.census.node, "lacks": learned.lacks, "subjects": kinds}
+        sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
+        return
+    counted = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()) if kind != "node")
+    typer.echo(f"wrote {path}: {counted or 'only the node itself'}")
+    if settings.agent.manifest != str(path):
+        typer.echo(f'name it in the configuration: [agent] manifest = "{path}"')
+
+
+def _unhealthy(node: Node, lacks: set[str]) -> str:
+    """What speaks against this node, leaving out the parts it is said not to have."""
+    against = [
+        f"{name} is {verdict.state} ({verdict.summary()})"
+        for name, verdict in node.verdicts.items()
+        if not _fine(verdict, node.questions[name].check.part in lacks)
+    ]
+    return "; ".join(against[:5]) + (f"; and {len(against) - 5} more" if len(against) > 5 else "")
+
+
+def _fine(verdict: Verdict, lacking: bool) -> bool:
+    return verdict.disabled or verdict.health in (Health.PASS, Health.NOT_APPLICABLE) or lacking
