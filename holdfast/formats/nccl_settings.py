@@ -17,6 +17,12 @@ def nccl_settings(environ: bytes) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
+def nccl_conf(text: str) -> dict[str, str]:
+    """The settings of an /etc/nccl.conf, which hold where the environment sets nothing."""
+    lines = (line.strip() for line in text.splitlines())
+    return nccl_settings(b"\0".join(line.encode("utf-8", "replace") for line in lines))
+
+
 def whole_number(text: str | None) -> int | None:
     """A setting as NCCL reads it: decimal or 0x; what it would refuse is None."""
     if text is None or len(text) > 20:

@@ -1,15 +1,15 @@
 """Port state and rate of every RDMA port, InfiniBand and RoCE, once a second on kept-open descriptors."""
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
-from holdfast.formats import infiniband
 from holdfast.model import subject
-from holdfast.model.signal import Reading, Signal, Value
+from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
 from holdfast.sources.infiniband_counters import InfinibandCountersSource
-from holdfast.sources.infiniband_ports import Identity, PortPlace, find_ports, identify, root_of
-from holdfast.sources.kept_open import KeptFile, close_all, said
+from holdfast.sources.infiniband_port import Port
+from holdfast.sources.infiniband_ports import find_ports, root_of
+from holdfast.sources.kept_open import said
 from holdfast.sources.port_ledger import DAY, HOUR, TEN_MINUTES, PortLedger, Track
 from holdfast.sources.repairs import RepairsSource
 
@@ -19,8 +19,6 @@ _SCAN_SECONDS = 10.0
 _CALM_EVERY = 1.0
 _TENSE_EVERY = 0.2  # while an outage runs towards a transport's deadline
 _TENSE_SECONDS = 150.0  # the longest deadline in common use (NCCL_IB_TIMEOUT=22) is 120 s
-_Parser = Callable[[bytes], float | None]
-_QUICK = ("state", "phys_state", "rate", os.path.join("counters", "link_downed"))
 
 
 class InfinibandSource:
@@ -39,7 +37,7 @@ class InfinibandSource:
         self._sys = sys
         self._exclude = frozenset(exclude)
         self._ledger = PortLedger(ledger)
-        self._ports: dict[str, _Port] = {}
+        self._ports: dict[str, Port] = {}
         self._gone: dict[str, tuple[bool, str]] = {}  # port -> (surely down, why it is not seen)
         self._scanned: float | None = None
         self._blind = ""
@@ -76,7 +74,7 @@ class InfinibandSource:
             self._ports.pop(name).close()
         for name, place in found.items():
             if name not in self._ports or self._ports[name].place != place:
-                self._ports[name] = _Port(self._node, place)
+                self._ports[name] = Port(self._node, place)
             self._ports[name].refresh()
             self._ledger.track(name).pci_address = place.pci_address
         seated = {(place.pci_address, place.number) for place in places if place.pci_address}
@@ -201,77 +199,3 @@ def _downtime(where: Subject, track: Track, now: float) -> list[Signal]:
         signals.append(Signal(where, "port_last_outage_at_most_seconds", round(last.at_most or last.seconds, 1)))
         signals.append(Signal(where, "port_last_outage_end_timestamp_seconds", round(last.end, 1)))
     return signals
-
-
-class _Port:
-    """One port: its kept-open files, and what they said last. Bytes that did not change are not parsed again."""
-
-    def __init__(self, node: str, place: PortPlace) -> None:
-        self.place = place
-        self.subject = subject.port(node, place.device, place.number)
-        self.up: bool | None = None
-        self.link_downed: float | None = None
-        self.signals: list[Signal] = []
-        self.absent: dict[tuple[Subject, str], str] = {}
-        self.make: tuple[str, ...] = ()
-        self._files = [KeptFile(os.path.join(place.path, name)) for name in _QUICK]
-        self._identity = Identity("", "", "", "")
-        self._raws: list[bytes | str] = []
-
-    @property
-    def unreadable(self) -> bool:
-        return bool(self._raws) and isinstance(self._raws[0], str)
-
-    def refresh(self) -> None:
-        """Now and then: notice a new firmware, and files that were replaced."""
-        for file in self._files:
-            file.refresh()
-        identity = identify(self.place)
-        if identity != self._identity:
-            self._identity = identity
-            self._raws = []
-        function = self.place.pci_address.rpartition(".")[2]  # the second port of a card has peers of its own
-        self.make = (self.place.number, identity.link_layer, identity.board_id, identity.hca_type, function)
-
-    def sample(self) -> None:
-        raws = [file.attempt() for file in self._files]
-        if raws == self._raws:
-            return
-        self._raws = raws
-        state, phys_state, rate, link_downed = raws
-        self.signals = self._identities()
-        self.absent = {}
-        known = self._take("port_state", state, infiniband.port_state)
-        self.up = None if known is None else known == infiniband.ACTIVE
-        if self.up is None:
-            self.absent[(self.subject, "port_up")] = self.absent[(self.subject, "port_state")]
-            self.absent[(self.subject, "port_outage_seconds")] = self.absent[(self.subject, "port_state")]
-        else:
-            self.signals.append(Signal(self.subject, "port_up", float(self.up)))
-        self._take("port_phys_state", phys_state, infiniband.phys_state)
-        self._take("port_rate_bytes_per_second", rate, infiniband.rate_bytes_per_second)
-        self.link_downed = infiniband.counter(link_downed) if isinstance(link_downed, bytes) else None
-
-    def _take(self, name: str, raw: bytes | str, parse: _Parser) -> float | None:
-        if isinstance(raw, str):
-            self.absent[(self.subject, name)] = f"cannot be read: {raw}"
-            return None
-        value = parse(raw)
-        if value is None:
-            self.absent[(self.subject, name)] = f"reads {infiniband.text_of(raw)[:60]!r}"
-            return None
-        self.signals.append(Signal(self.subject, name, float(value)))
-        return value
-
-    def _identities(self) -> list[Signal]:
-        values: dict[str, Value] = {
-            "port_link_layer": self._identity.link_layer,
-            "port_pci_address": self.place.pci_address,
-            "port_firmware_version": self._identity.firmware_version,
-            "port_board_id": self._identity.board_id,
-            "port_hca_type": self._identity.hca_type,
-        }
-        return [Signal(self.subject, name, value) for name, value in values.items() if value]
-
-    def close(self) -> None:
-        close_all(self._files)

@@ -1,6 +1,7 @@
 """Which Slurm job, pod or process holds which GPU, and its NCCL settings. Nothing but NCCL_* leaves an environment."""
 
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from holdfast.model.subject import Subject
 from holdfast.sources.kept_open import said
 
 _MAX_BYTES = 16 << 20
+_MAX_CONF_BYTES = 1 << 16
 _LOOK_FOR_LIBRARY_TIMES = 20  # a process maps NCCL some time after its start; then its version is not asked for again
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 GpuProcesses = Callable[[], Mapping[int, Sequence[int]] | None]
@@ -96,9 +98,26 @@ class JobsSource:
 
     def _settings(self, pid: int) -> tuple[dict[str, str], str]:
         try:
-            return nccl_settings.nccl_settings(self._read(pid, "environ")), ""
+            own = nccl_settings.nccl_settings(self._read(pid, "environ"))
+            return {**nccl_settings.nccl_conf(self._nccl_conf(pid)), **own}, ""
         except OSError as error:
             return {}, f"environment of pid {pid} cannot be read: {said(error)}"
+
+    def _nccl_conf(self, pid: int) -> str:
+        """The administrator's settings as the process sees them. A container may put anything there: only a plain
+        file is read, and nothing is waited for."""
+        path = os.path.join(self._proc, str(pid), "root", "etc", "nccl.conf")
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return ""
+        try:
+            plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            return os.read(descriptor, _MAX_CONF_BYTES).decode("utf-8", "replace") if plain else ""
+        except OSError:
+            return ""
+        finally:
+            os.close(descriptor)
 
     def _version(self, pid: int) -> str:
         """From the mapped library's name, or from the package that brought it."""
@@ -116,10 +135,10 @@ class JobsSource:
 
     def _start_ticks(self, pid: int) -> str:
         try:
-            stat = self._read(pid, "stat").decode("utf-8", "replace")
+            text = self._read(pid, "stat").decode("utf-8", "replace")
         except OSError:
             return ""
-        fields = stat.rpartition(")")[2].split()  # the command's name may hold spaces and brackets
+        fields = text.rpartition(")")[2].split()  # the command's name may hold spaces and brackets
         return fields[19] if len(fields) > 19 and fields[19].isdecimal() else ""
 
     def _boot_time(self) -> float:

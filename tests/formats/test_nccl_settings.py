@@ -12,6 +12,10 @@ def test_only_nccl_variables_are_kept() -> None:
     assert nccl_settings.nccl_settings(environ) == {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_HCA": "=mlx5_0,mlx5_1"}
 
 
+def test_a_configuration_file_is_read_like_an_environment_without_its_comments() -> None:
+    assert nccl_settings.nccl_conf("# NCCL_A=1\n NCCL_IB_TIMEOUT=22\nPATH=/\n") == {"NCCL_IB_TIMEOUT": "22"}
+
+
 @pytest.mark.parametrize(
     ("path", "version"),
     [
@@ -70,6 +74,7 @@ def test_numbers_as_nccl_reads_them(text: str | None, number: int | None) -> Non
 def test_nothing_makes_a_parser_raise_or_leak(raw: bytes, text: str) -> None:
     assert all(name.startswith("NCCL_") for name in nccl_settings.nccl_settings(raw))
     (
+        nccl_settings.nccl_conf(text),
         nccl_settings.mapped_library(text),
         nccl_settings.whole_number(text),
         nccl_settings.may_use_port(text, "mlx5_0", "1"),

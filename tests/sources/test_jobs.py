@@ -62,6 +62,15 @@ def test_the_version_comes_from_the_package_where_the_librarys_name_does_not_tel
     assert of(reading, "job/pid-50")["job_nccl_version"] == "2.27.3"
 
 
+def test_the_administrators_file_holds_where_the_environment_sets_nothing(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    proc.process(50, "0::/\n", b"NCCL_IB_RETRY_CNT=5")
+    (proc.root / "50/root/etc").mkdir(parents=True)
+    (proc.root / "50/root/etc/nccl.conf").write_text("# ours\nNCCL_IB_TIMEOUT=22\nNCCL_IB_RETRY_CNT=7\nOTHER=1\n")
+    seen = of(JobsSource("n1", str(proc.root), lambda: {0: [50]}).read(0), "job/pid-50")
+    assert (seen["job_nccl_ib_timeout"], seen["job_nccl_ib_retry_count"]) == (22, 5)
+
+
 def test_a_library_mapped_later_is_still_noticed(tmp_path: Path) -> None:
     proc = Proc(tmp_path / "proc")
     proc.process(50, "0::/\n")
