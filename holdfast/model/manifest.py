@@ -30,13 +30,12 @@ HARDWARE = (  # what is built in: another value is another part, or a part in an
     "pci_max_link_width_lanes",
     "host_memory_total_bytes",
 )
-LINKS = ("pci_link_width_lanes", "port_rate_bytes_per_second")  # judged by the checks of links and ports
+FOR_OTHER_CHECKS = ("pci_link_width_lanes", "port_rate_bytes_per_second", "host_cpu_governor")
 SETTINGS = (
     "gpu_ecc_mode",
     "gpu_mig_mode",
     "gpu_persistence_mode",
     "gpu_power_limit_watts",
-    "host_cpu_governor",
 )
 TOPOLOGY = ("pci_switch", "pci_parent", "pci_numa_node")
 VERSION_SUFFIX = "_version"  # driver, VBIOS, NIC firmware, kernel: whatever calls itself a version
@@ -162,7 +161,7 @@ def _not_a_part(name: str, value: Value) -> bool:
 
 
 def worth_expecting(name: str) -> bool:
-    return name in HARDWARE or name in LINKS or name in TOPOLOGY or is_drift(name)
+    return name in HARDWARE or name in FOR_OTHER_CHECKS or name in TOPOLOGY or is_drift(name)
 
 
 def is_drift(name: str) -> bool:

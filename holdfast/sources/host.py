@@ -12,8 +12,7 @@ from holdfast.sources.host_processes import ProcessScan
 from holdfast.sources.notes import Notes
 from holdfast.sources.small_file import text_or_nothing
 
-_SCAN_EVERY_SECONDS = 60.0
-_GOVERNOR_EVERY_SECONDS = 600.0  # one file per CPU, and it hardly ever changes
+_COSTLY_EVERY_SECONDS = 60.0  # what reads a file per process or per CPU
 _DMA_BUF_SINCE = (5, 12)  # the first kernel whose RDMA stack can map a GPU's memory without nvidia_peermem
 
 _PROCESSES = (
@@ -64,8 +63,8 @@ class HostSource:
 
     def read(self, now: float) -> Reading:
         notes = host_mounts.read_mounts(self._node_name, self._proc, self._mounts)
-        notes.add(self._kept_for(_SCAN_EVERY_SECONDS, now, "processes", lambda: self._processes(now)))
-        notes.add(self._kept_for(_GOVERNOR_EVERY_SECONDS, now, "governor", self._governor))
+        notes.add(self._kept_for(_COSTLY_EVERY_SECONDS, now, "processes", lambda: self._processes(now)))
+        notes.add(self._kept_for(_COSTLY_EVERY_SECONDS, now, "governor", self._governor))
         for part in (self._required_modules, self._gpudirect, self._edac, self._memory, self._kernel):
             notes.add(part())
         present = [self._node, *(subject.mount(self._node_name, path) for path in self._mounts)]
