@@ -62,7 +62,7 @@ def _jobs(window: Window) -> list[_Job]:
         timeout = nccl.transport_timeout(
             version,
             window.number(subject, "job_nccl_ib_timeout"),
-            window.number(subject, "job_nccl_ib_retry_count"),
+            window.number(subject, "job_nccl_ib_retries"),
         )
         fails_over = nccl.can_fail_over(version) and window.number(subject, "job_nccl_port_failover") == 1
         started = window.number(subject, "job_start_timestamp_seconds") or 0.0

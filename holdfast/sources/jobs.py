@@ -41,7 +41,7 @@ class JobsSource:
     name = "jobs"
     every = 15.0
     deadline = 10.0
-    carries = ("jobs_running", "job_processes", "job_gpus", "job_nccl_ib_timeout", "job_nccl_ib_retry_count",
+    carries = ("jobs_running", "job_processes", "job_gpus", "job_nccl_ib_timeout", "job_nccl_ib_retries",
                "job_nccl_version", "job_nccl_ib_hca")  # fmt: skip
 
     def __init__(self, node: str, proc: str, gpu_processes: GpuProcesses) -> None:
@@ -178,7 +178,7 @@ def _report(where: Subject, job: _Job, signals: list[Signal], absent: dict[tuple
     unread = next((process.settings_absent for process in job.processes.values() if process.settings_absent), "")
     numbers = {
         "job_nccl_ib_timeout": "NCCL_IB_TIMEOUT",
-        "job_nccl_ib_retry_count": "NCCL_IB_RETRY_CNT",
+        "job_nccl_ib_retries": "NCCL_IB_RETRY_CNT",
         "job_nccl_port_failover": nccl.failover_setting(),
     }
     for name, variable in numbers.items():

@@ -65,5 +65,8 @@ def said(error: OSError) -> str:
 
 def read_text(path: str) -> str:
     """A small file read once; OSError when it cannot be."""
-    with open(path, "rb") as file:
-        return file.read(_SIZE).decode("ascii", "backslashreplace").strip()
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        return os.read(descriptor, _SIZE).decode("ascii", "backslashreplace").strip()
+    finally:
+        os.close(descriptor)

@@ -1,7 +1,7 @@
 """PCI Express links, AER counters and topology of GPUs, NVSwitches, NICs, NVMe drives and the ports above them."""
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from holdfast.formats import pcie
@@ -59,7 +59,7 @@ class PcieSource:
         self._node = node
         self._root = os.path.join(sys, "bus", "pci", "devices")
         self._exclude = frozenset(exclude)
-        self._known: dict[str, _Device | None] = {}  # None: looked at once, nobody asks about it
+        self._known: dict[str, _Watched | None] = {}  # None: looked at once, nobody asks about it
         self._linked: set[str] = set()  # devices that once showed a link of their own, so that its loss is noticed
 
     def read(self, now: float) -> Reading:
@@ -70,11 +70,11 @@ class PcieSource:
         self._learn(addresses)
         signals: list[Signal] = []
         absent: dict[tuple[Subject, str], str] = {}
-        for device in self._devices(addresses):
-            where = subject.pci(self._node, device.address)
-            signals += _identities(where, device)
-            self._read_link(where, device, signals, absent)
-            _read_aer(where, device, signals, absent)
+        for address, watched in self._known.items():
+            if watched:
+                watched.read(signals, absent)
+                if watched.shows_a_link:
+                    self._linked.add(address)
         for address in self._linked - addresses:
             for name in self.carries:
                 absent[(subject.pci(self._node, address), name)] = _GONE
@@ -85,36 +85,18 @@ class PcieSource:
         return Reading(source=self.name, at=now, signals=signals, absent=absent, present=present)
 
     def _learn(self, addresses: set[str]) -> None:
-        for address in addresses - self._known.keys():
-            self._known[address] = _look_at(self._root, address)
-        wanted = [device for device in self._known.values() if device and device.role != "bridge"]
-        for ancestor in {above for device in wanted for above in device.ancestors} & addresses:
-            if self._known.get(ancestor) is None:
-                self._known[ancestor] = _look_at(self._root, ancestor, role="bridge")
         for address in self._known.keys() - addresses:
             del self._known[address]  # what comes back may be another device
+        for address in sorted(addresses - self._known.keys()):
+            self._watch(address)
+        wanted = [known.device for known in self._known.values() if known and known.device.role != "bridge"]
+        for ancestor in {above for device in wanted for above in device.ancestors} & addresses:
+            if self._known[ancestor] is None:
+                self._watch(ancestor, role="bridge")
 
-    def _devices(self, addresses: set[str]) -> Iterator[_Device]:
-        for address in sorted(addresses):
-            if device := self._known.get(address):
-                yield device
-
-    def _read_link(
-        self, where: Subject, device: _Device, signals: list[Signal], absent: dict[tuple[Subject, str], str]
-    ) -> None:
-        for file, name, parse in _LINK_FILES:
-            try:
-                text = read_text(os.path.join(device.path, file))
-            except OSError as error:
-                absent[(where, name)] = f"{file} cannot be read: {said(error)}"
-                continue
-            value = parse(text)
-            if value is None:
-                absent[(where, name)] = f"{file} reads {text[:40]!r}"
-                continue
-            signals.append(Signal(where, name, float(value)))
-            if name == "pci_max_link_width_lanes" and device.has_own_link:
-                self._linked.add(device.address)
+    def _watch(self, address: str, role: str = "") -> None:
+        device = _look_at(self._root, address, role)
+        self._known[address] = _Watched(self._node, device) if device else None
 
 
 def _look_at(root: str, address: str, role: str = "") -> _Device | None:
@@ -154,31 +136,89 @@ def _identities(where: Subject, device: _Device) -> list[Signal]:
     return signals
 
 
-def _read_aer(where: Subject, device: _Device, signals: list[Signal], absent: dict[tuple[Subject, str], str]) -> None:
-    for kind in _AER_KINDS:
-        name = f"pci_aer_{kind}_total"
-        try:
-            counters = pcie.aer_counters(read_text(os.path.join(device.path, f"aer_dev_{kind}")))
-        except FileNotFoundError:
-            absent[(where, name)] = "no AER counters: the kernel does not handle AER for this device"
-            continue
-        except OSError as error:
-            absent[(where, name)] = f"AER counters cannot be read: {said(error)}"
-            continue
-        total = pcie.aer_total(counters)
-        if total is None:
-            absent[(where, name)] = f"aer_dev_{kind} holds no counter"
-            continue
-        signals.append(Signal(where, name, float(total)))
-        signals += [
-            Signal(where, f"pci_aer_{kind}_{error.lower()}_total", float(count))
-            for error, count in counters.items()
-            if count and not error.startswith("TOTAL_")
-        ]
-
-
 def _text(path: str, name: str) -> str:
     try:
         return read_text(os.path.join(path, name))
     except OSError:
         return ""
+
+
+class _Watched:
+    """One device: who it is, and what its files said last. Text that did not change is not parsed again."""
+
+    def __init__(self, node: str, device: _Device) -> None:
+        self.device = device
+        self.subject = subject.pci(node, device.address)
+        self._identities = _identities(self.subject, device)
+        self._links = [_File(device.path, file, name, parse) for file, name, parse in _LINK_FILES]
+        self._errors = [_AerFile(device.path, kind) for kind in _AER_KINDS]
+
+    @property
+    def shows_a_link(self) -> bool:
+        return self.device.has_own_link and bool(self._links[-1].signals)
+
+    def read(self, signals: list[Signal], absent: dict[tuple[Subject, str], str]) -> None:
+        signals += self._identities
+        for file in (*self._links, *self._errors):
+            file.read(self.subject)
+            signals += file.signals
+            if file.why_absent:
+                absent[(self.subject, file.name)] = file.why_absent
+
+
+class _File:
+    """A file with one value."""
+
+    def __init__(self, folder: str, file: str, name: str, parse: Callable[[str], float | None]) -> None:
+        self.file = file
+        self.name = name
+        self.signals: list[Signal] = []
+        self.why_absent = ""
+        self._path = os.path.join(folder, file)
+        self._parse = parse
+        self._text: str | None = None
+
+    def read(self, where: Subject) -> None:
+        try:
+            text = read_text(self._path)
+        except OSError as error:
+            self._text = None
+            self.signals = []
+            self.why_absent = self.refusal(error)
+            return
+        if text != self._text:
+            self._text = text
+            self.signals = self.take(where, text)
+            self.why_absent = "" if self.signals else f"{self.file} reads {text[:40]!r}"
+
+    def take(self, where: Subject, text: str) -> list[Signal]:
+        value = self._parse(text)
+        return [] if value is None else [Signal(where, self.name, float(value))]
+
+    def refusal(self, error: OSError) -> str:
+        return f"{self.file} cannot be read: {said(error)}"
+
+
+class _AerFile(_File):
+    """A file with a counter per line: the total, and by name those that are not zero."""
+
+    def __init__(self, folder: str, kind: str) -> None:
+        super().__init__(folder, f"aer_dev_{kind}", f"pci_aer_{kind}_total", lambda text: None)
+        self._kind = kind
+
+    def take(self, where: Subject, text: str) -> list[Signal]:
+        counters = pcie.aer_counters(text)
+        total = pcie.aer_total(counters)
+        if total is None:
+            return []
+        named = [
+            Signal(where, f"pci_aer_{self._kind}_{error.lower()}_total", float(count))
+            for error, count in counters.items()
+            if count and not error.startswith("TOTAL_")
+        ]
+        return [Signal(where, self.name, float(total)), *named]
+
+    def refusal(self, error: OSError) -> str:
+        if isinstance(error, FileNotFoundError):
+            return "no AER counters: the kernel does not handle AER for this device"
+        return super().refusal(error)

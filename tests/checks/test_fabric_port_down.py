@@ -65,7 +65,7 @@ def test_beyond_the_deadline_connections_are_presumed_lost() -> None:
     [
         ({"job_nccl_version": "2.23.4"}, 12.0, Health.DEGRADED),
         ({"job_nccl_version": "2.23.4"}, 31.0, Health.FAIL),
-        ({"job_nccl_ib_timeout": 22.0, "job_nccl_ib_retry_count": 7.0}, 59.0, Health.DEGRADED),
+        ({"job_nccl_ib_timeout": 22.0, "job_nccl_ib_retries": 7.0}, 59.0, Health.DEGRADED),
         ({"job_nccl_ib_timeout": 14.0}, 1.0, Health.FAIL),
         ({"job_nccl_ib_timeout": 0.0}, 50.0, Health.DEGRADED),
         ({}, 8.0, Health.FAIL),

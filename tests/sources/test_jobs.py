@@ -36,7 +36,7 @@ def test_a_slurm_job_holds_its_gpus_with_its_settings(tmp_path: Path) -> None:
     reading = JobsSource("n1", str(proc.root), lambda: {0: [41], 1: [42, 41]}).read(0)
     seen = of(reading, "job/7")
     assert (seen["job_gpus"], seen["job_pids"], seen["job_processes"]) == ("0,1", "41,42", 2)
-    assert (seen["job_nccl_ib_timeout"], seen["job_nccl_ib_retry_count"], seen["job_nccl_ib_hca"]) == (22, 7, "mlx5")
+    assert (seen["job_nccl_ib_timeout"], seen["job_nccl_ib_retries"], seen["job_nccl_ib_hca"]) == (22, 7, "mlx5")
     assert seen["job_nccl_version"] == "2.21.5"
     assert seen["job_start_timestamp_seconds"] > 1_000_000
     assert "SECRET" not in repr(reading)
@@ -68,7 +68,7 @@ def test_the_administrators_file_holds_where_the_environment_sets_nothing(tmp_pa
     (proc.root / "50/root/etc").mkdir(parents=True)
     (proc.root / "50/root/etc/nccl.conf").write_text("# ours\nNCCL_IB_TIMEOUT=22\nNCCL_IB_RETRY_CNT=7\nOTHER=1\n")
     seen = of(JobsSource("n1", str(proc.root), lambda: {0: [50]}).read(0), "job/pid-50")
-    assert (seen["job_nccl_ib_timeout"], seen["job_nccl_ib_retry_count"]) == (22, 5)
+    assert (seen["job_nccl_ib_timeout"], seen["job_nccl_ib_retries"]) == (22, 5)
 
 
 def test_a_library_mapped_later_is_still_noticed(tmp_path: Path) -> None:
