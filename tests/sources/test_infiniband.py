@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.catalog.nccl import transport_timeout
+from holdfast.checks.fabric_port_down import CHECK
+from holdfast.model.health import Health
+from holdfast.model.history import History
+from holdfast.model.inventory import Inventory
 from holdfast.model.signal import Reading, Value
 from holdfast.sources.infiniband import InfinibandCountersSource, InfinibandSource
 from holdfast.sources.repairs import tell
@@ -184,6 +189,36 @@ def test_an_outage_is_timed_and_looked_at_more_often_until_the_deadline(tree: Tr
     tree.up("mlx5_1")
     seen = values(watched.read(401), PORTS[1])
     assert (seen["port_outage_seconds"], seen["port_down_seconds_1h"], seen["port_flaps_24h"]) == (0, 5 + 395, 1)
+
+
+def test_a_configured_cadence_is_kept_outside_of_outages(tree: Tree) -> None:
+    watched = source(tree)
+    watched.every = 5.0
+    watched.read(0)
+    tree.down("mlx5_1")
+    watched.read(5)
+    assert watched.every < 1.0
+    tree.up("mlx5_1")
+    watched.read(6)
+    assert watched.every == 5.0
+
+
+@pytest.mark.parametrize("phase", [0.0, 0.01, 0.3, 0.5, 0.77, 0.99])
+def test_presumed_lost_is_announced_before_and_told_within_1_2_seconds_after_the_deadline(
+    tree: Tree, phase: float
+) -> None:
+    watched, history, told = source(tree), History("n1"), {}
+    history.inventory = Inventory(node="n1", subjects=frozenset(PORTS))
+    at, went_down = 1000.0, 1010.0 + phase
+    deadline = went_down + transport_timeout().seconds
+    while at < deadline + 5:
+        if at >= went_down:
+            tree.down("mlx5_1")
+        history.add(watched.read(at))
+        told.setdefault(CHECK(history.window(at, CHECK.span)).health, at)
+        at += watched.every
+    assert told[Health.DEGRADED] < deadline - 5
+    assert 0 <= told[Health.FAIL] - deadline <= 1.2
 
 
 def test_a_device_that_vanished_stays_expected_and_is_down(tree: Tree) -> None:

@@ -1,6 +1,8 @@
 """The downtime ledger: true lengths, across restarts, torn files, full disks and odd clocks."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -182,6 +184,29 @@ def test_time_that_runs_backwards_makes_no_outage_and_stretches_none() -> None:
 def test_a_port_that_cannot_be_read_is_neither_up_nor_down() -> None:
     track = watch(PortLedger(), (0, True), (1, None), (60, None), (61, True))
     assert track.quiet()
+
+
+KILLED = """
+import sys
+from holdfast.sources.port_ledger import PortLedger
+ledger = PortLedger(sys.argv[1])
+for at in range(10**9):
+    ledger.observe("mlx5_0/1", at % 4 != 0, ledger.begin(1_000_000.0 + at))
+    if at % 400 == 399:
+        print(at, flush=True)
+"""
+
+
+def test_kill_9_at_any_moment_loses_no_outage_that_was_told(tmp_path: Path) -> None:
+    path = str(tmp_path / "ports.jsonl")
+    with subprocess.Popen([sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        told = [int(child.stdout.readline()) for _ in range(3)][-1]
+        child.kill()
+    ledger = PortLedger(path)
+    ledger.begin(START + told + 50_000)
+    assert ledger.corrupt_lines <= 1
+    assert sum(outage.count for outage in ledger.track(PORT).outages) >= (told + 1) // 4 - 1
 
 
 @settings(max_examples=60, deadline=None)
