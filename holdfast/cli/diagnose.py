@@ -17,7 +17,7 @@ from holdfast.model.signal import Event
 from holdfast.sources import log_file
 
 _AER_FILE = re.compile(r"aer_dev_(correctable|nonfatal|fatal)")
-_SEVERITY_STYLES = {
+_STYLES = {
     "fatal": "bold red",
     "nonfatal": "yellow",
     "warning": "yellow",
@@ -109,26 +109,23 @@ def document(found: list[Found], files: int, unread: list[str]) -> dict[str, Any
 
 def _show(found: list[Found], files: int) -> None:
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+    from rich.text import Text
 
-    console = Console()
+    console = Console(highlight=False)
     if not found:
         console.print(f"nothing found in {files} file{'' if files == 1 else 's'}")
-        return
-    for file in dict.fromkeys(name for name, _ in found):
-        table = Table(title=escape(file), title_justify="left", title_style="bold", expand=False)
-        for column in ("line", "event", "device", "severity", "action", "count", "text"):
-            table.add_column(column, no_wrap=True, overflow="ellipsis" if column == "text" else "fold")
-        for _, event in (each for each in found if each.file == file):
-            table.add_row(*_cells(event), escape(event.text))
-        console.print(table)
+    last = ""
+    for file, event in found:
+        if file != last:
+            console.print(Text(file, style="bold"), soft_wrap=True)
+            last = file
+        console.print(Text(f"{event.line:>7}  {_headline(event)}", style=_STYLES.get(event.severity, "")))
+        console.print(Text(f"{'':9}{event.text}", style="dim"), no_wrap=True, overflow="ellipsis")
 
 
-def _cells(event: Event) -> tuple[str, ...]:
-    from rich.markup import escape
-
+def _headline(event: Event) -> str:
+    """'xid 79 on 0000:9b:00, fatal, 3 times: restart node'."""
     name = event.kind if event.code is None else f"{event.kind} {event.code}"
-    style = _SEVERITY_STYLES.get(event.severity, "")
-    severity = f"[{style}]{event.severity}[/]" if style else event.severity
-    return str(event.line), escape(name), escape(event.device), severity, event.action, str(event.count)
+    device = f" on {event.device}" if event.device else ""
+    times = f", {event.count} times" if event.count > 1 else ""
+    return f"{name}{device}, {event.severity}{times}: {event.action.replace('_', ' ')}"

@@ -28,7 +28,9 @@ _BOOT = re.compile(r"\[\s*(\d{1,12}\.\d{1,9})\] ?")
 _CALLER = re.compile(r"\[\s*[TC]\d+\] ?")
 _CTIME = re.compile(rf"\[(?:\w{{3}}) {_MONTH} +(\d{{1,2}}) {_CLOCK} (\d{{4}})\] ?")
 _FABRIC_MANAGER = re.compile(rf"\[{_MONTH} +(\d{{1,2}}) (\d{{4}}) {_CLOCK}\] ?")
-_ELISION = re.compile(r"\[\.\.\.\] ?")
+_NO_TIME = re.compile(
+    rf"\[(?:\.\.\.| *\+\d+\.\d+|{_MONTH} ?\d{{1,2}} \d\d:\d\d)\] ?"
+)  # elided, or told as a difference
 _LEVEL = re.compile(r"<\d+>1? ?")
 _DECODED = re.compile(r"[a-z0-9]+ *:(?:emerg|alert|crit|err|warn|notice|info|debug) *: ")
 _SYSLOG = re.compile(rf"{_MONTH} +(\d{{1,2}}) {_CLOCK} (?:\S+ )?([^\s:\[]+)(?:\[\d+\])?: ?")
@@ -109,7 +111,7 @@ def _strip_bracket(line: Line) -> Line | None:
         seconds = float(match[1])
         known = line.order if line.at else seconds
         return line._replace(text=text[match.end() :], since_boot=seconds, order=known)
-    if match := _CALLER.match(text) or _ELISION.match(text):
+    if match := _CALLER.match(text) or _NO_TIME.match(text):
         return line._replace(text=text[match.end() :])
     if match := _CTIME.match(text):
         month, day, hour, minute, second, year = match.groups()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from holdfast.catalog import kernel_messages
 from holdfast.formats import known_message, lspci, pcie_link, sxid, xid
 from holdfast.formats.aer import AerText
+from holdfast.formats.folding import is_state
 from holdfast.formats.gpu_lost import GpuLost
 from holdfast.formats.kernel_line import MAX_LINE_BYTES, Line, decode
 from holdfast.model.signal import Event
@@ -87,7 +88,7 @@ class KernelLog:
                 repeats[line.text] = (index, again + 1)
                 continue
             events = self._read(line, keywords)
-            if len(events) == 1 and _SPREAD_OVER_LINES.isdisjoint(keywords):
+            if len(events) == 1 and not is_state(events[0]) and _SPREAD_OVER_LINES.isdisjoint(keywords):
                 repeats[line.text] = (len(found), 0)
             found += events
         for index, again in repeats.values():
@@ -126,6 +127,8 @@ class KernelLog:
         """Keyword -> who reads the lines that hold it."""
         found: dict[bytes, list[Recogniser]] = {
             b"NVRM: ": [self._xid, self._gpu_lost.find],
+            b"fallen off the bus": [self._gpu_lost.find],
+            b"GPU is lost": [self._gpu_lost.find],
             b"SXid ": [sxid.find],
             b"detected NVSwitch": [sxid.find],
             b"available PCIe bandwidth": [pcie_link.find],

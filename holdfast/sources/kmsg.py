@@ -1,6 +1,7 @@
 """kmsg: kernel messages as they come, as events. Storms are folded here, so that nothing behind has to be strong."""
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from holdfast.sources.kmsg_reader import DeviceReader, FileReader, Reader
 _HOLD_SECONDS = 60.0  # an event told is not told again for so long; its repeats are, together, after that
 _MAX_REMEMBERED = 4096
 _RETRY_SECONDS = 1.0
+_BOOT_TIME = re.compile(rb"^btime (\d{1,12})$", re.MULTILINE)
 
 
 class KmsgSource:
@@ -26,9 +28,13 @@ class KmsgSource:
     deadline = 5.0
     carries = ("kmsg_records_total",)
 
-    def __init__(self, node: str, path: str = "/dev/kmsg", monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, node: str, path: str = "/dev/kmsg", proc: str = "", monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`proc`: where to read the boot time that the messages count from; '' means this machine's own clock."""
         self._node = subject.node(node)
         self._path = path
+        self._proc = proc
         self._monotonic = monotonic
         self._reader: Reader | None = None
         self._log = KernelLog()
@@ -55,8 +61,9 @@ class KmsgSource:
             self.close()
             return Reading(source=self.name, at=now, blind=_why(self._path, error))
         gap = self._count(data)
-        events = [self._dated(event, now) for event in self._log.feed(data) + self._log.settle()]
-        events = self._fold(events, now)
+        found = self._log.feed(data) + self._log.settle()
+        booted = self._boot_time(now) if found else 0.0
+        events = self._fold([_dated(event, booted, now) for event in found], now)
         if gap:
             events.append(_gap_event(gap, now))
         return Reading(source=self.name, at=now, signals=self._signals(), events=events, present=[self._node])
@@ -89,19 +96,21 @@ class KmsgSource:
         self._gaps += missing
         return missing
 
-    def _dated(self, event: Event, now: float) -> Event:
-        """Wall time from seconds since boot, or from the moment of reading where the message has no time."""
-        since_boot = event.detail.get("since_boot_seconds")
-        if isinstance(since_boot, float):
-            return replace(event, at=min(now, now - self._monotonic() + since_boot), line=0)
-        return replace(event, at=event.at or now, line=0)
+    def _boot_time(self, now: float) -> float:
+        """Asked again for each batch, because setting the clock moves it."""
+        try:
+            with open(os.path.join(self._proc, "stat"), "rb") as file:
+                found = _BOOT_TIME.search(file.read())
+        except OSError:
+            found = None
+        return float(found[1]) if found and self._proc else now - self._monotonic()
 
     def _fold(self, events: list[Event], now: float) -> list[Event]:
         """New things at once; what was told a moment ago is counted and told again when the moment is over."""
         self._said = {key: at for key, at in self._said.items() if now - at < _HOLD_SECONDS}
         fresh = Folder()
         for event in events:
-            known = key_of(event) in self._said and not self._changes_state(event)
+            known = not self._changes_state(event) and key_of(event) in self._said
             (self._held if known else fresh).add(event)
             self._folded += event.count if known else 0
         told = fresh.take()
@@ -121,6 +130,13 @@ class KmsgSource:
         if before is not None or len(self._states) < _MAX_REMEMBERED:
             self._states[event.kind, event.device] = event.code
         return before != event.code
+
+
+def _dated(event: Event, booted: float, now: float) -> Event:
+    """Wall time from seconds since boot, or the moment of reading where the message has no time."""
+    since_boot = event.detail.get("since_boot_seconds")
+    at = booted + since_boot if isinstance(since_boot, float) else event.at
+    return replace(event, at=min(at or now, now), line=0)
 
 
 def _open(path: str) -> Reader:

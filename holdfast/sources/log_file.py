@@ -42,7 +42,8 @@ def chunks(path: Path) -> Iterator[bytes]:
     try:
         with ExitStack() as stack:
             file = _opened(path, stack)
-            while chunk := file.read(CHUNK_BYTES):
+            read = getattr(file, "read1", file.read)  # read1 hands over what came before the place of a damage
+            while chunk := read(CHUNK_BYTES):
                 yield chunk
     except PermissionError:
         raise Unreadable(f"{path}: permission denied") from None

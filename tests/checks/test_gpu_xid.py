@@ -1,0 +1,148 @@
+"""gpu.xid: which Xids take a GPU out of service, which only tell, and what is said about it."""
+
+import pytest
+
+from holdfast.checks.gpu_xid import CHECK
+from holdfast.formats.folding import Folder
+from holdfast.formats.kernel_log import KernelLog
+from holdfast.model.health import Health
+from holdfast.model.history import History
+from holdfast.model.inventory import Inventory, devices
+from holdfast.model.signal import Event, Reading, Signal
+from holdfast.model.verdict import Row, Verdict
+
+NOW = 1_700_000_000.0
+GPUS = ("node/n1/gpu/0", "node/n1/gpu/1")
+
+
+def heard(*lines: str, at: float = NOW - 60) -> list[Event]:
+    """Events of kernel lines, one second apart."""
+    log, folder = KernelLog(), Folder()
+    for second, line in enumerate(lines):
+        folder.extend(log.feed(f"[{second}.0] {line}\n".encode()))
+    events = folder.take()
+    return [_at(event, at + float(event.detail["since_boot_seconds"])) for event in events]
+
+
+def _at(event: Event, at: float) -> Event:
+    return Event(
+        kind=event.kind, at=at, text=event.text, device=event.device, code=event.code, severity=event.severity,
+        action=event.action, count=event.count, detail=event.detail,
+    )  # fmt: skip
+
+
+def history(events: list[Event]) -> History:
+    past = History("n1")
+    past.inventory = Inventory(
+        node="n1", subjects=frozenset(GPUS), by_device=devices([("0000:1b:00.0", GPUS[0]), ("0000:9b:00.0", GPUS[1])])
+    )
+    records = Signal("node/n1", "kmsg_records_total", 10.0)
+    past.add(Reading(source="kmsg", at=NOW, signals=[records], events=events))
+    return past
+
+
+def judge(*lines: str, **limits: float) -> Verdict:
+    return CHECK(history(heard(*lines)).window(NOW, CHECK.span), limits)
+
+
+def row(verdict: Verdict, subject: str = GPUS[1]) -> Row:
+    return next(row for row in verdict.rows if row.subject == subject)
+
+
+def xid(rest: str, bus: str = "9b") -> str:
+    return f"NVRM: Xid (PCI:0000:{bus}:00): {rest}"
+
+
+def test_without_an_xid_every_gpu_passes() -> None:
+    verdict = judge()
+    assert [row.health for row in verdict.rows] == [Health.PASS, Health.PASS]
+
+
+@pytest.mark.parametrize(
+    ("rest", "health"),
+    [
+        ("79, GPU has fallen off the bus.", Health.FAIL),
+        ("95, pid=1, Uncontained: x. RST: Yes, D-RST: No", Health.FAIL),
+        ("48, pid=1, x", Health.FAIL),
+        ("119, pid=1, Timeout", Health.FAIL),
+        ("54, power", Health.FAIL),
+        ("154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)", Health.FAIL),
+        ("149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 0x00000000 0x0)", Health.FAIL),
+        ("145, RLW_SRC_TRACK Fatal XC1 i0 Link 12 (0x040988e2 0x00000008 0x0)", Health.FAIL),
+        ("145, RLW_SRC_TRACK Nonfatal XC1 i0 Link 12 (0x040988e2 0x00000008 0x0)", Health.PASS),
+        ("145, RLW_SRC_TRACK Nonfatal XC1 i0 Link 12 (0x040988e2 0x00000001 0x0)", Health.DEGRADED),
+        ("154, GPU recovery action changed from 0x0 (None) to 0x3 (Drain P2P)", Health.DEGRADED),
+        ("63, Row Remapper: New row marked for remapping, reset gpu to activate.", Health.DEGRADED),
+        ("109, pid=1, name=p, Ch 00000008, errorString CTX SWITCH TIMEOUT", Health.DEGRADED),
+        ("31337, never heard of", Health.DEGRADED),
+        ("13, pid=1, name=p, Graphics SM Warp Exception", Health.PASS),
+        ("31, pid=1, name=p, MMU Fault", Health.PASS),
+        ("43, pid=1, name=p, Ch 00000008", Health.PASS),
+        ("45, pid=1, name=p, Ch 00000008", Health.PASS),
+        ("68, pid=1, name=p, NVDEC0", Health.PASS),
+        ("92, High single-bit ECC error rate", Health.PASS),
+        ("94, pid=1, Contained: SM (0x1). RST: No, D-RST: No", Health.PASS),
+    ],
+)
+def test_what_one_xid_makes_of_its_gpu(rest: str, health: Health) -> None:
+    verdict = judge(xid(rest))
+    assert row(verdict).health is health
+    assert row(verdict, GPUS[0]).health is Health.PASS
+    assert any(rest[:20] in line for line in verdict.evidence), "an Xid is never dropped from the evidence"
+    if health is not Health.PASS:
+        assert f"Xid {rest.split(',')[0]}" in row(verdict).reason
+        assert verdict.remedy
+
+
+def test_the_remedy_is_that_of_the_gravest_action() -> None:
+    verdict = judge(xid("63, reset gpu to activate"), xid("79, GPU has fallen off the bus."))
+    assert "restart it" in verdict.remedy
+
+
+def test_a_storm_of_45_after_another_xid_adds_nothing() -> None:
+    lines = [xid(f"45, pid={pid}, name=p, Ch 00000001") for pid in range(50)]
+    assert (
+        row(judge(xid("145, RLW_RXPIPE Nonfatal XC0 i0 Link 12 (0x040980c2 0x00000008 0x1)"), *lines)).health
+        is Health.PASS
+    )
+
+
+def test_162_takes_163_back_but_not_the_other_way_round() -> None:
+    assert row(judge(xid("163, PSHC disengaged"), xid("162, PSHC engaged"))).health is Health.PASS
+
+
+def test_a_154_that_asks_for_nothing_any_more_ends_what_came_before() -> None:
+    reset = "154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
+    assert row(judge(xid("119, pid=1, Timeout"), xid(reset))).health is Health.PASS
+    assert row(judge(xid(reset), xid("119, pid=1, Timeout"))).health is Health.FAIL
+
+
+def test_one_program_that_faults_often_is_its_own_fault_but_several_speak_against_the_gpu() -> None:
+    same = [xid("31, pid=7, name=p, MMU Fault")] * 20
+    assert row(judge(*same)).health is Health.PASS
+    several = [xid(f"31, pid={pid}, name=p{pid}, MMU Fault") for pid in (71, 72, 73)]
+    verdict = judge(*several)
+    assert row(verdict).health is Health.DEGRADED
+    assert row(judge(*several, program_fault_processes=9.0)).health is Health.PASS
+    spread = [xid("31, pid=71, MMU Fault", "1b"), xid("31, pid=72, MMU Fault"), xid("31, pid=73, MMU Fault")]
+    assert row(judge(*spread)).health is Health.PASS
+
+
+def test_an_xid_of_a_device_nobody_knows_still_gets_a_row() -> None:
+    verdict = judge(xid("79, GPU has fallen off the bus.", "c4"))
+    assert row(verdict, "node/n1/pci/0000:c4:00").health is Health.FAIL
+    assert row(verdict).health is Health.PASS
+
+
+def test_old_events_are_forgotten_as_the_limit_says() -> None:
+    past = history(heard(xid("79, gone"), at=NOW - 7200))
+    assert row(CHECK(past.window(NOW, CHECK.span))).health is Health.FAIL
+    assert row(CHECK(past.window(NOW, CHECK.span), {"forget_seconds": 3600.0})).health is Health.PASS
+
+
+def test_without_kernel_messages_nothing_passes() -> None:
+    past = history([])
+    past.add(Reading(source="kmsg", at=NOW, blind="no permission to read /dev/kmsg"))
+    verdict = CHECK(past.window(NOW, CHECK.span))
+    assert verdict.health is Health.UNKNOWN
+    assert "no permission" in verdict.summary()
