@@ -1,5 +1,6 @@
 """`dcgmi diag -j`: the layout of DCGM 2 and 3 (gpu_ids) and that of DCGM 4 (entities, a summary per test)."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -8,12 +9,13 @@ from typing import Any
 from holdfast.formats.dcgm_diag_result import FAIL, PASS, SKIP, WARN, Diagnostic, Result, gpus_named_in, status_of
 
 _ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
+_MOST_TRIES = 20  # objects that may stand before the diagnostic in what a wrapper printed
 _WORST_LAST = (SKIP, PASS, WARN, FAIL)
 
 
 def parse(text: str) -> Diagnostic | None:
     """The first JSON object that is a diagnostic, whatever stands before it; None when there is none."""
-    for found in re.finditer(r"^[ \t]*\{", text, re.MULTILINE):
+    for found in itertools.islice(re.finditer(r"^[ \t]*\{", text, re.MULTILINE), _MOST_TRIES):
         document, complete = _load(text[found.start() :])
         root = _root(document)
         if root is not None and isinstance(document, dict):
