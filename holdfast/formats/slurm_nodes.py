@@ -92,7 +92,7 @@ def _lines(block: str) -> dict[str, str]:
             free = match[1]
             pairs.setdefault(free, match[2].rstrip())
         elif free and line and not line.startswith("   "):
-            pairs[free] += f" {line.strip()}"
+            pairs[free] += f"\n{line.rstrip()}"
         else:
             free = ""
             for key, value in _PAIR.findall(line):
