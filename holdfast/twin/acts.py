@@ -44,6 +44,7 @@ def hot_gpu(at: Breakage) -> None:
 
 def hot_inlet(at: Breakage) -> None:
     for index in range(at.node.state.gpu_count):
+        at.set_gpu("load", 1.0, index)
         _heat_to(at, index, at.number())
 
 

@@ -110,7 +110,7 @@ def mend(node: Node, undo: Undo, *, keep_lines: bool = False) -> None:
     for name in undo.driver_fields:
         setattr(node.state, name, getattr(State(), name))
     if undo.lines and not keep_lines:
-        kmsg.forget(node.kernel_log, undo.lines)
+        kmsg.take_back(node.kernel_log, undo.lines)
 
 
 class Journal:

@@ -1,9 +1,11 @@
 """Inject a fault into a twin node, and clear it again."""
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from holdfast.model import subject
 from holdfast.twin.acts import ACTS
 from holdfast.twin.breakage import Breakage, Journal, Undo, mend
 from holdfast.twin.error import TwinError
@@ -11,6 +13,7 @@ from holdfast.twin.fault import Fault, fault
 from holdfast.twin.node import Node, open_node
 from holdfast.twin.pci import of_role
 from holdfast.twin.sysfs_infiniband import Port
+from holdfast.twin.tree import append
 
 
 def inject(
@@ -54,11 +57,21 @@ def clear(node: Node | str | Path, name: str, *, gpu: int = 0, port: str = "", n
     if undo is None:
         active = ", ".join(sorted(entries)) or "none"
         raise TwinError(f"{name} is not injected there; what is injected in this node: {active}")
+    at = time.time() if now is None else now
     mend(node, undo, keep_lines=bool(what.recovery))
     if what.recovery:
-        node.say(list(what.recovery), time.time() if now is None else now)
+        node.say(list(what.recovery), at)
+    elif undo.lines:
+        _tell_repair(node, what, gpu, at)
     journal.write(entries)
     return what
+
+
+def _tell_repair(node: Node, what: Fault, gpu: int, at: float) -> None:
+    """What the kernel said cannot be unsaid to a running agent: give it the word that a repairer would give."""
+    mended = subject.gpu(node.name, gpu) if what.on == "gpu" else subject.node(node.name)
+    mark = {"at": at, "subject": mended, "reason": f"twin: {what.name} cleared"}
+    append(node.directory / "state" / "repairs.jsonl", json.dumps(mark) + "\n")
 
 
 def injected(node: Node | str | Path) -> list[str]:

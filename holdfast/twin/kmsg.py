@@ -6,6 +6,7 @@ from pathlib import Path
 from holdfast.twin.tree import append, replace_in_place
 
 EMERG, ALERT, CRIT, ERR, WARNING, NOTICE, INFO = 0, 1, 2, 3, 4, 5, 6
+TAKEN_BACK = b"twin: taken back"
 _TAIL_BYTES = 65536
 
 
@@ -33,9 +34,12 @@ def next_sequence(path: Path) -> int:
     return 0
 
 
-def forget(path: Path, fragments: list[str]) -> None:
-    """Take back the lines that contain any of the fragments, as if the log had begun after them."""
+def take_back(path: Path, fragments: list[str]) -> None:
+    """Make lines say nothing, in place: a reader's offset stays right and no sequence number goes missing."""
     wanted = [fragment.encode() for fragment in fragments]
     lines = path.read_bytes().split(b"\n")  # bytes: the log may hold garbage on purpose
-    kept = [line for line in lines if not any(fragment in line for fragment in wanted)]
-    replace_in_place(path, b"\n".join(kept))
+    for place, line in enumerate(lines):
+        if any(fragment in line for fragment in wanted):
+            head, _, text = line.partition(b";")
+            lines[place] = head + b";" + TAKEN_BACK.ljust(len(text))[: len(text)]
+    replace_in_place(path, b"\n".join(lines))
