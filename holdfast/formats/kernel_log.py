@@ -19,6 +19,7 @@ _LSPCI_REGISTERS = (b"\tLnkCap:", b"\tLnkSta:", b"\tCESta:", b"\tUESta:", b"\tUE
 _AER_WORDS = (b"PCIe Bus Error", b"AER: ", b"error status/mask")
 _SPREAD_OVER_LINES = frozenset({*_AER_WORDS, *_LSPCI_REGISTERS})
 _LSPCI_HEADER_LINES = 8
+_LONGEST_PREFIX = 100
 
 
 class KernelLog:
@@ -75,28 +76,23 @@ class KernelLog:
         """The events of a block of whole lines; a line that repeats another of the block only raises its count."""
         number, position = self._lines + 1, 0
         found: list[Event] = []
-        repeats: dict[str, tuple[int, int]] = {}  # message -> its event in `found`, and how often it came again
+        repeats = _Repeats()
         for start, keywords in sorted(self._hits(block).items()):
             number += block.count(b"\n", position, start)
             position = start
+            raw = block[start : block.find(b"\n", start)]
             if keywords == [_LSPCI_BLOCK]:
                 self._lspci.start(_header_before(block, start) or self._last_header)
                 continue
-            line = decode(block[start : block.find(b"\n", start)], number)
-            if line.text in repeats:
-                index, again = repeats[line.text]
-                repeats[line.text] = (index, again + 1)
+            if repeats.is_last(raw) or repeats.is_known((line := decode(raw, number)).text):
                 continue
             events = self._read(line, keywords)
             if len(events) == 1 and not is_state(events[0]) and _SPREAD_OVER_LINES.isdisjoint(keywords):
-                repeats[line.text] = (len(found), 0)
+                repeats.remember(line.text, len(found))
             found += events
-        for index, again in repeats.values():
-            if again:
-                found[index] = replace(found[index], count=found[index].count * (again + 1))
         self._lines += block.count(b"\n")
         self._last_header = _header_before(block, len(block)) or self._last_header
-        return found
+        return repeats.counted(found)
 
     def _hits(self, block: bytes) -> dict[int, list[bytes]]:
         """Where the lines begin that hold a known word, and which."""
@@ -142,6 +138,38 @@ class KernelLog:
             for keyword in group.keywords:
                 found.setdefault(keyword.encode(), []).append(recogniser)
         return {keyword: tuple(recognisers) for keyword, recognisers in found.items()}
+
+
+class _Repeats:
+    """Messages of a block that were read before: a storm costs a comparison a line."""
+
+    def __init__(self) -> None:
+        self._times: dict[str, list[int]] = {}  # message -> [place of its event, times it came]
+        self._last: list[int] | None = None
+        self._ending = b""
+
+    def is_last(self, raw: bytes) -> bool:
+        """The message remembered last, again behind a prefix of usual length."""
+        if self._last is None or len(raw) - len(self._ending) > _LONGEST_PREFIX or not raw.endswith(self._ending):
+            return False
+        self._last[1] += 1
+        return True
+
+    def is_known(self, message: str) -> bool:
+        times = self._times.get(message)
+        if times is not None:
+            times[1] += 1
+        return times is not None
+
+    def remember(self, message: str, place: int) -> None:
+        self._last = self._times[message] = [place, 1]
+        self._ending = message.encode()
+
+    def counted(self, events: list[Event]) -> list[Event]:
+        for place, times in self._times.values():
+            if times > 1:
+                events[place] = replace(events[place], count=events[place].count * times)
+        return events
 
 
 def _group_recogniser(group: kernel_messages.Group) -> Recogniser:
