@@ -54,7 +54,7 @@ def _judge_part(
     if not there and (why := _blind(window, part, listed)):
         return Row(listed, Health.UNKNOWN, reason=why)
     address = wanted.get(_ADDRESS.get(part, ""))
-    found = _find(listed, address, there)
+    found = _find(listed, address if _alone_at(window, part, address) else None, there)
     if found is None:
         place = f" at {address}" if address and part != "pci" else ""
         return Row(listed, Health.FAIL, None, "present", f"the manifest lists it{place}, and it is not there")
@@ -62,18 +62,25 @@ def _judge_part(
 
 
 def _find(listed: Subject, address: Value | None, there: Mapping[Subject, str]) -> Subject | None:
-    """By address where both have one and addresses are unique (two ports of one NIC share theirs); else by name."""
-    same = [subject for subject, at in there.items() if at and at == address]
-    if len(same) == 1:
-        return same[0]
-    if address and all(there.values()) and not same:
-        return None
+    """By address where it has one of its own, else by name."""
+    if address and all(there.values()):
+        return next((subject for subject, at in there.items() if at == address), None)
     return listed if listed in there else None
 
 
+def _alone_at(window: Window, part: str, address: Value | None) -> bool:
+    """Two ports of one network card share its address: it does not tell them apart."""
+    name = _ADDRESS.get(part, "")
+    listed = [values.get(name) for subject, values in window.inventory.expect.items() if kind(subject) == part]
+    return listed.count(address) == 1
+
+
 def _blind(window: Window, part: str, listed: Subject) -> str:
-    """Why nothing of this kind is seen, or '' when the driver answers and simply has none."""
+    """Why nothing of this kind is seen, or '' when whoever would know answers and simply has none: the driver for
+    GPUs; for ports the kernel, whose PCI devices are read from the same tree."""
     if part == "gpu" and window.value(window.node, "driver_version") is not None:
+        return ""
+    if part == "nic" and _there(window, "pci"):
         return ""
     return window.why_absent(listed, _IDENTITY[part][0])
 

@@ -92,13 +92,20 @@ def port(device: str, address: str, **more: Value) -> Things:
 def test_two_ports_that_share_an_address_are_told_apart_by_name() -> None:
     both = port("mlx5_0", "0000:1b:00.0") | port("mlx5_1", "0000:1b:00.0")
     verdict = ask(node_inventory.CHECK, node() | both, node() | port("mlx5_0", "0000:1b:00.0"))
-    assert f"{NODE}/nic/mlx5_0/1" not in not_passing(verdict)
+    assert not_passing(verdict) == {f"{NODE}/nic/mlx5_1/1": Health.FAIL}
 
 
 def test_a_missing_port_fails_and_a_port_that_never_was_up_is_not_extra() -> None:
     expect = node() | port("mlx5_0", "0000:1b:00.0") | port("mlx5_1", "0000:2b:00.0")
     seen = node() | port("mlx5_0", "0000:1b:00.0") | port("mlx5_9", "0000:9b:00.0", port_expected=0.0)
     assert not_passing(ask(node_inventory.CHECK, expect, seen)) == {f"{NODE}/nic/mlx5_1/1": Health.FAIL}
+
+
+def test_ports_of_a_kernel_that_shows_pci_devices_but_no_rdma_are_missing() -> None:
+    expect = node() | port("mlx5_0", "0000:1b:00.0")
+    nic: Things = {f"{NODE}/pci/0000:1b:00.0": {"pci_role": "nic"}}
+    assert ask(node_inventory.CHECK, expect, node() | nic).health is Health.FAIL
+    assert ask(node_inventory.CHECK, expect, node()).health is Health.UNKNOWN
 
 
 def test_drift_from_the_manifest_degrades_with_both_versions() -> None:
