@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from holdfast.catalog import nccl, nics
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.rdma_ports import device_and_number, expected_ports, for_seconds
+from holdfast.formats.infiniband import DISABLED, state_name
 from holdfast.formats.nccl_settings import may_use_port
 from holdfast.model.health import FailureClass, Health, worst
 from holdfast.model.subject import Subject, local_name
@@ -87,8 +88,7 @@ def _deadline(window: Window, port: Subject, jobs: list[_Job]) -> _Deadline:
 def _judge_down(window: Window, port: Subject, deadline: _Deadline) -> Row:
     outage = window.number(port, "port_outage_seconds") or 0.0
     left = deadline.seconds - outage
-    why = window.why_absent(port, "port_state") if window.value(port, "port_state") is None else ""
-    said = f"{why}; down {for_seconds(outage)}" if why else f"down {for_seconds(outage)}"
+    said = f"{_how(window, port)}down {for_seconds(outage)}"
     if left > 0:
         users = f"; {deadline.using}" if deadline.using else ""
         coming = f"connections presumed lost in {for_seconds(left)}, by the transport timeout {deadline.whose}"
@@ -96,6 +96,17 @@ def _judge_down(window: Window, port: Subject, deadline: _Deadline) -> Row:
             coming = f"connections wait for ever, by the transport timeout {deadline.whose}"
         return Row(port, Health.DEGRADED, outage, deadline.limit, f"{said}, {coming}{users}")
     return Row(port, Health.FAIL, outage, deadline.seconds, f"{said}, {_beyond(deadline, outage, 0.0)}")
+
+
+def _how(window: Window, port: Subject) -> str:
+    """What is known of the way it is down, to begin a sentence with."""
+    state = window.number(port, "port_state")
+    if state is None:
+        return f"{window.why_absent(port, 'port_state')}; "
+    if window.number(port, "port_phys_state") == DISABLED:
+        return "disabled; "
+    waiting = state_name(state) in ("INIT", "ARMED")
+    return f"the link is there but {state_name(state)} (does a subnet manager run?); " if waiting else ""
 
 
 def _judge_up(window: Window, port: Subject, deadline: _Deadline) -> Row:

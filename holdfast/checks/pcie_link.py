@@ -61,6 +61,8 @@ def _expected(window: Window, device: Subject, name: str) -> tuple[float | None,
     above = subject.pci(window.inventory.node, parent)
     ends = [window.number(device, _MAX[name]), window.number(above, _MAX[name]) if parent else None]
     known = [end for end in ends if end is not None]
+    if window.value(device, "pci_role") == "bridge" and len(known) < 2:
+        return None, ""  # half a link of a port: nothing tells what should be at its other end
     return min(known, default=None), "both ends can do" if len(known) == 2 else "it can do"
 
 

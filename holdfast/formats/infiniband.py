@@ -3,6 +3,7 @@
 import re
 
 ACTIVE = 4
+DISABLED = 3  # a physical state: somebody switched the port off
 _STATES = {1: "DOWN", 2: "INIT", 3: "ARMED", 4: "ACTIVE", 5: "ACTIVE_DEFER"}
 _PHYS_STATE = re.compile(r"([1-7]): ?(\S.*)")
 _RATE = re.compile(r"(\d{1,5}(?:\.\d+)?) Gb/sec(?: \((\d+)X ?(\w*)\))?")

@@ -5,7 +5,7 @@ import re
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]")
 _SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?")
 _WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # 0 and 255 are how the kernel says "no link"
-_AER_LINE = re.compile(r"(\w+) (\d{1,20})")
+_AER_LINE = re.compile(r"([A-Za-z][\w -]*?) (\d{1,20})")  # older kernels print names with spaces: 'Bad TLP'
 _HEX = re.compile(r"0x[0-9a-f]{1,8}")
 _NVIDIA = 0x10DE
 GENERATION_SPEEDS = {1: 2.5e9, 2: 5e9, 3: 8e9, 4: 16e9, 5: 32e9, 6: 64e9, 7: 128e9}
@@ -54,6 +54,11 @@ def aer_counters(text: str) -> dict[str, int]:
     """An aer_dev_* file as name -> count, the TOTAL_ line included; lines that are no counter are left out."""
     found = (_AER_LINE.fullmatch(line.strip()) for line in text.splitlines())
     return {line[1]: int(line[2]) for line in found if line}
+
+
+def aer_signal(kind: str, name: str) -> str:
+    """('correctable', 'Bad TLP') -> pci_aer_correctable_bad_tlp_total."""
+    return f"pci_aer_{kind}_{re.sub(r'[^a-z0-9]+', '_', name.lower())}_total"
 
 
 def aer_total(counters: dict[str, int]) -> int | None:

@@ -25,6 +25,7 @@ class _Process:
     job: str
     settings: dict[str, str]
     settings_absent: str
+    container: str
     version: str = ""
     looks: int = 0
 
@@ -90,7 +91,9 @@ class JobsSource:
             except OSError:
                 return None
             settings, why = self._settings(pid)
-            process = _Process(boot + int(ticks) / _CLOCK_TICKS, _job_id(groups, pid), settings, why)
+            process = _Process(
+                boot + int(ticks) / _CLOCK_TICKS, _job_id(groups, pid), settings, why, cgroup.container(groups)
+            )
         if not process.version and process.looks < _LOOK_FOR_LIBRARY_TIMES:
             process.looks += 1
             process.version = self._version(pid)
@@ -188,6 +191,7 @@ def _report(where: Subject, job: _Job, signals: list[Signal], absent: dict[tuple
         elif unread:
             absent[(where, name)] = unread
     texts = {
+        "job_container": (",".join(sorted({p.container for p in job.processes.values() if p.container})), ""),
         "job_nccl_ib_hca": (settings.get("NCCL_IB_HCA", ""), unread),
         "job_nccl_version": (
             next((process.version for process in job.processes.values() if process.version), ""),

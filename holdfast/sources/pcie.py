@@ -114,7 +114,8 @@ def _look_at(root: str, address: str, role: str = "") -> _Device | None:
         return None
     rdma = role == "nic" and (vendor == _MELLANOX or os.path.isdir(os.path.join(path, "infiniband")))
     above = os.path.dirname(os.path.realpath(path)).split(os.sep)
-    ancestors = tuple(part for part in above if pcie.address(part))
+    domain = address.partition(":")[0]  # a controller with a domain of its own (Intel VMD) is no port above its drives
+    ancestors = tuple(part for part in above if pcie.address(part) and part.startswith(f"{domain}:"))
     return _Device(address, path, role, vendor, pci_class, rdma, ancestors)
 
 
@@ -212,7 +213,7 @@ class _AerFile(_File):
         if total is None:
             return []
         named = [
-            Signal(where, f"pci_aer_{self._kind}_{error.lower()}_total", float(count))
+            Signal(where, pcie.aer_signal(self._kind, error), float(count))
             for error, count in counters.items()
             if count and not error.startswith("TOTAL_")
         ]

@@ -91,6 +91,11 @@ def test_a_job_that_may_not_use_the_port_sets_no_deadline() -> None:
     assert "no job was using it" in found.reason
 
 
+def test_a_port_that_waits_for_its_subnet_manager_or_was_switched_off_is_told_so() -> None:
+    assert "subnet manager" in row(ask({**down(8.0), "port_state": 2.0})).reason
+    assert row(ask({**down(8.0), "port_phys_state": 3.0})).reason.startswith("disabled; down 8.0 s")
+
+
 def test_without_a_job_a_port_that_stays_down_still_fails_and_says_so() -> None:
     assert "no job was using it" in row(ask(down(8.0))).reason
     assert "not known" in row(ask(down(8.0), blind_jobs=True)).reason

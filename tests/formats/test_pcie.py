@@ -52,6 +52,12 @@ def test_aer_total_is_the_kernels_own_line_or_else_the_sum() -> None:
     assert pcie.aer_total(pcie.aer_counters("garbage\n")) is None
 
 
+def test_aer_names_of_older_kernels_hold_spaces() -> None:
+    counters = pcie.aer_counters("Receiver Error 2\nRELAY_NUM Rollover 0\nAdvisory Non-Fatal 1\n")
+    assert counters == {"Receiver Error": 2, "RELAY_NUM Rollover": 0, "Advisory Non-Fatal": 1}
+    assert pcie.aer_signal("correctable", "Advisory Non-Fatal") == "pci_aer_correctable_advisory_non_fatal_total"
+
+
 def test_addresses_are_told_in_lower_case() -> None:
     assert pcie.address("0000:9B:00.0") == "0000:9b:00.0"
     assert pcie.address("pci0000:00") == ""

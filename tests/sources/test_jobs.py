@@ -49,6 +49,7 @@ def test_pods_and_bare_processes_are_told_apart(tmp_path: Path) -> None:
     proc.process(51, "0::/user.slice\n")
     reading = JobsSource("n1", str(proc.root), lambda: {0: [50], 1: [51]}).read(0)
     assert of(reading, "job/pod-0c3a7b1e-2f54-4d6a-9b8c-1a2b3c4d5e6f")["job_gpus"] == "0"
+    assert of(reading, "job/pod-0c3a7b1e-2f54-4d6a-9b8c-1a2b3c4d5e6f")["job_container"] == "a" * 12
     assert of(reading, "job/pid-51")["job_gpus"] == "1"
 
 

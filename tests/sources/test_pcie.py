@@ -125,6 +125,14 @@ def test_virtual_functions_and_devices_without_a_link_are_not_expected_to_have_o
     assert not {"node/n1/pci/0000:19:00.1", "node/n1/pci/0000:00:03.0"} & set(present)
 
 
+def test_a_drive_behind_a_controller_with_its_own_domain_counts_ports_of_that_domain_only(bus: Bus) -> None:
+    bus.add("0x8086", "0x060400", ("0000:64:00.5", "10000:00:02.0"))
+    bus.add("0x144d", "0x010802", ("0000:64:00.5", "10000:00:02.0", "10000:01:00.0"))
+    reading = PcieSource("n1", str(bus.sys)).read(0)
+    assert of(reading, "10000:01:00.0")["pci_parent"] == "10000:00:02.0"
+    assert of(reading, "10000:00:02.0")["pci_own_link"] == 0
+
+
 def test_an_excluded_function_is_never_read(bus: Bus) -> None:
     for name in ("vendor", "class"):
         bus.set(NIC, name, "must not be read")
