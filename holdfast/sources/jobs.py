@@ -57,8 +57,13 @@ class JobsSource:
         if held is None:
             return Reading(source=self.name, at=now, blind="nobody can tell which processes hold GPUs")
         jobs = self._jobs(held)
-        signals = [Signal(subject.node(self._node), "jobs_running", float(len(jobs)))]
+        here = subject.node(self._node)
+        signals: list[Signal] = []
         absent: dict[tuple[Subject, str], str] = {}
+        if any(held.values()) and not jobs:
+            absent[(here, "jobs_running")] = f"no process that holds a GPU is in {self._proc}: another PID namespace?"
+        else:
+            signals.append(Signal(here, "jobs_running", float(len(jobs))))
         for job_id, job in jobs.items():
             _report(subject.job(job_id), job, signals, absent)
         for ended in self._last - jobs.keys():

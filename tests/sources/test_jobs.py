@@ -91,16 +91,23 @@ def test_an_environment_that_cannot_be_read_is_absent_with_the_reason(tmp_path: 
     assert of(reading, "job/pid-50")["job_gpus"] == "0"
 
 
-def test_a_process_that_went_away_is_simply_gone_and_its_job_ended(tmp_path: Path) -> None:
+def test_a_job_that_ended_is_told_once_as_ended(tmp_path: Path) -> None:
     proc = Proc(tmp_path / "proc")
     proc.process(50, "0::/\n")
     held = {0: [50]}
     source = JobsSource("n1", str(proc.root), lambda: held)
     source.read(0)
-    held[0] = [51]
+    held[0] = []
     reading = source.read(15)
     assert of(reading, "node/n1")["jobs_running"] == 0
     assert reading.absent == {("job/pid-50", "job_processes"): "the job ended"}
+
+
+def test_processes_that_cannot_be_found_are_not_taken_for_an_idle_node(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    reading = JobsSource("n1", str(proc.root), lambda: {0: [51], 1: []}).read(0)
+    assert not of(reading, "node/n1")
+    assert "PID namespace" in reading.absent[("node/n1", "jobs_running")]
 
 
 def test_a_pid_used_again_is_another_process(tmp_path: Path) -> None:
