@@ -14,6 +14,12 @@ def total(events: list[Event]) -> int:
     return sum(event.count for event in events)
 
 
+def counted(number: int, thing: str) -> str:
+    """'1 lock-up', '2 lock-ups', '2 processes'."""
+    plural = "es" if thing.endswith("s") else "s"
+    return f"{number} {thing}{'' if number == 1 else plural}"
+
+
 def told(event: Event, now: float) -> str:
     times = f" ({event.count} times)" if event.count > 1 else ""
     return f"{max(now - event.at, 0):.0f} s ago: {event.text}{times}"

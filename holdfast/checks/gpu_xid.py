@@ -40,6 +40,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
     by_gpu: dict[Subject, list[Event]] = {gpu: [] for gpu in window.inventory.expected("gpu")}
     for event in since(window, limits["forget_seconds"], "xid"):
         by_gpu.setdefault(event.subject or subject.pci(window.inventory.node, event.device), []).append(event)
+    if not by_gpu and "gpu" not in window.inventory.lacks:
+        return Verdict(rows=(Row(window.node, Health.UNKNOWN, reason="no GPU is known on this node"),))
     rows: list[Row] = []
     evidence: list[str] = []
     actions: list[str] = []

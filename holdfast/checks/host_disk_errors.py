@@ -1,7 +1,7 @@
 """host.disk_errors: do local disks or file systems fail?"""
 
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.event_rows import since, tell, total
+from holdfast.checks.event_rows import counted, since, tell, total
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -15,7 +15,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         reason = f"{devices}: {str(fatal[-1].code).replace('_', ' ')} [{fatal[-1].text}]"
         row = Row(window.node, Health.FAIL, total(fatal), 0, reason)
     elif events:
-        reason = f"{devices}: {total(events)} errors or timeouts [{events[-1].text}]"
+        reason = f"{devices}: {counted(total(events), 'error or timeout')} [{events[-1].text}]"
         row = Row(window.node, Health.DEGRADED, total(events), 0, reason)
     else:
         row = Row(window.node, Health.PASS, 0, 0)

@@ -1,7 +1,7 @@
 """host.lockup: do processors or tasks hang in the kernel?"""
 
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.event_rows import since, tell, total
+from holdfast.checks.event_rows import counted, since, tell, total
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -15,10 +15,10 @@ def judge(window: Window, limits: Limits) -> Verdict:
     hung = since(window, limits["forget_seconds"], *_TASK)
     events = sorted(locked + hung, key=lambda event: event.at)
     if locked:
-        reason = f"{total(locked)} processor lock-ups in the kernel [{locked[-1].text}]"
+        reason = f"{counted(total(locked), 'processor lock-up')} in the kernel [{locked[-1].text}]"
         row = Row(window.node, Health.FAIL, total(locked), 0, reason)
     elif hung:
-        reason = f"{total(hung)} reports of tasks that hang in the kernel [{hung[-1].text}]"
+        reason = f"{counted(total(hung), 'report')} of tasks that hang in the kernel [{hung[-1].text}]"
         row = Row(window.node, Health.DEGRADED, total(hung), 0, reason)
     else:
         row = Row(window.node, Health.PASS, 0, 0)

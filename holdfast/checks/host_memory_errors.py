@@ -1,7 +1,7 @@
 """host.memory_errors: does the host's memory or processor report errors?"""
 
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.event_rows import since, tell, total
+from holdfast.checks.event_rows import counted, since, tell, total
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -12,7 +12,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     uncorrected = [event for event in events if event.severity == "fatal"]
     corrected = total(events) - total(uncorrected)
     if uncorrected:
-        reason = f"{total(uncorrected)} uncorrected errors of memory or processor [{uncorrected[-1].text}]"
+        reason = f"{counted(total(uncorrected), 'uncorrected error')} of memory or processor [{uncorrected[-1].text}]"
         row = Row(window.node, Health.FAIL, total(uncorrected), 0, reason)
     elif corrected > limits["corrected_errors"]:
         reason = f"{corrected} corrected errors of memory or processor, more than {limits['corrected_errors']:.0f}"

@@ -1,7 +1,7 @@
 """host.oom: has the kernel killed processes because memory ran out?"""
 
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.event_rows import since, tell, total
+from holdfast.checks.event_rows import counted, since, tell, total
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -14,7 +14,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     in_groups = total(events) - total(host)
     victims = ", ".join(dict.fromkeys(str(event.detail.get("process", "?")) for event in host))
     if host:
-        reason = f"the host ran out of memory and the kernel killed {total(host)} processes ({victims})"
+        reason = f"the host ran out of memory and the kernel killed {counted(total(host), 'process')} ({victims})"
         row = Row(window.node, Health.DEGRADED, total(host), 0, reason)
     else:
         row = Row(window.node, Health.PASS, 0, 0, f"{in_groups} kills within job limits" if in_groups else "")

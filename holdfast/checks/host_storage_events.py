@@ -1,7 +1,7 @@
 """host.storage_events: is a file server not answering, by the kernel's own account?"""
 
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.event_rows import since, tell, total
+from holdfast.checks.event_rows import counted, since, tell, total
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.signal import Event
 from holdfast.model.verdict import Row, Verdict
@@ -20,7 +20,9 @@ def judge(window: Window, limits: Limits) -> Verdict:
         names = ", ".join(f"{event.device} for {max(window.now - event.at, 0):.0f} s" for event in silent)
         row = Row(window.node, Health.DEGRADED, len(silent), 0, f"file servers do not answer: {names}")
     elif evicted:
-        reason = f"{total(evicted)} evictions by {', '.join(dict.fromkeys(event.device for event in evicted))}"
+        reason = (
+            f"{counted(total(evicted), 'eviction')} by {', '.join(dict.fromkeys(event.device for event in evicted))}"
+        )
         row = Row(window.node, Health.DEGRADED, total(evicted), 0, reason)
     else:
         row = Row(window.node, Health.PASS, 0, 0)

@@ -16,14 +16,12 @@ def judge(window: Window, limits: Limits) -> Verdict:
     for event in events:
         switch = event.subject or subject.nvswitch(window.inventory.node, event.device or "unnamed")
         by_switch.setdefault(switch, []).append(event)
-    if not by_switch and _could_have_switches(window):  # nothing was said of one: an answer about the node
-        by_switch[window.node] = []
+    if not by_switch and "nvswitch" not in window.inventory.lacks:
+        if not window.inventory.expected("gpu"):
+            return Verdict(rows=(Row(window.node, Health.UNKNOWN, reason="no GPU or NVSwitch is known on this node"),))
+        by_switch[window.node] = []  # nothing was said of a switch: an answer about the node
     rows = tuple(_row(switch, its, limits["nonfatal_events"]) for switch, its in by_switch.items())
     return Verdict(rows=rows, evidence=tell(events, window.now))
-
-
-def _could_have_switches(window: Window) -> bool:
-    return bool(window.inventory.expected("gpu")) and "nvswitch" not in window.inventory.lacks
 
 
 def _row(switch: Subject, events: list[Event], most_nonfatal: float) -> Row:

@@ -2,6 +2,7 @@
 
 import os
 import select
+from contextlib import suppress
 from typing import Protocol
 
 from holdfast.sources.file_watch import FileWatch
@@ -23,10 +24,13 @@ class Reader(Protocol):
 
 
 class DeviceReader:
-    """/dev/kmsg: one record per read, oldest first, so that what happened since boot is seen too."""
+    """/dev/kmsg: one record per read, oldest first, so that what happened since boot is seen too; what an operator
+    cleared with `dmesg -C` is not."""
 
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, _FLAGS)
+        with suppress(OSError):
+            os.lseek(self._fd, 0, os.SEEK_DATA)
 
     def drain(self) -> bytes:
         records = []

@@ -140,6 +140,15 @@ def test_old_events_are_forgotten_as_the_limit_says() -> None:
     assert row(CHECK(past.window(NOW, CHECK.span), {"forget_seconds": 3600.0})).health is Health.PASS
 
 
+def test_where_no_gpu_is_known_the_question_stays_open() -> None:
+    past = history([])
+    past.inventory = Inventory(node="n1")
+    verdict = CHECK(past.window(NOW, CHECK.span))
+    assert (verdict.health, verdict.summary()) == (Health.UNKNOWN, "n1: no GPU is known on this node")
+    past.inventory = Inventory(node="n1", lacks={"gpu": "manifest: a CPU node"})
+    assert CHECK(past.window(NOW, CHECK.span)).health is Health.NOT_APPLICABLE
+
+
 def test_without_kernel_messages_nothing_passes() -> None:
     past = history([])
     past.add(Reading(source="kmsg", at=NOW, blind="no permission to read /dev/kmsg"))
