@@ -130,7 +130,7 @@ def _beyond(deadline: _Deadline, outage: float, ago: float) -> str:
     left = nccl.watchdog_seconds() - outage - ago
     watchdog = f"would notice in {for_seconds(left)}" if left > 0 else "should have noticed by now"
     failover = "; NCCL may have failed over to another port" if deadline.job.may_fail_over else ""
-    return f"{longer}: connections over it presumed lost since {since}; PyTorch's watchdog {watchdog}{failover}"
+    return f"{longer}: connections over it presumed lost {since} ago; PyTorch's watchdog {watchdog}{failover}"
 
 
 def _judge_downtime(window: Window, port: Subject, limits: Limits) -> Row:
@@ -156,7 +156,7 @@ def _evidence(window: Window) -> tuple[str, ...]:
         flaps = window.number(port, "port_flaps_24h") or 0.0
         if flaps:
             down = window.number(port, "port_down_seconds_24h") or 0.0
-            said.append(f"{local_name(port)}: {flaps:.0f} flaps and {for_seconds(down)} down in 24 h")
+            said.append(f"{local_name(port)}: went down {flaps:.0f} times in 24 h, {for_seconds(down)} in all")
         last = window.number(port, "port_last_outage_seconds") or 0.0
         at_most = window.number(port, "port_last_outage_at_most_seconds") or 0.0
         if at_most > last:
