@@ -101,6 +101,20 @@ def test_a_driver_that_starts_without_gpus_is_blind_and_is_asked_again(h100: Nod
     assert len(of(source.read(10.0), "gpu_lost")) == 8
 
 
+def test_a_driver_that_is_loaded_later_is_met_then(h100: Node) -> None:
+    state = h100.library.parent / "nvml.state"
+    state.rename(state.with_suffix(".away"))
+    source = fast(h100)
+    assert source.read(0.0).blind == "the NVIDIA kernel driver is not loaded"
+    state.with_suffix(".away").rename(state)
+    assert len(of(source.read(10.0), "gpu_lost")) == 8
+
+
+def test_a_half_done_driver_update_is_named(h100: Node) -> None:
+    h100.state.version += 1
+    assert "different versions" in fast(h100).read(0.0).blind
+
+
 def test_an_excluded_gpu_is_never_read_and_is_named(h100: Node) -> None:
     address = str(of(slow(h100).read(0.0), "gpu_pci_address")["5"])
     reading = fast(h100, exclude=(address.upper(),)).read(0.0)
