@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import click
 import msgspec
 import typer
 
+from holdfast.cli.refusal import Refusal
 from holdfast.formats import aer, pcie
 from holdfast.formats.folding import Folder
 from holdfast.formats.kernel_log import KernelLog
@@ -38,7 +38,7 @@ def diagnose(
     """Find what went wrong in kernel logs (plain, compressed, journal JSON), lspci -vvv texts and AER counters."""
     for path in paths:
         if str(path) != log_file.STDIN and not os.path.lexists(path):
-            raise click.UsageError(f"{path}: no such file or directory; expected logs or directories of them")
+            raise Refusal(f"{path}: no such file or directory; expected logs or directories of them")
     found: list[Found] = []
     unread: list[str] = []
     files = [file for path in paths for file in ([path] if str(path) == log_file.STDIN else log_file.files_below(path))]

@@ -11,6 +11,7 @@ from holdfast.formats import journal
 from holdfast.model.signal import Event, Value
 
 MAX_LINE_BYTES = 64 * 1024
+MAX_MESSAGE_CHARS = 4 * 1024  # the kernel's own limit is 1 KiB; no pattern is run over more than this
 MAX_TEXT_CHARS = 1000
 _MAX_PREFIXES = 5  # syslog in front of dmesg in front of a caller id: real, and no deeper
 
@@ -78,8 +79,8 @@ def decode(raw: bytes, number: int = 0) -> Line:
     """Never fails: what is no known prefix is message."""
     text = raw[:MAX_LINE_BYTES].decode("utf-8", "replace").rstrip("\r\n").replace("\0", "")
     if text.startswith("{") and (entry := journal.parse(text)):
-        return Line(entry.message, number, entry.at, None, entry.at or None)
-    line = Line(text, number)
+        return Line(entry.message[:MAX_MESSAGE_CHARS], number, entry.at, None, entry.at or None)
+    line = Line(text[:MAX_MESSAGE_CHARS], number)
     for _ in range(_MAX_PREFIXES):
         shorter = _strip_one(line)
         if shorter is None:
