@@ -1,0 +1,63 @@
+"""A small HTTP server on loopback that answers as a test tells it to and remembers what it was sent."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+
+@dataclass
+class Request:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+@dataclass
+class Peer:
+    url: str
+    answer: Callable[[Request], Answer] = lambda request: (204, {}, b"")
+    seen: list[Request] = field(default_factory=list)
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    class Handler(BaseHTTPRequestHandler):
+        def handle_any(self) -> None:
+            length = int(self.headers.get("Content-Length", 0))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            request = Request(self.command, self.path, headers, self.rfile.read(length))
+            one.seen.append(request)
+            status, told, body = one.answer(request)
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **told}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_DELETE = handle_any
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Tests speak for themselves."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    one = Peer(f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield one
+    server.shutdown()
+    thread.join()
+    server.server_close()
