@@ -1,0 +1,76 @@
+"""What an agent tells the controller: one numbered report, so that it can be sent again and is still stored once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import isfinite
+
+from holdfast.model.signal import Event
+from holdfast.model.subject import Subject
+
+LONGEST_NAME = 255  # characters; a host name has at most 253
+LONGEST_TEXT = 16_384
+MOST_EVENTS = 1_000
+MOST_CHANGES = 1_000
+MOST_SUBJECTS = 1_024
+MOST_EVIDENCE = 64
+LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 and what names them
+LARGEST_SEQUENCE = 2**53 - 1  # what a JSON number carries exactly
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictChange:
+    """A check's verdict on a node that became another."""
+
+    at: float
+    check: str
+    before: str  # "" when it is the first verdict of this check
+    after: str
+    reason: str = ""
+    subjects: tuple[Subject, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """`(node, session, seq)` names it: a session is one life of an agent, its reports are counted from 1."""
+
+    node: str
+    session: str
+    seq: int
+    at: float  # the agent's clock
+    events: tuple[Event, ...] = ()
+    changes: tuple[VerdictChange, ...] = ()
+    heartbeat: bool = False
+    digest: bytes = b""  # kept in the controller's memory, never stored
+    twin: bool = False  # from simulated hardware
+
+    def __post_init__(self) -> None:
+        """A report that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
+        _require(0 < len(self.node) <= LONGEST_NAME, "node", f"1 to {LONGEST_NAME} characters")
+        _require(0 < len(self.session) <= LONGEST_NAME, "session", f"1 to {LONGEST_NAME} characters")
+        _require(0 <= self.seq <= LARGEST_SEQUENCE, "seq", f"0 to {LARGEST_SEQUENCE}")
+        _require(isfinite(self.at), "at", "a finite number of seconds")
+        _require(len(self.events) <= MOST_EVENTS, "events", f"at most {MOST_EVENTS}")
+        _require(len(self.changes) <= MOST_CHANGES, "changes", f"at most {MOST_CHANGES}")
+        _require(len(self.digest) <= LARGEST_DIGEST, "digest", f"at most {LARGEST_DIGEST} bytes")
+        for event in self.events:
+            _require(isfinite(event.at), "events.at", "a finite number of seconds")
+            _require_short("events", (event.kind, event.subject, event.device), LONGEST_NAME)
+            _require_short("events.text", (event.text, str(event.code or "")), LONGEST_TEXT)
+            _require(len(event.detail) <= MOST_EVIDENCE, "events.detail", f"at most {MOST_EVIDENCE} entries")
+            _require_short("events.detail", (*event.detail, *map(str, event.detail.values())), LONGEST_TEXT)
+        for change in self.changes:
+            _require(isfinite(change.at), "changes.at", "a finite number of seconds")
+            _require_short("changes", (change.check, change.before, change.after, *change.subjects), LONGEST_NAME)
+            _require_short("changes", (change.reason, *change.evidence), LONGEST_TEXT)
+            _require(len(change.subjects) <= MOST_SUBJECTS, "changes.subjects", f"at most {MOST_SUBJECTS}")
+            _require(len(change.evidence) <= MOST_EVIDENCE, "changes.evidence", f"at most {MOST_EVIDENCE}")
+
+
+def _require(holds: bool, what: str, expected: str) -> None:
+    if not holds:
+        raise ValueError(f"report field {what}: expected {expected}")
+
+
+def _require_short(what: str, texts: Iterable[str], longest: int) -> None:
+    _require(all(len(text) <= longest for text in texts), what, f"at most {longest} characters each")

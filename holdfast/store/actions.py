@@ -1,0 +1,126 @@
+"""Actions from proposal to outcome. Each is claimed by the leader alone; what a dead one claimed is claimable again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from holdfast.model.life import Action, Verb
+from holdfast.store.engine import clock
+from holdfast.store.errors import StoreError
+from holdfast.store.leadership import fence
+from holdfast.store.reports import insert_into
+from holdfast.store.schema import action_steps, actions
+from holdfast.store.text import clean
+from holdfast.store.words import FINAL, Outcome, StoredAction
+
+_OPEN = (Outcome.PROPOSED.value, Outcome.CLAIMED.value)
+
+
+def propose(connection: Connection, proposed: Sequence[Action], epoch: int) -> None:
+    """An action whose key is known is the same deed: it is not proposed again."""
+    insert = insert_into(connection, actions).on_conflict_do_nothing(index_elements=["key"]).returning(actions.c.id)
+    for action in proposed:
+        found = connection.execute(insert, _row(action)).scalar_one_or_none()
+        if found is not None:
+            note = {"id": found, "node": clean(action.node), "attempts": 0}
+            _note(connection, note, Outcome.PROPOSED, "", epoch, action.at)
+
+
+def claim(
+    connection: Connection, epoch: int, limit: int, now: float | None, lease_seconds: float
+) -> list[StoredAction]:
+    """The oldest actions that are due, for this leader alone until the lease runs out. In order of proposal."""
+    fence(connection, epoch)
+    moment = clock(connection) if now is None else now
+    due = (
+        select(actions)
+        .where(actions.c.state.in_(_OPEN), actions.c.due_at <= moment)
+        .order_by(actions.c.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    claimed = [dict(row) for row in connection.execute(due).mappings()]
+    for row in claimed:
+        row |= {"state": Outcome.CLAIMED.value, "attempts": row["attempts"] + 1}
+        taken = {"state": row["state"], "attempts": row["attempts"], "claimed_epoch": epoch}
+        connection.execute(
+            update(actions).where(actions.c.id == row["id"]).values(**taken, due_at=moment + lease_seconds)
+        )
+        _note(connection, row, Outcome.CLAIMED, "", epoch, moment)
+    return [_stored(row) for row in claimed]
+
+
+def finish(
+    connection: Connection,
+    action_id: int,
+    outcome: Outcome,
+    detail: str,
+    epoch: int,
+    now: float,
+    retry_at: float | None,
+) -> bool:
+    """Keep how it ended; False when it had ended before. A failure with `retry_at` is claimable again from then on."""
+    if outcome not in FINAL:
+        raise StoreError(f"action {action_id}: {outcome.value} is no outcome; expected one of {sorted(FINAL)}")
+    fence(connection, epoch)
+    row = (
+        connection.execute(select(actions).where(actions.c.id == action_id).with_for_update()).mappings().one_or_none()
+    )
+    if row is None:
+        raise StoreError(f"action {action_id}: there is none of this number")
+    if row["state"] not in _OPEN:
+        return False
+    if row["claimed_epoch"] != epoch and outcome is not Outcome.ABANDONED:
+        raise StoreError(f"action {action_id}: epoch {epoch} did not claim it, so it cannot know how it ended")
+    ended: dict[str, Any] = {"state": outcome.value, "detail": clean(detail)}
+    if outcome is Outcome.FAILED and retry_at is not None:
+        ended |= {"state": Outcome.PROPOSED.value, "due_at": retry_at}
+    connection.execute(update(actions).where(actions.c.id == action_id).values(**ended))
+    _note(connection, row, outcome, clean(detail), epoch, now)
+    return True
+
+
+def open_actions(connection: Connection) -> list[StoredAction]:
+    asked = select(actions).where(actions.c.state.in_(_OPEN)).order_by(actions.c.id)
+    return [_stored(row) for row in connection.execute(asked).mappings()]
+
+
+def latest(connection: Connection, node: str | None, most: int) -> list[StoredAction]:
+    """Newest first."""
+    asked = select(actions).order_by(actions.c.id.desc()).limit(most)
+    if node is not None:
+        mine = select(action_steps.c.action).where(action_steps.c.node == node)
+        asked = asked.where(actions.c.id.in_(mine))
+    return [_stored(row) for row in connection.execute(asked).mappings()]
+
+
+def _note(connection: Connection, row: Any, state: Outcome, detail: str, epoch: int, at: float) -> None:
+    step = {"action": row["id"], "node": row["node"], "at": at, "state": state.value, "attempt": row["attempts"]}
+    connection.execute(action_steps.insert(), {**step, "detail": detail, "epoch": epoch})
+
+
+def _row(action: Action) -> dict[str, Any]:
+    return {
+        "key": clean(action.key),
+        "node": clean(action.node),
+        "verb": action.verb.value,
+        "cause": clean(action.cause),
+        "reason": clean(action.reason),
+        "at": action.at,
+        "state": Outcome.PROPOSED.value,
+        "attempts": 0,
+        "due_at": 0.0,
+        "detail": "",
+    }
+
+
+def _stored(row: Any) -> StoredAction:
+    action = Action(node=row["node"], verb=Verb(row["verb"]), reason=row["reason"], cause=row["cause"], at=row["at"])
+    return StoredAction(
+        id=row["id"],
+        action=action,
+        state=Outcome(row["state"]),
+        attempts=row["attempts"],
+        detail=row["detail"],
+    )

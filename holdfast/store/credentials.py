@@ -1,0 +1,73 @@
+"""Who may speak: tokens are kept as hashes, so a stolen store is not a stolen fleet."""
+
+import hashlib
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import Connection, or_, select, update
+
+from holdfast.store.schema import credentials, join_tokens
+from holdfast.store.text import clean
+from holdfast.store.words import Credential, JoinToken, Role
+
+
+def token_hash(token: str) -> str:
+    """Tokens are long and random, so a plain SHA-256 cannot be searched back."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def add(connection: Connection, credential: Credential) -> None:
+    row = {**asdict(credential), "name": clean(credential.name), "role": credential.role.value}
+    connection.execute(credentials.insert(), row)
+
+
+def find(connection: Connection, hashed: str) -> Credential | None:
+    row = connection.execute(select(credentials).where(credentials.c.token_hash == hashed)).one_or_none()
+    return _credential(row) if row else None
+
+
+def every(connection: Connection) -> list[Credential]:
+    asked = select(credentials).order_by(credentials.c.name, credentials.c.created)
+    return [_credential(row) for row in connection.execute(asked)]
+
+
+def revoke(connection: Connection, name_or_hash: str, now: float) -> int:
+    """All credentials of a node or user, or the one with this hash; how many ended."""
+    meant = or_(credentials.c.name == name_or_hash, credentials.c.token_hash == name_or_hash)
+    ended = update(credentials).where(meant, credentials.c.revoked.is_(None)).values(revoked=now)
+    return connection.execute(ended).rowcount
+
+
+def add_join_token(connection: Connection, token: JoinToken) -> None:
+    connection.execute(join_tokens.insert(), {**asdict(token), "created_by": clean(token.created_by)})
+
+
+def revoke_join_token(connection: Connection, hashed: str, now: float) -> bool:
+    ended = update(join_tokens).where(join_tokens.c.token_hash == hashed, join_tokens.c.revoked.is_(None))
+    return connection.execute(ended.values(revoked=now)).rowcount == 1
+
+
+def enrol(connection: Connection, join_hash: str, credential: Credential, now: float) -> bool:
+    """One use of a join token for one credential, both or neither; False when the token does not hold (any more)."""
+    holds = (
+        join_tokens.c.token_hash == join_hash,
+        join_tokens.c.revoked.is_(None),
+        join_tokens.c.expires > now,
+        join_tokens.c.uses_left > 0,
+    )
+    used = update(join_tokens).where(*holds).values(uses_left=join_tokens.c.uses_left - 1)
+    if connection.execute(used).rowcount != 1:
+        return False
+    add(connection, credential)
+    return True
+
+
+def _credential(row: Any) -> Credential:
+    return Credential(
+        token_hash=row.token_hash,
+        name=row.name,
+        role=Role(row.role),
+        created=row.created,
+        expires=row.expires,
+        revoked=row.revoked,
+    )

@@ -1,0 +1,84 @@
+"""Nodes and how they came where they are: a step, the node after it and its actions are one transaction."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from holdfast.model.life import NodeEvent, NodeLife, Stage
+from holdfast.store import actions
+from holdfast.store.leadership import fence
+from holdfast.store.reports import insert_into
+from holdfast.store.schema import nodes, transitions
+from holdfast.store.text import clean, decode, encode
+from holdfast.store.words import Step, Transition
+
+
+def save(connection: Connection, lives: Sequence[NodeLife], epoch: int) -> None:
+    fence(connection, epoch)
+    _upsert(connection, lives)
+
+
+def transit(connection: Connection, steps: Sequence[Step], epoch: int) -> None:
+    fence(connection, epoch)
+    latest = {step.node.name: step.node for step in steps}
+    _upsert(connection, list(latest.values()))
+    if steps:
+        connection.execute(transitions.insert(), [_row(step.transition, epoch) for step in steps])
+    actions.propose(connection, [action for step in steps for action in step.actions], epoch)
+
+
+def all_nodes(connection: Connection) -> list[NodeLife]:
+    return [decode(body, NodeLife) for (body,) in connection.execute(select(nodes.c.body).order_by(nodes.c.name))]
+
+
+def since(connection: Connection, at: float, most: int) -> list[Transition]:
+    """The fleet's steps from a time on, oldest first: what a policy preview replays."""
+    order = (transitions.c.at, transitions.c.id)
+    asked = select(transitions).where(transitions.c.at >= at).order_by(*order).limit(most)
+    return [_transition(row) for row in connection.execute(asked)]
+
+
+def _transition(row: Any) -> Transition:
+    return Transition(
+        node=row.node,
+        at=row.at,
+        before=Stage(row.from_stage),
+        after=Stage(row.to_stage),
+        event=decode(row.body, NodeEvent),
+        reason=row.reason,
+        epoch=row.epoch,
+    )
+
+
+def _upsert(connection: Connection, lives: Sequence[NodeLife]) -> None:
+    insert = insert_into(connection, nodes)
+    changed = {name: insert.excluded[name] for name in ("stage", "pool", "since", "body")}
+    rows = [
+        {
+            "name": clean(life.name),
+            "stage": life.stage.value,
+            "pool": clean(life.pool),
+            "since": life.since,
+            "body": encode(life),
+        }
+        for life in sorted(lives, key=lambda life: life.name)
+    ]
+    if rows:
+        connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_=changed), rows)
+
+
+def _row(transition: Transition, epoch: int) -> dict[str, Any]:
+    event = transition.event
+    return {
+        "node": clean(transition.node),
+        "at": transition.at,
+        "from_stage": transition.before.value,
+        "to_stage": transition.after.value,
+        "kind": event.kind.value,
+        "cause": clean(event.cause),
+        "reason": clean(transition.reason),
+        "said_by": clean(event.by),
+        "epoch": epoch,
+        "body": encode(event),
+    }

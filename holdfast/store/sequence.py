@@ -1,0 +1,46 @@
+"""Which report numbers of a session were stored, as ranges: '1-57,60-61'. Most sessions are a single range."""
+
+MOST_RANGES = 1_000
+
+
+class Seen:
+    """The numbers stored so far. A gap costs one range, however long it is."""
+
+    def __init__(self, text: str = "") -> None:
+        pairs = (part.split("-") for part in text.split(",") if part)
+        self._ranges = [(int(low), int(high)) for low, high in pairs]
+
+    def add(self, number: int) -> bool:
+        """Take a number; False when it was there. In-order numbers, nearly all, touch the last range alone."""
+        ranges = self._ranges
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], number)
+            return True
+        if any(low <= number <= high for low, high in reversed(ranges)):
+            return False
+        self._ranges = _bounded(_joined(sorted([*ranges, (number, number)])))
+        return True
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """The numbers between that never came."""
+        return [(a[1] + 1, b[0] - 1) for a, b in zip(self._ranges, self._ranges[1:], strict=False)]
+
+    def __str__(self) -> str:
+        return ",".join(f"{low}-{high}" for low, high in self._ranges)
+
+
+def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined = ranges[:1]
+    for low, high in ranges[1:]:
+        if low == joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], high)
+        else:
+            joined.append((low, high))
+    return joined
+
+
+def _bounded(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """An agent with a thousand gaps does not resend them: the oldest is given up, so that the row stays small."""
+    if len(ranges) <= MOST_RANGES:
+        return ranges
+    return [(ranges[0][0], ranges[1][1]), *ranges[2:]]

@@ -1,0 +1,227 @@
+"""The store: every method is one transaction. Writes are called by one thread; questions may come from any."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine
+
+from holdfast.model.incident import Incident, IncidentState
+from holdfast.model.job import Job
+from holdfast.model.life import Action, NodeLife
+from holdfast.model.report import Report, VerdictChange
+from holdfast.store import actions, credentials, engine, leadership, lives, records, reports, retention
+from holdfast.store.errors import StoreError, one_sentence
+from holdfast.store.migrate import migrate
+from holdfast.store.story import story
+from holdfast.store.words import (
+    AuditEntry,
+    Credential,
+    JoinToken,
+    Leader,
+    Outcome,
+    Step,
+    StoredAction,
+    StoryPage,
+    Transition,
+)
+
+log = logging.getLogger("holdfast.store")
+LEASE_SECONDS = 60.0  # how long a claimed action is its claimer's, longer than any actuator is given
+
+
+class Store:
+    """Open with `Store.open(url)`. What it cannot do it says in a StoreError, and then nothing was written."""
+
+    def __init__(self, writer: Engine, reader: Engine) -> None:
+        self._writer, self._reader = writer, reader
+        self._where = writer.url.render_as_string(hide_password=True)
+        self._make_partitions_at = 0.0
+
+    @classmethod
+    def open(cls, url: str) -> "Store":
+        """Open and bring the schema up to date."""
+        with one_sentence(url.rpartition("@")[2]):
+            parsed = engine.parse(url)
+            engine.make_private(parsed)
+            opened = cls(engine.writer(parsed), engine.reader(parsed))
+        try:
+            with opened._writing() as connection:
+                migrate(connection)
+                opened._make_partitions_at = retention.partitions_ahead(connection, engine.clock(connection))
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    def close(self) -> None:
+        self._writer.dispose()
+        self._reader.dispose()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """Committed when the block is left, and only then."""
+        with one_sentence(self._where), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with one_sentence(self._where), self._reader.begin() as connection:
+            yield connection
+
+    # Reports
+
+    def record(self, reports_: Sequence[Report], now: float) -> list[bool]:
+        """Store many reports in one commit; for each whether it was new. When this returns they are safe."""
+        if now >= self._make_partitions_at:
+            self._look_ahead(now)
+        with self._writing() as connection:
+            return reports.record(connection, reports_, now)
+
+    def _look_ahead(self, now: float) -> None:
+        """Weeks are prepared well before they begin, and there is a default partition: failing here loses nothing."""
+        try:
+            with self._writing() as connection:
+                self._make_partitions_at = retention.partitions_ahead(connection, now)
+        except StoreError as error:
+            self._make_partitions_at = now + 3_600
+            log.warning("could not prepare the coming weeks' partitions, will try again in an hour: %s", error)
+
+    def heartbeats(self) -> dict[str, float]:
+        with self._reading() as connection:
+            return reports.heartbeats(connection)
+
+    def verdicts(self, node: str | None = None) -> dict[str, list[VerdictChange]]:
+        with self._reading() as connection:
+            return reports.current_verdicts(connection, node)
+
+    def missing(self, node: str) -> dict[str, list[tuple[int, int]]]:
+        with self._reading() as connection:
+            return reports.missing(connection, node)
+
+    # Nodes
+
+    def save_node(self, node: NodeLife, epoch: int) -> None:
+        with self._writing() as connection:
+            lives.save(connection, [node], epoch)
+
+    def nodes(self) -> list[NodeLife]:
+        with self._reading() as connection:
+            return lives.all_nodes(connection)
+
+    def transit(self, node: NodeLife, transition: Transition, actions_: Sequence[Action], epoch: int) -> None:
+        self.transit_all([Step(node=node, transition=transition, actions=tuple(actions_))], epoch)
+
+    def transit_all(self, steps: Sequence[Step], epoch: int) -> None:
+        """Many steps in one commit: all of them, or none when the epoch does not lead."""
+        with self._writing() as connection:
+            lives.transit(connection, steps, epoch)
+
+    def transitions(self, since: float, most: int = 10_000) -> list[Transition]:
+        with self._reading() as connection:
+            return lives.since(connection, since, most)
+
+    def story(self, node: str, limit: int = 50, before: str = "") -> StoryPage:
+        with self._reading() as connection:
+            return story(connection, node, limit, before)
+
+    # Actions
+
+    def claim(
+        self, epoch: int, limit: int, now: float | None = None, lease_seconds: float = LEASE_SECONDS
+    ) -> list[StoredAction]:
+        with self._writing() as connection:
+            return actions.claim(connection, epoch, limit, now, lease_seconds)
+
+    def finish(
+        self, action_id: int, outcome: Outcome, detail: str, epoch: int, now: float, retry_at: float | None = None
+    ) -> bool:
+        with self._writing() as connection:
+            return actions.finish(connection, action_id, outcome, detail, epoch, now, retry_at)
+
+    def open_actions(self) -> list[StoredAction]:
+        with self._reading() as connection:
+            return actions.open_actions(connection)
+
+    def actions(self, node: str | None = None, most: int = 100) -> list[StoredAction]:
+        with self._reading() as connection:
+            return actions.latest(connection, node, most)
+
+    # The leader
+
+    def lead(self, holder: str, lease_seconds: float, now: float | None = None) -> int | None:
+        with self._writing() as connection:
+            return leadership.lead(connection, holder, now, lease_seconds)
+
+    def renew(self, epoch: int, lease_seconds: float, now: float | None = None) -> bool:
+        with self._writing() as connection:
+            return leadership.renew(connection, epoch, now, lease_seconds)
+
+    def resign(self, epoch: int) -> None:
+        with self._writing() as connection:
+            leadership.resign(connection, epoch)
+
+    def current_leader(self) -> Leader | None:
+        with self._reading() as connection:
+            return leadership.current(connection)
+
+    # Jobs, incidents, people
+
+    def save_jobs(self, jobs: Sequence[Job]) -> None:
+        with self._writing() as connection:
+            records.save_jobs(connection, jobs)
+
+    def jobs(self, node: str | None = None, since: float | None = None, most: int = 1_000) -> list[Job]:
+        with self._reading() as connection:
+            return records.find_jobs(connection, node, since, most)
+
+    def save_incident(self, incident: Incident, epoch: int) -> None:
+        with self._writing() as connection:
+            records.save_incident(connection, incident, epoch)
+
+    def incidents(self, state: IncidentState | None = None, most: int = 1_000) -> list[Incident]:
+        with self._reading() as connection:
+            return records.find_incidents(connection, state, most)
+
+    def write_audit(self, entries: Sequence[AuditEntry]) -> None:
+        with self._writing() as connection:
+            records.write_audit(connection, entries)
+
+    def audit(self, since: float = 0.0, most: int = 1_000) -> list[AuditEntry]:
+        with self._reading() as connection:
+            return records.read_audit(connection, since, most)
+
+    def add_credential(self, credential: Credential) -> None:
+        with self._writing() as connection:
+            credentials.add(connection, credential)
+
+    def credential(self, token_hash: str) -> Credential | None:
+        with self._reading() as connection:
+            return credentials.find(connection, token_hash)
+
+    def credentials(self) -> list[Credential]:
+        with self._reading() as connection:
+            return credentials.every(connection)
+
+    def revoke(self, name_or_hash: str, now: float) -> int:
+        with self._writing() as connection:
+            return credentials.revoke(connection, name_or_hash, now)
+
+    def add_join_token(self, token: JoinToken) -> None:
+        with self._writing() as connection:
+            credentials.add_join_token(connection, token)
+
+    def revoke_join_token(self, token_hash: str, now: float) -> bool:
+        with self._writing() as connection:
+            return credentials.revoke_join_token(connection, token_hash, now)
+
+    def enrol(self, join_hash: str, credential: Credential, now: float) -> bool:
+        with self._writing() as connection:
+            return credentials.enrol(connection, join_hash, credential, now)
+
+    # Housekeeping
+
+    def retain(self, before: float, most: int = 10_000) -> int:
+        """Forget a bounded part of what is older; ask again until 0."""
+        with self._writing() as connection:
+            return retention.retain(connection, before, most)

@@ -1,0 +1,33 @@
+"""Words into columns and back: JSON for bodies, and text that both engines can hold."""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+def clean(text: str) -> str:
+    """PostgreSQL holds no NUL, and neither engine half a surrogate pair; a kernel line may carry both."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def encode(value: object) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_mended(msgspec.to_builtins(value))).decode()
+
+
+def decode(body: str, into: type[T]) -> T:
+    return msgspec.json.decode(body, type=into)
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {_mended(key): _mended(held) for key, held in value.items()}
+    return [_mended(held) for held in value] if isinstance(value, (list, tuple)) else value
