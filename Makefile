@@ -8,7 +8,7 @@ setup: .venv/.ready
 .venv/.ready: pyproject.toml
 	@echo "== setting up .venv with Holdfast and its development tools"
 	@test -x $(PY) || python3 -m venv .venv
-	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,bench]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,bench,controller]'
 	@touch $@
 
 # Real servers and compilers the tests use; without root or apt their tests are skipped, with the reason.
