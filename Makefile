@@ -9,6 +9,7 @@ setup: .venv/.ready
 	@echo "== setting up .venv with Holdfast and its development tools"
 	@test -x $(PY) || python3 -m venv .venv
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,bench,controller]'
+	@$(PY) -m compileall -q holdfast  # the gate must not compile itself on every job start
 	@touch $@
 
 # Real servers and compilers the tests use; without root or apt their tests are skipped, with the reason.

@@ -7,6 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +65,7 @@ def kernel_lines(twin: Path, reader: VerdictFile, lines: int) -> dict[str, Any]:
         started = time.monotonic()
         with kmsg.open("ab") as file:
             file.write(line.encode())
-        seen = reader.until(
-            lambda verdicts, d=device: any(d in row["subject"] for row in verdicts["gpu.xid"]["subjects"])
-        )
+        seen = reader.until(partial(_names, device))
         delays.append(seen - started)
         time.sleep(0.05)
     return {
@@ -74,6 +73,10 @@ def kernel_lines(twin: Path, reader: VerdictFile, lines: int) -> dict[str, Any]:
         "kernel_line_p50_ms": round(1000 * quantile(delays, 0.5), 1),
         "kernel_line_p99_ms": round(1000 * quantile(delays, 0.99), 1),
     }
+
+
+def _names(device: str, verdicts: dict[str, Any]) -> bool:
+    return any(device in row["subject"] for row in verdicts["gpu.xid"]["subjects"])
 
 
 def port_outages(twin: Path, reader: VerdictFile, outages: int) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
-import click
 import typer
 
 from holdfast import checks
@@ -48,11 +48,11 @@ def cli_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _command(command: click.Command, path: str) -> list[str]:
-    context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100)
+def _command(command: Any, path: str) -> list[str]:
+    context = command.context_class(command, info_name=path, terminal_width=100, max_content_width=100)
     text = gate.USAGE if path == "holdfast gate" else command.get_help(context)
     lines = [f"\n## {path}\n", "```", text.strip().replace("\b", ""), "```"]
-    if isinstance(command, click.Group):
+    if hasattr(command, "list_commands"):
         for name in command.list_commands(context):
             child = command.get_command(context, name)
             if child is not None:

@@ -15,11 +15,13 @@ from holdfast.sources.fabric_manager import FabricManagerSource
 from holdfast.sources.host import HostSource
 from holdfast.sources.host_clock import ClockSource
 from holdfast.sources.host_storage import SharedStorageSource
-from holdfast.sources.infiniband import InfinibandCountersSource, InfinibandSource
+from holdfast.sources.infiniband import InfinibandSource
+from holdfast.sources.infiniband_counters import InfinibandCountersSource
 from holdfast.sources.jobs import JobsSource
 from holdfast.sources.kmsg import KmsgSource
 from holdfast.sources.nvml import NvmlSlowSource, NvmlSource
 from holdfast.sources.pcie import PcieSource
+from holdfast.sources.repairs import RepairsSource
 from holdfast.sources.source import Source
 
 DEFAULT_CONFIG = "/etc/holdfast/holdfast.toml"
@@ -76,31 +78,35 @@ def questions(settings: Settings, stage: str) -> list[Question]:
 
 
 def sources(settings: Settings, stage: str) -> list[Source]:
-    """Every enabled source on its configured cadence."""
-    nvml = _nvml(settings)
-    made: list[Source] = [nvml, *(make(settings) for name, make in _FACTORIES.items() if name in stage_sources(stage))]
-    made.append(JobsSource(node_name(settings), settings.roots.proc, nvml.processes))
+    """Every enabled source of a stage, on its configured cadence."""
     chosen = []
-    for source in made:
-        own = settings.sources.get(source.name, SourceSettings())
+    for name in stage_sources(stage):
+        own = settings.sources.get(name, SourceSettings())
+        if not own.enabled:
+            continue
+        source = _FACTORIES[name](settings)
         if own.every_seconds is not None:
             source.every = own.every_seconds
-        if own.enabled:
-            chosen.append(source)
+        chosen.append(source)
     return chosen
 
 
-def stage_sources(stage: str) -> set[str]:
-    """Costly sources run only where they are asked for; unset ones not at all."""
-    return set(_FACTORIES) if stage == "bootstrap" else set(_FACTORIES) - {"dcgm_diag"}
+def stage_sources(stage: str) -> list[str]:
+    """Costly sources run only where they are asked for."""
+    return [name for name in _FACTORIES if stage == "bootstrap" or name != "dcgm_diag"]
 
 
 def _excluded(settings: Settings, source: str) -> tuple[str, ...]:
     return settings.sources.get(source, SourceSettings()).exclude
 
 
-def _nvml(settings: Settings) -> NvmlSource:
-    return NvmlSource(node_name(settings), settings.roots.nvml, _excluded(settings, "nvml"))
+def _nvml_slow(settings: Settings) -> NvmlSlowSource:
+    return NvmlSlowSource(node_name(settings), settings.roots.nvml, _excluded(settings, "nvml"))
+
+
+def _jobs(settings: Settings) -> JobsSource:
+    gpus = _nvml_slow(settings)
+    return JobsSource(node_name(settings), settings.roots.proc, gpus.processes)
 
 
 def _ledger(settings: Settings) -> str:
@@ -109,16 +115,19 @@ def _ledger(settings: Settings) -> str:
 
 
 _FACTORIES: dict[str, Callable[[Settings], Source]] = {
-    "nvml_slow": lambda s: NvmlSlowSource(node_name(s), s.roots.nvml, _excluded(s, "nvml")),
+    "nvml": lambda s: NvmlSource(node_name(s), s.roots.nvml, _excluded(s, "nvml")),
+    "nvml_slow": _nvml_slow,
+    "jobs": _jobs,
     "kmsg": lambda s: KmsgSource(node_name(s), s.roots.kmsg),
     "infiniband": lambda s: InfinibandSource(node_name(s), s.roots.sys, _excluded(s, "infiniband"), _ledger(s)),
     "infiniband_counters": lambda s: InfinibandCountersSource(node_name(s), s.roots.sys, _excluded(s, "infiniband")),
     "pcie": lambda s: PcieSource(node_name(s), s.roots.sys, _excluded(s, "pcie")),
     "host": lambda s: HostSource(node_name(s), s.roots.sys, s.roots.proc, s.agent.mounts, s.agent.modules),
     "clock": lambda s: ClockSource(node_name(s), s.roots.timex),
-    "shared_storage": lambda s: SharedStorageSource(node_name(s), s.agent.shared_mounts),
+    "shared_storage": lambda s: SharedStorageSource(node_name(s), s.agent.shared_mounts, proc=s.roots.proc),
+    "repairs": lambda s: RepairsSource(s.agent.state_dir),
     "fabric_manager": lambda s: FabricManagerSource(node_name(s), s.roots.proc),
     "dcgm_exporter": lambda s: DcgmExporterSource(node_name(s), s.roots.dcgm_exporter),
     "dcgm_diag": lambda s: DcgmDiagSource(node_name(s), s.roots.dcgmi),
 }
-SOURCES = frozenset({"nvml", "jobs", *_FACTORIES})
+SOURCES = frozenset(_FACTORIES)

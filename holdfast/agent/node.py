@@ -14,6 +14,7 @@ from holdfast.model.signal import Reading
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict, overall
 
+PRUNE_SECONDS = 3600.0
 REJUDGE_SECONDS = 30.0  # windows slide and values go stale even when nothing new arrives
 
 
@@ -48,6 +49,7 @@ class Node:
         self._depends: dict[str, set[str]] = {}  # check -> sources it looked at
         self._judged_at: dict[str, float] = {}
         self._dirty: set[str] = set(self.questions)
+        self._pruned_at = 0.0
 
     def take(self, reading: Reading) -> None:
         """Remember a reading and mark the checks it may change the answer of."""
@@ -66,6 +68,9 @@ class Node:
         """Ask every question whose answer may have changed; return the verdicts that did."""
         due = self._dirty | {n for n in self.questions if now - self._judged_at.get(n, 0.0) >= REJUDGE_SECONDS}
         self._dirty = set()
+        if now - self._pruned_at >= PRUNE_SECONDS:
+            self._pruned_at = now
+            self.history.prune(now)
         changes = [self._ask(name, now) for name in self.questions if name in due]
         return [change for change in changes if change is not None]
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 from holdfast.agent.assemble import census, questions, sources
 from holdfast.agent.clock import SteadyClock
@@ -23,9 +24,11 @@ def look(settings: Settings) -> History:
 def look_at(settings: Settings, stage: str, seconds: float = 0.0) -> Node:
     """Read everything once (twice, `seconds` apart, for rates) and judge it as this stage asks."""
     clock = SteadyClock()
+    settings = replace(settings, agent=replace(settings.agent, state_dir=""))  # the running agent owns what is on disk
     node = Node(census(settings), questions(settings, stage))
     chosen = sources(settings, stage)
-    prepare(node, chosen)
+    # Everything is judged when the slowest has answered: what the quick ones read must not be stale by then.
+    prepare(node, chosen, patience=max(source.deadline for source in chosen) + seconds)
     readings = _read_all(chosen, clock)
     if seconds > 0:
         threading.Event().wait(seconds)
@@ -36,11 +39,11 @@ def look_at(settings: Settings, stage: str, seconds: float = 0.0) -> Node:
     return node
 
 
-def prepare(node: Node, chosen: Sequence[Source]) -> None:
+def prepare(node: Node, chosen: Sequence[Source], patience: float = 0.0) -> None:
     """Tell the history what each source is there to bring and how long its values hold."""
     for source in chosen:
         node.history.promise(source.name, source.carries)
-        node.history.expect_freshness(source.name, FRESH_FACTOR * source.every + source.deadline)
+        node.history.expect_freshness(source.name, FRESH_FACTOR * source.every + source.deadline + patience)
 
 
 def _read_all(chosen: Sequence[Source], clock: SteadyClock) -> list[Reading]:

@@ -1,4 +1,4 @@
-"""The agent in virtual time: the same sources, history and checks, driven by a loop instead of by clocks and threads."""
+"""The agent in virtual time: the same sources, history and checks, driven by a loop instead of clocks."""
 
 from collections.abc import Callable
 

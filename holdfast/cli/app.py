@@ -2,14 +2,17 @@
 
 import sys
 
-import click
 import typer
 
 from holdfast import __version__
 from holdfast.cli import agent, check, diagnose, doctor, gate_command, node, signals, twin
+from holdfast.cli.refusal import Refusal
 from holdfast.model.settings import SettingsError
 
 USAGE_ERROR = 64
+# Typer brings its own copy of Click in newer versions; its one exported error leads to the others in both.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+_CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     name="holdfast",
@@ -40,15 +43,18 @@ def run(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         result = command.main(arguments, prog_name="holdfast", standalone_mode=False)
-    except click.UsageError as error:
-        sys.stderr.write(f"holdfast: {error.format_message()}\n")
-        return USAGE_ERROR
+    except Refusal as error:
+        return _refuse(str(error), error.exit_code)
     except SettingsError as error:
-        sys.stderr.write(f"holdfast: {error}\n")
-        return USAGE_ERROR
-    except click.ClickException as error:
-        sys.stderr.write(f"holdfast: {error.format_message()}\n")
-        return 1
-    except (click.Abort, KeyboardInterrupt):
+        return _refuse(str(error), USAGE_ERROR)
+    except _CommandError as error:
+        said = str(getattr(error, "format_message", error.__str__)())
+        return _refuse(said, USAGE_ERROR if isinstance(error, _UsageError) else 1)
+    except (typer.Abort, KeyboardInterrupt):
         return 130
     return result if isinstance(result, int) else 0
+
+
+def _refuse(sentence: str, code: int) -> int:
+    sys.stderr.write(f"holdfast: {sentence}\n")
+    return code

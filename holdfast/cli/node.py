@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import click
 import msgspec
 import typer
 
@@ -13,6 +12,7 @@ from holdfast.agent.assemble import load_settings
 from holdfast.agent.node import Node
 from holdfast.agent.once import look_at
 from holdfast.agent.state import write_atomically
+from holdfast.cli.refusal import Refusal
 from holdfast.model import manifest as manifests
 from holdfast.model.health import Health
 from holdfast.model.signal import Signal
@@ -41,17 +41,17 @@ def learn(
     settings = load_settings(config)
     path = Path(output or settings.agent.manifest or DEFAULT_MANIFEST)
     if path.exists() and not force:
-        raise click.ClickException(f"{path} exists; --force overwrites it")
+        raise Refusal(f"{path} exists; --force overwrites it", exit_code=1)
     parts = manifests.with_implied(part.strip() for part in lacks.split(",") if part.strip())
     # The manifest to come cannot be read yet, and an old one must not colour what is learned.
     node = look_at(replace(settings, agent=replace(settings.agent, manifest="")), "passive")
     if not force and (why := _unhealthy(node, set(parts))):
         advice = "mend it, name what it --lacks, or --force"
-        raise click.ClickException(f"this node is no model to learn from; {advice}: {why}")
+        raise Refusal(f"this node is no model to learn from; {advice}: {why}", exit_code=1)
     signals = [Signal(subject, name, value) for subject, name, value, _ in node.history.latest()]
     learned = manifests.learn(signals, node.census.node, parts, identities=identities)
     if trouble := write_atomically(path, manifests.dump(learned).encode()):
-        raise click.ClickException(trouble)
+        raise Refusal(trouble, exit_code=1)
     kinds = Counter(name.partition("/")[0] for name in learned.expect)
     if json:
         document = {"manifest": str(path), "node": node.census.node, "lacks": learned.lacks, "subjects": kinds}

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from holdfast import twin
+from holdfast.cli.refusal import Refusal
 
 app = typer.Typer(help="Simulated hardware behind the same interfaces as the real one.", no_args_is_help=True)
 
@@ -25,7 +25,7 @@ def _one_sentence() -> Iterator[None]:
     try:
         yield
     except twin.TwinError as error:
-        raise click.UsageError(str(error)) from None
+        raise Refusal(str(error)) from None
 
 
 @app.command("node")
@@ -74,7 +74,8 @@ def inject(
     if as_json:
         typer.echo(json.dumps({"fault": fault, "cleared": clear, "turns": what.turns, "injected": active}))
         return
-    typer.echo(f"cleared: {fault}" if clear else f"{what.breaks}; should turn: {', '.join(what.turns) or 'nothing'}")
+    broke = what.breaks.replace("--value", value or what.default)
+    typer.echo(f"cleared: {fault}" if clear else f"{broke}; should turn: {', '.join(what.turns) or 'nothing'}")
     typer.echo(f"injected now: {', '.join(active) or 'nothing'}")
 
 
@@ -89,7 +90,7 @@ def faults(as_json: AsJson = False) -> None:
         ]
         typer.echo(json.dumps(rows))
         return
-    table = Table("fault", "on", "breaks", "--value", "turns", box=None)
+    table = Table(Column("fault", no_wrap=True), "on", "breaks", "--value", Column("turns", no_wrap=True), box=None)
     for one in known:
         blinds = f"blinds {one.blinds}" if one.blinds else "-"
         table.add_row(one.name, one.on, one.breaks, one.default, ", ".join(one.turns) or blinds)

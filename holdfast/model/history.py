@@ -14,6 +14,7 @@ DEFAULT_GOOD_FOR_SECONDS = 60.0
 MAX_EVENTS = 2000
 MAX_RUNS = 4096
 CLEARED = "cleared"  # the kind of event that says a subject was repaired
+FORGET_SECONDS = 86400.0
 FOLD_AMONG = 64  # how many recent events a new one is compared with
 
 
@@ -24,7 +25,7 @@ class History:
         self.inventory = Inventory(node=node_name)
         self._keep = dict(keep_seconds or {})
         self._runs: dict[str, dict[Subject, list[Run]]] = {}  # signal name -> subject -> runs
-        self._absent: dict[_Key, str] = {}
+        self._absent: dict[_Key, tuple[str, float]] = {}  # why, and when it was last said
         self._source_of: dict[str, str] = {}  # signal name -> source that last carried it
         self._blind: dict[str, str] = {}
         self._good_for: dict[str, float] = {}
@@ -47,8 +48,8 @@ class History:
             self._source_of[name] = reading.source
             changed |= self._extend((subject, name), value, reading.at)
         for key, reason in reading.absent.items():
-            changed |= self._absent.get(key) != reason
-            self._absent[key] = reason
+            changed |= self._absent.get(key, ("", 0.0))[0] != reason
+            self._absent[key] = (reason, reading.at)
             self._source_of[key[1]] = reading.source
         for event in reading.events:
             if event.kind == CLEARED:
@@ -104,9 +105,12 @@ class History:
     def _fresh(self, name: str) -> float:
         return self._good_for.get(self._source_of.get(name, ""), DEFAULT_GOOD_FOR_SECONDS)
 
-    def forget(self, subject: Subject) -> None:
-        for by_subject in self._runs.values():
-            by_subject.pop(subject, None)
+    def prune(self, now: float) -> None:
+        """Let go of what nobody has spoken of for a day: jobs end, mounts and devices come and go."""
+        oldest = now - FORGET_SECONDS
+        for name, by_subject in list(self._runs.items()):
+            self._runs[name] = {subject: runs for subject, runs in by_subject.items() if runs[-1].end >= oldest}
+        self._absent = {key: said for key, said in self._absent.items() if said[1] >= oldest}
 
     def window(self, now: float, span: float) -> "View":
         return View(self, now, span)
@@ -139,7 +143,7 @@ class History:
         return {self._source_of[name] for name in names if name in self._source_of}
 
     def absence(self, subject: Subject, name: str) -> str:
-        return self._absent.get((subject, name), "")
+        return self._absent.get((subject, name), ("", 0.0))[0]
 
     def events_since(self, since: float, kinds: Sequence[str]) -> list[Event]:
         return [event for event in self._events if event.kind in kinds and event.at >= since]

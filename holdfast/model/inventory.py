@@ -18,8 +18,16 @@ class Inventory:
     expect: Mapping[Subject, Mapping[str, Value]] = field(default_factory=dict)
     """What the manifest says each subject should read: {'node/n17/gpu/0': {'gpu_vbios_version': '96.00'}}."""
 
+    _by_kind: Mapping[str, tuple[Subject, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_kind: dict[str, list[Subject]] = {}
+        for subject in sorted(self.subjects, key=natural):
+            by_kind.setdefault(kind(subject), []).append(subject)
+        object.__setattr__(self, "_by_kind", {name: tuple(found) for name, found in by_kind.items()})
+
     def expected(self, subject_kind: str) -> tuple[Subject, ...]:
-        return tuple(sorted((s for s in self.subjects if kind(s) == subject_kind), key=natural))
+        return self._by_kind.get(subject_kind, ())
 
     def subject_of(self, device: str) -> Subject:
         """The subject a device address belongs to, or '' if nobody knows it."""

@@ -6,10 +6,17 @@ from holdfast.model.signal import Reading
 
 
 class Source(Protocol):
-    name: str
     every: float  # seconds between two reads
-    deadline: float  # seconds after which a read that has not answered makes the source UNKNOWN
-    carries: tuple[str, ...]  # names of the signals it is there to bring (so blindness can be told at once)
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def deadline(self) -> float:
+        """Seconds after which a read that has not answered makes the source UNKNOWN."""
+
+    @property
+    def carries(self) -> tuple[str, ...]:
+        """Names of the signals it is there to bring, so that its blindness can be told at once."""
 
     def read(self, now: float) -> Reading:
         """Look once. Trouble of one subject goes into `absent`; trouble of all of them into `blind`; never raises

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import typer
 
 from holdfast.cli.diagnose import diagnose
+from holdfast.cli.refusal import Refusal
 
 LOG = "[   1.0] Linux version 6.1\n[  12.5] NVRM: Xid (PCI:0000:9b:00): 79, pid=1, GPU has fallen off the bus.\n"
 APP = typer.Typer()
@@ -81,7 +81,7 @@ def test_a_damaged_archive_keeps_what_was_read_and_says_so(
 
 
 def test_no_such_file_is_a_usage_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(click.UsageError, match="nowhere"):
+    with pytest.raises(Refusal, match="nowhere"):
         run(str(tmp_path / "nowhere"))
 
 

@@ -82,3 +82,11 @@ def test_a_storm_of_equal_events_is_one_event_with_a_count() -> None:
         kept.add(Reading(source="kmsg", at=at, events=[Event(kind="xid", at=at, text="Xid 95", device="0000:9b:00")]))
     (event,) = kept.window(1000, 2000).events("xid")
     assert (event.count, event.at) == (1000, 999)
+
+
+def test_what_nobody_speaks_of_for_a_day_is_let_go() -> None:
+    kept = history((0, 40.0))
+    kept.add(Reading(source="jobs", at=0, absent={("job/1", "job_processes"): "the job ended"}))
+    kept.prune(90_000)
+    assert kept.latest() == []
+    assert kept.absence("job/1", "job_processes") == ""
