@@ -93,7 +93,7 @@ def faults(as_json: AsJson = False) -> None:
     table = Table(Column("fault", no_wrap=True), "on", "breaks", "--value", Column("turns", no_wrap=True), box=None)
     for one in known:
         blinds = f"blinds {one.blinds}" if one.blinds else "-"
-        table.add_row(one.name, one.on, one.breaks, one.default, ", ".join(one.turns) or blinds)
+        table.add_row(one.name, one.on, one.breaks, one.default, "\n".join(one.turns) or blinds)
     Console().print(table)
 
 

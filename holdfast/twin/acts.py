@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 from holdfast.twin import acts_host
 from holdfast.twin.breakage import Breakage
+from holdfast.twin.error import TwinError
 from holdfast.twin.fault import xid_texts
 from holdfast.twin.gpus import MIB
+from holdfast.twin.nvml.layout import CAPABILITIES
 from holdfast.twin.sysfs_infiniband import ACTIVE, DOWN, LINK_UP, POLLING
 from holdfast.twin.sysfs_pci import aer_text
 
@@ -125,6 +127,13 @@ def gpu_process(at: Breakage) -> None:
     acts_host.training_process(at, pid, NCCL_LIBRARY)
 
 
+def not_supported(at: Breakage) -> None:
+    if at.value not in CAPABILITIES:
+        raise TwinError(f"--value: expected one of {', '.join(CAPABILITIES)}, found {at.value!r}")
+    lacking = at.node.state.gpu[at.gpu].unsupported | 1 << CAPABILITIES.index(at.value)
+    at.set_gpu("unsupported", lacking)
+
+
 def nvml_missing(at: Breakage) -> None:
     at.take_away(str(at.node.library.relative_to(at.node.directory)))
 
@@ -146,6 +155,7 @@ ACTS: dict[str, Callable[[Breakage], None]] = {
         port_missing,
         port_errors,
         gpu_process,
+        not_supported,
         nvml_missing,
         acts_host.read_only,
         acts_host.governor,

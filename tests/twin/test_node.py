@@ -12,9 +12,9 @@ from holdfast.twin.nvml.layout import State
 pytestmark = pytest.mark.slow  # compiles the NVML library the first time
 
 
-@pytest.fixture
-def node(tmp_path: Path) -> Node:
-    return make_node(tmp_path / "n01", name="n01")
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Node:
+    return make_node(tmp_path_factory.mktemp("twin") / "n01", name="n01")
 
 
 def _read(node: Node, path: str) -> str:

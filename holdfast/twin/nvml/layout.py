@@ -15,7 +15,6 @@ VERSION = 1
 MAX_GPUS = 16
 MAX_LINKS = 18
 MAX_PROCESSES = 16
-MAX_RETIRED = 64
 
 U32 = Annotated[int, ctypes.c_uint32]
 I32 = Annotated[int, ctypes.c_int32]
