@@ -75,7 +75,7 @@ def inject(
         typer.echo(json.dumps({"fault": fault, "cleared": clear, "turns": what.turns, "injected": active}))
         return
     broke = what.breaks.replace("--value", value or what.default)
-    typer.echo(f"cleared: {fault}" if clear else f"{broke}; should turn: {', '.join(what.turns) or 'nothing'}")
+    typer.echo(f"cleared: {fault}" if clear else f"{broke}; should turn: {_outcome(what, ', ')}")
     typer.echo(f"injected now: {', '.join(active) or 'nothing'}")
 
 
@@ -92,9 +92,13 @@ def faults(as_json: AsJson = False) -> None:
         return
     table = Table(Column("fault", no_wrap=True), "on", "breaks", "--value", Column("turns", no_wrap=True), box=None)
     for one in known:
-        blinds = f"blinds {one.blinds}" if one.blinds else "-"
-        table.add_row(one.name, one.on, one.breaks, one.default, "\n".join(one.turns) or blinds)
+        table.add_row(one.name, one.on, one.breaks, one.default, _outcome(one, "\n"))
     Console().print(table)
+
+
+def _outcome(fault: twin.Fault, between: str) -> str:
+    """What a fault should do to the verdicts; a blind source makes them unknown, it turns none."""
+    return between.join(fault.turns) or (f"nothing; blinds {fault.blinds}" if fault.blinds else "nothing")
 
 
 @app.command("tick")
