@@ -22,7 +22,8 @@ def checks_page() -> str:
         'for example `[checks."fabric.port_down"]`. What a check could not see is `unknown`, never a pass.\n',
     ]
     for check in checks.ALL:
-        stages = ", ".join(stage for stage, names in checks.STAGES.items() if check.name in names) or "none by default"
+        stages = ", ".join(stage for stage, names in checks.STAGES.items() if check.name in names)
+        stages = stages or ("the agent, of itself" if check.name in checks.OF_THE_AGENT else "none by default")
         lines += [
             f"\n## {check.name}\n",
             f"{check.asks}\n",

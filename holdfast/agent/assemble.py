@@ -70,11 +70,17 @@ def questions(settings: Settings, stage: str) -> list[Question]:
     if names is None:
         known = ", ".join(sorted({*checks.STAGES, *settings.stages}))
         raise SettingsError(f"no stage is called {stage!r}; expected one of {known}")
-    out = []
-    for name in names:
-        own = settings.checks.get(name, CheckSettings())
-        out.append(Question(checks.BY_NAME[name], own.limits, own.enabled))
-    return out
+    return [_question(settings, name) for name in names]
+
+
+def questions_of_itself(settings: Settings) -> list[Question]:
+    """What only a running agent can answer; a one-shot check would have to call it unknown."""
+    return [_question(settings, name) for name in checks.OF_THE_AGENT]
+
+
+def _question(settings: Settings, name: str) -> Question:
+    own = settings.checks.get(name, CheckSettings())
+    return Question(checks.BY_NAME[name], own.limits, own.enabled)
 
 
 def sources(settings: Settings, stage: str) -> list[Source]:
@@ -118,7 +124,7 @@ _FACTORIES: dict[str, Callable[[Settings], Source]] = {
     "nvml": lambda s: NvmlSource(node_name(s), s.roots.nvml, _excluded(s, "nvml")),
     "nvml_slow": _nvml_slow,
     "jobs": _jobs,
-    "kmsg": lambda s: KmsgSource(node_name(s), s.roots.kmsg),
+    "kmsg": lambda s: KmsgSource(node_name(s), s.roots.kmsg, proc=s.roots.proc),
     "infiniband": lambda s: InfinibandSource(node_name(s), s.roots.sys, _excluded(s, "infiniband"), _ledger(s)),
     "infiniband_counters": lambda s: InfinibandCountersSource(node_name(s), s.roots.sys, _excluded(s, "infiniband")),
     "pcie": lambda s: PcieSource(node_name(s), s.roots.sys, _excluded(s, "pcie")),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from holdfast.agent.assemble import census, questions, sources
+from holdfast.agent.assemble import census, questions, questions_of_itself, sources
 from holdfast.agent.clock import SteadyClock
 from holdfast.agent.http import serve
 from holdfast.agent.node import Change, Node
@@ -33,7 +33,7 @@ class Agent:
         self._lock = Lock(directory)
         self.settings = settings
         self.clock = SteadyClock()
-        self.node = Node(census(settings), questions(settings, "passive"))
+        self.node = Node(census(settings), [*questions(settings, "passive"), *questions_of_itself(settings)])
         chosen = sources(settings, "passive")
         prepare(self.node, chosen)
         self.runner = Runner(chosen, self.clock)

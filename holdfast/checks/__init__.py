@@ -1,6 +1,7 @@
 """Every question Holdfast asks. To add one: its file, one line in ALL, one test."""
 
 from holdfast.checks import (
+    agent_state,
     dcgm_diag,
     fabric_driver,
     fabric_errors,
@@ -46,6 +47,7 @@ from holdfast.checks import (
 from holdfast.checks.check import Check
 
 ALL: tuple[Check, ...] = (
+    agent_state.CHECK,
     dcgm_diag.CHECK,
     fabric_driver.CHECK,
     fabric_errors.CHECK,
@@ -91,17 +93,21 @@ ALL: tuple[Check, ...] = (
 
 BY_NAME = {check.name: check for check in ALL}
 
+OF_THE_AGENT = ("agent.state",)
+"""Asked by a running agent of itself, in every stage."""
+
 _BOOTSTRAP_ONLY = (
     "dcgm.diag",
     "fabric.ports",
     "gpu.memory_headroom",
-    "node.inventory",
     "node.firmware",
+    "node.inventory",
     "node.topology",
 )
+_PASSIVE_ONLY = ("fabric.errors", "fabric.port_down", "host.lockup", "host.oom", "host.storage_events", "pcie.replay")
 
 STAGES: dict[str, tuple[str, ...]] = {
-    "passive": tuple(check.name for check in ALL if check.name not in _BOOTSTRAP_ONLY),
-    "bootstrap": tuple(check.name for check in ALL),
+    "passive": tuple(check.name for check in ALL if check.name not in (*_BOOTSTRAP_ONLY, *OF_THE_AGENT)),
+    "bootstrap": tuple(check.name for check in ALL if check.name not in (*_PASSIVE_ONLY, *OF_THE_AGENT)),
 }
 """Which checks a stage asks by default; `[stages]` in the configuration says otherwise."""
