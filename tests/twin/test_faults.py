@@ -87,7 +87,7 @@ def test_a_kept_open_descriptor_sees_the_change(node: Node) -> None:
         os.close(descriptor)
 
 
-def test_an_xid_has_the_line_of_the_real_driver_and_the_address_of_its_gpu(node: Node) -> None:
+def test_an_xid_has_the_form_of_the_driver_and_the_address_of_its_gpu(node: Node) -> None:
     inject(node, "xid", gpu=1, value="79", now=NOW + 5)
     head, _, text = node.kernel_log.read_bytes().splitlines()[-1].decode().partition(";")
     priority, sequence, stamp, _ = head.split(",")
