@@ -6,10 +6,10 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from holdfast.model.life import Action, Verb
+from holdfast.store.bulk import insert_into
 from holdfast.store.engine import clock
 from holdfast.store.errors import StoreError
 from holdfast.store.leadership import fence
-from holdfast.store.reports import insert_into
 from holdfast.store.schema import action_steps, actions
 from holdfast.store.text import clean
 from holdfast.store.words import FINAL, Outcome, StoredAction

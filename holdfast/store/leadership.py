@@ -2,9 +2,9 @@
 
 from sqlalchemy import Connection, select, update
 
+from holdfast.store.bulk import insert_into
 from holdfast.store.engine import clock
 from holdfast.store.errors import StaleEpoch
-from holdfast.store.reports import insert_into
 from holdfast.store.schema import leader
 from holdfast.store.words import Leader
 

@@ -7,8 +7,8 @@ from sqlalchemy import Connection, select
 
 from holdfast.model.life import NodeEvent, NodeLife, Stage
 from holdfast.store import actions
+from holdfast.store.bulk import insert_into
 from holdfast.store.leadership import fence
-from holdfast.store.reports import insert_into
 from holdfast.store.schema import nodes, transitions
 from holdfast.store.text import clean, decode, encode
 from holdfast.store.words import Step, Transition

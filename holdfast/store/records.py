@@ -7,8 +7,8 @@ from sqlalchemy import Connection, and_, bindparam, delete, or_, select
 
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import Job
+from holdfast.store.bulk import insert_into
 from holdfast.store.leadership import fence
-from holdfast.store.reports import insert_into
 from holdfast.store.schema import audit, incidents, job_nodes, jobs
 from holdfast.store.text import clean, decode, encode
 from holdfast.store.words import AuditEntry

@@ -1,30 +1,40 @@
 """Reports of agents: each stored once, whatever arrives twice, late or in another order."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, tuple_, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, bindparam, func, select, text, tuple_, update
 
 from holdfast.model.report import Report, VerdictChange
 from holdfast.model.signal import Event
+from holdfast.store.bulk import Rows, as_document, given, insert_many
 from holdfast.store.schema import events, sessions, verdict_changes, verdicts
 from holdfast.store.sequence import Seen
 from holdfast.store.text import clean, decode, encode
 
 Key = tuple[str, str]  # node, session
+Held = tuple[Seen, float | None]  # the numbers stored, the last heartbeat
 KEYS_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
 
-_update_session = (
+_IF_NEWER = (
+    "ON CONFLICT (node, check_name) DO UPDATE SET at = excluded.at, body = excluded.body "
+    "WHERE verdicts.at <= excluded.at"
+)
+_update_one = (
     update(sessions)
     .where(sessions.c.node == bindparam("key_node"), sessions.c.session == bindparam("key_session"))
-    .values(seen=bindparam("now_seen"), stored_at=bindparam("now_stored"), heartbeat_at=bindparam("now_heartbeat"))
+    .values({name: bindparam(f"new_{name}") for name in ("seen", "stored_at", "heartbeat_at")})
 )
-
-
-def insert_into(connection: Connection, table: Any) -> Any:
-    """The engines' own INSERT: both have ON CONFLICT, standard SQL does not."""
-    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+_update_many = text(
+    "UPDATE sessions SET seen = new.seen, stored_at = new.stored_at, heartbeat_at = new.heartbeat_at "
+    f"FROM {given(sessions, ('node', 'session', 'seen', 'stored_at', 'heartbeat_at'), 'new')} "
+    "WHERE sessions.node = new.node AND sessions.session = new.session"
+)
+_read_many = text(
+    "SELECT node, session, seen, heartbeat_at FROM sessions "
+    f"JOIN {given(sessions, ('node', 'session'), 'asked')} USING (node, session) "
+    "ORDER BY node, session FOR UPDATE OF sessions"
+)
 
 
 def record(connection: Connection, reports: Sequence[Report], now: float) -> list[bool]:
@@ -35,50 +45,53 @@ def record(connection: Connection, reports: Sequence[Report], now: float) -> lis
     new = [report for report, is_new in zip(reports, fresh, strict=True) if is_new]
     beats = {key for key, report, is_new in zip(keys, reports, fresh, strict=True) if is_new and report.heartbeat}
     touched = sorted({key for key, is_new in zip(keys, fresh, strict=True) if is_new})
-    _execute(
-        connection,
-        _update_session,
-        [
-            {
-                "key_node": key[0],
-                "key_session": key[1],
-                "now_seen": str(held[key][0]),
-                "now_stored": now,
-                "now_heartbeat": now if key in beats else held[key][1],
-            }
-            for key in touched
-        ],
-    )
-    _execute(connection, events.insert(), [_event(r, event, now) for r in new for event in r.events])
+    _update_sessions(connection, [_session(key, held[key], now, beat=key in beats) for key in touched])
+    insert_many(connection, events, [_event(report, event, now) for report in new for event in report.events])
     changes = [(report, change) for report in new for change in report.changes]
-    _execute(connection, verdict_changes.insert(), [_change(report, change, now) for report, change in changes])
+    insert_many(connection, verdict_changes, [_change(report, change, now) for report, change in changes])
     _keep_latest(connection, [_verdict(report, change, now) for report, change in changes])
     return fresh
 
 
-def _lock_sessions(connection: Connection, keys: list[Key], now: float) -> dict[Key, tuple[Seen, float | None]]:
+def _lock_sessions(connection: Connection, keys: list[Key], now: float) -> dict[Key, Held]:
     """What was seen of each session, locked until commit, always in the same order: two writers cannot deadlock."""
     held = _read_sessions(connection, keys)
     if missing := [key for key in keys if key not in held]:
         rows = [{"node": node, "session": session, "seen": "", "stored_at": now} for node, session in missing]
-        _execute(connection, insert_into(connection, sessions).on_conflict_do_nothing(), rows)
+        insert_many(connection, sessions, rows, "ON CONFLICT DO NOTHING")
         held |= _read_sessions(connection, missing)
     return held
 
 
-def _read_sessions(connection: Connection, keys: list[Key]) -> dict[Key, tuple[Seen, float | None]]:
-    columns = (sessions.c.node, sessions.c.session)
+def _read_sessions(connection: Connection, keys: list[Key]) -> dict[Key, Held]:
     held = {}
     for start in range(0, len(keys), KEYS_AT_ONCE):
-        asked = (
-            select(*columns, sessions.c.seen, sessions.c.heartbeat_at)
-            .where(tuple_(*columns).in_(keys[start : start + KEYS_AT_ONCE]))
-            .order_by(*columns)
-            .with_for_update()
-        )
-        for node, session, seen, beat in connection.execute(asked):
+        for node, session, seen, beat in _read_some(connection, keys[start : start + KEYS_AT_ONCE]):
             held[node, session] = (Seen(seen), beat)
     return held
+
+
+def _read_some(connection: Connection, keys: list[Key]) -> Iterable[Any]:
+    if connection.dialect.name == "postgresql":
+        return connection.execute(_read_many, as_document([{"node": node, "session": name} for node, name in keys]))
+    key = (sessions.c.node, sessions.c.session)
+    return connection.execute(select(*key, sessions.c.seen, sessions.c.heartbeat_at).where(tuple_(*key).in_(keys)))
+
+
+def _session(key: Key, held: Held, now: float, *, beat: bool) -> dict[str, Any]:
+    seen, last_beat = held
+    named = {"node": key[0], "session": key[1], "seen": str(seen), "stored_at": now}
+    return {**named, "heartbeat_at": now if beat else last_beat}
+
+
+def _update_sessions(connection: Connection, rows: Rows) -> None:
+    if not rows:
+        return
+    if connection.dialect.name == "postgresql":
+        connection.execute(_update_many, as_document(rows))
+    else:
+        keyed = {"node": "key_node", "session": "key_session"}
+        connection.execute(_update_one, [{keyed.get(n, f"new_{n}"): v for n, v in row.items()} for row in rows])
 
 
 def _when(at: float, report: Report, now: float) -> float:
@@ -117,19 +130,10 @@ def _verdict(report: Report, change: VerdictChange, now: float) -> dict[str, Any
     return {"node": clean(report.node), "check_name": clean(change.check), "at": at, "body": encode(change)}
 
 
-def _keep_latest(connection: Connection, rows: list[dict[str, Any]]) -> None:
+def _keep_latest(connection: Connection, rows: Rows) -> None:
     """The verdict in force is the newest by its own time: a late report changes history, not the present."""
-    insert = insert_into(connection, verdicts)
-    newer = {"at": insert.excluded.at, "body": insert.excluded.body}
-    upsert = insert.on_conflict_do_update(
-        index_elements=["node", "check_name"], set_=newer, where=verdicts.c.at <= insert.excluded.at
-    )
-    _execute(connection, upsert, sorted(rows, key=lambda row: (row["node"], row["check_name"], row["at"])))
-
-
-def _execute(connection: Connection, statement: Any, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        connection.execute(statement, rows)
+    newest = {(row["node"], row["check_name"]): row for row in sorted(rows, key=lambda row: row["at"])}
+    insert_many(connection, verdicts, [newest[key] for key in sorted(newest)], _IF_NEWER)
 
 
 def heartbeats(connection: Connection) -> dict[str, float]:
