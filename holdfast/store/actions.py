@@ -90,7 +90,7 @@ def latest(connection: Connection, node: str | None, most: int) -> list[StoredAc
     """Newest first."""
     asked = select(actions).order_by(actions.c.id.desc()).limit(most)
     if node is not None:
-        mine = select(action_steps.c.action).where(action_steps.c.node == node)
+        mine = select(action_steps.c.action).where(action_steps.c.node == clean(node))
         asked = asked.where(actions.c.id.in_(mine))
     return [_stored(row) for row in connection.execute(asked).mappings()]
 

@@ -22,7 +22,7 @@ def add(connection: Connection, credential: Credential) -> None:
 
 
 def find(connection: Connection, hashed: str) -> Credential | None:
-    row = connection.execute(select(credentials).where(credentials.c.token_hash == hashed)).one_or_none()
+    row = connection.execute(select(credentials).where(credentials.c.token_hash == clean(hashed))).one_or_none()
     return _credential(row) if row else None
 
 
@@ -33,7 +33,7 @@ def every(connection: Connection) -> list[Credential]:
 
 def revoke(connection: Connection, name_or_hash: str, now: float) -> int:
     """All credentials of a node or user, or the one with this hash; how many ended."""
-    meant = or_(credentials.c.name == name_or_hash, credentials.c.token_hash == name_or_hash)
+    meant = or_(credentials.c.name == clean(name_or_hash), credentials.c.token_hash == clean(name_or_hash))
     ended = update(credentials).where(meant, credentials.c.revoked.is_(None)).values(revoked=now)
     return connection.execute(ended).rowcount
 
@@ -43,14 +43,14 @@ def add_join_token(connection: Connection, token: JoinToken) -> None:
 
 
 def revoke_join_token(connection: Connection, hashed: str, now: float) -> bool:
-    ended = update(join_tokens).where(join_tokens.c.token_hash == hashed, join_tokens.c.revoked.is_(None))
+    ended = update(join_tokens).where(join_tokens.c.token_hash == clean(hashed), join_tokens.c.revoked.is_(None))
     return connection.execute(ended.values(revoked=now)).rowcount == 1
 
 
 def enrol(connection: Connection, join_hash: str, credential: Credential, now: float) -> bool:
     """One use of a join token for one credential, both or neither; False when the token does not hold (any more)."""
     holds = (
-        join_tokens.c.token_hash == join_hash,
+        join_tokens.c.token_hash == clean(join_hash),
         join_tokens.c.revoked.is_(None),
         join_tokens.c.expires > now,
         join_tokens.c.uses_left > 0,

@@ -46,9 +46,9 @@ def save_jobs(connection: Connection, told: Sequence[Job]) -> None:
 
 def find_jobs(connection: Connection, node: str | None, since: float | None, most: int) -> list[Job]:
     """Latest start first: of one node or of all, those that have not ended or ended after `since`."""
-    asked = select(jobs.c.body).order_by(jobs.c.started.desc(), jobs.c.id.desc(), jobs.c.step).limit(most)
+    asked = select(jobs.c.body).order_by(jobs.c.started.desc().nulls_last(), jobs.c.id.desc(), jobs.c.step).limit(most)
     if node is not None:
-        asked = asked.join(job_nodes, of_job).where(job_nodes.c.node == node)
+        asked = asked.join(job_nodes, of_job).where(job_nodes.c.node == clean(node))
     if since is not None:
         asked = asked.where(or_(jobs.c.ended.is_(None), jobs.c.ended >= since))
     return [decode(body, Job) for (body,) in connection.execute(asked)]

@@ -54,16 +54,10 @@ def record(connection: Connection, reports: Sequence[Report], now: float) -> lis
 
 
 def _lock_sessions(connection: Connection, keys: list[Key], now: float) -> dict[Key, Held]:
-    """What was seen of each session, locked until commit, always in the same order: two writers cannot deadlock."""
-    held = _read_sessions(connection, keys)
-    if missing := [key for key in keys if key not in held]:
-        rows = [{"node": node, "session": session, "seen": "", "stored_at": now} for node, session in missing]
-        insert_many(connection, sessions, rows, "ON CONFLICT DO NOTHING")
-        held |= _read_sessions(connection, missing)
-    return held
-
-
-def _read_sessions(connection: Connection, keys: list[Key]) -> dict[Key, Held]:
+    """What was seen of each session, locked until commit. All rows are there before the first is locked, and both
+    steps go in the order of the keys: two controllers cannot wait for each other."""
+    rows = [{"node": node, "session": session, "seen": "", "stored_at": now} for node, session in keys]
+    insert_many(connection, sessions, rows, "ON CONFLICT DO NOTHING")
     held = {}
     for start in range(0, len(keys), KEYS_AT_ONCE):
         for node, session, seen, beat in _read_some(connection, keys[start : start + KEYS_AT_ONCE]):
@@ -146,12 +140,12 @@ def current_verdicts(connection: Connection, node: str | None) -> dict[str, list
     """The latest verdict of every check, by node."""
     asked = select(verdicts.c.node, verdicts.c.body).order_by(verdicts.c.node, verdicts.c.check_name)
     found: dict[str, list[VerdictChange]] = {}
-    for name, body in connection.execute(asked if node is None else asked.where(verdicts.c.node == node)):
+    for name, body in connection.execute(asked if node is None else asked.where(verdicts.c.node == clean(node))):
         found.setdefault(name, []).append(decode(body, VerdictChange))
     return found
 
 
 def missing(connection: Connection, node: str) -> dict[str, list[tuple[int, int]]]:
     """By session, the report numbers that never came: a spool that overflowed, or a store restored from a backup."""
-    asked = select(sessions.c.session, sessions.c.seen).where(sessions.c.node == node)
+    asked = select(sessions.c.session, sessions.c.seen).where(sessions.c.node == clean(node))
     return {session: gaps for session, seen in connection.execute(asked) if (gaps := Seen(seen).gaps())}

@@ -3,16 +3,18 @@
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import isfinite, nan
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, select, tuple_
 
 from holdfast.store.errors import StoreError
 from holdfast.store.schema import action_steps, actions, events, transitions, verdict_changes
-from holdfast.store.text import decode
+from holdfast.store.text import clean, decode
 from holdfast.store.words import StoryLine, StoryPage
 
 MOST_LINES = 1_000
+LARGEST_ID = 2**63
 Place = tuple[float, int, int]  # time, chapter, id: the order of the story, and where a page ends
 
 
@@ -40,7 +42,7 @@ def _read(
 ) -> Iterator[tuple[Place, StoryLine]]:
     chapter = CHAPTERS[number]
     table = chapter.table
-    asked = _select(table).where(table.c.node == node)
+    asked = _select(table).where(table.c.node == clean(node))
     if place is not None:
         asked = asked.where(_older(table, number, place))
     asked = asked.order_by(table.c.at.desc(), table.c.id.desc()).limit(most)
@@ -69,9 +71,12 @@ def _cursor(place: Place) -> str:
 def _parse(cursor: str) -> Place:
     try:
         at, chapter, last = cursor.split(":")
-        return float(at), int(chapter), int(last)
-    except ValueError as error:
-        raise StoreError(f"{cursor[:100]!r} is no place in a story; expected what an earlier page gave") from error
+        place = float(at), int(chapter), int(last)
+    except ValueError:
+        place = (nan, 0, 0)
+    if not (isfinite(place[0]) and 0 <= place[1] < len(CHAPTERS) and 0 <= place[2] < LARGEST_ID):
+        raise StoreError(f"{cursor[:100]!r} is no place in a story; expected what an earlier page gave")
+    return place
 
 
 def _tell_event(row: Any) -> StoryLine:

@@ -40,6 +40,18 @@ def test_jobs_since_a_time_are_those_that_still_run_or_ended_later(store: Store)
     assert [job.id for job in store.jobs(since=30.0)] == ["19", "17"]
 
 
+def test_a_job_that_has_not_started_is_told_last(store: Store) -> None:
+    store.save_jobs([replace(JOB, id="20", start=None, state=JobState.WAITING), JOB])
+    assert [job.id for job in store.jobs()] == ["17", "20"]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "half \udc80 pair", "'", "x" * 10_000, ""])
+def test_asking_for_a_name_that_cannot_be_is_answered_with_nothing(store: Store, name: str) -> None:
+    assert (store.jobs(node=name), store.actions(name), store.verdicts(name), store.missing(name)) == ([], [], {}, {})
+    assert (store.credential(name), store.revoke(name, 1.0), store.enrol(name, CREDENTIAL, 1.0)) == (None, 0, False)
+    assert store.story(name).lines == ()
+
+
 def test_an_incident_is_opened_kept_and_closed(store: Store) -> None:
     epoch = store.lead("test", 1000, now=1.0) or 0
     incident = Incident(id="i1", opened=5.0, subject="loop/l1", cause="cooling", reason="50 nodes", evidence=("a", "b"))

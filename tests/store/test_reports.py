@@ -1,7 +1,9 @@
 """Ingest: each report once, acknowledged when committed, the present told apart from history."""
 
+import random
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -76,6 +78,23 @@ def test_two_controllers_recording_the_same_reports_store_them_once(open_store: 
     answers = [one.record(reports[:15], NOW), other.record(reports[5:], NOW)]
     assert sum(map(sum, answers)) == 20
     assert stored(one, *(f"n{i}" for i in range(20))).total() == 20
+
+
+@pytest.mark.slow
+def test_two_controllers_recording_at_the_same_time_neither_deadlock_nor_store_twice(
+    open_store: Callable[[], Store],
+) -> None:
+    one, other = open_store(), open_store()
+    reports = [report(node=f"n{i % 25}", seq=i) for i in range(300)]
+
+    def send(store: Store, seed: int) -> int:
+        mine = random.Random(seed).sample(reports, len(reports))
+        return sum(sum(store.record(mine[at : at + 20], NOW)) for at in range(0, len(mine), 20))
+
+    with ThreadPoolExecutor(2) as both:
+        new = list(both.map(send, (one, other), (1, 2)))
+    assert sum(new) == 300
+    assert set(stored(one, *(f"n{i}" for i in range(25))).values()) == {1}
 
 
 def test_only_heartbeats_that_are_new_move_the_time_a_node_was_heard(store: Store) -> None:

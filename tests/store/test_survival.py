@@ -141,6 +141,35 @@ def test_a_disk_that_fills_up_refuses_whole_batches_and_takes_them_when_there_is
     store.close()
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.slow
+def test_a_file_system_without_room_refuses_and_goes_on_when_there_is_some(small_disk: Path) -> None:
+    filler = small_disk / "filler"
+    store = Store.open(f"sqlite:///{small_disk}/holdfast.db")
+    filler.write_bytes(b"x" * 300_000)
+    sent = [[report("s", seq) for seq in range(start, start + 100)] for start in range(1, 20_000, 100)]
+    taken = 0
+    with pytest.raises(StoreError, match="full"):
+        for batch in sent:
+            store.record(batch, NOW)
+            taken += 1
+    filler.unlink()
+    assert store.record(sent[taken], NOW) == [True] * 100
+    assert stored(store) == {f"s {seq}": 1 for seq in range(1, 100 * (taken + 1) + 1)}
+    store.close()
+
+
 def test_a_store_restored_from_yesterday_goes_on_and_knows_what_it_lacks(tmp_path: Path) -> None:
     live, backup = tmp_path / "holdfast.db", tmp_path / "yesterday.db"
     store = Store.open(f"sqlite:///{live}")
