@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from holdfast.actions import process
-from holdfast.actions.backend import NoAnswer, Outcome, done, failed, nothing_to_do, refused, would
+from holdfast.actions.backend import NoAnswer, Outcome, Result, done, failed, nothing_to_do, refused, would
 from holdfast.model.life import Action, Verb
 
 # From Ampere on a GPU with NVLink can be reset alone. An architecture that is not listed is treated as an old one.
@@ -135,7 +135,7 @@ class GpuReset:
             outcome = self._run(plan)
         except NoAnswer as error:
             return error.outcome
-        if outcome.result == "done":
+        if outcome.result is Result.DONE:
             self._last_key = action.key
         return outcome
 

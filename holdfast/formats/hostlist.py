@@ -98,7 +98,7 @@ def _parts(text: str) -> Iterator[str]:
 
 def _names(part: str) -> Iterator[str]:
     """All names of one comma-free part; several brackets (r[1-2]n[1-4]) multiply, the last one runs fastest."""
-    if not part or any(c.isspace() for c in part):
+    if not part or any(c.isspace() or c in "()" for c in part):
         raise NotAHostlist(f"{part[:60]!r} is not a node name")
     pieces: list[list[str]] = []
     rest = part

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.formats import hostlist, slurm, slurm_json
+from holdfast.formats import hostlist, slurm, slurm_json, slurm_table
 from holdfast.model.job import Job, JobState
 
 _S = JobState
@@ -33,7 +33,7 @@ class Jobs:
     whole: list[Job] = field(default_factory=list)
     steps: list[Job] = field(default_factory=list)
     unreadable: int = 0
-    """Records that do not fit their own header, such as the head of a line that was cut off."""
+    """Records that could not be read, such as the head of a line that was cut off."""
 
 
 def job_state(words: Iterable[str]) -> JobState:
@@ -54,6 +54,7 @@ _COLUMNS = {
     "user": "user",
     "username": "user",
     "nodelist": "nodes",
+    "nodelist(reason)": "nodes",
     "alloctres": "tres",
     "tres_alloc": "tres",
     "tres-alloc": "tres",
@@ -66,68 +67,19 @@ _COLUMNS = {
     "end_time": "end",
     "endtime": "end",
     "state": "state",
+    "st": "state",
 }
 
 
 def from_table(text: str, columns: Sequence[str] | None = None, delimiter: str = "") -> Jobs:
-    """A table of `sacct -P` or `squeue -o`. Without `columns` the first line names them, and shows the delimiter."""
-    lines = text.splitlines()
-    if columns is None:
-        if not lines:
-            return Jobs()
-        delimiter = delimiter or _delimiter(lines[0])
-        columns, lines = lines[0].split(delimiter), lines[1:]
-    delimiter = delimiter or "|"
-    names = [_COLUMNS.get(column.strip().lower(), "") for column in columns]
-    records, unreadable = _records(lines, delimiter, len(names))
-    jobs = [job for cells in records if (job := _from_cells(_named(names, cells))) is not None]
+    """A table of `sacct` or `squeue`. Without `columns` the first line names them, and shows the delimiter."""
+    table = slurm_table.read(text, _COLUMNS, columns, delimiter)
+    jobs = [job for cells in table.rows if (job := _from_cells(cells)) is not None]
     return Jobs(
         whole=[job for job in jobs if not job.step],
         steps=[job for job in jobs if job.step],
-        unreadable=unreadable + len(records) - len(jobs),
+        unreadable=table.unreadable + len(table.rows) - len(jobs),
     )
-
-
-def _delimiter(header: str) -> str:
-    """Whatever stands between the first two names: | by default, but sacct --delimiter takes anything."""
-    match = re.match(r"\s*\w+([^\w\s]+)", header)
-    return match[1] if match else "|"
-
-
-def _records(lines: Sequence[str], delimiter: str, width: int) -> tuple[list[list[str]], int]:
-    """A comment or a submit line may hold line breaks: lines are joined until the record is as wide as its header."""
-    records: list[list[str]] = []
-    unreadable = 0
-    begun = ""
-    for line in lines:
-        if _fits(line, delimiter, width):
-            unreadable += bool(begun)
-            records.append(line.split(delimiter))
-            begun = ""
-            continue
-        if not begun and not line.strip():
-            continue
-        begun = f"{begun}\n{line}" if begun else line
-        if _fits(begun, delimiter, width):
-            records.append(begun.split(delimiter))
-            begun = ""
-        elif begun.count(delimiter) >= width:
-            unreadable += 1
-            begun = ""
-    return records, unreadable + bool(begun)
-
-
-def _fits(line: str, delimiter: str, width: int) -> bool:
-    """As many cells as names; `sacct -p` and squeue's own formats leave one more, empty, at the end."""
-    count = line.count(delimiter) + 1
-    return count == width or (count == width + 1 and line.endswith(delimiter))
-
-
-def _named(names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
-    named: dict[str, str] = {}
-    for name, cell in zip(names, cells, strict=False):
-        named.setdefault(name, cell.strip())
-    return named
 
 
 def _from_cells(cells: Mapping[str, str]) -> Job | None:

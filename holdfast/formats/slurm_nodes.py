@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.formats import hostlist, slurm, slurm_json
+from holdfast.formats import hostlist, slurm, slurm_json, slurm_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,17 +135,10 @@ _COLUMNS = {
 }
 
 
-def from_table(text: str, columns: Sequence[str] | None = None, delimiter: str | None = "|") -> list[SlurmNode]:
+def from_table(text: str, columns: Sequence[str] | None = None, delimiter: str = "") -> list[SlurmNode]:
     """A table of `sinfo`; without `columns` the first line names them. A node in several partitions comes once."""
-    rows = [line.split(delimiter) for line in text.splitlines() if line.strip()]
-    if columns is None:
-        columns, rows = (rows[0], rows[1:]) if rows else ((), [])
-    names = [_COLUMNS.get(column.strip().lower(), "") for column in columns]
     nodes: dict[str, SlurmNode] = {}
-    for row in rows:
-        cells: dict[str, str] = {}
-        for name, cell in zip(names, row, strict=False):
-            cells.setdefault(name, cell.strip())
+    for cells in slurm_table.read(text, _COLUMNS, columns, delimiter).rows:
         _add(nodes, _from_cells(cells))
     return list(nodes.values())
 

@@ -77,6 +77,24 @@ def test_an_update_that_hangs_is_given_up_on_and_finds_itself_done_the_next_time
     assert len(commands.calls("update")) == 1
 
 
+@pytest.mark.parametrize(
+    ("note", "result"),
+    [("Not responding", Result.DONE), ("Node unexpectedly rebooted", Result.DONE), ("ana: dimm", Result.NOTHING_TO_DO)],
+)
+def test_a_node_that_slurm_lost_gets_our_drain_lest_it_come_back_untested(
+    commands: Commands, note: str, result: Result
+) -> None:
+    down = OURS.replace("IDLE+DRAIN", "DOWN+NOT_RESPONDING").replace("holdfast: gpu.xid: gone", note)
+    commands.shows(down, OURS)
+    assert commands.do(Verb.DRAIN).result is result
+
+
+def test_a_node_that_is_down_under_our_drain_keeps_both(commands: Commands) -> None:
+    commands.shows(OURS.replace("IDLE", "DOWN"))
+    assert commands.do(Verb.UNCORDON).result is Result.REFUSED
+    assert commands.calls("update") == []
+
+
 def test_an_operator_who_drains_at_the_same_moment_keeps_the_node(commands: Commands) -> None:
     commands.shows(IDLE, THEIRS)
     outcome = commands.do(Verb.DRAIN)

@@ -27,7 +27,19 @@ def test_expands(text: str, names: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["n[1-", "n]1[", "n[2-1]", "n[a-b]", "n[]", "a,,b", "n[1-9999999999]", "n[[1]]", "two words", "n[1-1000000][1-9]"],
+    [
+        "n[1-",
+        "n]1[",
+        "n[2-1]",
+        "n[a-b]",
+        "n[]",
+        "a,,b",
+        "n[1-9999999999]",
+        "n[[1]]",
+        "two words",
+        "(Resources)",
+        "n[1-1000000][1-9]",
+    ],
 )
 def test_says_what_is_no_hostlist(text: str) -> None:
     with pytest.raises(NotAHostlist):

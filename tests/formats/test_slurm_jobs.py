@@ -57,6 +57,33 @@ def test_old_sacct_counts_gpus_per_node() -> None:
     assert job.gpus == 32
 
 
+def test_what_squeue_prints_for_people_is_read_too() -> None:
+    text = (
+        "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
+        "               4_1       all my train     root  R       0:03      2 g[1-2]\n"
+        "                 9       all        x     root PD       0:00      1 (Nodes are DOWN, DRAINED or reserved)\n"
+        "                10       all        x     root PD       0:00      1 (Resources)\n"
+    )
+    running, *waiting = from_table(text).whole
+    assert (running.id, running.nodes, running.state) == ("4_1", ("g1", "g2"), JobState.RUNNING)
+    assert [(job.id, job.nodes, job.state) for job in waiting] == [
+        ("9", (), JobState.WAITING),
+        ("10", (), JobState.WAITING),
+    ]
+
+
+def test_what_sacct_prints_for_people_is_read_too() -> None:
+    text = (
+        "JobID           JobName    Account  AllocCPUS      State ExitCode \n"
+        "------------ ---------- ---------- ---------- ---------- -------- \n"
+        "7              my train                     4 CANCELLED+      0:0 \n"
+        "7.batch           batch         ml          4  COMPLETED      0:0 \n"
+    )
+    found = from_table(text)
+    assert [(job.id, job.account, job.state) for job in found.whole] == [("7", "", JobState.CANCELLED)]
+    assert [(job.id, job.step, job.account) for job in found.steps] == [("7", "batch", "ml")]
+
+
 @pytest.mark.parametrize(
     ("words", "state"),
     [

@@ -124,6 +124,19 @@ def test_a_table_merges_partitions_and_expands_lists() -> None:
     assert [(node.name, set(node.flags)) for node in nodes] == [("g1", {"IDLE"}), ("g2", {"IDLE", "RESERVED"})]
 
 
+def test_what_sinfo_prints_for_people_is_read_too() -> None:
+    text = (
+        "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+        "all*         up   infinite      1  down* g9\n"
+        "all*         up   infinite      2   drng g[1-2]\n"
+    )
+    assert {node.name: sorted(node.flags) for node in from_table(text)} == {
+        "g9": ["DOWN", "NOT_RESPONDING"],
+        "g1": ["ALLOCATED", "DRAIN"],
+        "g2": ["ALLOCATED", "DRAIN"],
+    }
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: (
@@ -148,4 +161,4 @@ def test_any_bytes_are_read_without_raising(raw: bytes) -> None:
     from_scontrol("NodeName=" + text)
     from_scontrol(f"NodeName=a State={text}\n   Reason={text}\n{text}")
     from_table(text)
-    from_table(text, ["nodelist", "state", "reason"], delimiter=None)
+    from_table(text, ["nodelist", "state", "reason"], delimiter=" ")

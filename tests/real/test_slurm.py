@@ -72,7 +72,7 @@ def test_sinfo_of_a_format_of_ones_own() -> None:
 
 def test_a_node_of_three_partitions_comes_once() -> None:
     columns = ["nodelist", "", "", "", "statelong", "", "gres", ""]
-    nodes = slurm_nodes.from_table(read("sckyzo_24.11.7_node_detail.txt"), columns, delimiter=None)
+    nodes = slurm_nodes.from_table(read("sckyzo_24.11.7_node_detail.txt"), columns, delimiter=" ")
     assert len(nodes) == 20
     assert sum(node.gpus or 0 for node in nodes) == 40
     assert {node.name for node in nodes if node.busy} == {"na1", "na2", "na5", "na7", "na9"}
