@@ -105,6 +105,7 @@ def test_an_operator_who_drains_while_we_lift_ours_keeps_the_node(commands: Comm
     commands.shows(OURS, THEIRS)
     outcome = commands.do(Verb.UNCORDON)
     assert (outcome.result, outcome.retryable) == (Result.FAILED, False)
+    assert commands.calls("update") == ["update nodename=g1 state=undrain"], "resume would also lift a DOWN"
 
 
 @pytest.mark.parametrize(
