@@ -22,14 +22,17 @@ class Census:
 
     def take(self, reading: Reading) -> bool:
         """Learn from a reading; say whether the inventory changed."""
-        before = (len(self._seen), dict(self._addresses), dict(self._models))
+        known = len(self._seen)
         self._seen.update(reading.present)
+        changed = len(self._seen) != known
         for subject, name, value in reading.signals:
-            if name.endswith("_pci_address") and isinstance(value, str):
-                self._addresses[subject] = value
-            elif name == "gpu_model" and isinstance(value, str):
-                self._models[subject] = value
-        return before != (len(self._seen), self._addresses, self._models)
+            learned = (
+                self._models if name == "gpu_model" else self._addresses if name.endswith("_pci_address") else None
+            )
+            if learned is not None and learned.get(subject) != value:
+                learned[subject] = str(value)
+                changed = True
+        return changed
 
     def inventory(self) -> Inventory:
         return Inventory(

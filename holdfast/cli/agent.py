@@ -1,29 +1,18 @@
 """`holdfast agent`: the daemon on every GPU node."""
 
-import logging
+import os
 import sys
 
 import typer
 
-from holdfast.agent.assemble import load_settings
-from holdfast.agent.daemon import Agent, run_until_signalled
-from holdfast.agent.state import StateError
+# One heap for all threads: glibc would otherwise give each source's thread its own and double the agent's memory.
+SMALL = {"MALLOC_ARENA_MAX": "1"}
 
 
 def agent(
     config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
-    verbose: bool = typer.Option(False, "--verbose", "-v", help="Log every verdict change and more."),
-) -> int:
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Log more than verdict changes."),
+) -> None:
     """Watch this node for ever: judge it, keep its story, serve /metrics, write the file the gate reads."""
-    logging.basicConfig(
-        level=logging.DEBUG if verbose else logging.INFO,
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(message)s",
-    )
-    try:
-        daemon = Agent(load_settings(config))
-    except StateError as error:
-        sys.stderr.write(f"holdfast: {error}\n")
-        return 1
-    run_until_signalled(daemon)
-    return 0
+    command = [sys.executable, "-P", "-m", "holdfast.agent", "--config", config]
+    os.execve(sys.executable, [*command, "--verbose"] if verbose else command, {**os.environ, **SMALL})

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from holdfast.model.event_log import EventLog
 from holdfast.model.inventory import Inventory
+from holdfast.model.series import Series
 from holdfast.model.signal import Event, Reading, Value
 from holdfast.model.subject import Subject, node
 from holdfast.model.window import Run
@@ -11,11 +13,7 @@ from holdfast.model.window import Run
 _Key = tuple[Subject, str]
 DEFAULT_KEEP_SECONDS = 900.0
 DEFAULT_GOOD_FOR_SECONDS = 60.0
-MAX_EVENTS = 2000
-MAX_RUNS = 4096
-CLEARED = "cleared"  # the kind of event that says a subject was repaired
 FORGET_SECONDS = 86400.0
-FOLD_AMONG = 64  # how many recent events a new one is compared with
 
 
 class History:
@@ -24,12 +22,12 @@ class History:
     def __init__(self, node_name: str, keep_seconds: Mapping[str, float] | None = None) -> None:
         self.inventory = Inventory(node=node_name)
         self._keep = dict(keep_seconds or {})
-        self._runs: dict[str, dict[Subject, list[Run]]] = {}  # signal name -> subject -> runs
+        self._series: dict[str, dict[Subject, Series]] = {}  # signal name -> subject -> what it was
         self._absent: dict[_Key, tuple[str, float]] = {}  # why, and when it was last said
         self._source_of: dict[str, str] = {}  # signal name -> source that last carried it
         self._blind: dict[str, str] = {}
         self._good_for: dict[str, float] = {}
-        self._events: list[Event] = []
+        self._events = EventLog()
 
     def expect_freshness(self, source: str, seconds: float) -> None:
         """How old a value of this source may be before it counts as absent."""
@@ -44,63 +42,37 @@ class History:
         """Take a reading in; say whether anything changed (a new value, a new absence, an event)."""
         changed = bool(reading.events) or self._blind.get(reading.source, "") != reading.blind
         self._blind[reading.source] = reading.blind
-        for subject, name, value in reading.signals:
-            self._source_of[name] = reading.source
-            changed |= self._extend((subject, name), value, reading.at)
+        changed |= self._take_signals(reading)
         for key, reason in reading.absent.items():
             changed |= self._absent.get(key, ("", 0.0))[0] != reason
             self._absent[key] = (reason, reading.at)
             self._source_of[key[1]] = reading.source
         for event in reading.events:
-            if event.kind == CLEARED:
-                self._forget_events(event)
-            else:
-                self._fold(event)
-        del self._events[:-MAX_EVENTS]
+            self._events.add(event, self.inventory)
         return changed
 
-    def _forget_events(self, mark: Event) -> None:
-        """What happened to a subject before its repair no longer speaks against it; a mark on the node is for all."""
-        everything = mark.subject == node(self.inventory.node)
-        self._events = [
-            event
-            for event in self._events
-            if event.at > mark.at
-            or not (everything or mark.subject in (event.subject, self.inventory.subject_of(event.device)))
-        ]
-
-    def _fold(self, event: Event) -> None:
-        """An event equal to a recent one adds to its count: a storm of 800,000 lines stays one event."""
-        for index in range(len(self._events) - 1, max(-1, len(self._events) - 1 - FOLD_AMONG), -1):
-            kept = self._events[index]
-            if (kept.kind, kept.device, kept.subject, kept.code, kept.text) == (
-                event.kind,
-                event.device,
-                event.subject,
-                event.code,
-                event.text,
-            ):
-                del self._events[index]
-                event = replace(event, count=kept.count + event.count, at=max(kept.at, event.at))
-                break
-        self._events.append(event)
-
-    def _extend(self, key: _Key, value: Value, at: float) -> bool:
-        if self._absent:
-            self._absent.pop(key, None)
-        runs = self._runs.setdefault(key[1], {}).setdefault(key[0], [])
-        if runs and runs[-1].value == value:
-            runs[-1] = Run(runs[-1].start, max(at, runs[-1].end), value)
-            return False
-        if runs:  # the old value held until now, as far as anyone can tell
-            runs[-1] = Run(
-                runs[-1].start, max(runs[-1].end, min(at, runs[-1].end + self._fresh(key[1]))), runs[-1].value
-            )
-        runs.append(Run(at, at, value))
-        oldest = at - self._keep.get(key[1], DEFAULT_KEEP_SECONDS)
-        while len(runs) > 1 and (runs[0].end < oldest or len(runs) > MAX_RUNS):
-            runs.pop(0)
-        return True
+    def _take_signals(self, reading: Reading) -> bool:
+        """The agent's innermost loop: a value that holds costs two look-ups and no allocation."""
+        changed, at, all_series, absent = False, reading.at, self._series, self._absent
+        for subject, name, value in reading.signals:
+            by_subject = all_series.get(name)
+            if by_subject is None:
+                by_subject = all_series[name] = {}
+                self._source_of[name] = reading.source
+            kept = by_subject.get(subject)
+            if absent and (subject, name) in absent:
+                del absent[(subject, name)]
+                changed = True
+            if kept is None:
+                by_subject[subject] = Series(at, value)
+                changed = True
+            elif kept.value == value:
+                if at > kept.end:
+                    kept.end = at
+            else:
+                kept.change(value, at, self._fresh(name), self._keep.get(name, DEFAULT_KEEP_SECONDS))
+                changed = True
+        return changed
 
     def _fresh(self, name: str) -> float:
         return self._good_for.get(self._source_of.get(name, ""), DEFAULT_GOOD_FOR_SECONDS)
@@ -108,8 +80,8 @@ class History:
     def prune(self, now: float) -> None:
         """Let go of what nobody has spoken of for a day: jobs end, mounts and devices come and go."""
         oldest = now - FORGET_SECONDS
-        for name, by_subject in list(self._runs.items()):
-            self._runs[name] = {subject: runs for subject, runs in by_subject.items() if runs[-1].end >= oldest}
+        for name, by_subject in list(self._series.items()):
+            self._series[name] = {subject: kept for subject, kept in by_subject.items() if kept.end >= oldest}
         self._absent = {key: said for key, said in self._absent.items() if said[1] >= oldest}
 
     def window(self, now: float, span: float) -> "View":
@@ -118,22 +90,23 @@ class History:
     def latest(self) -> list[tuple[Subject, str, Value, float]]:
         """Every signal's last value and when it was seen, for `holdfast signals` and /metrics."""
         return [
-            (subject, name, runs[-1].value, runs[-1].end)
-            for name, by_subject in self._runs.items()
-            for subject, runs in by_subject.items()
+            (subject, name, kept.value, kept.end)
+            for name, by_subject in self._series.items()
+            for subject, kept in by_subject.items()
         ]
 
-    def runs_of(self, subject: Subject, name: str) -> Sequence[Run]:
-        return self._runs.get(name, {}).get(subject, ())
+    def series(self, subject: Subject, name: str) -> Series | None:
+        by_subject = self._series.get(name)
+        return by_subject.get(subject) if by_subject else None
 
     def subjects_with(self, name: str) -> list[Subject]:
-        return list(self._runs.get(name, ()))
+        return list(self._series.get(name, ()))
 
     def freshest(self, subject: Subject, name: str, now: float) -> Value | None:
-        runs = self.runs_of(subject, name)
-        if not runs or (subject, name) in self._absent or self.blindness(name):
+        kept = self.series(subject, name)
+        if kept is None or (subject, name) in self._absent or self.blindness(name):
             return None
-        return runs[-1].value if now - runs[-1].end <= self._fresh(name) else None
+        return kept.value if now - kept.end <= self._fresh(name) else None
 
     def blindness(self, name: str) -> str:
         """Why the source that carries this signal sees nothing at all, or ''."""
@@ -146,7 +119,7 @@ class History:
         return self._absent.get((subject, name), ("", 0.0))[0]
 
     def events_since(self, since: float, kinds: Sequence[str]) -> list[Event]:
-        return [event for event in self._events if event.kind in kinds and event.at >= since]
+        return self._events.since(since, kinds)
 
     def blind_sources(self) -> dict[str, str]:
         return {source: why for source, why in self._blind.items() if why}
@@ -178,9 +151,8 @@ class View:
 
     def runs(self, subject: Subject, name: str) -> Sequence[Run]:
         self.touched.add(name)
-        since = self.now - self.span
-        kept = self._h.runs_of(subject, name)
-        return [run if run.start >= since else Run(since, run.end, run.value) for run in kept if run.end >= since]
+        kept = self._h.series(subject, name)
+        return kept.runs(self.now - self.span) if kept else []
 
     def events(self, *kinds: str) -> list[Event]:
         return [
@@ -191,6 +163,6 @@ class View:
     def why_absent(self, subject: Subject, name: str) -> str:
         if said := self._h.absence(subject, name) or self._h.blindness(name):
             return said
-        if runs := self._h.runs_of(subject, name):
-            return f"{name} was last read {self.now - runs[-1].end:.0f} s ago"
+        if kept := self._h.series(subject, name):
+            return f"{name} was last read {self.now - kept.end:.0f} s ago"
         return f"{name} was never read"

@@ -5,7 +5,7 @@ import math
 import os
 from pathlib import Path
 
-from holdfast.model.history import CLEARED
+from holdfast.model.event_log import CLEARED
 from holdfast.model.signal import Event, Reading
 from holdfast.model.subject import Subject
 
