@@ -10,7 +10,7 @@ from holdfast.store.words import Leader
 
 
 def lead(connection: Connection, holder: str, now: float | None, lease_seconds: float) -> int | None:
-    """Take the lead if nobody holds it; the new epoch, or None while another's lease runs."""
+    """Take the lead if nobody holds it; the new epoch, or None while another's lease runs. A holder is one process."""
     moment = clock(connection) if now is None else now
     vacant = {"id": 1, "holder": "", "epoch": 0, "until": 0.0}
     connection.execute(insert_into(connection, leader).on_conflict_do_nothing(), vacant)
