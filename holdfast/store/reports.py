@@ -16,9 +16,10 @@ Key = tuple[str, str]  # node, session
 Held = tuple[Seen, float | None]  # the numbers stored, the last heartbeat
 KEYS_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
 
-_IF_NEWER = (
-    "ON CONFLICT (node, check_name) DO UPDATE SET at = excluded.at, body = excluded.body "
-    "WHERE verdicts.at <= excluded.at"
+_IF_LATER = (
+    "ON CONFLICT (node, check_name) DO UPDATE "
+    "SET session = excluded.session, seq = excluded.seq, at = excluded.at, body = excluded.body WHERE "
+    "CASE WHEN verdicts.session = excluded.session THEN verdicts.seq < excluded.seq ELSE verdicts.at <= excluded.at END"
 )
 _update_one = (
     update(sessions)
@@ -120,14 +121,30 @@ def _change(report: Report, change: VerdictChange, now: float) -> dict[str, Any]
 
 
 def _verdict(report: Report, change: VerdictChange, now: float) -> dict[str, Any]:
-    at = _when(change.at, report, now)
-    return {"node": clean(report.node), "check_name": clean(change.check), "at": at, "body": encode(change)}
+    return {
+        "node": clean(report.node),
+        "check_name": clean(change.check),
+        "session": clean(report.session),
+        "seq": report.seq,
+        "at": _when(change.at, report, now),
+        "body": encode(change),
+    }
 
 
 def _keep_latest(connection: Connection, rows: Rows) -> None:
-    """The verdict in force is the newest by its own time: a late report changes history, not the present."""
-    newest = {(row["node"], row["check_name"]): row for row in sorted(rows, key=lambda row: row["at"])}
-    insert_many(connection, verdicts, [newest[key] for key in sorted(newest)], _IF_NEWER)
+    """The verdict in force: a late report changes history, not the present. Within a session its numbers say which is
+    later, as an agent's clock may be set back; between sessions there is only the time."""
+    latest: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        key = (row["node"], row["check_name"])
+        if key not in latest or _is_later(row, latest[key]):
+            latest[key] = row
+    insert_many(connection, verdicts, [latest[key] for key in sorted(latest)], _IF_LATER)
+
+
+def _is_later(row: dict[str, Any], than: dict[str, Any]) -> bool:
+    order = "seq" if row["session"] == than["session"] else "at"
+    return bool(row[order] >= than[order])
 
 
 def heartbeats(connection: Connection) -> dict[str, float]:

@@ -46,8 +46,8 @@ verdict_changes = Table("verdict_changes", metadata, _id(), _time("stored_at"), 
                         _text("check_name"), _text("before"), _text("after"), _text("reason"),
                         Column("twin", Boolean, nullable=False), _text("body"),
                         _told_by_time("verdict_changes"))  # fmt: skip
-verdicts = Table("verdicts", metadata, _text("node", key=True), _text("check_name", key=True), _time("at"),
-                 _text("body"))  # fmt: skip
+verdicts = Table("verdicts", metadata, _text("node", key=True), _text("check_name", key=True), _text("session"),
+                 Column("seq", BigInteger, nullable=False), _time("at"), _text("body"))  # fmt: skip
 PARTITIONED = (events, verdict_changes)
 
 # What became of nodes, and what was done about it.

@@ -118,9 +118,25 @@ def test_a_late_verdict_is_history_and_does_not_become_the_present(store: Store)
     assert told == ["fail", "degraded"]
 
 
-def test_of_several_changes_in_one_commit_the_newest_stands(store: Store) -> None:
-    store.record([report(changes=(change(NOW - 5, "pass"), change(NOW - 9, "fail")))], NOW)
+def test_of_several_changes_in_one_commit_the_last_of_the_session_stands(store: Store) -> None:
+    first = report(seq=1, changes=(change(NOW - 9, "degraded"), change(NOW - 8, "fail")))
+    second = report(seq=2, changes=(change(NOW - 5, "pass"),))
+    store.record([second, first], NOW)
     assert store.verdicts("n1") == {"n1": [change(NOW - 5, "pass")]}
+    store.record([report(seq=4, changes=(change(NOW - 4, "degraded"), change(NOW - 3, "fail")))], NOW)
+    assert store.verdicts("n1") == {"n1": [change(NOW - 3, "fail")]}
+
+
+def test_an_agent_whose_clock_was_set_back_is_still_believed(store: Store) -> None:
+    store.record([report(seq=1, changes=(change(NOW - 5, "fail"),))], NOW)
+    store.record([report(seq=2, changes=(change(NOW - 3600, "pass"),))], NOW)
+    assert store.verdicts("n1") == {"n1": [change(NOW - 3600, "pass")]}
+
+
+def test_a_late_verdict_of_an_earlier_session_does_not_become_the_present(store: Store) -> None:
+    store.record([report(session="s2", seq=1, changes=(change(NOW - 5, "fail"),))], NOW)
+    store.record([report(session="s1", seq=9, changes=(change(NOW - 50, "pass"),))], NOW)
+    assert store.verdicts("n1") == {"n1": [change(NOW - 5, "fail")]}
 
 
 def test_an_event_without_a_time_happened_when_reported_and_none_in_the_future(store: Store) -> None:

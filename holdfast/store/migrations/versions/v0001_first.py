@@ -44,7 +44,8 @@ def _reports() -> None:
     _by_time("verdict_changes", *_times("stored_at"), *_text("node"), *_times("at"),
              *_text("check_name", "before", "after", "reason"), sa.Column("twin", sa.Boolean, nullable=False),
              *_text("body"))  # fmt: skip
-    op.create_table("verdicts", *_text("node", "check_name", key=True), *_times("at"), *_text("body"))
+    op.create_table("verdicts", *_text("node", "check_name", key=True), *_text("session"),
+                    _number("seq", sa.BigInteger), *_times("at"), *_text("body"))  # fmt: skip
 
 
 def _by_time(name: str, *columns: sa.Column[Any]) -> None:
