@@ -9,13 +9,11 @@ import re
 import subprocess
 from collections.abc import Mapping
 
-PREFIX = "holdfast:"
-LONGEST = 200  # characters of a reason; sinfo -R is read by people
+from holdfast.formats.slurm import ONE_NODE, note, ours, plain, unstamped
+
 TIMEOUT = 5.0  # seconds for one scontrol; a slow slurmctld must not hang every prolog
 FALLBACK_PATH = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/sbin")  # Slurm gives its scripts no PATH
-ONE_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OUT_OF_SERVICE = ("DRAIN", "DOWN", "FAIL")
-STAMP = re.compile(r" \[[^\[\]]*@[^\[\]]*\]$")  # who and when, as scontrol appends it
 
 
 class NoAnswer(Exception):
@@ -35,39 +33,28 @@ def drain(node: str, reason: str) -> str:
         return f"not drained: {node!r} is not the name of one node"
     try:
         scontrol = _find("scontrol", os.environ.get("PATH", ""))
-        state, note = read_node(_ask(scontrol, "show", "node", node))
-        if out_of_service(state) and note:
-            whose = "by us" if note.startswith(PREFIX) else "with another's note, which stays"
-            return f"{node} is already out of service {whose}: {note}"
-        ours = compose(reason)
-        _ask(scontrol, "update", f"nodename={node}", "state=drain", f"reason={ours}")
+        state, found = read_node(_ask(scontrol, "show", "node", node))
+        if out_of_service(state) and found:
+            whose = "by us" if ours(found) else "with another's note, which stays"
+            return f"{node} is already out of service {whose}: {found}"
+        words = note("", reason)
+        _ask(scontrol, "update", f"nodename={node}", "state=drain", f"reason={words}")
     except NoAnswer as error:
         return f"not drained: {error}"
-    return f"drained {node} with the reason {ours!r}"
+    return f"drained {node} with the reason {words!r}"
 
 
 def read_node(shown: str) -> tuple[str, str]:
     """State and note from `scontrol show node`."""
     state = re.search(r"\bState=(\S+)", shown)
-    note = re.search(r"^\s*Reason=(.*)$", shown, re.MULTILINE)
+    reason = re.search(r"^\s*Reason=(.*)$", shown, re.MULTILINE)
     if state is None:
         raise NoAnswer("scontrol did not tell the node's state")
-    return state[1], STAMP.sub("", note[1].strip()) if note else ""
+    return state[1], unstamped(reason[1].strip())[0] if reason else ""
 
 
 def out_of_service(state: str) -> bool:
     return any(flag.startswith(OUT_OF_SERVICE) for flag in re.split(r"[+*]", state))
-
-
-def compose(reason: str) -> str:
-    """Our note: one short printable line."""
-    told = f"{PREFIX} {_plain(reason)}"
-    return told if len(told) <= LONGEST else told[: LONGEST - 3].rstrip() + "..."
-
-
-def _plain(text: str) -> str:
-    printable = "".join(c if " " <= c <= "~" else " " for c in text.replace('"', "'"))
-    return " ".join(printable.split())
 
 
 def _find(name: str, path: str) -> str:
@@ -88,5 +75,5 @@ def _ask(*command: str) -> str:
     except OSError as error:
         raise NoAnswer(f"{command[0]}: {error.strerror}") from None
     if done.returncode != 0:
-        raise NoAnswer(f"scontrol {command[1]}: {_plain(done.stderr or done.stdout)[:200]}")
+        raise NoAnswer(f"scontrol {command[1]}: {plain(done.stderr or done.stdout)[:200]}")
     return done.stdout
