@@ -1,95 +1,51 @@
-"""Every question Holdfast asks. To add one: its file, one line in ALL, one test."""
+"""Every question Holdfast asks. To add one: its file, one line here, one test."""
 
-from holdfast.checks import (
-    agent_state,
-    dcgm_diag,
-    fabric_driver,
-    fabric_errors,
-    fabric_port_down,
-    fabric_port_rate,
-    fabric_ports,
-    gpu_clocks,
-    gpu_ecc,
-    gpu_fabric_manager,
-    gpu_fabric_state,
-    gpu_lost,
-    gpu_memory_headroom,
-    gpu_power,
-    gpu_recovery_action,
-    gpu_rows,
-    gpu_temperature,
-    gpu_thermal_gradient,
-    gpu_throttle,
-    gpu_xid,
-    host_clock,
-    host_cpu_governor,
-    host_disk_errors,
-    host_edac,
-    host_filesystem,
-    host_lockup,
-    host_memory,
-    host_memory_errors,
-    host_modules,
-    host_oom,
-    host_processes,
-    host_shared_storage,
-    host_storage_events,
-    node_firmware,
-    node_inventory,
-    node_topology,
-    nvlink_errors,
-    nvlink_lanes,
-    nvswitch_sxid,
-    pcie_aer,
-    pcie_link,
-    pcie_replay,
-)
+from holdfast.checks.agent_state import CHECK as agent_state
 from holdfast.checks.check import Check
+from holdfast.checks.dcgm_diag import CHECK as dcgm_diag
+from holdfast.checks.fabric_driver import CHECK as fabric_driver
+from holdfast.checks.fabric_errors import CHECK as fabric_errors
+from holdfast.checks.fabric_port_down import CHECK as fabric_port_down
+from holdfast.checks.fabric_port_rate import CHECK as fabric_port_rate
+from holdfast.checks.fabric_ports import CHECK as fabric_ports
+from holdfast.checks.gpu_clocks import CHECK as gpu_clocks
+from holdfast.checks.gpu_ecc import CHECK as gpu_ecc
+from holdfast.checks.gpu_fabric_manager import CHECK as gpu_fabric_manager
+from holdfast.checks.gpu_fabric_state import CHECK as gpu_fabric_state
+from holdfast.checks.gpu_lost import CHECK as gpu_lost
+from holdfast.checks.gpu_memory_headroom import CHECK as gpu_memory_headroom
+from holdfast.checks.gpu_power import CHECK as gpu_power
+from holdfast.checks.gpu_recovery_action import CHECK as gpu_recovery_action
+from holdfast.checks.gpu_rows import CHECK as gpu_rows
+from holdfast.checks.gpu_temperature import CHECK as gpu_temperature
+from holdfast.checks.gpu_thermal_gradient import CHECK as gpu_thermal_gradient
+from holdfast.checks.gpu_throttle import CHECK as gpu_throttle
+from holdfast.checks.gpu_xid import CHECK as gpu_xid
+from holdfast.checks.host_clock import CHECK as host_clock
+from holdfast.checks.host_cpu_governor import CHECK as host_cpu_governor
+from holdfast.checks.host_disk_errors import CHECK as host_disk_errors
+from holdfast.checks.host_edac import CHECK as host_edac
+from holdfast.checks.host_filesystem import CHECK as host_filesystem
+from holdfast.checks.host_lockup import CHECK as host_lockup
+from holdfast.checks.host_memory import CHECK as host_memory
+from holdfast.checks.host_memory_errors import CHECK as host_memory_errors
+from holdfast.checks.host_modules import CHECK as host_modules
+from holdfast.checks.host_oom import CHECK as host_oom
+from holdfast.checks.host_processes import CHECK as host_processes
+from holdfast.checks.host_shared_storage import CHECK as host_shared_storage
+from holdfast.checks.host_storage_events import CHECK as host_storage_events
+from holdfast.checks.node_firmware import CHECK as node_firmware
+from holdfast.checks.node_inventory import CHECK as node_inventory
+from holdfast.checks.node_topology import CHECK as node_topology
+from holdfast.checks.nvlink_errors import CHECK as nvlink_errors
+from holdfast.checks.nvlink_lanes import CHECK as nvlink_lanes
+from holdfast.checks.nvswitch_sxid import CHECK as nvswitch_sxid
+from holdfast.checks.pcie_aer import CHECK as pcie_aer
+from holdfast.checks.pcie_link import CHECK as pcie_link
+from holdfast.checks.pcie_replay import CHECK as pcie_replay
 
-ALL: tuple[Check, ...] = (
-    agent_state.CHECK,
-    dcgm_diag.CHECK,
-    fabric_driver.CHECK,
-    fabric_errors.CHECK,
-    fabric_port_down.CHECK,
-    fabric_port_rate.CHECK,
-    fabric_ports.CHECK,
-    gpu_clocks.CHECK,
-    gpu_ecc.CHECK,
-    gpu_fabric_manager.CHECK,
-    gpu_fabric_state.CHECK,
-    gpu_lost.CHECK,
-    gpu_memory_headroom.CHECK,
-    gpu_power.CHECK,
-    gpu_recovery_action.CHECK,
-    gpu_rows.CHECK,
-    gpu_temperature.CHECK,
-    gpu_thermal_gradient.CHECK,
-    gpu_throttle.CHECK,
-    gpu_xid.CHECK,
-    host_clock.CHECK,
-    host_cpu_governor.CHECK,
-    host_disk_errors.CHECK,
-    host_edac.CHECK,
-    host_filesystem.CHECK,
-    host_lockup.CHECK,
-    host_memory.CHECK,
-    host_memory_errors.CHECK,
-    host_modules.CHECK,
-    host_oom.CHECK,
-    host_processes.CHECK,
-    host_shared_storage.CHECK,
-    host_storage_events.CHECK,
-    node_firmware.CHECK,
-    node_inventory.CHECK,
-    node_topology.CHECK,
-    nvlink_errors.CHECK,
-    nvlink_lanes.CHECK,
-    nvswitch_sxid.CHECK,
-    pcie_aer.CHECK,
-    pcie_link.CHECK,
-    pcie_replay.CHECK,
-)
+ALL: tuple[Check, ...] = tuple(found for found in list(globals().values()) if isinstance(found, Check))
+"""The checks imported above: the import is the one line that adds a check."""
 
 BY_NAME = {check.name: check for check in ALL}
 
