@@ -14,6 +14,7 @@ from holdfast.checks.gpu_fabric_manager import CHECK as gpu_fabric_manager
 from holdfast.checks.gpu_fabric_state import CHECK as gpu_fabric_state
 from holdfast.checks.gpu_lost import CHECK as gpu_lost
 from holdfast.checks.gpu_memory_headroom import CHECK as gpu_memory_headroom
+from holdfast.checks.gpu_persistence import CHECK as gpu_persistence
 from holdfast.checks.gpu_power import CHECK as gpu_power
 from holdfast.checks.gpu_recovery_action import CHECK as gpu_recovery_action
 from holdfast.checks.gpu_rows import CHECK as gpu_rows
