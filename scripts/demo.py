@@ -22,6 +22,8 @@ def main() -> int:
         say("A simulated node with NVML's ABI, a sysfs tree and a kernel log:")
         command("twin", "node", str(twin), "--name", "n01")
         config = str(twin / "holdfast.toml")
+        with (twin / "holdfast.toml").open("a") as file:
+            file.write("\n[sources.nvml_slow]\nevery_seconds = 5  # by default a minute: too long for a demo\n")
         say("The agent that would run on a real node, on this one:")
         agent = subprocess.Popen([HOLDFAST, "agent", "--config", config], stderr=subprocess.DEVNULL)
         try:
