@@ -11,6 +11,7 @@ LONGEST_NAME = 255  # characters; a host name has at most 253
 LONGEST_TEXT = 16_384
 MOST_EVENTS = 1_000
 MOST_CHANGES = 1_000
+MOST_OUTCOMES = 100
 MOST_SUBJECTS = 1_024
 MOST_EVIDENCE = 64
 LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 and what names them
@@ -31,6 +32,20 @@ class VerdictChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OrderOutcome:
+    """What came of an order that the controller gave an agent."""
+
+    order: int
+    verb: str
+    ok: bool  # it was carried out; what a test found is in `health`
+    health: str = ""  # of a re-test: pass, degraded, fail or unknown
+    cause: str = ""  # of a re-test: the check that decided
+    reason: str = ""
+    began: float = 0.0  # the agent's clock; 0.0 when nothing was begun
+    suite: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """`(node, session, seq)` names it: a session is one life of an agent, its reports are counted from 1."""
 
@@ -43,6 +58,7 @@ class Report:
     heartbeat: bool = False
     digest: bytes = b""  # kept in the controller's memory, never stored
     twin: bool = False  # from simulated hardware
+    outcomes: tuple[OrderOutcome, ...] = ()
 
     def __post_init__(self) -> None:
         """A report that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
@@ -65,6 +81,12 @@ class Report:
             _require_short("changes", (change.reason, *change.evidence), LONGEST_TEXT)
             _require(len(change.subjects) <= MOST_SUBJECTS, "changes.subjects", f"at most {MOST_SUBJECTS}")
             _require(len(change.evidence) <= MOST_EVIDENCE, "changes.evidence", f"at most {MOST_EVIDENCE}")
+        _require(len(self.outcomes) <= MOST_OUTCOMES, "outcomes", f"at most {MOST_OUTCOMES}")
+        for outcome in self.outcomes:
+            _require(isfinite(outcome.began), "outcomes.began", "a finite number of seconds")
+            _require(0 <= outcome.order <= LARGEST_SEQUENCE, "outcomes.order", f"0 to {LARGEST_SEQUENCE}")
+            _require_short("outcomes", (outcome.verb, outcome.health, outcome.cause, outcome.suite), LONGEST_NAME)
+            _require_short("outcomes.reason", (outcome.reason,), LONGEST_TEXT)
 
 
 def _require(holds: bool, what: str, expected: str) -> None:

@@ -38,6 +38,23 @@ class AgentSettings:
     twin: bool = False  # readings come from a simulated node and are marked so
 
 
+AGENT_VERBS = ("retest", "reset_gpu")  # what an agent knows how to do; a reboot is the controller's own action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerSettings:
+    """Whom the agent reports to, and what it does when told."""
+
+    url: str = ""  # such as https://holdfast.example:8443; '' means that it reports to nobody
+    join_token_file: str = ""  # lets the agent enrol, also again when its credential has expired
+    credential_file: str = ""  # '' means `credential` in the state directory
+    ca_file: str = ""  # '' trusts what this machine trusts
+    pool: str = "default"
+    place: Mapping[str, str] = field(default_factory=dict)  # what it shares with others: rack, loop, leaf, feed
+    obeys: tuple[str, ...] = ("retest",)  # verbs that are carried out; every other order is refused
+    retest_budget_seconds: float = 1800.0  # a suite that takes longer is ended and counts as unknown
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSettings:
     enabled: bool = True
@@ -56,6 +73,7 @@ class Settings:
     node: str = ""  # '' means this machine's short host name
     roots: Roots = Roots()
     agent: AgentSettings = AgentSettings()
+    controller: ControllerSettings = ControllerSettings()
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
     checks: Mapping[str, CheckSettings] = field(default_factory=dict)
     stages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -67,7 +85,7 @@ def parse(text: str, origin: str, checks: Mapping[str, Mapping[str, float]], sou
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{origin}: not valid TOML: {error}") from None
-    _only(raw, {"node", "roots", "agent", "sources", "checks", "stages"}, origin, "top level")
+    _only(raw, {"node", "roots", "agent", "controller", "sources", "checks", "stages"}, origin, "top level")
     node = raw.get("node", "")
     if not isinstance(node, str):
         raise SettingsError(f"{origin}: node: expected a name, found {node!r}")
@@ -75,10 +93,23 @@ def parse(text: str, origin: str, checks: Mapping[str, Mapping[str, float]], sou
         node=node,
         roots=_fill(Roots, raw.get("roots", {}), origin, "roots"),
         agent=_fill(AgentSettings, raw.get("agent", {}), origin, "agent"),
+        controller=_controller(raw.get("controller", {}), origin),
         sources=_sources(raw.get("sources", {}), origin, sources),
         checks=_checks(raw.get("checks", {}), origin, checks),
         stages=_stages(raw.get("stages", {}), origin, checks),
     )
+
+
+def _controller(raw: Any, origin: str) -> ControllerSettings:
+    found = _fill(ControllerSettings, raw, origin, "controller")
+    if found.url and not found.url.startswith(("http://", "https://")):
+        raise SettingsError(f"{origin}: controller.url: expected an http or https address, found {found.url!r}")
+    for verb in found.obeys:
+        if verb not in AGENT_VERBS:
+            raise SettingsError(
+                f"{origin}: controller.obeys: an agent cannot {verb!r}; expected some of {', '.join(AGENT_VERBS)}"
+            )
+    return found
 
 
 def _sources(raw: Any, origin: str, known: Collection[str]) -> dict[str, SourceSettings]:
@@ -135,6 +166,10 @@ def _fill(kind: type[T], table: Any, origin: str, place: str) -> T:
 
 
 def _typed(value: Any, default: Any, place: str) -> Any:
+    if isinstance(default, dict):
+        if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
+            return value
+        raise SettingsError(f"{place}: expected a table of names, found {value!r}")
     if isinstance(default, tuple):
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
