@@ -35,5 +35,9 @@ class Policy:
     """A node degraded this often by the same check within the lemon window is drained."""
     shadow_checks: frozenset[str] = frozenset()
     """Checks that are recorded but change nothing."""
+    silent_seconds: float = 120.0
+    """An agent not heard for so long is unknown and an incident; never a quarantine by itself."""
+    blind_seconds: float = 600.0
+    """A verdict unknown for so long in service is an alarm; never a drain."""
     spares: int = 0
     """Ready nodes to hold back per pool."""

@@ -1,0 +1,177 @@
+"""The fleet's judgement: a node heals, nobody is quarantined en masse, late reports undo nothing."""
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+from holdfast.controller.fleet import Fleet
+from holdfast.lifecycle.policy import Policy
+from holdfast.model.life import Happening, Stage, Verb
+from holdfast.model.node_status import NodeStatus
+from holdfast.model.report import OrderOutcome, Report, VerdictChange
+from holdfast.store.words import Step
+
+POLICY = Policy(dry_run=False)
+
+
+class Told:
+    """A fleet and a clock; every step is kept."""
+
+    def __init__(self, count: int = 16, policy: Policy = POLICY, per_leaf: int = 8) -> None:
+        self.fleet = Fleet(policy)
+        self.now = 0.0
+        self.steps: list[Step] = []
+        self._sequence = 0
+        for index in range(count):
+            name = f"n{index}"
+            self.steps += self.fleet.enrol(name, "default", {"leaf": f"l{index // per_leaf}"}, self.now)
+            self.test(name)
+
+    def says(
+        self, node: str, check: str, after: str, at: float | None = None, outcome: OrderOutcome | None = None
+    ) -> None:
+        self._sequence += 1
+        when = self.now if at is None else at
+        changes = (
+            (VerdictChange(at=when, check=check, before="pass", after=after, reason=f"{check} {after}"),)
+            if check
+            else ()
+        )
+        outcomes = (outcome,) if outcome else ()
+        report = Report(node=node, session="s", seq=self._sequence, at=when, changes=changes, outcomes=outcomes)
+        self.steps += self.fleet.take(report, self.now)
+
+    def test(self, node: str, health: str = "pass", cause: str = "") -> None:
+        self.now += 1
+        began = self.now - 0.5
+        outcome = OrderOutcome(
+            order=1, verb="retest", ok=True, health=health, cause=cause, reason="", began=began, suite=POLICY.suite
+        )
+        self.says(node, "", "", outcome=outcome)
+
+    def reset(self, node: str, verb: str = "reset_gpu", ok: bool = True) -> None:
+        outcome = OrderOutcome(order=2, verb=verb, ok=ok, health="", cause="", reason="", began=self.now, suite="")
+        self.says(node, "", "", outcome=outcome)
+
+    def passes(self, seconds: float = 1.0) -> None:
+        self.now += seconds
+        self.steps += self.fleet.tick(self.now)
+
+    def stage(self, node: str) -> Stage:
+        return self.fleet.nodes[node].stage
+
+    def stages(self) -> set[Stage]:
+        return {node.stage for node in self.fleet.nodes.values()}
+
+    def verbs(self, node: str) -> list[Verb]:
+        return [action.verb for step in self.steps for action in step.actions if action.node == node]
+
+
+def test_a_failed_node_is_drained_reset_tested_and_returned() -> None:
+    told = Told()
+    told.says("n3", "gpu.xid", "fail")
+    assert told.stage("n3") is Stage.DRAINING
+    told.passes()
+    told.passes()
+    assert told.stage("n3") is Stage.RESETTING
+    told.reset("n3")
+    told.says("n3", "gpu.xid", "pass")
+    told.test("n3")
+    assert told.stage("n3") is Stage.READY
+    expected = [Verb.DRAIN, Verb.RESET_GPU, Verb.RETEST, Verb.UNCORDON]
+    assert told.verbs("n3")[-4:] == expected
+
+
+def test_a_node_that_keeps_failing_climbs_the_ladder_and_ends_with_one_ticket() -> None:
+    told = Told()
+    told.says("n3", "gpu.xid", "fail")
+    for verb in ("reset_gpu", "reboot"):
+        told.passes()
+        told.passes()
+        told.reset("n3", verb)
+        told.test("n3", "fail", "gpu.xid")
+    for _ in range(5):
+        told.passes()
+    verbs = [v for v in told.verbs("n3") if v in (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT, Verb.TICKET)]
+    assert verbs == [Verb.RESET_GPU, Verb.REBOOT, Verb.TICKET]
+    assert told.stage("n3") is Stage.QUARANTINED
+
+
+def test_fifty_nodes_behind_one_leaf_are_one_incident_and_no_quarantine_beyond_the_cap() -> None:
+    told = Told(128, per_leaf=64)
+    for index in range(50):
+        told.now += 1
+        told.says(f"n{index}", "fabric.port_down", "fail")
+        told.passes(0.1)
+    out = [name for name, node in told.fleet.nodes.items() if node.stage not in (Stage.READY, Stage.ALLOCATED)]
+    assert len(out) <= POLICY.breaker_nodes
+    assert "leaf/l0" in told.fleet.incidents.open
+    assert "50 of 64 nodes behind leaf/l0" in told.fleet.incidents.open["leaf/l0"].reason
+
+
+def test_scattered_failures_stop_at_the_breaker_and_nothing_stale_is_replayed_when_it_closes() -> None:
+    told = Told(40, policy=Policy(breaker_nodes=2, shared_nodes=99))
+    for index in range(6):
+        told.now += 500
+        told.says(f"n{index * 6}", "gpu.xid", "fail")
+    out = [name for name, node in told.fleet.nodes.items() if node.stage is not Stage.READY]
+    assert len(out) == 2
+    assert "breaker open" in told.fleet.incidents.open["pool/default"].reason
+    told.says("n24", "gpu.xid", "pass")
+    told.says("n30", "gpu.xid", "pass")
+    for name in out:
+        told.steps += told.fleet.operator(name, Happening.REMOVE, "sent for repair", "ann", told.now)
+    told.passes()
+    assert told.stage("n24") is Stage.READY
+    assert told.stage("n12") is Stage.DRAINING
+
+
+def test_a_late_report_does_not_undo_a_newer_one() -> None:
+    told = Told()
+    told.now = 100
+    told.says("n1", "gpu.xid", "pass", at=90)
+    told.says("n1", "gpu.xid", "fail", at=50)
+    assert told.stage("n1") is Stage.READY
+    assert told.fleet.health("n1", told.now) == "pass"
+
+
+def test_a_silent_agent_is_unknown_and_an_incident_but_not_a_quarantine() -> None:
+    told = Told()
+    told.passes(POLICY.silent_seconds + 60)
+    assert told.fleet.health("n5", told.now) == "unknown"
+    assert "node/n5" in told.fleet.incidents.open
+    assert told.stages() == {Stage.READY}
+    told.says("n5", "gpu.xid", "pass")
+    assert "node/n5" not in told.fleet.incidents.open
+
+
+def test_the_scheduler_s_word_moves_a_node_through_a_workload() -> None:
+    told = Told()
+    status = NodeStatus(node="n2", accepts_work=True, cordoned=False, down=False, busy=True, jobs=frozenset({"7"}))
+    told.steps += told.fleet.observe([status], told.now)
+    assert told.stage("n2") is Stage.ALLOCATED
+    idle = NodeStatus(node="n2", accepts_work=True, cordoned=False, down=False, busy=False)
+    told.now += 10
+    told.steps += told.fleet.observe([idle], told.now)
+    assert told.stage("n2") is Stage.CLEANING
+    told.passes()
+    told.test("n2")
+    assert told.stage("n2") is Stage.READY
+    assert told.fleet.nodes["n2"].freshly_tested
+
+
+def test_an_operators_quarantine_is_not_climbed_out_of_by_the_machine() -> None:
+    told = Told()
+    told.steps += told.fleet.operator("n4", Happening.QUARANTINE, "noisy fan", "ann", told.now)
+    for _ in range(4):
+        told.passes()
+    assert told.stage("n4") is Stage.QUARANTINED
+    assert Verb.RESET_GPU not in told.verbs("n4")
+
+
+def test_an_unknown_node_and_an_unknown_verb_change_nothing() -> None:
+    told = Told()
+    before = dict(told.fleet.nodes)
+    told.says("stranger", "gpu.xid", "fail")
+    told.says("n1", "", "", outcome=OrderOutcome(order=9, verb="dance", ok=True))
+    assert told.fleet.nodes == before
