@@ -125,7 +125,7 @@ def _beyond(deadline: _Deadline, outage: float, ago: float) -> str:
     """The sentence about an outage that outlasted the transport. Presumed is not confirmed."""
     longer = f"longer than the {for_seconds(deadline.seconds)} transport timeout {deadline.whose}"
     if deadline.job is None:
-        return f"{longer}; {deadline.using}"
+        return f"{longer}: any connection over it is presumed lost; {deadline.using}"
     since = for_seconds(outage + ago - deadline.seconds)
     left = nccl.watchdog_seconds() - outage - ago
     watchdog = f"would notice in {for_seconds(left)}" if left > 0 else "should have noticed by now"
