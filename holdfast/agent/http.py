@@ -11,10 +11,15 @@ import msgspec
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
+from holdfast.agent.clock import SteadyClock
 from holdfast.agent.metrics import families
 from holdfast.agent.node import Change, Node
 
 log = logging.getLogger("holdfast.agent")
+
+
+MOST_CONNECTIONS = 16
+READ_SECONDS = 5.0
 
 
 class Served(Protocol):
@@ -22,6 +27,7 @@ class Served(Protocol):
 
     node: Node
     guard: threading.Lock
+    clock: SteadyClock
 
     @property
     def kept_changes(self) -> list[Change]: ...
@@ -34,7 +40,29 @@ class _Metrics(Collector):
 
     def collect(self) -> Iterator[Any]:
         with self._agent.guard:
-            return iter(families(self._agent.node))
+            return iter(families(self._agent.node, self._agent.clock.now()))
+
+
+class _FewThreads(ThreadingHTTPServer):
+    """Scrapes are few: a crowd is turned away instead of filling the agent with threads."""
+
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
 
 
 def _routes(agent: Served) -> dict[str, Callable[[], Any]]:
@@ -44,7 +72,7 @@ def _routes(agent: Served) -> dict[str, Callable[[], Any]]:
         "/v1/signals": lambda: {
             "signals": [
                 {"subject": subject, "name": name, "value": value, "at": at}
-                for subject, name, value, at in agent.node.history.latest()
+                for subject, name, value, at in agent.node.history.latest(agent.clock.now())
             ]
         },
         "/v1/inventory": lambda: {
@@ -64,6 +92,8 @@ def serve(agent: Served, listen: str) -> ThreadingHTTPServer | None:
     routes = _routes(agent)
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = READ_SECONDS  # a client that says nothing must not hold a thread
+
         def do_GET(self) -> None:
             path = self.path.split("?", 1)[0]
             if path == "/metrics":
@@ -88,11 +118,12 @@ def serve(agent: Served, listen: str) -> ThreadingHTTPServer | None:
             log.debug(format, *args)
 
     try:
-        server = ThreadingHTTPServer((host or "127.0.0.1", int(port)), Handler)
+        server = _FewThreads((host or "127.0.0.1", int(port)), Handler)
     except (OSError, ValueError, OverflowError) as error:
         log.error("cannot listen on %s: %s; going on without /metrics", listen, error)
         return None
-    server.daemon_threads = True
+    if not str(server.server_address[0]).startswith("127."):
+        log.warning("%s is not a loopback address: anyone who reaches it can read this node's state", listen)
     threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
     log.info("listening on http://%s:%d", *server.server_address[:2])
     return server

@@ -12,11 +12,12 @@ HEALTH_CODES = {"pass": 0, "degraded": 1, "fail": 2, "unknown": 3, "not_applicab
 CODES_HELP = ", ".join(f"{code} {name}" for name, code in HEALTH_CODES.items())
 
 
-def families(node: Node) -> list[Metric]:
+def families(node: Node, now: float) -> list[Metric]:
+    """Only what is fresh: a value that nobody reads any more must not look like a reading."""
     by_name: dict[str, list[tuple[Subject, Value]]] = {}
-    for subject, name, value, _ in node.history.latest():
+    for subject, name, value, _ in node.history.latest(now):
         by_name.setdefault(name, []).append((subject, value))
-    return [*_verdicts(node), *(_family(name, samples) for name, samples in by_name.items())]
+    return [*_verdicts(node), _blind(node), *(_family(name, samples) for name, samples in by_name.items())]
 
 
 def _verdicts(node: Node) -> list[Metric]:
@@ -34,6 +35,13 @@ def _verdicts(node: Node) -> list[Metric]:
     whole = GaugeMetricFamily("holdfast_node_health", f"The node's health: {CODES_HELP}.")
     whole.add_metric([], HEALTH_CODES[node.health.value])
     return [whole, checks, rows]
+
+
+def _blind(node: Node) -> Metric:
+    blind = GaugeMetricFamily("holdfast_source_blind", "Sources that see nothing at all.", labels=["source"])
+    for source in node.history.blind_sources():
+        blind.add_metric([source], 1.0)
+    return blind
 
 
 def _family(name: str, samples: Iterable[tuple[Subject, Value]]) -> Metric:

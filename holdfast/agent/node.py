@@ -3,6 +3,7 @@
 The agent drives it in real time, tests and the twin in virtual time.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +13,9 @@ from holdfast.model.health import Health
 from holdfast.model.history import History
 from holdfast.model.signal import Reading
 from holdfast.model.subject import Subject
-from holdfast.model.verdict import Verdict, overall
+from holdfast.model.verdict import Row, Verdict, overall
+
+log = logging.getLogger("holdfast.agent")
 
 PRUNE_SECONDS = 3600.0
 REJUDGE_SECONDS = 30.0  # windows slide and values go stale even when nothing new arrives
@@ -77,12 +80,7 @@ class Node:
     def _ask(self, name: str, now: float) -> Change | None:
         question = self.questions[name]
         self._judged_at[name] = now
-        if question.enabled:
-            window = self.history.window(now, question.check.span)
-            verdict = question.check(window, question.limits)
-            self._depends[name] = self.history.sources_of(window.touched)
-        else:
-            verdict = disabled(question.check)
+        verdict = self._judged(question, now) if question.enabled else disabled(question.check)
         before = self.verdicts.get(name)
         self.verdicts[name] = verdict
         if before is not None and _standing(before) == _standing(verdict):
@@ -97,6 +95,18 @@ class Node:
             if verdict.health is not Health.PASS
             else (),
         )
+
+    def _judged(self, question: Question, now: float) -> Verdict:
+        """A check that fails has seen nothing: that is UNKNOWN, and the other checks go on."""
+        window = self.history.window(now, question.check.span)
+        try:
+            verdict = question.check(window, question.limits)
+        except Exception as error:
+            log.exception("check %s failed", question.check.name)
+            reason = f"the check itself failed: {type(error).__name__}: {error}"
+            verdict = Verdict(check=question.check.name, rows=(Row(window.node, Health.UNKNOWN, reason=reason),))
+        self._depends[question.check.name] = self.history.sources_of(window.touched)
+        return verdict
 
     @property
     def health(self) -> Health:

@@ -33,6 +33,16 @@ def read_guarded(source: Source, now: float) -> Reading:
         )
 
 
+def _waited(stream: Stream) -> bool:
+    """Whether the stream could be waited on; one that cannot is read at its cadence, and its read says why."""
+    try:
+        stream.wait(STREAM_WAIT_SECONDS)
+    except (OSError, ValueError) as error:
+        log.warning("cannot wait for news: %s", error)
+        return False
+    return True
+
+
 @dataclass(slots=True)
 class _Watch:
     source: Source
@@ -65,9 +75,7 @@ class Runner:
             watch.busy_since = watch.told_at = 0.0
             self.readings.put(reading)
             due = max(due + watch.source.every, self._clock.now())
-            if isinstance(watch.source, Stream) and not reading.blind:
-                watch.source.wait(STREAM_WAIT_SECONDS)
-            else:
+            if not (isinstance(watch.source, Stream) and not reading.blind and _waited(watch.source)):
                 self._stop.wait(due - self._clock.now())
 
     def report_silence(self) -> None:

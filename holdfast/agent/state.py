@@ -53,6 +53,7 @@ class ChangeLog:
         self.skipped_lines = 0
         self.changes: deque[Change] = deque(maxlen=MAX_CHANGES)
         self._unwritten: list[Change] = []
+        self._lines = 0  # in the file, so that it is rewritten before it grows far beyond what is kept
         self._load(now)
 
     def _load(self, now: float) -> None:
@@ -73,7 +74,8 @@ class ChangeLog:
                 self.changes.append(change)
         if self.skipped_lines:
             log.warning("%s: skipped %d unreadable lines", self._path, self.skipped_lines)
-        if len(lines) != len(self.changes):
+        self._lines = len(lines)
+        if self._lines != len(self.changes):
             self._rewrite()
 
     def add(self, changes: list[Change], now: float) -> None:
@@ -82,8 +84,12 @@ class ChangeLog:
         del self._unwritten[:-MAX_CHANGES]
         if self._unwritten:
             self._append()
-        if self.changes and self.changes[0].at < now - 1.25 * KEEP_SECONDS:
+        if self._lines > 2 * MAX_CHANGES or (self.changes and self.changes[0].at < now - 1.25 * KEEP_SECONDS):
             self._forget(now)
+
+    def last(self, check: str) -> Change | None:
+        """What was last kept of a check, also from before a restart."""
+        return next((change for change in reversed(self.changes) if change.check == check), None)
 
     def _append(self) -> None:
         """What could not be written is kept and tried again with the next change."""
@@ -93,6 +99,7 @@ class ChangeLog:
         except OSError as error:
             self._tell(f"{self._path}: {error.strerror}")
             return
+        self._lines += len(self._unwritten)
         self._unwritten.clear()
         self._tell("")
 
@@ -103,6 +110,7 @@ class ChangeLog:
 
     def _rewrite(self) -> None:
         body = b"\n".join(msgspec.json.encode(asdict(change)) for change in self.changes)
+        self._lines = len(self.changes)
         self._tell(write_atomically(self._path, body))
 
     def _tell(self, trouble: str) -> None:
@@ -116,7 +124,10 @@ def write_atomically(path: Path, body: bytes) -> str:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(body)
+        with beside.open("wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
         beside.replace(path)
     except OSError as error:
         with suppress(OSError):

@@ -10,6 +10,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
     trouble = window.value(window.node, "agent_state_trouble")
     if trouble is None:
         return Verdict(rows=())
+    if not trouble and window.number(window.node, "port_ledger_writable") == 0:
+        trouble = "the ledger of port outages cannot be written"
     health = Health.DEGRADED if trouble else Health.PASS
     return Verdict(rows=(Row(window.node, health, reason=f"what the agent sees is kept in memory only: {trouble}"),))
 

@@ -30,7 +30,11 @@ class Check:
     hears: tuple[str, ...] = ()  # event kinds that make it worth asking again at once
 
     def __call__(self, window: Window, overrides: Limits | None = None) -> Verdict:
-        """Judge what was seen; what was expected and not seen is UNKNOWN with its reason."""
+        """Judge what was seen; what was expected and not seen is UNKNOWN, what is known to lack is not asked."""
+        if lacking := window.inventory.lacks.get(self.part):
+            subjects = window.inventory.expected(self.about) or (window.node,)
+            rows = tuple(Row(subject, Health.NOT_APPLICABLE, reason=lacking) for subject in subjects)
+            return Verdict(check=self.name, rows=rows)
         verdict = self.judge(window, {**self.limits, **(overrides or {})})
         rows = tuple(self._never_pass_blind(window, row) for row in verdict.rows)
         rows += self._rows_for_unseen(window, {row.subject for row in rows})
@@ -47,20 +51,15 @@ class Check:
         return replace(full, failure_class=None, remedy=verdict.remedy, owner=verdict.owner)
 
     def _never_pass_blind(self, window: Window, row: Row) -> Row:
-        if row.health is not Health.PASS or not (why := self._blindness(window, row.subject)):
-            return row
-        if lacking := window.inventory.lacks.get(self.part):
-            return replace(row, health=Health.NOT_APPLICABLE, reason=lacking)
-        return replace(row, health=Health.UNKNOWN, reason=why)
+        if row.health is Health.PASS and (why := self._blindness(window, row.subject)):
+            return replace(row, health=Health.UNKNOWN, reason=why)
+        return row
 
     def _rows_for_unseen(self, window: Window, seen: set[Subject]) -> tuple[Row, ...]:
         expected = window.inventory.expected(self.about)
         if not expected and seen:
             return ()
-        lacking = window.inventory.lacks.get(self.part)
         unseen = [s for s in expected or (window.node,) if s not in seen]
-        if lacking:
-            return tuple(Row(s, Health.NOT_APPLICABLE, reason=lacking) for s in unseen)
         return tuple(Row(s, Health.UNKNOWN, reason=self._blindness(window, s) or "not seen") for s in unseen)
 
     def _blindness(self, window: Window, subject: Subject) -> str:

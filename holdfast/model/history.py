@@ -1,5 +1,6 @@
 """History: the window's memory on the agent. Bounded by retention per signal and by a cap on events."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -87,12 +88,13 @@ class History:
     def window(self, now: float, span: float) -> "View":
         return View(self, now, span)
 
-    def latest(self) -> list[tuple[Subject, str, Value, float]]:
-        """Every signal's last value and when it was seen, for `holdfast signals` and /metrics."""
+    def latest(self, now: float | None = None) -> list[tuple[Subject, str, Value, float]]:
+        """Every signal, its last value and when it was seen; with a time, only what is still fresh then."""
         return [
             (subject, name, kept.value, kept.end)
             for name, by_subject in self._series.items()
             for subject, kept in by_subject.items()
+            if now is None or self.freshest(subject, name, now) is not None
         ]
 
     def series(self, subject: Subject, name: str) -> Series | None:
@@ -102,11 +104,12 @@ class History:
     def subjects_with(self, name: str) -> list[Subject]:
         return list(self._series.get(name, ()))
 
-    def freshest(self, subject: Subject, name: str, now: float) -> Value | None:
+    def freshest(self, subject: Subject, name: str, now: float, span: float = math.inf) -> Value | None:
+        """The last value, if it is still fresh and inside the span."""
         kept = self.series(subject, name)
         if kept is None or (subject, name) in self._absent or self.blindness(name):
             return None
-        return kept.value if now - kept.end <= self._fresh(name) else None
+        return kept.value if now - kept.end <= min(self._fresh(name), span) else None
 
     def blindness(self, name: str) -> str:
         """Why the source that carries this signal sees nothing at all, or ''."""
@@ -138,7 +141,7 @@ class View:
 
     def value(self, subject: Subject, name: str) -> Value | None:
         self.touched.add(name)
-        return self._h.freshest(subject, name, self.now)
+        return self._h.freshest(subject, name, self.now, self.span)
 
     def number(self, subject: Subject, name: str) -> float | None:
         value = self.value(subject, name)

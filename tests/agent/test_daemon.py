@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -125,16 +126,60 @@ def test_what_the_agent_saw_survives_kill_9(agent: Running) -> None:
     assert after[: len(before)] == before
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 def test_a_state_directory_that_fills_up_is_told_and_survived(agent: Running) -> None:
-    os.chmod(agent.home / "state", 0o700)
-    shutil.rmtree(agent.home / "state")
-    inject(agent.home, "nvlink_lane_down", gpu=1)
-    seen = agent.until(lambda seen: seen["agent.state"]["health"] == "degraded")
-    assert "changes.jsonl" in seen["agent.state"]["reason"]
-    assert seen["nvlink.lanes"]["health"] == "fail"
+    agent.stop()
+    state = agent.home / "state"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(state)], check=True)
+    try:
+        (state / "filler").write_bytes(b"x" * 12_288)
+        agent.process = agent.start()
+        inject(agent.home, "nvlink_lane_down", gpu=1)
+        seen = agent.until(
+            lambda seen: (
+                seen.get("agent.state", {}).get("health") == "degraded" and seen["nvlink.lanes"]["health"] == "fail"
+            )
+        )
+        assert "No space left" in seen["agent.state"]["reason"] or "ledger" in seen["agent.state"]["reason"]
+    finally:
+        agent.stop()
+        subprocess.run(["umount", str(state)], check=True)
 
 
-def test_metrics_are_promtool_clean_and_pages_are_json(agent: Running) -> None:
+def test_a_recovery_while_the_agent_was_away_is_told_when_it_is_back(agent: Running) -> None:
+    inject(agent.home, "nvlink_lane_down", gpu=6)
+    agent.until(lambda seen: seen["nvlink.lanes"]["health"] == "fail")
+    agent.stop()
+    clear(agent.home, "nvlink_lane_down", gpu=6)
+    agent.log.write_text("")
+    agent.process = agent.start()
+    agent.until(lambda seen: seen["nvlink.lanes"]["health"] == "pass")
+    last = [change for change in json.loads(agent.get("/v1/changes"))["changes"] if change["check"] == "nvlink.lanes"][
+        -1
+    ]
+    assert (last["before"], last["after"]) == ("fail", "pass")
+
+
+def test_a_crowd_of_silent_clients_does_not_fill_the_agent_with_threads(agent: Running) -> None:
+    host, port = agent.address().removeprefix("http://").split(":")
+    crowd = [socket.create_connection((host, int(port)), timeout=5) for _ in range(60)]
+    threads = len(list(Path(f"/proc/{agent.process.pid}/task").iterdir()))
+    for client in crowd:
+        client.close()
+    assert threads < 50
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (package prometheus) is not installed")
+def test_metrics_are_promtool_clean(agent: Running) -> None:
+    inject(agent.home, "gpu_process", gpu=2)
+    metrics = agent.get("/metrics").decode()
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=metrics, capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_metrics_and_pages_tell_what_the_agent_knows(agent: Running) -> None:
     metrics = agent.get("/metrics").decode()
     assert 'holdfast_gpu_temperature_celsius{subject="node/n01/gpu/7"}' in metrics
     assert "holdfast_node_health 0.0" in metrics

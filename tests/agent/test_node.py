@@ -4,6 +4,8 @@ import pytest
 
 pytest.importorskip("holdfast.catalog.gpus")
 
+from dataclasses import replace
+
 from holdfast.agent.census import Census
 from holdfast.agent.node import Node, Question
 from holdfast.checks.check import Check, Limits
@@ -97,3 +99,16 @@ def test_a_switched_off_check_shows_as_disabled() -> None:
     n = Node(Census(node="n"), [Question(CHECK, enabled=False)])
     n.judge(0)
     assert n.verdicts["gpu.hot"].state == "disabled"
+
+
+def test_a_check_that_raises_is_unknown_and_the_others_go_on() -> None:
+    def broken(window: Window, limits: Limits) -> Verdict:
+        raise IndexError("no runs")
+
+    bad = replace(CHECK, name="gpu.broken", judge=broken)
+    n = Node(Census(node="n"), [Question(bad), Question(CHECK)])
+    n.take(reading(0, 50.0))
+    n.judge(0)
+    assert n.verdicts["gpu.broken"].health is Health.UNKNOWN
+    assert "the check itself failed: IndexError" in n.verdicts["gpu.broken"].summary()
+    assert n.verdicts["gpu.hot"].health is Health.PASS

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.agent.node import Change
-from holdfast.agent.state import KEEP_SECONDS, ChangeLog, Lock, StateError, write_atomically
+from holdfast.agent.state import KEEP_SECONDS, MAX_CHANGES, ChangeLog, Lock, StateError, write_atomically
 
 NOW = 1_800_000_000.0
 
@@ -71,3 +71,19 @@ def test_an_atomic_write_leaves_no_litter_when_it_fails(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     assert "verdict.json: " in write_atomically(tmp_path / "file" / "verdict.json", b"{}")
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_file_stays_bounded_however_many_changes_a_day_brings(tmp_path: Path) -> None:
+    path = tmp_path / "changes.jsonl"
+    log = ChangeLog(path, NOW)
+    for batch in range(60):
+        log.add([change(NOW + batch) for _ in range(500)], NOW + batch)
+    assert len(path.read_bytes().splitlines()) <= 2 * MAX_CHANGES + 500
+    assert len(ChangeLog(path, NOW + 60).changes) == MAX_CHANGES
+
+
+def test_the_last_change_of_a_check_is_known_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "changes.jsonl"
+    ChangeLog(path, NOW).add([change(NOW), change(NOW + 1, "gpu.ecc")], NOW + 1)
+    found = ChangeLog(path, NOW + 2).last("gpu.xid")
+    assert found == change(NOW)

@@ -69,3 +69,9 @@ def test_not_applicable_needs_the_catalog_or_the_manifest_to_say_so() -> None:
 def test_limits_are_overridden_by_name() -> None:
     verdict = CHECK(seen(temp={0: 95, 1: 1, 2: 1}, power={0: 1, 1: 1, 2: 1}).window(0, 600), {"max": 99.0})
     assert verdict.health is Health.PASS
+
+
+def test_a_part_the_node_is_known_to_lack_is_not_judged_even_where_something_answers() -> None:
+    history = seen(temp={0: 95, 1: 50, 2: 50}, power={0: 1, 1: 1, 2: 1})
+    history.inventory = Inventory(node="n1", subjects=frozenset(GPUS), lacks={"gpu": "manifest: switched off here"})
+    assert CHECK(history.window(0, 600)).health is Health.NOT_APPLICABLE
