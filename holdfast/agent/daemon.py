@@ -6,14 +6,17 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from holdfast.agent.assemble import census, questions, questions_of_itself, sources
 from holdfast.agent.clock import SteadyClock
+from holdfast.agent.deeds import Gate, gated
 from holdfast.agent.http import serve
 from holdfast.agent.node import Change, Node
 from holdfast.agent.once import prepare
+from holdfast.agent.reporting import Reporting
 from holdfast.agent.runner import Runner
 from holdfast.agent.state import ChangeLog, Lock, encode, write_atomically
 from holdfast.model.settings import Settings
@@ -34,7 +37,8 @@ class Agent:
         self.settings = settings
         self.clock = SteadyClock()
         self.node = Node(census(settings), [*questions(settings, "passive"), *questions_of_itself(settings)])
-        chosen = sources(settings, "passive")
+        gate = Gate()
+        chosen = gated(sources(settings, "passive"), gate)
         prepare(self.node, chosen)
         self.runner = Runner(chosen, self.clock)
         self.changes = ChangeLog(directory / "changes.jsonl", self.clock.now())
@@ -43,18 +47,26 @@ class Agent:
         self._stop = threading.Event()
         self._written_at = 0.0
         self._self_at = 0.0
+        self._file_trouble = ""  # why the verdict file could not be written
         self._unheard = {source.name for source in chosen}
         self._started_at = self.clock.now()
+        self._reporting: Reporting | None = None
+        if settings.controller.url:
+            self._reporting = Reporting(settings, self.node, self.guard, self.clock, gate)
 
     def run(self) -> None:
         """Run until stop() or SIGTERM; returns even while a driver call hangs."""
         self.runner.start()
+        if self._reporting:
+            self._reporting.start()
         server = serve(self, self.settings.agent.listen) if self.settings.agent.listen else None
         try:
             while not self._stop.is_set():
                 self._turn()
         finally:
             self.runner.stop()
+            if self._reporting:
+                self._reporting.stop()
             if server:
                 server.shutdown()
 
@@ -75,13 +87,25 @@ class Agent:
             for reading in arrived:
                 self._unheard.discard(reading.source)
                 self.node.take(reading)
+                if self._reporting:
+                    self._reporting.hear(reading)
             if now - self._self_at >= SELF_SECONDS:
                 self._self_at = now
                 self.node.take(self._about_itself(now))
             if self._unheard and now - self._started_at < WARM_UP_SECONDS:
                 return  # a first verdict before every source has spoken would only say so
             changes = self.node.judge(now)
-        self._publish([change for change in changes if not _uneventful(change)], now)
+        if self._reporting:
+            self._reporting.tell(changes)
+        self._publish([told for change in changes if (told := self._worth_telling(change))], now)
+
+    def _worth_telling(self, change: Change) -> Change | None:
+        """After a start every verdict is new; told is only what differs from what was last kept of it."""
+        if change.before:
+            return change
+        last = self.changes.last(change.check)
+        known = last.after if last else "pass"
+        return None if change.after in (known, "not_applicable", "disabled") else replace(change, before=known)
 
     def _arrivals(self) -> list[Reading]:
         arrived: list[Reading] = []
@@ -98,8 +122,9 @@ class Agent:
         self.changes.add(changes, now)
         if changes or now - self._written_at >= WRITE_SECONDS:
             self._written_at = now
-            if trouble := write_atomically(Path(self.settings.agent.verdict_file), encode(self.document())):
-                log.warning("verdict file not written: %s", trouble)
+            self._file_trouble = write_atomically(Path(self.settings.agent.verdict_file), encode(self.document()))
+            if self._file_trouble:
+                log.warning("verdict file not written: %s", self._file_trouble)
 
     def _about_itself(self, now: float) -> Reading:
         me = node_subject(self.node.census.node)
@@ -108,10 +133,13 @@ class Agent:
             at=now,
             signals=[
                 Signal(me, "agent_clock_jump_seconds", round(self.clock.jump_seconds(), 1)),
-                Signal(me, "agent_state_trouble", self.changes.trouble),
+                Signal(me, "agent_state_trouble", self._trouble()),
                 Signal(me, "agent_state_skipped_lines_total", float(self.changes.skipped_lines)),
             ],
         )
+
+    def _trouble(self) -> str:
+        return self.changes.trouble or self._file_trouble or (self._reporting.trouble if self._reporting else "")
 
     def document(self) -> dict[str, Any]:
         """What the gate and /v1/verdicts answer from. `at` is wall time: others compare it with theirs."""
@@ -132,11 +160,6 @@ def verdict_document(node: Node, stage: str) -> dict[str, Any]:
         "reason": node.reason(),
         "verdicts": [verdict.as_json() for verdict in node.verdicts.values()],
     }
-
-
-def _uneventful(change: Change) -> bool:
-    """A check that passes right after start has not changed; it was merely asked for the first time."""
-    return not change.before and change.after in ("pass", "not_applicable", "disabled")
 
 
 def _log_change(change: Change) -> None:

@@ -1,0 +1,86 @@
+"""The wire to the controller: one connection that is kept open, deadlines, and no word about what is sent over it."""
+
+import http.client
+import ssl
+from urllib.parse import urlsplit
+
+import msgspec
+
+TIMEOUT_SECONDS = 15.0
+MOST_BYTES = 1 << 20  # of an answer
+
+
+class LinkDown(Exception):
+    """The controller gave no answer; the message says why."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    status: int
+    body: bytes
+
+    @property
+    def said(self) -> str:
+        """The one sentence that every refusal carries."""
+        try:
+            return msgspec.json.decode(self.body, type=_Refusal).error
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return f"status {self.status}"
+
+
+class _Refusal(msgspec.Struct):
+    error: str
+
+
+class Link:
+    """Used by one thread. A proxy of the environment is not asked: credentials go straight to the controller."""
+
+    def __init__(self, url: str, ca_file: str = "", timeout: float = TIMEOUT_SECONDS) -> None:
+        self._parts = urlsplit(url)
+        self._ca_file = ca_file
+        self._timeout = timeout
+        self._connection: http.client.HTTPConnection | None = None
+
+    def post(self, path: str, body: bytes, credential: str = "") -> Answer:
+        headers = {"Content-Type": "application/json"}
+        if credential:
+            headers["Authorization"] = f"Bearer {credential}"
+        kept = self._connection is not None
+        try:
+            return self._once(path, body, headers)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            self.close()
+            if not kept or isinstance(error, TimeoutError):
+                raise LinkDown(self._why(error)) from None
+        try:  # a connection that idled may have been closed at the other end; reports may arrive twice
+            return self._once(path, body, headers)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            self.close()
+            raise LinkDown(self._why(error)) from None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _once(self, path: str, body: bytes, headers: dict[str, str]) -> Answer:
+        if self._connection is None:
+            self._connection = self._connect()
+        self._connection.request("POST", self._parts.path.rstrip("/") + path, body, headers)
+        reply = self._connection.getresponse()
+        answer = Answer(reply.status, reply.read(MOST_BYTES))
+        if reply.will_close or not reply.isclosed():
+            self.close()
+        return answer
+
+    def _connect(self) -> http.client.HTTPConnection:
+        host, port = self._parts.hostname or "", self._parts.port
+        if self._parts.scheme != "https":
+            return http.client.HTTPConnection(host, port, timeout=self._timeout)
+        context = ssl.create_default_context(cafile=self._ca_file or None)
+        return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
+
+    def _why(self, error: Exception) -> str:
+        address = f"{self._parts.scheme}://{self._parts.netloc.rpartition('@')[2]}"
+        if isinstance(error, TimeoutError):
+            return f"{address} gave no answer within {self._timeout:g} s"
+        return f"{address} cannot be reached: {error or type(error).__name__}"

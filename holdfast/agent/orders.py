@@ -1,0 +1,149 @@
+"""Orders of the controller: carried out only where this node's own policy lists the verb, and each only once."""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from holdfast.agent.state import write_atomically
+from holdfast.model.report import LONGEST_TEXT, OrderOutcome
+
+log = logging.getLogger("holdfast.agent")
+
+MOST_REMEMBERED = 256
+REPEAT_SECONDS = 30.0  # an answer that the controller seems to have missed is given again this often
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    id: int
+    verb: str
+    suite: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """How a verb is carried out, and whether one that was interrupted may simply be done again."""
+
+    perform: Callable[[Order, float], OrderOutcome]
+    repeatable: bool
+
+
+class _Begun(msgspec.Struct):
+    begun: int  # an order that may have had an effect although no outcome is known
+
+
+class Orders:
+    """Takes orders from the reporter's thread, works them off one by one on its own, answers through `answer`."""
+
+    def __init__(
+        self,
+        deeds: Mapping[str, Deed],
+        obeys: Collection[str],
+        path: Path,
+        clock: Callable[[], float],
+        answer: Callable[[OrderOutcome], None],
+    ) -> None:
+        self._deeds = deeds
+        self._obeys = obeys
+        self._path = path
+        self._clock = clock
+        self._answer = answer
+        self._waiting: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self._accepted: set[int] = set()
+        self._done: dict[int, OrderOutcome] = {}
+        self._begun: set[int] = set()
+        self._answered_at: dict[int, float] = {}
+        self._load()
+
+    def start(self) -> None:
+        # A daemon thread: a suite that hangs must not hold up shutdown.
+        threading.Thread(target=self._work, name="orders", daemon=True).start()
+
+    def stop(self) -> None:
+        self._waiting.put(None)
+
+    def take(self, orders: Collection[Order]) -> None:
+        """An order seen again is answered with its first outcome, one under way is left alone."""
+        now = self._clock()
+        for order in orders:
+            if done := self._done.get(order.id):
+                if now - self._answered_at.get(order.id, 0.0) >= REPEAT_SECONDS:
+                    self._answered_at[order.id] = now
+                    self._answer(done)
+            elif order.id not in self._accepted:
+                self._accepted.add(order.id)
+                self._waiting.put(order)
+
+    def _work(self) -> None:
+        while (order := self._waiting.get()) is not None:
+            self.carry_out(order)
+
+    def carry_out(self, order: Order) -> None:
+        now = self._clock()
+        outcome = self._refusal(order) or self._perform(order, now)
+        log.info("order %d, %s: %s", order.id, order.verb, outcome.reason)
+        self._done[order.id] = outcome
+        self._answered_at[order.id] = self._clock()
+        self._note(outcome)
+        self._accepted.discard(order.id)
+        self._answer(outcome)
+
+    def _refusal(self, order: Order) -> OrderOutcome | None:
+        if order.verb not in self._deeds:
+            return refused(order, f"this agent does not know how to {order.verb[:100]!r}")
+        if order.verb not in self._obeys:
+            return refused(order, f"this node's own policy does not list {order.verb}")
+        if order.id in self._begun and not self._deeds[order.verb].repeatable:
+            return refused(
+                order, f"the agent ended while it was carrying out {order.verb}; what came of it is not known"
+            )
+        return None
+
+    def _perform(self, order: Order, now: float) -> OrderOutcome:
+        deed = self._deeds[order.verb]
+        if not deed.repeatable:
+            self._note(_Begun(order.id))
+        try:
+            return deed.perform(order, now)
+        except Exception as error:
+            log.exception("order %d, %s", order.id, order.verb)
+            return refused(order, f"{order.verb} failed: {type(error).__name__}: {error}"[:LONGEST_TEXT])
+
+    def _note(self, record: OrderOutcome | _Begun) -> None:
+        """Kept before it is answered: after a crash the same order gets the same answer."""
+        try:
+            with self._path.open("ab") as file:
+                file.write(b"\n" + msgspec.json.encode(record))
+        except OSError as error:
+            log.warning("%s: %s; what was done is remembered in memory only", self._path, error.strerror)
+
+    def _load(self) -> None:
+        try:
+            lines = self._path.read_bytes().splitlines()
+        except OSError:
+            return
+        for line in lines[-2 * MOST_REMEMBERED :]:
+            try:
+                if line.startswith(b'{"begun"'):
+                    self._begun.add(msgspec.json.decode(line, type=_Begun).begun)
+                else:
+                    outcome = msgspec.json.decode(line, type=OrderOutcome)
+                    self._done[outcome.order] = outcome
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue  # a line torn by a crash
+        if len(lines) > 4 * MOST_REMEMBERED:
+            self._forget()
+
+    def _forget(self) -> None:
+        kept = list(self._done.values())[-MOST_REMEMBERED:]
+        write_atomically(self._path, b"\n".join(msgspec.json.encode(outcome) for outcome in kept))
+
+
+def refused(order: Order, why: str) -> OrderOutcome:
+    return OrderOutcome(order=order.id, verb=order.verb[:255], ok=False, health="", reason=why, suite=order.suite)

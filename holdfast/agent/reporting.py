@@ -1,0 +1,91 @@
+"""Where the agent and its controller meet: the reporter, the orders and what they need, made from the settings."""
+
+import secrets
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.agent.clock import SteadyClock
+from holdfast.agent.deeds import Gate, reset_gpu, retest
+from holdfast.agent.enrolment import Enrolment
+from holdfast.agent.gpu_situation import situation
+from holdfast.agent.link import Link
+from holdfast.agent.node import Change, Node
+from holdfast.agent.orders import Orders
+from holdfast.agent.reporter import Reporter
+from holdfast.agent.spool import Spool
+from holdfast.model import digest
+from holdfast.model.settings import Settings
+from holdfast.model.signal import Event, Reading
+from holdfast.model.subject import Subject
+
+SETTLED_SECONDS = 60.0  # by then a started agent has read again what the kernel said before
+
+
+class Reporting:
+    """Called from the judging thread, which it never holds up."""
+
+    def __init__(self, settings: Settings, node: Node, guard: threading.Lock, clock: SteadyClock, gate: Gate) -> None:
+        directory, controller, name = Path(settings.agent.state_dir), settings.controller, node.census.node
+        self._node, self._guard, self._clock = node, guard, clock
+        self._started_at = clock.now()
+        self._events: list[Event] = []
+        spool = Spool(directory / "spool.jsonl", self._started_at)
+        self._told_before = spool.events_until
+        enrolment = Enrolment(
+            node=name,
+            pool=controller.pool,
+            place=controller.place,
+            twin=settings.agent.twin,
+            credential_file=Path(controller.credential_file or directory / "credential"),
+            join_token_file=controller.join_token_file,
+        )
+        link = Link(controller.url, controller.ca_file)
+        session = f"{int(self._started_at)}-{secrets.token_hex(8)}"
+        self._reporter = Reporter(
+            name, session, spool, link, enrolment, clock.now, self._digest, twin=settings.agent.twin
+        )
+        deeds = {
+            "retest": retest(settings),
+            "reset_gpu": reset_gpu(settings, name, gate, lambda: situation(node, guard, settings, clock.now())),
+        }
+        self._orders = Orders(deeds, controller.obeys, directory / "orders.jsonl", clock.now, self._reporter.answer)
+        self._reporter.on_orders(self._orders.take)
+
+    @property
+    def trouble(self) -> str:
+        return self._reporter.trouble
+
+    def start(self) -> None:
+        self._orders.start()
+        self._reporter.start()
+
+    def stop(self) -> None:
+        self._orders.stop()
+        self._reporter.stop()
+
+    def hear(self, reading: Reading) -> None:
+        """Keep its events until the inventory can say whose they are."""
+        self._events += [event for event in reading.events if not self._was_told(event)]
+
+    def tell(self, changes: list[Change]) -> None:
+        inventory = self._node.history.inventory
+        events, self._events = self._events, []
+        owned = [
+            event if event.subject else replace(event, subject=inventory.subject_of(event.device)) for event in events
+        ]
+        self._reporter.tell(changes, owned)
+
+    def _was_told(self, event: Event) -> bool:
+        starting = self._clock.now() - self._started_at < SETTLED_SECONDS
+        return starting and event.at <= self._told_before
+
+    def _digest(self) -> bytes:
+        with self._guard:
+            now, history = self._clock.now(), self._node.history
+
+            def look(subject: Subject, name: str) -> float | None:
+                value = history.freshest(subject, name, now)
+                return value if isinstance(value, int | float) else None
+
+            return digest.pack(self._node.census.node, look)

@@ -1,0 +1,43 @@
+"""A digest: a minute of a node in at most 64 numbers, for what only a view over many nodes can tell."""
+
+import math
+import struct
+from collections.abc import Callable
+
+from holdfast.model.subject import Subject, gpu
+
+VERSION = 1
+GPUS = 8  # a node with more tells of its first eight
+SIGNALS = (
+    "gpu_temperature_celsius",
+    "gpu_memory_temperature_celsius",
+    "gpu_power_watts",
+    "gpu_clock_sm_hertz",
+    "gpu_clock_event_reasons",
+    "gpu_utilization_ratio",
+    "gpu_pcie_replay_total",
+    "gpu_ecc_volatile_corrected_total",
+)
+_FORMAT = struct.Struct(f"<B{GPUS * len(SIGNALS)}f")
+_LARGEST = 3.4e38
+Look = Callable[[Subject, str], float | None]
+
+
+def pack(node: str, look: Look) -> bytes:
+    """GPU by GPU, each signal in the order of SIGNALS; what is not known is not a number."""
+    found = [look(gpu(node, index), name) for index in range(GPUS) for name in SIGNALS]
+    return _FORMAT.pack(VERSION, *(_single(value) for value in found))
+
+
+def _single(value: float | None) -> float:
+    """What four bytes cannot hold is not known either."""
+    return value if value is not None and abs(value) <= _LARGEST else math.nan
+
+
+def unpack(digest: bytes) -> dict[tuple[int, str], float]:
+    """By GPU and signal, without what was not known. Nothing at all from a digest of another version."""
+    if len(digest) != _FORMAT.size or digest[0] != VERSION:
+        return {}
+    _, *values = _FORMAT.unpack(digest)
+    places = [(index, name) for index in range(GPUS) for name in SIGNALS]
+    return {place: value for place, value in zip(places, values, strict=True) if not math.isnan(value)}
