@@ -59,7 +59,7 @@ def census(settings: Settings) -> Census:
     manifest = manifests.parse(text, path)
     return Census(
         node=name,
-        manifest_lacks={part: f"the manifest says this node has no {part}" for part in manifest.lacks},
+        manifest_lacks=manifest.lacks_by(),
         expect=manifests.expectations(manifest, name),
     )
 

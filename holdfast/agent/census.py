@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.catalog.gpus import gpu_model
+from holdfast.catalog.gpus import node_lacks
 from holdfast.model.inventory import Inventory, devices
 from holdfast.model.signal import Reading, Value
 from holdfast.model.subject import Subject
@@ -38,17 +38,7 @@ class Census:
         return Inventory(
             node=self.node,
             subjects=frozenset(self._seen | set(self.expect)),
-            lacks={**self._catalog_lacks(), **self.manifest_lacks},
+            lacks={**node_lacks(self._models.values()), **self.manifest_lacks},
             by_device=devices((address, subject) for subject, address in self._addresses.items()),
             expect=self.expect,
         )
-
-    def _catalog_lacks(self) -> dict[str, str]:
-        """A part is lacking by catalog only if every GPU's model is known and lacks it."""
-        models = [gpu_model(name) for name in self._models.values()]
-        known = [model for model in models if model is not None]
-        if not known or len(known) < len(models):
-            return {}
-        common = set(known[0].lacks).intersection(*(model.lacks for model in known))
-        names = ", ".join(sorted(set(self._models.values())))
-        return {part: f"the catalog says {names} has no {part}" for part in common}

@@ -87,7 +87,7 @@ def make_node(directory: str | Path, model: str = "h100", name: str = "n01", now
         raise TwinError(f"{home} is not an empty directory; a twin node is made in a new one")
     hardware = load_model(model)
     compiled = library()  # before anything is written: without a compiler nothing is left behind
-    for part in ("nvml", "dev", "state", "run", "var/log"):
+    for part in ("nvml", "dev", "state", "run"):
         (home / part).mkdir(parents=True, exist_ok=True)
     shutil.copyfile(compiled, home / "nvml" / SONAME)  # an own copy: the state is found beside the library
     state = nvml_state.create(home / "nvml" / nvml_state.STATE_FILE)
@@ -128,8 +128,6 @@ def _fill_trees(node: Node, boot_time: int) -> None:
     write_in_place(node.timex, clock_text(CLOCK_GOOD))
     write_in_place(node.kernel_log, "")
     node.say(_boot_messages(node), boot_time + 14.0, kmsg.INFO)
-    if node.model.nvswitches:
-        write_in_place(node.directory / "var/log/fabricmanager.log", _fabric_manager_log(boot_time))
 
 
 def _boot_messages(node: Node) -> list[str]:
@@ -138,12 +136,6 @@ def _boot_messages(node: Node) -> list[str]:
     for port in node.ports():
         lines.append(f"mlx5_core {port.function.address}: firmware version: {node.model.hca_firmware}")
     return lines
-
-
-def _fabric_manager_log(boot_time: int) -> str:
-    stamp = time.strftime("%b %d %Y %H:%M:%S", time.gmtime(boot_time + 40))
-    told = "Successfully configured all the available NVSwitches to route GPU NVLink traffic."
-    return f"[{stamp}] [INFO] [tid 1894] {told}\n"
 
 
 def _write_settings(node: Node) -> None:
@@ -157,7 +149,6 @@ def _write_settings(node: Node) -> None:
         "nvml": str(node.library),
         "timex": str(node.timex),
         "dcgmi": str(home / "bin" / "dcgmi"),
-        "fabric_manager_log": str(home / "var/log/fabricmanager.log"),
     }
     agent = {
         "state_dir": str(home / "state"),
