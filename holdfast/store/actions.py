@@ -1,6 +1,6 @@
 """Actions from proposal to outcome. Each is claimed by the leader alone; what a dead one claimed is claimable again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -28,7 +28,12 @@ def propose(connection: Connection, proposed: Sequence[Action], epoch: int) -> N
 
 
 def claim(
-    connection: Connection, epoch: int, limit: int, now: float | None, lease_seconds: float
+    connection: Connection,
+    epoch: int,
+    limit: int,
+    now: float | None,
+    lease_seconds: float,
+    leases: Mapping[Verb, float],
 ) -> list[StoredAction]:
     """The oldest actions that are due, for this leader alone until the lease runs out. In order of proposal."""
     fence(connection, epoch)
@@ -44,11 +49,17 @@ def claim(
     for row in claimed:
         row |= {"state": Outcome.CLAIMED.value, "attempts": row["attempts"] + 1}
         taken = {"state": row["state"], "attempts": row["attempts"], "claimed_epoch": epoch}
-        connection.execute(
-            update(actions).where(actions.c.id == row["id"]).values(**taken, due_at=moment + lease_seconds)
-        )
+        until = moment + leases.get(Verb(row["verb"]), lease_seconds)
+        connection.execute(update(actions).where(actions.c.id == row["id"]).values(**taken, due_at=until))
         _note(connection, row, Outcome.CLAIMED, "", epoch, moment)
     return [_stored(row) for row in claimed]
+
+
+def adopt(connection: Connection, epoch: int) -> int:
+    """A new leader need not wait for the leases of the one before: fenced out, that one cannot end what it began."""
+    fence(connection, epoch)
+    left = update(actions).where(actions.c.state == Outcome.CLAIMED.value).values(due_at=0.0)
+    return connection.execute(left).rowcount
 
 
 def finish(

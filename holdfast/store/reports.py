@@ -162,6 +162,24 @@ def current_verdicts(connection: Connection, node: str | None) -> dict[str, list
     return found
 
 
+def changes_since(connection: Connection, since: float, most: int) -> list[tuple[str, VerdictChange]]:
+    order = (verdict_changes.c.at, verdict_changes.c.id)
+    asked = select(verdict_changes).where(verdict_changes.c.at >= since).order_by(*order).limit(most)
+    return [(row.node, _read_change(row)) for row in connection.execute(asked)]
+
+
+def _read_change(row: Any) -> VerdictChange:
+    body = decode(row.body, dict)
+    return VerdictChange(
+        at=row.at,
+        check=row.check_name,
+        before=row.before,
+        after=row.after,
+        reason=row.reason,
+        evidence=tuple(body.get("evidence", ())),
+    )
+
+
 def missing(connection: Connection, node: str) -> dict[str, list[tuple[int, int]]]:
     """By session, the report numbers that never came: a spool that overflowed, or a store restored from a backup."""
     asked = select(sessions.c.session, sessions.c.seen).where(sessions.c.node == clean(node))

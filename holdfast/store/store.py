@@ -1,14 +1,14 @@
 """The store: every method is one transaction. Writes are called by one thread; questions may come from any."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine
 
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import Job
-from holdfast.model.life import Action, NodeLife
+from holdfast.model.life import Action, NodeLife, Verb
 from holdfast.model.report import Report, VerdictChange
 from holdfast.store import actions, credentials, engine, leadership, lives, records, reports, retention
 from holdfast.store.errors import StoreError, one_sentence
@@ -37,6 +37,7 @@ class Store:
         self._writer, self._reader = writer, reader
         self._where = writer.url.render_as_string(hide_password=True)
         self._make_partitions_at = 0.0
+        self._joined: Connection | None = None
 
     @classmethod
     def open(cls, url: str) -> "Store":
@@ -59,8 +60,22 @@ class Store:
         self._reader.dispose()
 
     @contextmanager
+    def together(self) -> Iterator[None]:
+        """All that is written inside is one commit, or nothing of it is written. For the one writing thread."""
+        with self._writing() as connection:
+            self._joined = connection
+            try:
+                yield
+            finally:
+                self._joined = None
+
+    @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        """Committed when the block is left, and only then."""
+        """Committed when the block is left, and only then; inside `together`, with all the rest."""
+        if self._joined is not None:
+            with one_sentence(self._where):
+                yield self._joined
+            return
         with one_sentence(self._where), self._writer.begin() as connection:
             yield connection
 
@@ -73,13 +88,16 @@ class Store:
 
     def record(self, reports_: Sequence[Report], now: float) -> list[bool]:
         """Store many reports in one commit; for each whether it was new. When this returns they are safe."""
-        if now >= self._make_partitions_at:
-            self._look_ahead(now)
+        if self._joined is None:
+            self.look_ahead(now)
         with self._writing() as connection:
             return reports.record(connection, reports_, now)
 
-    def _look_ahead(self, now: float) -> None:
-        """Weeks are prepared well before they begin, and there is a default partition: failing here loses nothing."""
+    def look_ahead(self, now: float) -> None:
+        """Prepare the coming weeks when it is time to, outside any batch. They are prepared well before they begin,
+        and there is a default partition: failing here loses nothing."""
+        if now < self._make_partitions_at:
+            return
         try:
             with self._writing() as connection:
                 self._make_partitions_at = retention.partitions_ahead(connection, now)
@@ -90,6 +108,11 @@ class Store:
     def heartbeats(self) -> dict[str, float]:
         with self._reading() as connection:
             return reports.heartbeats(connection)
+
+    def changes(self, since: float, most: int = 100_000) -> list[tuple[str, VerdictChange]]:
+        """Verdict changes of all nodes from a time on, oldest first: what a policy preview replays."""
+        with self._reading() as connection:
+            return reports.changes_since(connection, since, most)
 
     def verdicts(self, node: str | None = None) -> dict[str, list[VerdictChange]]:
         with self._reading() as connection:
@@ -128,10 +151,21 @@ class Store:
     # Actions
 
     def claim(
-        self, epoch: int, limit: int, now: float | None = None, lease_seconds: float = LEASE_SECONDS
+        self,
+        epoch: int,
+        limit: int,
+        now: float | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+        leases: Mapping[Verb, float] | None = None,
     ) -> list[StoredAction]:
+        """`leases` is for verbs whose doer takes longer than most."""
         with self._writing() as connection:
-            return actions.claim(connection, epoch, limit, now, lease_seconds)
+            return actions.claim(connection, epoch, limit, now, lease_seconds, leases or {})
+
+    def adopt(self, epoch: int) -> int:
+        """Make claimable what an earlier leader claimed and did not end; how many."""
+        with self._writing() as connection:
+            return actions.adopt(connection, epoch)
 
     def finish(
         self, action_id: int, outcome: Outcome, detail: str, epoch: int, now: float, retry_at: float | None = None

@@ -1,0 +1,69 @@
+"""The whole HTTP side: reports go straight in, all else through Litestar, and the console's files beside it."""
+
+from pathlib import Path
+
+from litestar import Litestar, Response, get
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.openapi import OpenAPIConfig
+from litestar.static_files import create_static_files_router
+from litestar.types import ControllerRouterHandler
+
+from holdfast import __version__
+from holdfast.api import fleet, live, nodes
+from holdfast.api.desk import Desk
+from holdfast.api.guard import guard, on_http_error, on_mistake, on_problem, on_store_error
+from holdfast.api.ingest import PATH, Ingest, Receive, Scope, Send
+from holdfast.api.problem import Problem
+from holdfast.store import StoreError
+
+LARGEST_BODY = 1 << 20
+
+
+class Front:
+    """A tiny dispatcher: the agents' path must not pay for routing."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._ingest = Ingest(desk)
+        self.litestar = _litestar(desk)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST":
+            await self._ingest(scope, receive, send)
+        else:
+            await self.litestar(scope, receive, send)  # type: ignore[arg-type]
+
+
+def _litestar(desk: Desk) -> Litestar:
+    def provide_desk() -> Desk:
+        return desk
+
+    return Litestar(
+        [*nodes.ROUTES, *fleet.ROUTES, *live.ROUTES, *_console(desk.console)],
+        state=State({"desk": desk}),
+        dependencies={"desk": Provide(provide_desk, sync_to_thread=False, use_cache=True)},
+        guards=[guard],
+        exception_handlers={
+            Problem: on_problem,
+            HTTPException: on_http_error,
+            StoreError: on_store_error,
+            Exception: on_mistake,
+        },
+        openapi_config=OpenAPIConfig(
+            title="Holdfast", version=__version__, path="/schema", description="Nodes, their stories, and wishes."
+        ),
+        request_max_body_size=LARGEST_BODY,
+        logging_config=None,
+    )
+
+
+def _console(directory: str) -> list[ControllerRouterHandler]:
+    if directory and (Path(directory) / "index.html").is_file():
+        return [create_static_files_router(path="/", directories=[directory], html_mode=True, include_in_schema=False)]
+    return [_no_console]
+
+
+@get("/", include_in_schema=False)
+async def _no_console() -> Response[str]:
+    return Response("The console is not built here; the API is at /schema, its document at /schema/openapi.json.\n")

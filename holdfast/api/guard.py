@@ -1,0 +1,90 @@
+"""Around every Litestar route: who asks, may they, and what is said and noted when not."""
+
+import logging
+import time
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+from litestar.connection import ASGIConnection
+from litestar.exceptions import HTTPException
+from litestar.handlers import BaseRouteHandler
+
+from holdfast.api.access import Caller, bearer
+from holdfast.api.desk import Desk
+from holdfast.api.problem import Problem, Refused
+from holdfast.store import StoreError
+from holdfast.store.words import AuditEntry
+
+log = logging.getLogger("holdfast.api")
+Connection = ASGIConnection[Any, Any, Any, Any]
+
+
+async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
+    """A route names the right it takes in `opt`; one that names none is open."""
+    right = handler.opt.get("right", "")
+    if not right:
+        return
+    token = bearer(connection.headers.get("authorization", ""))
+    if not token and handler.opt.get("token_in_query"):  # a browser's EventSource cannot send headers
+        token = connection.query_params.get("token", "")
+    desk: Desk = connection.app.state.desk
+    connection.state.caller = await desk.access.caller(token, right)
+
+
+def caller_of(request: Request[Any, Any, Any]) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
+
+
+def on_problem(request: Request[Any, Any, Any], problem: Problem) -> Response[bytes]:
+    _note(request, problem.status, problem.sentence)
+    return _refusal(problem.status, problem.sentence, dict(problem.headers))
+
+
+def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    """The framework's own refusals (a wrong type, no such path), in our one sentence."""
+    if error.status_code >= 500:
+        return on_mistake(request, error)
+    _note(request, error.status_code, error.detail)
+    return _refusal(error.status_code, _sentence(error), dict(error.headers or {}))
+
+
+def on_store_error(request: Request[Any, Any, Any], error: StoreError) -> Response[bytes]:
+    return _refusal(503, f"the store does not answer: {error}", {"Retry-After": "2"})
+
+
+def on_mistake(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    log.error("a mistake of our own at %s %s", request.method, request.url.path, exc_info=error)
+    return _refusal(500, "the controller made a mistake of its own; its log says more", {})
+
+
+def _sentence(error: HTTPException) -> str:
+    extra = error.extra if isinstance(error.extra, list) else []
+    where = [f"{one.get('key', '')}: {one.get('message', '')}" for one in extra if isinstance(one, dict)]
+    return " ".join("; ".join([error.detail, *where]).split())[:500]
+
+
+def _refusal(status: int, sentence: str, headers: dict[str, str]) -> Response[bytes]:
+    body = msgspec.json.encode(Refused(sentence))
+    return Response(body, status_code=status, headers=headers, media_type="application/json")
+
+
+def _note(request: Request[Any, Any, Any], status: int, sentence: str) -> None:
+    """Refused mutations and refused tokens are audited; a mistyped address is not."""
+    if status not in (401, 403) and request.method == "GET":
+        return
+    caller: Caller | None = request.state.get("caller")
+    host = request.client.host if request.client else "unknown"
+    desk: Desk = request.app.state.desk
+    desk.note(
+        AuditEntry(
+            at=time.time(),
+            who=caller.name if caller else host,
+            role=caller.role.value if caller else "",
+            verb=request.method.lower(),
+            target=request.url.path[:200],
+            outcome=f"refused {status}",
+            reason=sentence[:500],
+        )
+    )

@@ -1,0 +1,78 @@
+"""Routes about nodes: what they are, how they came there, and what an operator wants of them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import fields
+from typing import Annotated, Any
+
+from litestar import Request, get, post
+from litestar.params import Parameter
+
+from holdfast.api.desk import Asked, Desk
+from holdfast.api.guard import caller_of
+from holdfast.api.problem import Problem
+from holdfast.api.show import story_view
+from holdfast.api.views import NodeDetail, NodesView, NodeView, StoryView, Wish
+from holdfast.model.life import Happening
+from holdfast.store import StoreError
+from holdfast.store.story import MOST_LINES
+
+Limit = Annotated[int, Parameter(ge=1, le=MOST_LINES, description="Lines of a page.")]
+Before = Annotated[str, Parameter(description="`next` of the page before; '' is the newest page.")]
+
+
+@get("/v1/nodes", opt={"right": "read"}, tags=["nodes"])
+async def list_nodes(desk: Asked, pool: str = "", stage: str = "", health: str = "") -> NodesView:
+    """Every node, by name; only those of a pool, stage or health if asked."""
+    return NodesView(nodes=tuple(desk.board.nodes(pool, stage, health)))
+
+
+@get("/v1/nodes/{name:str}", opt={"right": "read"}, tags=["nodes"])
+async def show_node(desk: Asked, name: str) -> NodeDetail:
+    """One node with the standing verdict of every check."""
+    view = _known(desk, name)
+    shown = {field.name: getattr(view, field.name) for field in fields(view)}
+    return NodeDetail(**shown, verdicts=await desk.verdicts(name))
+
+
+@get("/v1/nodes/{name:str}/story", opt={"right": "read"}, tags=["nodes"])
+async def tell_story(desk: Asked, name: str, limit: Limit = 50, before: Before = "") -> StoryView:
+    """How a node came where it is: transitions, verdicts, events and actions, newest first."""
+    _known(desk, name)
+    try:
+        return story_view(await asyncio.to_thread(desk.store.story, name, limit, before))
+    except StoreError as error:
+        if before and "is no place in a story" in str(error):
+            raise Problem(400, f"before: {error}") from None
+        raise
+
+
+def _known(desk: Desk, name: str) -> NodeView:
+    view = desk.board.node(name)
+    if view is None:
+        raise Problem(404, f"no node is called {name[:80]!r}")
+    return view
+
+
+def _wish(kind: Happening, words: str) -> Any:
+    async def handle(desk: Asked, request: Request[Any, Any, Any], name: str, data: Wish) -> NodeView:
+        return await desk.wish(name, kind, data.reason, caller_of(request))
+
+    handle.__doc__ = words
+    handle.__name__ = kind.value
+    path = f"/v1/nodes/{{name:str}}/{kind.value}"
+    route: Callable[[Callable[..., Awaitable[NodeView]]], Any] = post(
+        path, opt={"right": "operate"}, status_code=200, tags=["nodes"], operation_id=kind.value
+    )
+    return route(handle)
+
+
+ROUTES = [
+    list_nodes,
+    show_node,
+    tell_story,
+    _wish(Happening.QUARANTINE, "Take a node out of service; what runs there finishes first."),
+    _wish(Happening.RELEASE, "Let a quarantined or removed node back: it is tested first."),
+    _wish(Happening.RETEST, "Test a node in full before anything runs there again."),
+    _wish(Happening.REMOVE, "A person has it: out of the fleet until it is released or enrols again."),
+]

@@ -1,0 +1,32 @@
+"""What the API says when it will not: a status, one sentence, and nothing changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The body of every answer that is not a success."""
+
+    error: str
+
+
+@dataclass(slots=True)
+class Problem(Exception):
+    status: int
+    sentence: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def busy(sentence: str, seconds: int = 2) -> Problem:
+    return Problem(503, sentence, {"Retry-After": str(seconds)})
+
+
+def elsewhere(leader: str, path: str) -> Problem:
+    """Another controller leads: said with its address, if it has one."""
+    if not leader:
+        return busy("no controller leads at this moment; try again")
+    return Problem(307, f"another controller leads: {leader}", {"Location": f"{leader}{path}"})

@@ -1,0 +1,211 @@
+"""What the API shows and takes. The OpenAPI document is made of these, and so are the console's types."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.model.incident import Incident
+from holdfast.model.job import Job
+from holdfast.model.report import Report
+from holdfast.store.words import AuditEntry, Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    name: str
+    pool: str
+    stage: str
+    since: float
+    reason: str
+    cause: str
+    health: str
+    rung: int
+    tested_at: float | None
+    heard_at: float | None
+    degraded_by: str
+    place: Mapping[str, str]
+    jobs: tuple[str, ...]
+    twin: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictView:
+    check: str
+    health: str
+    reason: str
+    since: float
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDetail(NodeView):
+    verdicts: tuple[VerdictView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesView:
+    nodes: tuple[NodeView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoryEntry:
+    at: float
+    kind: str
+    """transition, verdict, event or action."""
+    title: str
+    detail: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoryView:
+    """Newest first; `next` is handed back as `before` to read on, '' at the beginning of the story."""
+
+    entries: tuple[StoryEntry, ...]
+    next: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolView:
+    pool: str
+    nodes: int
+    out: int
+    cap: int
+    breaker_open: bool
+    reason: str
+    spares_short: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetView:
+    nodes: int
+    stages: Mapping[str, int]
+    healths: Mapping[str, int]
+    pools: tuple[PoolView, ...]
+    dry_run: bool
+    demo: bool
+    time_factor: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransitionView:
+    node: str
+    at: float
+    before: str
+    after: str
+    happening: str
+    cause: str
+    reason: str
+    evidence: tuple[str, ...]
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransitionsView:
+    transitions: tuple[TransitionView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionView:
+    id: int
+    node: str
+    verb: str
+    state: str
+    attempts: int
+    at: float
+    cause: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionsView:
+    actions: tuple[ActionView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentsView:
+    incidents: tuple[Incident, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsView:
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditView:
+    entries: tuple[AuditEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrolAsk:
+    node: str
+    join_token: str
+    pool: str = "default"
+    place: Mapping[str, str] = field(default_factory=dict)
+    twin: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enrolled:
+    credential: str
+    """Shown this once; the controller keeps only its hash."""
+    expires: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Something the agent of a node is asked to do, if its own policy lets it."""
+
+    id: int
+    verb: str
+    suite: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ack:
+    """Given after the reports are committed. False stands for a report that was stored before."""
+
+    accepted: tuple[bool, ...]
+    orders: tuple[Order, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Why an operator asks for it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenAsk:
+    name: str = ""
+    """Whose token; not needed for a join token."""
+    role: Role | None = None
+    """None asks for a join token, with which agents enrol."""
+    hours: float = 24 * 30
+    uses: int = 1
+    """Of a join token: how many nodes may enrol with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenMade:
+    token: str
+    hash: str
+    expires: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeAsk:
+    target: str
+    """A name, or the hash of one token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revoked:
+    revoked: int
+
+
+Reports = list[Report]

@@ -1,0 +1,108 @@
+"""The actor: claims what is due, has it performed in threads, and reports how it ended.
+
+A back end that hangs holds up only itself: each has threads of its own, and no thread of the writer's is involved.
+What is done to one node is done in order.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from holdfast.actions.backend import Backend, Outcome, failed
+from holdfast.api.problem import Problem
+from holdfast.controller import claims
+from holdfast.controller.backends import Backends
+from holdfast.controller.turn import Claimed, Work
+from holdfast.controller.writer import Writer
+from holdfast.store.words import StoredAction
+
+log = logging.getLogger("holdfast.controller")
+THREADS_EACH = 8
+IDLE_SECONDS = 1.0
+
+
+class Actor:
+    def __init__(self, writer: Writer, backends: Backends) -> None:
+        self._writer, self._backends = writer, backends
+        self._wake = asyncio.Event()
+        self._threads: dict[str, ThreadPoolExecutor] = {}
+        self._queues: dict[str, deque[StoredAction]] = {}  # by node; the first of each is being performed
+        self._known: set[int] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    async def run(self) -> None:
+        while True:
+            self._wake.clear()
+            more = await self._claim()
+            if not more:
+                try:
+                    await asyncio.wait_for(self._wake.wait(), IDLE_SECONDS)
+                except TimeoutError:
+                    continue
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for threads in self._threads.values():
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._known)
+
+    async def _claim(self) -> bool:
+        try:
+            claimed: Claimed = await self._writer.ask(Work(partial(claims.claim, self._backends.agent_verbs)))
+        except Problem:
+            return False  # another leads, or the store is away: there will be another time
+        for stored in claimed:
+            self._enqueue(stored)
+        return len(claimed) == claims.MOST_CLAIMED
+
+    def _enqueue(self, stored: StoredAction) -> None:
+        if stored.id in self._known:
+            return  # its lease ran out while we are still at it
+        self._known.add(stored.id)
+        waiting = self._queues.setdefault(stored.action.node, deque())
+        waiting.append(stored)
+        if len(waiting) == 1:
+            task = asyncio.create_task(self._work_off(stored.action.node, waiting))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _work_off(self, node: str, waiting: deque[StoredAction]) -> None:
+        while waiting:
+            stored = waiting[0]
+            said = await self._perform(stored)
+            log.info("%s %s: %s", stored.action.verb.value, node, said.said)
+            try:
+                await self._writer.ask(Work(partial(claims.end, stored, said)))
+            except Problem as problem:
+                log.warning("what became of action %d is not stored: %s", stored.id, problem)
+            self._known.discard(stored.id)
+            waiting.popleft()
+        del self._queues[node]
+
+    async def _perform(self, stored: StoredAction) -> Outcome:
+        backend = self._backends.of(stored.action.verb)
+        dry_run = self._writer.policy.dry_run
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads_of(backend), _perform, backend, stored, dry_run)
+
+    def _threads_of(self, backend: Backend) -> ThreadPoolExecutor:
+        if backend.name not in self._threads:
+            self._threads[backend.name] = ThreadPoolExecutor(THREADS_EACH, thread_name_prefix=backend.name)
+        return self._threads[backend.name]
+
+
+def _perform(backend: Backend, stored: StoredAction, dry_run: bool) -> Outcome:
+    try:
+        return backend.perform(stored.action, dry_run)
+    except Exception as error:
+        log.exception("the back end %s made a mistake", backend.name)
+        return failed(f"the back end {backend.name} made a mistake: {error}", retryable=False)

@@ -1,0 +1,66 @@
+"""Who carries out which verb: back ends by name, from the configuration."""
+
+from collections.abc import Mapping
+
+from holdfast.actions.backend import Backend, Outcome, done, failed, would
+from holdfast.actions.command import Command
+from holdfast.actions.redfish import Redfish
+from holdfast.actions.slurm import Slurm
+from holdfast.actions.webhook import Webhook
+from holdfast.controller.settings import AGENT, COMMAND, RECORD, REDFISH, SIMULATED, SLURM, Controlling
+from holdfast.model.life import Action, Verb
+
+_NEEDS_A_DOER = frozenset({Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT})
+
+
+class Record:
+    """Stands where no back end is set up: the gate and people read the stage, so a cordon is done by being recorded.
+
+    A reset that nobody can carry out did not happen, and is said to have failed.
+    """
+
+    name = RECORD
+    verbs = frozenset(Verb)
+
+    def perform(self, action: Action, dry_run: bool) -> Outcome:
+        if action.verb in _NEEDS_A_DOER:
+            return failed(f"no back end is set up that can {action.verb.value}", retryable=False)
+        said = f"record {action.verb.value} of {action.node}: no back end is set up for it"
+        return would(said) if dry_run else done(f"recorded only: no back end is set up for {action.verb.value}")
+
+
+class Simulated:
+    """The demo's scheduler and hardware: whatever is asked succeeds at once."""
+
+    name = SIMULATED
+    verbs = frozenset(Verb)
+
+    def perform(self, action: Action, dry_run: bool) -> Outcome:
+        return would(f"{action.verb.value} {action.node}") if dry_run else done(f"{action.verb.value}: simulated")
+
+
+class Backends:
+    def __init__(self, settings: Controlling) -> None:
+        self.slurm = Slurm(settings.slurm) if settings.slurm is not None else None
+        self._by_verb = settings.actions
+        self._by_name: dict[str, Backend] = {RECORD: Record(), SIMULATED: Simulated()}
+        if self.slurm is not None:
+            self._by_name[SLURM] = self.slurm
+        if settings.redfish is not None:
+            self._by_name[REDFISH] = Redfish(settings.redfish)
+        if settings.command is not None:
+            self._by_name[COMMAND] = Command(settings.command)
+        hooks: Mapping[str, Backend] = {f"webhook.{name}": Webhook(one) for name, one in settings.webhooks.items()}
+        self._by_name.update(hooks)
+
+    @property
+    def agent_verbs(self) -> frozenset[Verb]:
+        """What is not done from here but by the node's own agent."""
+        return frozenset(verb for verb, name in self._by_verb.items() if name == AGENT)
+
+    def of(self, verb: Verb) -> Backend:
+        """With Slurm set up, what it can do is Slurm's unless said otherwise."""
+        name = self._by_verb.get(verb)
+        if name is None:
+            name = SLURM if self.slurm is not None and verb in self.slurm.verbs else RECORD
+        return self._by_name[name]

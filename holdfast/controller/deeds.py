@@ -1,0 +1,136 @@
+"""What the writer is asked to do, each a function of its turn: reports taken, nodes enrolled, wishes, tokens."""
+
+import re
+import secrets
+from collections.abc import Sequence
+from functools import partial
+
+from holdfast.api.access import Caller
+from holdfast.api.problem import Problem
+from holdfast.api.views import Ack, EnrolAsk, Enrolled, TokenAsk, TokenMade
+from holdfast.controller.turn import Turn
+from holdfast.model.life import Happening, Stage
+from holdfast.model.report import OrderOutcome, Report
+from holdfast.store.credentials import token_hash
+from holdfast.store.words import AuditEntry, Credential, JoinToken, Outcome, Role
+
+CREDENTIAL_SECONDS = 90 * 86_400.0
+MOST_PLACES = 16
+MOST_HOURS = 24 * 366 * 5
+MOST_USES = 1_000_000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
+LONGEST_REASON = 1_000
+
+
+def take(reports: Sequence[Report], turn: Turn, fresh: Sequence[bool]) -> Ack:
+    """Only what is new is judged: a report sent twice must not count twice."""
+    node = reports[0].node if reports else ""
+    for report, is_new in zip(reports, fresh, strict=True):
+        turn.heard[report.node] = report.twin
+        if not is_new:
+            continue
+        turn.touched.add(report.node)
+        for outcome in report.outcomes:
+            _end_order(turn, report.node, outcome)
+        turn.decide(turn.fleet.take(report, turn.now))
+    life = turn.fleet.nodes.get(node)
+    stage = life.stage if life else Stage.REMOVED
+    orders = turn.orders.handed_over(node, stage, turn.fleet.policy, partial(_finish, turn))
+    return Ack(accepted=tuple(fresh), orders=orders)
+
+
+def _end_order(turn: Turn, node: str, outcome: OrderOutcome) -> None:
+    """Only a node's own order can be answered by it."""
+    if not turn.orders.answered(node, outcome.order):
+        return
+    words = f"{outcome.health}: {outcome.reason}" if outcome.health else outcome.reason
+    _finish(turn, outcome.order, Outcome.DONE if outcome.ok else Outcome.FAILED, words)
+
+
+def _finish(turn: Turn, number: int, outcome: Outcome, detail: str) -> bool:
+    return turn.store.finish(number, outcome, detail, turn.epoch, turn.now)
+
+
+def enrol(ask: EnrolAsk, demo: bool, turn: Turn, fresh: Sequence[bool]) -> Enrolled:
+    """A credential for one node. One that is enrolled again gets a new one; the old one lasts until it expires."""
+    token = secrets.token_urlsafe(32)
+    expires = turn.now + CREDENTIAL_SECONDS
+    if ask.twin and not demo:
+        raise Problem(403, "simulated nodes are taken only by a controller in demo mode")
+    credential = Credential(
+        token_hash=token_hash(token), name=ask.node, role=Role.AGENT, created=turn.now, expires=expires
+    )
+    if not turn.store.enrol(token_hash(ask.join_token), credential, turn.now):
+        raise Problem(403, "this join token is unknown, expired, revoked or used up")
+    turn.decide(turn.fleet.enrol(ask.node, ask.pool, ask.place, turn.now))
+    turn.heard[ask.node] = ask.twin
+    turn.touched.add(ask.node)
+    turn.audit.append(_entry(turn, ask.node, Role.AGENT, "enrol", ask.node, "done", f"pool {ask.pool}"))
+    return Enrolled(credential=token, expires=expires)
+
+
+def check_enrolment(ask: EnrolAsk) -> None:
+    if not _NAME.fullmatch(ask.node):
+        raise Problem(400, "node: expected a host name of letters, digits, dots, dashes and underscores")
+    if not _WORD.fullmatch(ask.pool):
+        raise Problem(400, "pool: expected one word of at most 64 letters, digits and . _ : / -")
+    words = (*ask.place, *ask.place.values())
+    if len(ask.place) > MOST_PLACES or not all(_WORD.fullmatch(word) for word in words):
+        raise Problem(400, f"place: expected at most {MOST_PLACES} pairs of words such as rack = r1")
+    if not 0 < len(ask.join_token) <= 512:
+        raise Problem(400, "join_token: expected 1 to 512 characters")
+
+
+def wish(node: str, kind: Happening, reason: str, caller: Caller, turn: Turn, fresh: Sequence[bool]) -> None:
+    """An operator's word. What the node's stage does not allow is refused with the stage."""
+    life = turn.fleet.nodes.get(node)
+    if life is None:
+        raise Problem(404, f"no node is called {node[:80]!r}")
+    steps = turn.fleet.operator(node, kind, reason, caller.name, turn.now)
+    if not steps:
+        raise Problem(409, f"{kind.value} changes nothing while {node} is {life.stage.value}")
+    turn.decide(steps)
+    turn.audit.append(_entry(turn, caller.name, caller.role, kind.value, node, "done", reason))
+
+
+def make_token(ask: TokenAsk, caller: Caller, turn: Turn, fresh: Sequence[bool]) -> TokenMade:
+    token = secrets.token_urlsafe(32)
+    hashed, expires = token_hash(token), turn.now + ask.hours * 3600
+    if ask.role is None:
+        joining = JoinToken(
+            token_hash=hashed, created=turn.now, expires=expires, uses_left=ask.uses, created_by=caller.name
+        )
+        turn.store.add_join_token(joining)
+    else:
+        turn.store.add_credential(
+            Credential(token_hash=hashed, name=ask.name, role=ask.role, created=turn.now, expires=expires)
+        )
+    kind = ask.role.value if ask.role else "join"
+    what = f"{kind} token for {ask.hours:g} h" + (f", {ask.uses} uses" if ask.role is None else "")
+    turn.audit.append(_entry(turn, caller.name, caller.role, "token create", ask.name or kind, "done", what))
+    return TokenMade(token=token, hash=hashed, expires=expires)
+
+
+def check_token(ask: TokenAsk) -> None:
+    if ask.role is not None and not _NAME.fullmatch(ask.name):
+        raise Problem(400, "name: expected whose token it is, letters, digits, dots, dashes and underscores")
+    if not 0 < ask.hours <= MOST_HOURS:
+        raise Problem(400, f"hours: expected more than 0 and at most {MOST_HOURS}")
+    if not 0 < ask.uses <= MOST_USES:
+        raise Problem(400, f"uses: expected 1 to {MOST_USES}")
+
+
+def revoke(target: str, caller: Caller, turn: Turn, fresh: Sequence[bool]) -> int:
+    """All tokens of a name, or the one with this hash, join tokens too."""
+    ended = turn.store.revoke(target, turn.now) + int(turn.store.revoke_join_token(target, turn.now))
+    turn.audit.append(_entry(turn, caller.name, caller.role, "token revoke", target, "done", f"{ended} ended"))
+    return ended
+
+
+def note(entry: AuditEntry, turn: Turn, fresh: Sequence[bool]) -> None:
+    turn.audit.append(entry)
+
+
+def _entry(turn: Turn, who: str, role: Role, verb: str, target: str, outcome: str, reason: str) -> AuditEntry:
+    return AuditEntry(at=turn.now, who=who, role=role.value, verb=verb, target=target, outcome=outcome, reason=reason)

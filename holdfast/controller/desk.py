@@ -1,0 +1,126 @@
+"""The controller's side of the API: wishes become work for the writer; what the writer tells is put on the board."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from holdfast.api.access import Access, Caller
+from holdfast.api.board import Board
+from holdfast.api.problem import Problem
+from holdfast.api.show import transition_view, verdict_view
+from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
+from holdfast.controller import deeds
+from holdfast.controller.turn import News, Work
+from holdfast.controller.writer import Writer
+from holdfast.model.life import Happening
+from holdfast.model.report import Report
+from holdfast.store import Store
+from holdfast.store.words import AuditEntry, Credential
+
+MOST_NOTES_A_MINUTE = 60  # of requests refused; what is beyond is counted, not written
+
+
+class FrontDesk:
+    def __init__(self, store: Store, board: Board, console: str = "", *, anonymous: bool = False) -> None:
+        self.store, self.board, self.console = store, board, console
+        self.access = Access(self._find, anonymous=anonymous)
+        self.acting: Callable[[], None] = lambda: None  # wakes the actor: there is something to do
+        self.writer: Writer | None = None
+        self._loop = asyncio.get_running_loop()
+        self._noted = (0, 0)
+
+    @property
+    def waiting(self) -> int:
+        return self.writer.waiting if self.writer else 0
+
+    async def take(self, caller: Caller, reports: Sequence[Report]) -> Ack:
+        for report in reports:
+            if report.node != caller.name:
+                raise Problem(403, f"the credential of {caller.name} cannot report for {report.node[:80]!r}")
+            if report.twin and not self.board.demo:
+                raise Problem(403, "readings of simulated hardware are taken only in demo mode")
+        ack: Ack = await self._ask(partial(deeds.take, reports), reports)
+        self.board.counts["reports"] += len(reports)
+        return ack
+
+    async def enrol(self, ask: EnrolAsk) -> Enrolled:
+        deeds.check_enrolment(ask)
+        enrolled: Enrolled = await self._ask(partial(deeds.enrol, ask, self.board.demo))
+        self.access.forget()
+        return enrolled
+
+    async def wish(self, node: str, kind: Happening, reason: str, caller: Caller) -> NodeView:
+        if not 0 < len(reason.strip()) <= deeds.LONGEST_REASON:
+            raise Problem(400, f"reason: expected 1 to {deeds.LONGEST_REASON} characters")
+        await self._ask(partial(deeds.wish, node, kind, reason, caller))
+        view = self.board.node(node)
+        if view is None:
+            raise Problem(404, f"no node is called {node[:80]!r}")
+        return view
+
+    async def verdicts(self, node: str) -> tuple[VerdictView, ...]:
+        found = await asyncio.to_thread(self.store.verdicts, node)
+        return tuple(verdict_view(change) for change in found.get(node, ()))
+
+    async def make_token(self, ask: TokenAsk, caller: Caller) -> TokenMade:
+        deeds.check_token(ask)
+        made: TokenMade = await self._ask(partial(deeds.make_token, ask, caller))
+        return made
+
+    async def revoke(self, target: str, caller: Caller) -> int:
+        ended: int = await self._ask(partial(deeds.revoke, target, caller))
+        self.access.forget()
+        return ended
+
+    def note(self, entry: AuditEntry) -> None:
+        """A flood of bad requests must not become a flood of rows."""
+        minute = int(time.monotonic() // 60)
+        count = self._noted[1] + 1 if self._noted[0] == minute else 1
+        self._noted = (minute, count)
+        self.board.counts["refused"] += 1
+        if count <= MOST_NOTES_A_MINUTE and self.writer is not None and self.board.leading:
+            self.writer.put(Work(partial(deeds.note, entry)))
+
+    async def _ask(self, do: Any, reports: Sequence[Report] = ()) -> Any:
+        if self.writer is None:
+            raise Problem(503, "the controller is starting", {"Retry-After": "1"})
+        return await self.writer.ask(Work(do, reports))
+
+    async def _find(self, hashed: str) -> Credential | None:
+        return await asyncio.to_thread(self.store.credential, hashed)
+
+    # Told by the writer
+
+    def tell(self, news: News) -> None:
+        """Called in the writer's thread; once per batch, so that many answers cost one wake-up."""
+        self._loop.call_soon_threadsafe(self._show, news)
+
+    def _show(self, news: News) -> None:
+        board = self.board
+        board.leading, board.leader = news.leading, news.leader
+        for node, twin in news.heard.items():
+            board.heard(node, news.now, twin=twin)
+        if news.everything:
+            board.replace_all([life for life, _ in news.lives], {life.name: health for life, health in news.lives}, {})
+        else:
+            for life, health in news.lives:
+                board.put(life, health)
+        for step in news.steps:
+            board.tell("transition", transition_view(step.transition))
+        for incident in news.incidents:
+            board.tell("incident", incident)
+        for future, result in news.answers:
+            _answer(future, result)
+        if any(step.actions for step in news.steps) or news.everything:
+            self.acting()
+
+
+def _answer(future: "asyncio.Future[Any]", result: Any) -> None:
+    if future.done():
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)

@@ -1,0 +1,173 @@
+"""The controller as a process: store, writer, actor, observer and HTTP joined, until it is told to stop."""
+
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import uvicorn
+
+from holdfast.api.app import Front
+from holdfast.api.board import Board
+from holdfast.controller import bootstrap, policy_file, standby
+from holdfast.controller.actor import Actor
+from holdfast.controller.backends import Backends
+from holdfast.controller.desk import FrontDesk
+from holdfast.controller.lead import Lead
+from holdfast.controller.observer import observe_slurm
+from holdfast.controller.settings import Controlling
+from holdfast.controller.writer import Writer
+from holdfast.lifecycle.policy import Policy
+from holdfast.model.settings import SettingsError
+from holdfast.store import Store, StoreError
+
+log = logging.getLogger("holdfast.controller")
+CONSOLE = Path(__file__).parent.parent / "console" / "static"
+BACKLOG = 4_096
+
+
+class Taken(StoreError):
+    """Another controller of this machine has the file."""
+
+
+def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> None:
+    """Blocks until SIGINT or SIGTERM. `ready` is called with the address when it listens."""
+    policy = policy_file.load(settings.base.policy) if settings.base.policy else Policy()
+    backends = Backends(settings)
+    with _listening(settings.base.listen) as listener:
+        store = Store.open(settings.base.store)
+        lock = _only_one(settings.base.store)
+        try:
+            if settings.base.admin_token_file:
+                bootstrap.admin_token(store, Path(settings.base.admin_token_file))
+            asyncio.run(_Process(settings, policy, backends, store, listener).run(ready))
+        finally:
+            store.close()
+            if lock is not None:
+                os.close(lock)
+
+
+class _Process:
+    def __init__(
+        self, settings: Controlling, policy: Policy, backends: Backends, store: Store, listener: socket.socket
+    ) -> None:
+        self._settings, self._backends, self._store, self._listener = settings, backends, store, listener
+        self._board = Board(policy, demo=settings.base.demo, time_factor=settings.base.time_factor)
+        self.address = settings.base.address or _address(listener, bool(settings.base.certificate))
+        # One SQLite file has one controller (see _only_one), so it need not wait for a lease of its own past.
+        holder = "sqlite" if settings.base.store.startswith("sqlite") else uuid4().hex
+        self._lead = Lead(holder, "" if holder == "sqlite" else self.address)
+
+    async def run(self, ready: Callable[[str], None] | None) -> None:
+        base = self._settings.base
+        console = base.console or (str(CONSOLE) if (CONSOLE / "index.html").is_file() else "")
+        desk = FrontDesk(self._store, self._board, console, anonymous=base.demo)
+        scheduled = self._backends.slurm is not None
+        writer = Writer(self._store, self._board.policy, self._lead, desk.tell, scheduled=scheduled)
+        actor = Actor(writer, self._backends)
+        desk.writer, desk.acting = writer, actor.wake
+        server = _server(Front(desk), base.certificate, base.key)
+        writer.start()
+        loops = [
+            asyncio.create_task(actor.run()),
+            asyncio.create_task(standby.show_fleet(self._board)),
+            asyncio.create_task(standby.read_while_another_leads(self._board, self._store)),
+            asyncio.create_task(standby.forget_the_old(writer, base.retain_days)),
+        ]
+        if self._backends.slurm is not None:
+            loops.append(asyncio.create_task(observe_slurm(self._backends.slurm, writer, base.observe_seconds)))
+        self._on_hangup(writer)
+        if ready is not None:
+            ready(self.address)
+        log.info("listening on %s", self.address)
+        try:
+            await server.serve([self._listener])
+        finally:
+            for loop in loops:
+                loop.cancel()
+            actor.stop()
+            await asyncio.gather(*loops, return_exceptions=True)
+            await asyncio.to_thread(writer.stop)
+
+    def _on_hangup(self, writer: Writer) -> None:
+        path = self._settings.base.policy
+        if not path:
+            return
+
+        def reload() -> None:
+            try:
+                writer.policy = self._board.policy = policy_file.load(path)
+            except SettingsError as error:
+                log.error("the policy stays as it was: %s", error)
+            else:
+                log.info("the policy was read again from %s", path)
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+
+
+class _Quiet(uvicorn.Server):
+    """Ends when told, and lets us end after it: uvicorn itself would raise the signal again, past our own clean-up."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        yield
+
+
+def _server(front: Front, certificate: str, key: str) -> uvicorn.Server:
+    config = uvicorn.Config(
+        front,
+        ssl_certfile=certificate or None,
+        ssl_keyfile=key or None,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=2,
+    )
+    return _Quiet(config)
+
+
+def _listening(listen: str) -> socket.socket:
+    host, _, port = listen.rpartition(":")
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, int(port)))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise SettingsError(f"cannot listen on {listen}: {error.strerror or error}") from None
+    return listener
+
+
+def _address(listener: socket.socket, tls: bool) -> str:
+    host, port = listener.getsockname()[:2]
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"{'https' if tls else 'http'}://{shown}:{port}"
+
+
+def _only_one(url: str) -> int | None:
+    """SQLite is one controller's; two would each believe that they write alone."""
+    if not url.startswith("sqlite:///"):
+        return None
+    path = url.removeprefix("sqlite:///") + ".lock"
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise Taken(f"another controller uses {url.removeprefix('sqlite:///')}; SQLite serves one") from None
+    return lock

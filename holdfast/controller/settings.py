@@ -1,0 +1,100 @@
+"""The controller's configuration: where it listens, what it remembers in, and who carries out which verb."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast.actions.command import CommandSettings
+from holdfast.actions.redfish import RedfishSettings
+from holdfast.actions.slurm import SlurmSettings
+from holdfast.actions.webhook import WebhookSettings
+from holdfast.controller.tables import Document
+from holdfast.model.life import Verb
+from holdfast.model.settings import SettingsError
+
+AGENT, RECORD, SIMULATED, SLURM, REDFISH, COMMAND = "agent", "record", "simulated", "slurm", "redfish", "command"
+DEFAULT_STORE = "sqlite:////var/lib/holdfast/holdfast.db"
+_DEFAULT_ACTIONS = {Verb.RETEST: AGENT, Verb.RESET_GPU: AGENT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    store: str = DEFAULT_STORE
+    listen: str = "127.0.0.1:9477"
+    address: str = ""
+    """What agents and other controllers reach this one by; '' is http(s):// and `listen`."""
+    certificate: str = ""
+    """PEM file; with `key` it speaks TLS."""
+    key: str = ""
+    admin_token_file: str = ""
+    """If named and not there, an admin token is made at start and written into it, for its owner's eyes only."""
+    policy: str = ""
+    """The policy file; '' is the defaults, which carry nothing out."""
+    demo: bool = False
+    """Simulated nodes are taken, and reading needs no token."""
+    time_factor: float = 1.0
+    """How much faster than the clock the demo's nodes live."""
+    console: str = ""
+    """Directory of the console's files; '' is the one that came with us."""
+    observe_seconds: float = 3.0
+    """How often the scheduler is looked at."""
+    retain_days: float = 90.0
+    """How long events and other history are kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controlling:
+    base: Listening = Listening()
+    actions: Mapping[Verb, str] = field(default_factory=lambda: dict(_DEFAULT_ACTIONS))
+    slurm: SlurmSettings | None = None
+    redfish: RedfishSettings | None = None
+    command: CommandSettings | None = None
+    webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
+
+
+def load(path: str) -> Controlling:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: cannot be read: {error}") from None
+    return parse(text, path)
+
+
+def parse(text: str, origin: str) -> Controlling:
+    document = Document(text, origin)
+    tables = {"actions", SLURM, REDFISH, COMMAND, "webhook"}
+    base = {key: value for key, value in document.raw.items() if key not in tables}
+    hooks = document.only(document.raw.get("webhook", {}), document.raw.get("webhook", {}), "webhook")
+    made = Controlling(
+        base=document.fill(Listening, base),
+        slurm=document.fill(SlurmSettings, document.raw[SLURM], SLURM) if SLURM in document.raw else None,
+        redfish=document.fill(RedfishSettings, document.raw[REDFISH], REDFISH) if REDFISH in document.raw else None,
+        command=document.fill(CommandSettings, document.raw[COMMAND], COMMAND) if COMMAND in document.raw else None,
+        webhooks={name: document.fill(WebhookSettings, table, f"webhook.{name}") for name, table in hooks.items()},
+        actions={**_DEFAULT_ACTIONS, **_actions(document)},
+    )
+    _check(document, made)
+    return made
+
+
+def _actions(document: Document) -> dict[Verb, str]:
+    table = document.only(document.raw.get("actions", {}), [verb.value for verb in Verb], "actions")
+    for key, value in table.items():
+        if not isinstance(value, str):
+            raise document.refuse("actions", key, f"expected the name of a back end, found {value!r}")
+    return {Verb(key): value for key, value in table.items()}
+
+
+def _check(document: Document, made: Controlling) -> None:
+    known = {AGENT, RECORD, *(f"webhook.{name}" for name in made.webhooks)}
+    known |= {name for name in (SLURM, REDFISH, COMMAND) if getattr(made, name) is not None}
+    known |= {SIMULATED} if made.base.demo else set()
+    for verb, name in made.actions.items():
+        if name not in known:
+            expected = f"expected one that is set up: {', '.join(sorted(known))}"
+            raise document.refuse("actions", verb.value, f"no back end is called {name!r}; {expected}")
+    if bool(made.base.certificate) != bool(made.base.key):
+        raise SettingsError(f"{document.origin}: certificate and key: expected both or neither")
+    host, _, port = made.base.listen.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65_535:
+        raise document.refuse("", "listen", f"expected HOST:PORT, found {made.base.listen!r}")

@@ -1,0 +1,63 @@
+"""One batch of the writer: work in order, all of it one commit, and what the rest of the controller learns of it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.controller.fleet import Fleet
+from holdfast.controller.orders import Orders
+from holdfast.model.incident import Incident
+from holdfast.model.life import NodeLife
+from holdfast.model.report import Report
+from holdfast.store import Store
+from holdfast.store.words import AuditEntry, Step, StoredAction
+
+
+@dataclass(slots=True)
+class Turn:
+    """What a piece of work may use. It runs in the writer's thread, inside the batch's transaction."""
+
+    store: Store
+    fleet: Fleet
+    orders: Orders
+    epoch: int
+    now: float
+    steps: list[Step] = field(default_factory=list)
+    audit: list[AuditEntry] = field(default_factory=list)
+    touched: set[str] = field(default_factory=set)  # nodes whose health may have changed
+    heard: dict[str, bool] = field(default_factory=dict)  # node -> did a twin speak
+    incidents: list[Incident] = field(default_factory=list)
+
+    def decide(self, steps: Sequence[Step]) -> None:
+        self.steps += steps
+
+
+Do = Callable[[Turn, Sequence[bool]], Any]
+
+
+@dataclass(slots=True)
+class Work:
+    """`do` gets, for each of the reports, whether it was new."""
+
+    do: Do
+    reports: Sequence[Report] = ()
+    future: "asyncio.Future[Any] | None" = None
+
+
+@dataclass(slots=True)
+class News:
+    """What a committed batch changed, for the event loop."""
+
+    answers: list[tuple["asyncio.Future[Any]", Any]] = field(default_factory=list)
+    lives: list[tuple[NodeLife, str]] = field(default_factory=list)
+    steps: Sequence[Step] = ()
+    incidents: Sequence[Incident] = ()
+    heard: dict[str, bool] = field(default_factory=dict)
+    now: float = 0.0
+    everything: bool = False
+    leader: str = ""
+    leading: bool = False
+
+
+Claimed = list[StoredAction]

@@ -1,0 +1,243 @@
+"""The one writer: a thread that owns the store, the lead and the fleet's judgement.
+
+Whatever waits becomes one batch: reports recorded, decisions made, all committed together, and only then is anybody
+answered. What a batch decided but could not commit is forgotten: the fleet is read from the store again.
+"""
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from holdfast.api.problem import Problem, busy, elsewhere
+from holdfast.controller.fleet import Fleet
+from holdfast.controller.incidents import Incidents
+from holdfast.controller.lead import Lead
+from holdfast.controller.orders import Orders
+from holdfast.controller.turn import News, Turn, Work
+from holdfast.lifecycle.policy import Policy
+from holdfast.model.incident import IncidentState
+from holdfast.store import StaleEpoch, Store, StoreError
+
+log = logging.getLogger("holdfast.controller")
+MOST_WAITING = 4_000
+MOST_IN_BATCH = 1_000
+TICK_SECONDS = 1.0
+SWEEP_SECONDS = 10.0  # how often silence is looked for on the board
+
+
+class Writer:
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        lead: Lead,
+        tell: Callable[[News], None],
+        *,
+        scheduled: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`tell` is called in this thread with what every batch changed."""
+        self.policy = policy  # replaced whole on a reload, taken up by the next batch
+        self._store, self._lead, self._tell, self._clock = store, lead, tell, clock
+        self._scheduled = scheduled
+        self._queue: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._fleet: Fleet | None = None
+        self._orders = Orders()
+        self._stopping = threading.Event()
+        self._next_tick = self._next_sweep = 0.0
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    # Asked from the event loop
+
+    @property
+    def waiting(self) -> int:
+        return self._queue.qsize()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._queue.put(Work(lambda turn, fresh: None))
+        self._thread.join(timeout=10)
+
+    def put(self, work: Work) -> None:
+        """Raises Problem 503 when too much waits: the agent's spool is the better place."""
+        if self.waiting >= MOST_WAITING:
+            raise busy(f"{MOST_WAITING} requests wait for the store already; try again")
+        self._queue.put(work)
+
+    async def ask(self, work: Work) -> Any:
+        """Answered after the commit."""
+        work.future = asyncio.get_running_loop().create_future()
+        self.put(work)
+        return await work.future
+
+    # The thread
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._round()
+            except StoreError as error:
+                self._give_up(str(error))
+            except Exception:
+                log.exception("the writer met a mistake of its own; it reads the fleet again and goes on")
+                self._give_up("a mistake of our own")
+        with suppress(StoreError):  # the lease runs out by itself
+            self._lead.resign(self._store)
+
+    def _round(self) -> None:
+        if self._lead.keep(self._store):
+            self._fleet = None
+            self._say_who_leads()
+        if self._lead.epoch is not None and self._fleet is None:
+            self._fleet = self._load(self._lead.epoch)
+            self._orders = Orders()
+            self._tell_everything(self._fleet)
+        self._store.look_ahead(self._clock())
+        batch = self._gather()
+        if self._fleet is None or self._lead.epoch is None:
+            self._refuse(batch, elsewhere(self._lead.leader, ""))
+            return
+        self._fleet.policy = self.policy
+        if batch:
+            self._write(batch, self._fleet, self._lead.epoch)
+
+    def _give_up(self, why: str) -> None:
+        log.warning("the store could not be used: %s", why)
+        self._fleet = None
+        self._refuse(self._waiting_now(), busy(f"could not be stored: {why}"))
+        self._stopping.wait(0.5)
+
+    def _waiting_now(self) -> list[Work]:
+        batch: list[Work] = []
+        try:
+            while len(batch) < MOST_IN_BATCH:
+                batch.append(self._queue.get_nowait())
+        except queue.Empty:
+            pass
+        return batch
+
+    def _gather(self) -> list[Work]:
+        if self._fleet is not None and self._clock() >= self._next_tick:
+            self._next_tick = self._clock() + TICK_SECONDS
+            return [Work(_tick), *self._waiting_now()]
+        try:
+            first = self._queue.get(timeout=0.2)
+        except queue.Empty:
+            return []
+        return [first, *self._waiting_now()]
+
+    def _write(self, batch: list[Work], fleet: Fleet, epoch: int) -> None:
+        try:
+            turn, results = self._attempt(batch, fleet, epoch)
+        except StaleEpoch:
+            self._lead.lost()
+            self._refuse(batch, busy("another controller took the lead; try again", 1))
+            raise
+        except Exception as error:
+            if len(batch) == 1:
+                self._refuse(batch, busy(f"could not be stored: {error}") if isinstance(error, StoreError) else error)
+                raise
+            log.warning("a batch of %d failed (%s); each is tried alone", len(batch), error)
+            self._alone(batch, epoch)
+            return
+        self._publish(turn, batch, results)
+
+    def _alone(self, batch: list[Work], epoch: int) -> None:
+        """One that cannot be stored must not keep the others out."""
+        for number, work in enumerate(batch):
+            try:
+                self._fleet = self._load(epoch)
+                self._write([work], self._fleet, epoch)
+            except StaleEpoch:
+                self._refuse(batch[number + 1 :], busy("another controller took the lead; try again", 1))
+                raise
+            except StoreError as error:
+                log.warning("could not be stored alone either: %s", error)
+                self._refuse([work], busy(f"could not be stored: {error}"))
+            except Exception:
+                log.exception("a mistake of our own")
+        self._fleet = None  # what a failed one decided is forgotten
+
+    def _attempt(self, batch: list[Work], fleet: Fleet, epoch: int) -> tuple[Turn, list[Any]]:
+        turn = Turn(self._store, fleet, self._orders, epoch, self._clock())
+        with self._store.together():
+            reports = [report for work in batch for report in work.reports]
+            fresh = iter(self._store.record(reports, turn.now) if reports else ())
+            results = [_do(work, turn, list(islice(fresh, len(work.reports)))) for work in batch]
+            turn.incidents = fleet.incidents.take_changed()
+            for incident in turn.incidents:
+                self._store.save_incident(incident, epoch)
+            self._store.transit_all(turn.steps, epoch)  # also with no steps: it checks that we still lead
+            self._store.write_audit(turn.audit)
+        return turn, results
+
+    # What others learn
+
+    def _publish(self, turn: Turn, batch: list[Work], results: list[Any]) -> None:
+        fleet, now = turn.fleet, turn.now
+        touched = turn.touched | {step.node.name for step in turn.steps}
+        if now >= self._next_sweep:
+            self._next_sweep = now + SWEEP_SECONDS
+            touched = set(fleet.nodes)
+        self._tell(
+            News(
+                answers=[(w.future, r) for w, r in zip(batch, results, strict=True) if w.future is not None],
+                lives=[(fleet.nodes[name], fleet.health(name, now)) for name in touched if name in fleet.nodes],
+                steps=turn.steps,
+                incidents=turn.incidents,
+                heard=turn.heard,
+                now=now,
+                leader=self._lead.leader,
+                leading=True,
+            )
+        )
+
+    def _refuse(self, batch: Sequence[Work], why: Exception) -> None:
+        answers = [(work.future, why) for work in batch if work.future is not None]
+        if answers:
+            self._tell(News(answers=answers, leader=self._lead.leader, leading=self._fleet is not None))
+
+    def _say_who_leads(self) -> None:
+        log.info("this controller %s", "leads" if self._lead.epoch is not None else "stands by")
+        self._tell(News(leader=self._lead.leader, leading=self._lead.epoch is not None))
+
+    def _tell_everything(self, fleet: Fleet) -> None:
+        now = self._clock()
+        self._tell(
+            News(
+                lives=[(life, fleet.health(life.name, now)) for life in fleet.nodes.values()],
+                now=now,
+                everything=True,
+                leader=self._lead.leader,
+                leading=True,
+            )
+        )
+
+    def _load(self, epoch: int) -> Fleet:
+        """The fleet as it was last committed; what was claimed and not ended is taken up again."""
+        self._store.adopt(epoch)
+        fleet = Fleet(self.policy, self._store.nodes(), self._store.verdicts(), scheduled=self._scheduled)
+        fleet.incidents = Incidents(tuple(self._store.incidents(IncidentState.OPEN)))
+        fleet.heard.update(self._store.heartbeats())
+        return fleet
+
+
+def _do(work: Work, turn: Turn, fresh: Sequence[bool]) -> Any:
+    """A wish that is not granted is an answer, not a failure of the batch: it is refused before it wrote anything."""
+    try:
+        return work.do(turn, fresh)
+    except Problem as problem:
+        return problem
+
+
+def _tick(turn: Turn, fresh: Sequence[bool]) -> None:
+    turn.decide(turn.fleet.tick(turn.now))
