@@ -1,13 +1,13 @@
 """fabric.port_down: downtime is the signal, not the number of flaps."""
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.catalog import nccl, nics
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.rdma_ports import device_and_number, expected_ports, for_seconds
+from holdfast.checks.port_users import Deadline, deadline, rdma_jobs
+from holdfast.checks.rdma_ports import expected_ports, for_seconds
 from holdfast.formats.infiniband import DISABLED, state_name
-from holdfast.formats.nccl_settings import may_use_port
 from holdfast.model.health import FailureClass, Health, worst
 from holdfast.model.subject import Subject, local_name
 from holdfast.model.verdict import Row, Verdict
@@ -16,86 +16,67 @@ from holdfast.model.window import Window
 _WINDOWS = (("10m", "10 min"), ("1h", "1 h"), ("24h", "24 h"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    name: str
-    started: float
-    hca: str
-    timeout: nccl.TransportTimeout
-    may_fail_over: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Deadline:
-    """When the connections over a port are presumed lost, and who says so."""
-
+class _Outage(NamedTuple):
     seconds: float
-    whose: str
-    using: str  # what is known of the jobs on the port, to end a sentence with
-    job: _Job | None
-
-    @property
-    def limit(self) -> float | None:
-        return None if math.isinf(self.seconds) else self.seconds
+    ago: float = 0.0  # seconds since its end
+    lasts: bool = False
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    jobs = _jobs(window)
+    jobs = rdma_jobs(window)
     rows, lost = [], set()
     for port in expected_ports(window):
         up = window.number(port, "port_up")
-        if up is not None:
-            deadline = _deadline(window, port, jobs)
-            row = _judge_up(window, port, deadline) if up else _judge_down(window, port, deadline)
-            rows.append(_worse(row, _judge_downtime(window, port, limits)))
-            if row.health is Health.FAIL and deadline.job:
-                lost.add(deadline.job.name)
+        if up is None:
+            continue
+        found = _judge_downtime(window, port, up, limits)
+        for outage in _outages(window, port, up):
+            whose = deadline(window, port, jobs, window.now - outage.ago - outage.seconds)
+            found = _worse(_judge_outage(window, port, outage, whose), found)
+            lost |= {job.name for job in whose.jobs if outage.seconds >= job.timeout.seconds}
+        rows.append(found)
     if not rows and not expected_ports(window) and (idle := window.values("port_up")):
         why = f"none of {len(idle)} ports was ever up: list those that should be in the manifest"
         rows.append(Row(window.node, Health.UNKNOWN, reason=why))
     return Verdict(rows=tuple(rows), evidence=_evidence(window), remedy=_remedy(sorted(lost)) if lost else "")
 
 
-def _jobs(window: Window) -> list[_Job]:
-    jobs = []
-    for subject in window.values("job_processes"):
-        version = str(window.value(subject, "job_nccl_version") or "")
-        timeout = nccl.transport_timeout(
-            version,
-            window.number(subject, "job_nccl_ib_timeout"),
-            window.number(subject, "job_nccl_ib_retries"),
-        )
-        fails_over = nccl.can_fail_over(version) and window.number(subject, "job_nccl_port_failover") == 1
-        started = window.number(subject, "job_start_timestamp_seconds") or 0.0
-        hca = str(window.value(subject, "job_nccl_ib_hca") or "")
-        jobs.append(_Job(subject.removeprefix("job/"), started, hca, timeout, fails_over))
-    return jobs
+def _outages(window: Window, port: Subject, up: float) -> list[_Outage]:
+    """Those that a job may still wait for: the longest, the last, and the one that goes on, which is told first."""
+    found = []
+    for which in ("longest", "last"):
+        seconds = window.number(port, f"port_{which}_outage_seconds") or 0.0
+        ended = window.number(port, f"port_{which}_outage_end_timestamp_seconds") or 0.0
+        ago = max(0.0, window.now - ended)
+        if seconds and ago <= nccl.watchdog_seconds():
+            found.append(_Outage(seconds, ago))
+    if not up:
+        found.append(_Outage(window.number(port, "port_outage_seconds") or 0.0, lasts=True))
+    return found
 
 
-def _deadline(window: Window, port: Subject, jobs: list[_Job]) -> _Deadline:
-    device, number = device_and_number(port)
-    users = [job for job in jobs if may_use_port(job.hca, device, number)]
-    if users:
-        first = min(users, key=lambda job: job.timeout.seconds)
-        return _Deadline(first.timeout.seconds, f"of job {first.name} ({first.timeout.because})", "", first)
-    default = nccl.transport_timeout()
-    using = "no job was using it"
-    if window.number(window.node, "jobs_running") is None:
-        using = "whether a job was using it is not known"
-    return _Deadline(default.seconds, "(the shortest default of NCCL in use)", using, None)
+def _judge_outage(window: Window, port: Subject, outage: _Outage, whose: Deadline) -> Row:
+    if outage.lasts:
+        return _judge_down(window, port, outage, whose)
+    if not whose.jobs or outage.seconds < whose.seconds:
+        return Row(port, Health.PASS)
+    said = f"was down {for_seconds(outage.seconds)} until {for_seconds(outage.ago)} ago, {_beyond(whose, outage)}"
+    return Row(port, Health.FAIL, outage.seconds, whose.seconds, said)
 
 
-def _judge_down(window: Window, port: Subject, deadline: _Deadline) -> Row:
-    outage = window.number(port, "port_outage_seconds") or 0.0
-    left = deadline.seconds - outage
-    said = f"{_how(window, port)}down {for_seconds(outage)}"
-    if left > 0:
-        users = f"; {deadline.using}" if deadline.using else ""
-        coming = f"connections presumed lost in {for_seconds(left)}, by the transport timeout {deadline.whose}"
-        if math.isinf(left):
-            coming = f"connections wait for ever, by the transport timeout {deadline.whose}"
-        return Row(port, Health.DEGRADED, outage, deadline.limit, f"{said}, {coming}{users}")
-    return Row(port, Health.FAIL, outage, deadline.seconds, f"{said}, {_beyond(deadline, outage, 0.0)}")
+def _judge_down(window: Window, port: Subject, outage: _Outage, whose: Deadline) -> Row:
+    left = whose.seconds - outage.seconds
+    said = f"{_how(window, port)}down {for_seconds(outage.seconds)}"
+    if not whose.jobs and whose.known:
+        lost = f"any connection over it is presumed lost after {for_seconds(whose.seconds)}; {whose.using}"
+        return Row(port, Health.DEGRADED, outage.seconds, whose.limit, f"{said}; {lost}")
+    if left <= 0:
+        return Row(port, Health.FAIL, outage.seconds, whose.limit, f"{said}, {_beyond(whose, outage)}")
+    coming = f"connections presumed lost in {for_seconds(left)}, by the transport timeout {whose.whose}"
+    if math.isinf(left):
+        coming = f"connections wait for ever, by the transport timeout {whose.whose}"
+    users = f"; {whose.using}" if whose.using else ""
+    return Row(port, Health.DEGRADED, outage.seconds, whose.limit, f"{said}, {coming}{users}")
 
 
 def _how(window: Window, port: Subject) -> str:
@@ -109,38 +90,28 @@ def _how(window: Window, port: Subject) -> str:
     return f"the link is there but {state_name(state)} (does a subnet manager run?); " if waiting else ""
 
 
-def _judge_up(window: Window, port: Subject, deadline: _Deadline) -> Row:
-    """Up again: the job that lived through an outage too long for it still waits for its dead connections."""
-    outage = window.number(port, "port_last_outage_seconds") or 0.0
-    ended = window.number(port, "port_last_outage_end_timestamp_seconds") or 0.0
-    ago = max(0.0, window.now - ended)
-    job = deadline.job
-    if job is None or outage < deadline.seconds or job.started > ended - outage or ago > nccl.watchdog_seconds():
-        return Row(port, Health.PASS, 0.0, deadline.limit)
-    said = f"was down {for_seconds(outage)} until {for_seconds(ago)} ago, {_beyond(deadline, outage, ago)}"
-    return Row(port, Health.FAIL, outage, deadline.seconds, said)
-
-
-def _beyond(deadline: _Deadline, outage: float, ago: float) -> str:
+def _beyond(whose: Deadline, outage: _Outage) -> str:
     """The sentence about an outage that outlasted the transport. Presumed is not confirmed."""
-    longer = f"longer than the {for_seconds(deadline.seconds)} transport timeout {deadline.whose}"
-    if deadline.job is None:
-        return f"{longer}: any connection over it is presumed lost; {deadline.using}"
-    since = for_seconds(outage + ago - deadline.seconds)
-    left = nccl.watchdog_seconds() - outage - ago
+    longer = f"longer than the {for_seconds(whose.seconds)} transport timeout {whose.whose}"
+    if not whose.jobs:
+        return f"{longer}: any connection over it is presumed lost; {whose.using}"
+    age = outage.seconds + outage.ago
+    left = nccl.watchdog_seconds() - age
     watchdog = f"would notice in {for_seconds(left)}" if left > 0 else "should have noticed by now"
-    failover = "; NCCL may have failed over to another port" if deadline.job.may_fail_over else ""
+    failover = "; NCCL may have failed over to another port" if whose.jobs[0].may_fail_over else ""
+    since = for_seconds(age - whose.seconds)
     return f"{longer}: connections over it presumed lost {since} ago; PyTorch's watchdog {watchdog}{failover}"
 
 
-def _judge_downtime(window: Window, port: Subject, limits: Limits) -> Row:
+def _judge_downtime(window: Window, port: Subject, up: float, limits: Limits) -> Row:
     found = Row(port, Health.PASS, window.number(port, "port_down_seconds_10m"), limits["degraded_seconds_10m"])
+    how = "" if up else _how(window, port)
     for key, words in _WINDOWS:
         down = window.number(port, f"port_down_seconds_{key}") or 0.0
         for health in (Health.FAIL, Health.DEGRADED):
             limit = limits[f"{health.value}_seconds_{key}"]
             if down >= limit:
-                said = f"down {for_seconds(down)} in the last {words}, limit {limit:g} s"
+                said = f"{how}down {for_seconds(down)} in the last {words}, limit {limit:g} s"
                 found = _worse(found, Row(port, health, down, limit, said))
                 break
     return found

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection
 
+from holdfast.catalog import nccl
 from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
@@ -10,7 +11,8 @@ from holdfast.sources.infiniband_counters import InfinibandCountersSource
 from holdfast.sources.infiniband_port import Port
 from holdfast.sources.infiniband_ports import find_ports, root_of
 from holdfast.sources.kept_open import said
-from holdfast.sources.port_ledger import DAY, HOUR, TEN_MINUTES, PortLedger, Track
+from holdfast.sources.port_ledger import PortLedger
+from holdfast.sources.port_track import DAY, HOUR, TEN_MINUTES, Outage, Track
 from holdfast.sources.repairs import RepairsSource
 
 __all__ = ["InfinibandCountersSource", "InfinibandSource"]
@@ -51,7 +53,7 @@ class InfinibandSource:
         if not self._ports and not self._gone:
             return Reading(source=self.name, at=now, blind=self._blind)
         for port in self._ports.values():
-            port.sample()
+            port.sample(now)
         gathered = _Gathered()
         self._report_ports(now, gathered)
         self._report_gone(now, gathered)
@@ -195,7 +197,15 @@ def _downtime(where: Subject, track: Track, now: float) -> list[Signal]:
     )
     signals = [Signal(where, name, round(value, 1)) for name, value in zip(_QUIET, values, strict=True)]
     if last := track.last_outage():
-        signals.append(Signal(where, "port_last_outage_seconds", round(last.seconds, 1)))
+        signals += _outage(where, "last", last)
         signals.append(Signal(where, "port_last_outage_at_most_seconds", round(last.at_most or last.seconds, 1)))
-        signals.append(Signal(where, "port_last_outage_end_timestamp_seconds", round(last.end, 1)))
+    if longest := track.longest_outage(now, nccl.watchdog_seconds()):
+        signals += _outage(where, "longest", longest)
     return signals
+
+
+def _outage(where: Subject, which: str, outage: Outage) -> tuple[Signal, ...]:
+    return (
+        Signal(where, f"port_{which}_outage_seconds", round(outage.seconds, 1)),
+        Signal(where, f"port_{which}_outage_end_timestamp_seconds", round(outage.end, 1)),
+    )

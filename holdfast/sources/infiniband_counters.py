@@ -8,7 +8,7 @@ from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
 from holdfast.sources.infiniband_ports import PortPlace, find_ports, root_of
-from holdfast.sources.kept_open import KeptFile, close_all, said
+from holdfast.sources.kept_open import CounterFile, close_all, said
 
 _LEFT_OUT = ("lifespan",)  # how long the driver caches the others, in milliseconds: no counter
 
@@ -40,7 +40,7 @@ class InfinibandCountersSource:
         absent: dict[tuple[Subject, str], str] = {}
         for counters in self._counters.values():
             for counter in counters:
-                counter.sample(signals, absent)
+                counter.sample(now, signals, absent)
         return Reading(source=self.name, at=now, signals=signals, absent=absent, blind=why)
 
     def _follow(self, places: list[PortPlace]) -> None:
@@ -59,15 +59,15 @@ class _Counter:
     __slots__ = ("_raw", "_signal", "_subject", "_worth", "file", "signal_name")
 
     def __init__(self, where: Subject, path: str, signal_name: str, worth: int) -> None:
-        self.file = KeptFile(path)
+        self.file = CounterFile(path)
         self.signal_name = signal_name
         self._subject = where
         self._worth = worth
         self._raw: bytes | str = ""
         self._signal: Signal | None = None
 
-    def sample(self, signals: list[Signal], absent: dict[tuple[Subject, str], str]) -> None:
-        raw = self.file.attempt()
+    def sample(self, now: float, signals: list[Signal], absent: dict[tuple[Subject, str], str]) -> None:
+        raw = self.file.attempt_at(now)
         if raw != self._raw:
             self._raw = raw
             count = infiniband.counter(raw) if isinstance(raw, bytes) else None

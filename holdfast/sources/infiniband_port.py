@@ -8,10 +8,11 @@ from holdfast.model import subject
 from holdfast.model.signal import Signal, Value
 from holdfast.model.subject import Subject
 from holdfast.sources.infiniband_ports import Identity, PortPlace, identify
-from holdfast.sources.kept_open import KeptFile, close_all
+from holdfast.sources.kept_open import CounterFile, KeptFile, close_all
 
 _Parser = Callable[[bytes], float | None]
-_QUICK = ("state", "phys_state", "rate", os.path.join("counters", "link_downed"))
+_QUICK = ("state", "phys_state", "rate")
+_LINK_DOWNED_SECONDS = 30.0  # a counter is asked of the adapter itself: no more often than all the others
 
 
 class Port:
@@ -21,11 +22,13 @@ class Port:
         self.place = place
         self.subject = subject.port(node, place.device, place.number)
         self.up: bool | None = None
-        self.link_downed: float | None = None
+        self.link_downed: float | None = None  # where this look read it
         self.signals: list[Signal] = []
         self.absent: dict[tuple[Subject, str], str] = {}
         self.make: tuple[str, ...] = ()
         self._files = [KeptFile(os.path.join(place.path, name)) for name in _QUICK]
+        self._link_downed = CounterFile(os.path.join(place.path, "counters", "link_downed"))
+        self._link_downed_at: float | None = None
         self._identity = Identity("", "", "", "")
         self._raws: list[bytes | str] = []
 
@@ -35,7 +38,7 @@ class Port:
 
     def refresh(self) -> None:
         """Now and then: notice a new firmware, and files that were replaced."""
-        for file in self._files:
+        for file in (*self._files, self._link_downed):
             file.refresh()
         identity = identify(self.place)
         if identity != self._identity:
@@ -44,12 +47,13 @@ class Port:
         function = self.place.pci_address.rpartition(".")[2]  # the second port of a card has peers of its own
         self.make = (self.place.number, identity.link_layer, identity.board_id, identity.hca_type, function)
 
-    def sample(self) -> None:
+    def sample(self, now: float) -> None:
+        self.link_downed = self._count_link_downed(now)
         raws = [file.attempt() for file in self._files]
         if raws == self._raws:
             return
         self._raws = raws
-        state, phys_state, rate, link_downed = raws
+        state, phys_state, rate = raws
         self.signals = self._identities()
         self.absent = {}
         known = self._take("port_state", state, infiniband.port_state)
@@ -61,7 +65,13 @@ class Port:
             self.signals.append(Signal(self.subject, "port_up", float(self.up)))
         self._take("port_phys_state", phys_state, infiniband.phys_state)
         self._take("port_rate_bytes_per_second", rate, infiniband.rate_bytes_per_second)
-        self.link_downed = infiniband.counter(link_downed) if isinstance(link_downed, bytes) else None
+
+    def _count_link_downed(self, now: float) -> float | None:
+        if self._link_downed_at is not None and now - self._link_downed_at < _LINK_DOWNED_SECONDS:
+            return None
+        self._link_downed_at = now
+        raw = self._link_downed.attempt_at(now)
+        return infiniband.counter(raw) if isinstance(raw, bytes) else None
 
     def _take(self, name: str, raw: bytes | str, parse: _Parser) -> float | None:
         if isinstance(raw, str):
@@ -85,4 +95,4 @@ class Port:
         return [Signal(self.subject, name, value) for name, value in values.items() if value]
 
     def close(self) -> None:
-        close_all(self._files)
+        close_all((*self._files, self._link_downed))

@@ -5,6 +5,8 @@ import os
 from collections.abc import Iterable
 
 _SIZE = 4096  # sysfs never gives more than a page
+_REFUSED = (errno.EINVAL, errno.EPERM, errno.EIO)
+_REFUSED_SECONDS = 3600.0
 _REOPEN = (errno.ENODEV, errno.ESTALE, errno.EBADF, errno.ENXIO)
 
 
@@ -51,6 +53,32 @@ class KeptFile:
 
     def __del__(self) -> None:
         self.close()
+
+
+class CounterFile(KeptFile):
+    """A counter of an adapter. A restricted PCI function refuses it, and writes into the kernel log each time it is
+    asked; what was refused is left alone for an hour."""
+
+    __slots__ = ("_refused_at", "_refused_why")
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._refused_at = 0.0
+        self._refused_why = ""
+
+    def attempt_at(self, now: float) -> bytes | str:
+        """The bytes, or why there are none, now or when they were last asked for."""
+        if self._refused_why and now - self._refused_at < _REFUSED_SECONDS:
+            return self._refused_why
+        try:
+            raw = self.read()
+        except OSError as error:
+            self._refused_why = said(error) if error.errno in _REFUSED else ""
+            self._refused_at = now
+            self.close()
+            return said(error)
+        self._refused_why = ""
+        return raw
 
 
 def close_all(files: Iterable[KeptFile]) -> None:

@@ -85,10 +85,18 @@ def test_the_shortest_deadline_of_several_jobs_counts() -> None:
     assert "job 1" in found.reason
 
 
-def test_a_job_that_may_not_use_the_port_sets_no_deadline() -> None:
-    found = row(ask(down(8.0), {"job_nccl_ib_timeout": 22.0, "job_nccl_ib_hca": "=mlx5_1"}))
-    assert found.health is Health.FAIL
+@pytest.mark.parametrize("job", [{"job_nccl_ib_hca": "=mlx5_1"}, {"job_nccl_uses_rdma": 0.0}])
+def test_a_job_that_may_not_use_the_port_sets_no_deadline(job: dict[str, Value]) -> None:
+    found = row(ask(down(8.0), {"job_nccl_ib_timeout": 14.0, **job}))
+    assert found.health is Health.DEGRADED
     assert "no job was using it" in found.reason
+
+
+def test_a_job_that_started_while_the_port_was_down_had_no_connections_to_lose() -> None:
+    late: dict[str, Value] = {"job_nccl_ib_timeout": 14.0, "job_start_timestamp_seconds": NOW - 5}
+    assert "no job was using it" in row(ask(down(8.0), late)).reason
+    early: dict[str, Value] = {"job_nccl_version": "2.27.3", "job_start_timestamp_seconds": NOW - 900}
+    assert "presumed lost in 22 s, by the transport timeout of job 0" in row(ask(down(8.0), early, late)).reason
 
 
 def test_a_port_that_waits_for_its_subnet_manager_or_was_switched_off_is_told_so() -> None:
@@ -96,9 +104,18 @@ def test_a_port_that_waits_for_its_subnet_manager_or_was_switched_off_is_told_so
     assert row(ask({**down(8.0), "port_phys_state": 3.0})).reason.startswith("disabled; down 8.0 s")
 
 
-def test_without_a_job_a_port_that_stays_down_still_fails_and_says_so() -> None:
-    assert "no job was using it" in row(ask(down(8.0))).reason
-    assert "not known" in row(ask(down(8.0), blind_jobs=True)).reason
+def test_without_a_job_a_port_that_stays_down_degrades_until_its_downtime_is_too_long() -> None:
+    found = row(ask(down(12.0)))
+    assert found.health is Health.DEGRADED
+    assert found.reason == "down 12 s; any connection over it is presumed lost after 7.5 s; no job was using it"
+    found = row(ask({**down(61.0), "port_phys_state": 3.0}))
+    assert (found.health, found.reason) == (Health.FAIL, "disabled; down 61 s in the last 10 min, limit 60 s")
+
+
+def test_where_nobody_can_tell_the_jobs_a_port_that_stays_down_fails() -> None:
+    found = row(ask(down(8.0), blind_jobs=True))
+    assert found.health is Health.FAIL
+    assert "whether a job was using it is not known" in found.reason
 
 
 def test_a_job_that_can_fail_over_is_told() -> None:
@@ -128,6 +145,41 @@ def test_a_job_that_lived_through_too_long_an_outage_is_still_presumed_broken_af
 def test_a_job_that_started_after_the_outage_is_not_touched_by_it() -> None:
     job: dict[str, Value] = {"job_nccl_version": "2.21.5", "job_start_timestamp_seconds": NOW - 20}
     assert row(ask(RECOVERED, job)).health is Health.DEGRADED, "only the downtime of ten minutes is left to tell"
+
+
+LONG_THEN_SHORT: dict[str, Value] = {
+    "port_longest_outage_seconds": 40.0,
+    "port_longest_outage_end_timestamp_seconds": NOW - 60,
+    "port_last_outage_seconds": 1.0,
+    "port_last_outage_end_timestamp_seconds": NOW - 5,
+    "port_down_seconds_10m": 41.0,
+}
+OLD_JOB: dict[str, Value] = {"job_nccl_version": "2.27.3", "job_start_timestamp_seconds": NOW - 9000}
+
+
+@pytest.mark.parametrize("flap", [{}, {"port_up": 0.0, "port_state": 1.0, "port_outage_seconds": 1.0}])
+def test_a_short_flap_after_a_long_outage_brings_no_connection_back(flap: dict[str, Value]) -> None:
+    found = row(ask({**LONG_THEN_SHORT, **flap}, OLD_JOB))
+    assert found.health is Health.FAIL
+    assert "was down 40 s until 60 s ago" in found.reason
+
+
+def test_a_job_between_the_longest_outage_and_the_last_is_judged_by_the_last() -> None:
+    job: dict[str, Value] = {"job_nccl_ib_timeout": 14.0, "job_start_timestamp_seconds": NOW - 30}
+    assert "was down 1.0 s" in row(ask(LONG_THEN_SHORT, job)).reason
+
+
+def test_a_second_job_does_not_hide_the_loss_of_the_first() -> None:
+    newcomer: dict[str, Value] = {"job_nccl_version": "2.21.5", "job_start_timestamp_seconds": NOW - 2}
+    verdict = ask(LONG_THEN_SHORT, OLD_JOB, newcomer)
+    assert row(verdict).health is Health.FAIL
+    assert "of job 0" in row(verdict).reason
+    assert "job 0 still" in verdict.remedy
+
+
+def test_every_job_that_lost_its_connections_is_named_in_the_remedy() -> None:
+    verdict = ask(down(40.0), OLD_JOB, {"job_nccl_version": "2.21.5"}, {"job_nccl_ib_timeout": 22.0})
+    assert "job 0, 1 still" in verdict.remedy
 
 
 @pytest.mark.parametrize(

@@ -290,6 +290,69 @@ def test_what_was_down_before_a_repair_no_longer_counts(tree: Tree, tmp_path: Pa
     assert "port_last_outage_seconds" not in seen
 
 
+def test_the_longest_outage_before_the_watchdog_is_told_beside_the_last(tree: Tree) -> None:
+    watched = source(tree)
+    watched.read(1000)
+    for at, seconds in ((1001, 40), (1060, 1)):
+        tree.down("mlx5_1")
+        for passed in range(seconds):
+            watched.read(at + passed)
+        tree.up("mlx5_1")
+        watched.read(at + seconds)
+    seen = values(watched.read(1070), PORTS[1])
+    assert (seen["port_longest_outage_seconds"], seen["port_longest_outage_end_timestamp_seconds"]) == (40, 1041)
+    assert (seen["port_last_outage_seconds"], seen["port_last_outage_end_timestamp_seconds"]) == (1, 1061)
+    assert values(watched.read(1650), PORTS[1])["port_longest_outage_seconds"] == 1
+
+
+def test_link_downed_is_read_at_the_counters_pace(tree: Tree) -> None:
+    watched = source(tree)
+    watched.read(0)
+    tree.set("mlx5_1", "counters/link_downed", "1")
+    assert [values(watched.read(at), PORTS[1])["port_flaps_24h"] for at in (1, 2, 29)] == [0, 0, 0]
+    watched.read(30)
+    assert values(watched.read(31), PORTS[1])["port_flaps_24h"] == 1
+
+
+def refuse(tree: Tree, device: str, counter: str) -> None:
+    """A file whose reading is an input/output error, as a restricted function's counters are."""
+    path = tree.port(device) / "counters" / counter
+    path.unlink()
+    path.symlink_to("/proc/self/mem")
+
+
+def allow(tree: Tree, device: str, counter: str, text: str) -> None:
+    (tree.port(device) / "counters" / counter).unlink()
+    tree.set(device, f"counters/{counter}", text)
+
+
+def test_a_counter_that_a_restricted_function_refuses_is_left_alone_for_an_hour(tree: Tree) -> None:
+    refuse(tree, "mlx5_1", "symbol_error")
+    counters = InfinibandCountersSource("n1", str(tree.root))
+    assert "input/output error" in counters.read(0).absent[(PORTS[1], "port_symbol_error_total")]
+    allow(tree, "mlx5_1", "symbol_error", "7")
+    reading = counters.read(3570)
+    assert "input/output error" in reading.absent[(PORTS[1], "port_symbol_error_total")]
+    assert values(reading, PORTS[1])["port_xmit_data_bytes_total"] == 40
+    assert values(counters.read(3600), PORTS[1])["port_symbol_error_total"] == 7
+
+
+def test_a_refused_link_downed_is_left_alone_for_an_hour_and_the_state_is_not(tree: Tree) -> None:
+    refuse(tree, "mlx5_1", "link_downed")
+    watched = source(tree)
+    watched.read(0)
+    allow(tree, "mlx5_1", "link_downed", "3")
+    watched.read(60)
+    tree.set("mlx5_1", "counters/link_downed", "4")
+    watched.read(90)
+    seen = values(watched.read(91), PORTS[1])
+    assert (seen["port_up"], seen["port_flaps_24h"]) == (1, 0)
+    watched.read(3600)
+    tree.set("mlx5_1", "counters/link_downed", "5")
+    watched.read(3630)
+    assert values(watched.read(3631), PORTS[1])["port_flaps_24h"] == 1
+
+
 def test_a_ledger_that_cannot_be_written_is_told_and_changes_nothing_else(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     watched = source(tree, ledger=str(tmp_path / "file" / "ports.jsonl"))

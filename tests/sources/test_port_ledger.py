@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.sources.ledger_file import LedgerFile
-from holdfast.sources.port_ledger import DAY, HOUR, TEN_MINUTES, PortLedger, Track
+from holdfast.sources.port_ledger import PortLedger
+from holdfast.sources.port_track import DAY, HOUR, TEN_MINUTES, Track
 
 PORT = "mlx5_0/1"
 START = 1_000_000.0
@@ -167,6 +168,64 @@ def test_link_downed_running_ahead_of_the_state_is_no_second_flap() -> None:
     for at, up, downed in ((0, True, 3), (1, True, 4), (2, False, 4), (3, True, 4), (4, True, 4)):
         ledger.observe(PORT, up, ledger.begin(START + at), downed)
     assert ledger.track(PORT).flaps_within(START + 4, DAY) == 1
+
+
+def test_outages_that_were_seen_are_taken_off_what_link_downed_grew_by() -> None:
+    ledger = PortLedger()
+    looks = [(0, True, 3), (5, False, None), (6, True, None), (12, False, None), (13, True, None), (30, True, 6)]
+    for at, up, downed in [*looks, (31, True, None)]:
+        ledger.observe(PORT, up, ledger.begin(START + at), downed)
+    track = ledger.track(PORT)
+    assert (len(track.outages), len(track.flaps)) == (2, 1)
+
+
+def test_link_downed_read_in_an_outage_before_it_grew_makes_no_flap_of_that_outage() -> None:
+    ledger = PortLedger()
+    looks = [(0, True, 3), (30, False, 3), (31, False, None), (32, True, None), (60, True, 4), (61, True, None)]
+    for at, up, downed in looks:
+        ledger.observe(PORT, up, ledger.begin(START + at), downed)
+    assert not ledger.track(PORT).flaps
+
+
+def test_a_link_downed_that_leaps_stays_bounded() -> None:
+    ledger = PortLedger()
+    for at, downed in ((0, 0), (30, 2**32), (31, None)):
+        ledger.observe(PORT, True, ledger.begin(START + at), downed)
+    assert len(ledger.track(PORT).flaps) <= 2000
+
+
+def test_the_longest_outage_is_known_until_its_window_is_over_or_the_port_is_mended() -> None:
+    ledger = PortLedger()
+    track = watch(ledger, (0, True), *every_second(1, 41, False), *every_second(41, 60, True), (60, False), (61, True))
+    longest = track.longest_outage(START + 61, TEN_MINUTES)
+    assert longest is not None and (longest.seconds, longest.end - START) == (40, 41)
+    later = track.longest_outage(START + 650, TEN_MINUTES)
+    assert later is not None and later.seconds == 1
+    track.mended = START + 70
+    assert track.longest_outage(START + 71, TEN_MINUTES) is None
+
+
+@pytest.mark.parametrize("back", [30.0, HOUR, 20 * 365 * DAY])
+def test_a_clock_set_back_across_a_restart_loses_no_outage(tmp_path: Path, back: float) -> None:
+    path = str(tmp_path / "ports.jsonl")
+    at = 1_700_000_000.0 - START
+    before = [(at - 2000, False), (at - 1995, False), (at - 1990, True)]
+    watch(PortLedger(path), (at - 2001, True), *before, (at, True), (at + 1, False), (at + 4, False), (at + 5, True))
+    again = PortLedger(path)
+    track = watch(again, (at + 10 - back, True))
+    now = START + at + 10 - back
+    assert again.corrupt_lines == 0
+    assert track.ever_up
+    assert [track.down_seconds(now, window) for window in (TEN_MINUTES, HOUR)] == [4, 14]
+    third = watch(PortLedger(path), (at + 20 - back, True))
+    assert third.down_seconds(now + 10, HOUR) == 14, "and the file was put right"
+
+
+def test_an_outage_that_lasts_over_a_clock_set_back_keeps_its_length(tmp_path: Path) -> None:
+    path = str(tmp_path / "ports.jsonl")
+    watch(PortLedger(path), (HOUR, True), *every_second(3601, 3633, False))
+    track = watch(PortLedger(path), (0, False))
+    assert 20 <= track.outage_seconds(START) <= 32
 
 
 def test_a_saturated_link_downed_hides_no_outage() -> None:
