@@ -1,6 +1,7 @@
 """What a process says of NCCL: its settings, its version, the ports it may use. Nothing but NCCL_* is ever kept."""
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 _PREFIX = b"NCCL_"
@@ -31,6 +32,12 @@ def whole_number(text: str | None) -> int | None:
         return int(text.strip(), 0)
     except ValueError:
         return None
+
+
+def may_use_rdma(settings: Mapping[str, str]) -> bool:
+    """Whether a job may have connections over RDMA ports: not where NCCL was told to keep to plain sockets."""
+    disabled = whole_number(settings.get("NCCL_IB_DISABLE"))
+    return not disabled and settings.get("NCCL_NET", "").strip().lower() != "socket"
 
 
 def mapped_library(maps: str) -> str:

@@ -7,21 +7,24 @@ from dataclasses import dataclass, field
 
 from holdfast.catalog import nccl
 from holdfast.formats import cgroup, nccl_settings
+from holdfast.formats.proc import first_number
 from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
 from holdfast.sources.kept_open import said
+from holdfast.sources.patience import Patience
 
 _MAX_BYTES = 16 << 20
 _MAX_CONF_BYTES = 1 << 16
 _LOOK_FOR_LIBRARY_TIMES = 20  # a process maps NCCL some time after its start; then its version is not asked for again
+_PATIENCE_SECONDS = 2.0
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 GpuProcesses = Callable[[], Mapping[int, Sequence[int]] | None]
 
 
 @dataclass(slots=True)
 class _Process:
-    started: float  # seconds since the epoch
+    started: float | None  # seconds since the epoch, on the clock that gives `now`
     job: str
     settings: dict[str, str]
     settings_absent: str
@@ -43,12 +46,13 @@ class JobsSource:
     every = 15.0
     deadline = 10.0
     carries = ("jobs_running", "job_processes", "job_gpus", "job_nccl_ib_timeout", "job_nccl_ib_retries",
-               "job_nccl_version", "job_nccl_ib_hca")  # fmt: skip
+               "job_nccl_version", "job_nccl_ib_hca", "job_nccl_uses_rdma")  # fmt: skip
 
     def __init__(self, node: str, proc: str, gpu_processes: GpuProcesses) -> None:
         self._node = node
         self._proc = proc
         self._gpu_processes = gpu_processes
+        self._files = Patience(_PATIENCE_SECONDS)
         self._processes: dict[tuple[int, str], _Process] = {}  # by pid and start, for pids are used again
         self._last: set[str] = set()
 
@@ -56,7 +60,7 @@ class JobsSource:
         held = self._gpu_processes()
         if held is None:
             return Reading(source=self.name, at=now, blind="nobody can tell which processes hold GPUs")
-        jobs = self._jobs(held)
+        jobs = self._jobs(held, now)
         here = subject.node(self._node)
         signals: list[Signal] = []
         absent: dict[tuple[Subject, str], str] = {}
@@ -71,14 +75,14 @@ class JobsSource:
         self._last = set(jobs)
         return Reading(source=self.name, at=now, signals=signals, absent=absent)
 
-    def _jobs(self, held: Mapping[int, Sequence[int]]) -> dict[str, _Job]:
+    def _jobs(self, held: Mapping[int, Sequence[int]], now: float) -> dict[str, _Job]:
         jobs: dict[str, _Job] = {}
         living: dict[tuple[int, str], _Process] = {}
-        boot = self._boot_time()
+        booted = self._booted(now)
         for gpu, pids in held.items():
             for pid in pids:
                 ticks = self._start_ticks(pid)
-                process = self._process(pid, ticks, boot) if ticks else None
+                process = self._process(pid, ticks, booted) if ticks else None
                 if process is None:
                     continue  # it went away between two looks
                 living[(pid, ticks)] = process
@@ -88,7 +92,7 @@ class JobsSource:
         self._processes = living
         return jobs
 
-    def _process(self, pid: int, ticks: str, boot: float) -> _Process | None:
+    def _process(self, pid: int, ticks: str, booted: float | None) -> _Process | None:
         process = self._processes.get((pid, ticks))
         if process is None:
             try:
@@ -96,9 +100,8 @@ class JobsSource:
             except OSError:
                 return None
             settings, why = self._settings(pid)
-            process = _Process(
-                boot + int(ticks) / _CLOCK_TICKS, _job_id(groups, pid), settings, why, cgroup.container(groups)
-            )
+            started = None if booted is None else booted + int(ticks) / _CLOCK_TICKS
+            process = _Process(started, _job_id(groups, pid), settings, why, cgroup.container(groups))
         if not process.version and process.looks < _LOOK_FOR_LIBRARY_TIMES:
             process.looks += 1
             process.version = self._version(pid)
@@ -107,7 +110,8 @@ class JobsSource:
     def _settings(self, pid: int) -> tuple[dict[str, str], str]:
         try:
             own = nccl_settings.nccl_settings(self._read(pid, "environ"))
-            return {**nccl_settings.nccl_conf(self._nccl_conf(pid)), **own}, ""
+            shared = self._files.ask(lambda: self._nccl_conf(pid), "")
+            return {**nccl_settings.nccl_conf(shared), **own}, ""
         except OSError as error:
             return {}, f"environment of pid {pid} cannot be read: {said(error)}"
 
@@ -131,15 +135,21 @@ class JobsSource:
         """From the mapped library's name, or from the package that brought it."""
         try:
             library = nccl_settings.mapped_library(self._read(pid, "maps").decode("utf-8", "replace"))
-            if not library or (version := nccl_settings.version_in_path(library)):
-                return version if library else ""
-            folder = os.path.join(self._proc, str(pid), "root") + os.path.dirname(library)
-            packages = os.path.join(folder, "..", "..", "..")  # nvidia/nccl/lib inside site-packages
-            told = [nccl_settings.version_in_path(entry) for entry in os.listdir(folder)]
-            told += [nccl_settings.version_in_wheel(entry) for entry in os.listdir(packages)]
-            return next(filter(None, told), "")
         except OSError:
             return ""
+        told = nccl_settings.version_in_path(library)
+        return told if told or not library else self._files.ask(lambda: self._version_beside(pid, library), "")
+
+    def _version_beside(self, pid: int, library: str) -> str:
+        """From the names of files around it, as the process sees them."""
+        folder = os.path.join(self._proc, str(pid), "root") + os.path.dirname(library)
+        packages = os.path.join(folder, "..", "..", "..")  # nvidia/nccl/lib inside site-packages
+        try:
+            told = [nccl_settings.version_in_path(entry) for entry in os.listdir(folder)]
+            told += [nccl_settings.version_in_wheel(entry) for entry in os.listdir(packages)]
+        except OSError:
+            return ""
+        return next(filter(None, told), "")
 
     def _start_ticks(self, pid: int) -> str:
         try:
@@ -149,13 +159,14 @@ class JobsSource:
         fields = text.rpartition(")")[2].split()  # the command's name may hold spaces and brackets
         return fields[19] if len(fields) > 19 and fields[19].isdecimal() else ""
 
-    def _boot_time(self) -> float:
+    def _booted(self, now: float) -> float | None:
+        """On the clock that gives `now`, which is never set; btime of /proc/stat moves with the one that is."""
         try:
-            with open(os.path.join(self._proc, "stat"), encoding="ascii", errors="replace") as file:
-                lines = [line.split() for line in file if line.startswith("btime ")]
+            with open(os.path.join(self._proc, "uptime"), encoding="ascii", errors="replace") as file:
+                uptime = first_number(file.read(_MAX_CONF_BYTES))
         except OSError:
-            return 0.0
-        return float(lines[0][1]) if lines and len(lines[0]) > 1 and lines[0][1].isdecimal() else 0.0
+            return None
+        return None if uptime is None else now - uptime
 
     def _read(self, pid: int, name: str) -> bytes:
         with open(os.path.join(self._proc, str(pid), name), "rb") as file:
@@ -176,12 +187,14 @@ def _report(where: Subject, job: _Job, signals: list[Signal], absent: dict[tuple
     settings: dict[str, str] = {}
     for process in job.processes.values():
         settings.update(process.settings)
-    starts = [process.started for process in job.processes.values()]
+    starts = [process.started for process in job.processes.values() if process.started is not None]
+    signals += [Signal(where, "job_start_timestamp_seconds", min(starts))] if starts else []
+    uses_rdma = any(nccl_settings.may_use_rdma(process.settings) for process in job.processes.values())
     signals += [
         Signal(where, "job_processes", float(len(job.processes))),
         Signal(where, "job_gpus", ",".join(map(str, sorted(job.gpus)))),
         Signal(where, "job_pids", ",".join(map(str, sorted(job.processes)))),
-        Signal(where, "job_start_timestamp_seconds", min(starts)),
+        Signal(where, "job_nccl_uses_rdma", float(uses_rdma)),
     ]
     unread = next((process.settings_absent for process in job.processes.values() if process.settings_absent), "")
     numbers = {

@@ -70,6 +70,22 @@ def test_numbers_as_nccl_reads_them(text: str | None, number: int | None) -> Non
     assert nccl_settings.whole_number(text) == number
 
 
+@pytest.mark.parametrize(
+    ("settings", "may"),
+    [
+        ({}, True),
+        ({"NCCL_IB_DISABLE": "0", "NCCL_NET": "IB"}, True),
+        ({"NCCL_IB_DISABLE": "1"}, False),
+        ({"NCCL_IB_DISABLE": "yes"}, True),
+        ({"NCCL_NET": "Socket"}, False),
+        ({"NCCL_NET": "SOCKET"}, False),
+        ({"NCCL_NET": "AWS Libfabric"}, True),
+    ],
+)
+def test_a_job_told_to_keep_to_sockets_uses_no_rdma(settings: dict[str, str], may: bool) -> None:
+    assert nccl_settings.may_use_rdma(settings) is may
+
+
 @given(st.binary(max_size=400), st.text(max_size=100))
 def test_nothing_makes_a_parser_raise_or_leak(raw: bytes, text: str) -> None:
     assert all(name.startswith("NCCL_") for name in nccl_settings.nccl_settings(raw))
@@ -78,5 +94,6 @@ def test_nothing_makes_a_parser_raise_or_leak(raw: bytes, text: str) -> None:
         nccl_settings.mapped_library(text),
         nccl_settings.whole_number(text),
         nccl_settings.may_use_port(text, "mlx5_0", "1"),
+        nccl_settings.may_use_rdma({"NCCL_IB_DISABLE": text, "NCCL_NET": text}),
     )
     nccl_settings.version_in_path(text), nccl_settings.version_in_wheel(text)

@@ -1,6 +1,13 @@
 """Who holds which GPU, and what NCCL was told. Nothing else leaves an environment."""
 
+import ctypes
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from holdfast.model.signal import Reading, Value
 from holdfast.sources.jobs import JobsSource
@@ -13,6 +20,7 @@ class Proc:
         self.root = root
         root.mkdir()
         (root / "stat").write_text("cpu 1 2 3\nbtime 1000000\n")
+        (root / "uptime").write_text("500.00 1200.00\n")
 
     def process(self, pid: int, cgroup: str, environ: bytes = b"", maps: str = "", ticks: int = 5000) -> None:
         home = self.root / str(pid)
@@ -38,7 +46,7 @@ def test_a_slurm_job_holds_its_gpus_with_its_settings(tmp_path: Path) -> None:
     assert (seen["job_gpus"], seen["job_pids"], seen["job_processes"]) == ("0,1", "41,42", 2)
     assert (seen["job_nccl_ib_timeout"], seen["job_nccl_ib_retries"], seen["job_nccl_ib_hca"]) == (22, 7, "mlx5")
     assert seen["job_nccl_version"] == "2.21.5"
-    assert seen["job_start_timestamp_seconds"] > 1_000_000
+    assert seen["job_nccl_uses_rdma"] == 1
     assert "SECRET" not in repr(reading)
     assert of(reading, "node/n1")["jobs_running"] == 1
 
@@ -123,3 +131,79 @@ def test_a_pid_used_again_is_another_process(tmp_path: Path) -> None:
 
 def test_not_knowing_the_processes_is_blindness(tmp_path: Path) -> None:
     assert JobsSource("n1", str(tmp_path), lambda: None).read(0).blind
+
+
+def test_a_job_started_as_long_ago_as_it_is_old_wherever_the_wall_clock_was_set(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    proc.process(50, "0::/slurm/uid_0/job_1\n", ticks=440 * os.sysconf("SC_CLK_TCK"))
+    for btime in (1_000_000, 996_400, 1_003_600):
+        (proc.root / "stat").write_text(f"cpu 1 2 3\nbtime {btime}\n")
+        reading = JobsSource("n1", str(proc.root), lambda: {0: [50]}).read(1_000_500)
+        assert of(reading, "job/1")["job_start_timestamp_seconds"] == 1_000_440
+
+
+def test_without_an_uptime_nobody_can_tell_when_a_job_started(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    proc.process(50, "0::/\n")
+    (proc.root / "uptime").unlink()
+    seen = of(JobsSource("n1", str(proc.root), lambda: {0: [50]}).read(0), "job/pid-50")
+    assert "job_start_timestamp_seconds" not in seen
+    assert seen["job_gpus"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "uses"),
+    [
+        (b"NCCL_IB_DISABLE=1", b"NCCL_NET=socket", 0),
+        (b"NCCL_IB_DISABLE=1", b"NCCL_IB_DISABLE=0", 1),
+        (b"NCCL_NET=Socket", b"", 1),
+    ],
+)
+def test_a_job_keeps_off_rdma_only_if_all_its_processes_do(
+    tmp_path: Path, first: bytes, second: bytes, uses: float
+) -> None:
+    proc = Proc(tmp_path / "proc")
+    proc.process(50, "0::/slurm/uid_0/job_1\n", first)
+    proc.process(51, "0::/slurm/uid_0/job_1\n", second)
+    reading = JobsSource("n1", str(proc.root), lambda: {0: [50], 1: [51]}).read(0)
+    assert of(reading, "job/1")["job_nccl_uses_rdma"] == uses
+
+
+@contextmanager
+def never_answering(place: Path) -> Iterator[None]:
+    """A file system whose server took the request and is gone, as a hung network share."""
+    libc = ctypes.CDLL(None)
+    try:
+        server = os.open("/dev/fuse", os.O_RDWR)
+    except OSError as error:
+        pytest.skip(f"no /dev/fuse to mount a hung file system with: {error.strerror}")
+    options = f"fd={server},rootmode=40000,user_id=0,group_id=0"
+    try:
+        if libc.mount(b"hung", bytes(place), b"fuse", 0, options.encode()):
+            pytest.skip("mounting a hung file system needs root")
+        try:
+            yield
+        finally:
+            libc.umount2(bytes(place), 2)  # MNT_DETACH
+    finally:
+        os.close(server)  # who waits for it is let go
+
+
+def test_a_hung_share_under_a_job_s_files_costs_its_version_and_nothing_else(tmp_path: Path) -> None:
+    proc = Proc(tmp_path / "proc")
+    for pid in (50, 51, 52):
+        maps = "7f-80 r-xp 0 08:01 1 /venv/nvidia/nccl/lib/libnccl.so.2\n"
+        proc.process(pid, f"0::/slurm/uid_0/job_{pid}\n", b"NCCL_IB_TIMEOUT=22", maps)
+        (proc.root / f"{pid}/root/venv").mkdir(parents=True)
+        (proc.root / f"{pid}/root/etc").mkdir()
+    source = JobsSource("n1", str(proc.root), lambda: {0: [50], 1: [51], 2: [52]})
+    answers = []
+    reader = threading.Thread(target=lambda: answers.append(source.read(0)), daemon=True)
+    with never_answering(proc.root / "50/root/venv"), never_answering(proc.root / "51/root/etc"):
+        reader.start()
+        reader.join(JobsSource.deadline)
+        assert answers, "the source hangs with the share"
+    reader.join()
+    assert ("job/50", "job_nccl_version") in answers[0].absent
+    for job in ("job/50", "job/51", "job/52"):
+        assert of(answers[0], job)["job_nccl_ib_timeout"] == 22
