@@ -26,8 +26,6 @@ async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
     if not right:
         return
     token = bearer(connection.headers.get("authorization", ""))
-    if not token and handler.opt.get("token_in_query"):  # a browser's EventSource cannot send headers
-        token = connection.query_params.get("token", "")
     desk: Desk = connection.app.state.desk
     connection.state.caller = await desk.access.caller(token, right)
 

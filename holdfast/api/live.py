@@ -28,7 +28,7 @@ async def healthz(desk: Asked) -> Alive:
     return Alive(leading=desk.board.leading, waiting=desk.waiting)
 
 
-@get("/v1/stream", opt={"right": "read", "token_in_query": True}, tags=["live"], media_type="text/event-stream")
+@get("/v1/stream", opt={"right": "read"}, tags=["live"], media_type="text/event-stream")
 async def stream(desk: Asked) -> Stream:
     """Server-sent events: `node`, `transition`, `incident`, `fleet`. Opens with the fleet as it is."""
     if len(desk.board.watchers) >= MOST_WATCHERS:

@@ -5,7 +5,20 @@ import sys
 import typer
 
 from holdfast import __version__
-from holdfast.cli import agent, check, diagnose, doctor, gate_command, node, signals, twin
+from holdfast.cli import (
+    agent,
+    check,
+    controller,
+    diagnose,
+    doctor,
+    gate_command,
+    node,
+    policy,
+    signals,
+    token,
+    twin,
+    up,
+)
 from holdfast.cli.refusal import Refusal
 from holdfast.model.settings import SettingsError
 
@@ -22,13 +35,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command()(up.up)
 app.command()(check.check)
 app.command(context_settings=gate_command.CONTEXT)(gate_command.gate)
 app.command()(signals.signals)
 app.command()(doctor.doctor)
 app.command()(agent.agent)
+app.command()(controller.controller)
 app.command()(diagnose.diagnose)
 app.add_typer(node.app, name="node")
+app.add_typer(policy.app, name="policy")
+app.add_typer(token.app, name="token")
 app.add_typer(twin.app, name="twin")
 
 

@@ -42,6 +42,8 @@ def diagnose(
     found: list[Found] = []
     unread: list[str] = []
     files = [file for path in paths for file in ([path] if str(path) == log_file.STDIN else log_file.files_below(path))]
+    if not files:
+        raise Refusal(f"{', '.join(map(str, paths))}: no file to read; expected logs or directories of them")
     for file in files:
         events, trouble = read_events(file)
         found += [Found(str(file), event) for event in events]

@@ -1,4 +1,4 @@
-"""`holdfast node`: about nodes. `learn` writes down what a good one has."""
+"""`holdfast node`: about nodes. `learn` writes down what a good one has; the fleet's nodes are in nodes.py."""
 
 import sys
 from collections import Counter
@@ -8,10 +8,11 @@ from pathlib import Path
 import msgspec
 import typer
 
-from holdfast.agent.assemble import load_settings
+from holdfast.agent.assemble import load_settings, refuse_unknown_parts
 from holdfast.agent.node import Node
 from holdfast.agent.once import look_at
 from holdfast.agent.state import write_atomically
+from holdfast.cli import nodes
 from holdfast.cli.refusal import Refusal
 from holdfast.model import manifest as manifests
 from holdfast.model.health import Health
@@ -26,6 +27,11 @@ app = typer.Typer(help="About nodes.", no_args_is_help=True)
 @app.callback()
 def _node() -> None:
     """About nodes."""
+
+
+app.command("list")(nodes.list_nodes)
+for _command in (nodes.show, nodes.story, nodes.quarantine, nodes.release, nodes.retest, nodes.remove):
+    app.command()(_command)
 
 
 @app.command()
@@ -43,6 +49,7 @@ def learn(
     if path.exists() and not force:
         raise Refusal(f"{path} exists; --force overwrites it", exit_code=1)
     parts = manifests.with_implied(part.strip() for part in lacks.split(",") if part.strip())
+    refuse_unknown_parts(parts, "--lacks")
     # The manifest to come cannot be read yet, and an old one must not colour what is learned.
     node = look_at(replace(settings, agent=replace(settings.agent, manifest="")), "passive")
     if not force and (why := _unhealthy(node, set(parts))):

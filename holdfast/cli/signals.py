@@ -2,12 +2,14 @@
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import typer
 
 from holdfast.agent.assemble import SOURCES, load_settings
 from holdfast.agent.once import look
+from holdfast.cli.refusal import Refusal
 from holdfast.model.history import History
 from holdfast.model.settings import Settings, SourceSettings
 
@@ -22,6 +24,8 @@ def signals(
 ) -> None:
     """Print every signal the sources see now: subject, name, value."""
     settings = load_settings(config)
+    if root and not Path(root).is_dir():
+        raise Refusal(f"{root}: no such directory; expected a sysfs tree such as /sys")
     if root:
         settings = _only_sysfs(settings, root)
     history = look(settings)

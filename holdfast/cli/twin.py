@@ -24,8 +24,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 def _one_sentence() -> Iterator[None]:
     try:
         yield
-    except twin.TwinError as error:
+    except (twin.TwinError, ValueError, OverflowError) as error:
         raise Refusal(str(error)) from None
+    except OSError as error:
+        raise Refusal(f"{error.filename}: {error.strerror}", exit_code=1) from None
 
 
 @app.command("node")
@@ -104,7 +106,7 @@ def _outcome(fault: twin.Fault, between: str) -> str:
 @app.command("tick")
 def tick(
     directory: Directory,
-    seconds: Annotated[float, typer.Option(min=0.0, help="How much time passes.")] = 1.0,
+    seconds: Annotated[float, typer.Option(min=0.0, max=1e7, help="How much time passes.")] = 1.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same noise.")] = 0,
     live: Annotated[
         bool, typer.Option("--live", help="Go on in real time, a tick a second, until interrupted.")

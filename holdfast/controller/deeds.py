@@ -9,7 +9,7 @@ from holdfast.api.access import Caller
 from holdfast.api.problem import Problem
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, TokenAsk, TokenMade
 from holdfast.controller.turn import Turn
-from holdfast.model.life import Happening, Stage
+from holdfast.model.life import Happening
 from holdfast.model.report import OrderOutcome, Report
 from holdfast.store.credentials import token_hash
 from holdfast.store.words import AuditEntry, Credential, JoinToken, Outcome, Role
@@ -24,8 +24,7 @@ LONGEST_REASON = 1_000
 
 
 def take(reports: Sequence[Report], turn: Turn, fresh: Sequence[bool]) -> Ack:
-    """Only what is new is judged: a report sent twice must not count twice."""
-    node = reports[0].node if reports else ""
+    """Of one node, at least one. Only what is new is judged: a report sent twice must not count twice."""
     for report, is_new in zip(reports, fresh, strict=True):
         turn.heard[report.node] = report.twin
         if not is_new:
@@ -34,9 +33,10 @@ def take(reports: Sequence[Report], turn: Turn, fresh: Sequence[bool]) -> Ack:
         for outcome in report.outcomes:
             _end_order(turn, report.node, outcome)
         turn.decide(turn.fleet.take(report, turn.now))
-    life = turn.fleet.nodes.get(node)
-    stage = life.stage if life else Stage.REMOVED
-    orders = turn.orders.handed_over(node, stage, turn.fleet.policy, partial(_finish, turn))
+    life = turn.fleet.nodes.get(reports[0].node)
+    if life is None:
+        return Ack(accepted=tuple(fresh))
+    orders = turn.orders.handed_over(life, turn.now, turn.fleet.policy.suite, partial(_finish, turn))
     return Ack(accepted=tuple(fresh), orders=orders)
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from holdfast.api.views import Order
-from holdfast.lifecycle.policy import Policy
-from holdfast.model.life import Stage, Verb
+from holdfast.model.life import NodeLife, Stage, Verb
 from holdfast.store.words import Outcome, StoredAction
 
-AGENT_LEASE_SECONDS = 900.0  # an order whose answer is not here by then is given again, with the same number
+AGENT_LEASE_SECONDS = 3_600.0  # how long an order may stay open before it is claimed anew
+AGAIN_SECONDS = 60.0
 
 # Where a node must be for an action to make sense still: nothing stale is done.
 _FITTING: dict[Verb, frozenset[Stage]] = {
@@ -27,31 +27,34 @@ def fits(verb: Verb, stage: Stage) -> bool:
 
 
 class Orders:
-    """Belongs to the writer's thread. By node and number: those that wait for a report, and those handed over."""
+    """Belongs to the writer's thread: what agents are asked, by node and number, until they answer."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, dict[int, StoredAction]] = {}
-        self._handed: dict[str, set[int]] = {}
+        self._open: dict[str, dict[int, tuple[StoredAction, float]]] = {}  # beside each, when to hand it over (again)
 
     def give(self, action: StoredAction) -> None:
-        self._waiting.setdefault(action.action.node, {})[action.id] = action
+        self._open.setdefault(action.action.node, {})[action.id] = (action, 0.0)
 
-    def handed_over(self, node: str, stage: Stage, policy: Policy, finish: Finish) -> tuple[Order, ...]:
-        """Once per claim: an order whose answer gets lost is claimed again when its lease runs out."""
+    def handed_over(self, node: NodeLife, now: float, suite: str, finish: Finish) -> tuple[Order, ...]:
+        """Again after a while, for an acknowledgement can get lost; agents know an order by its number."""
+        waiting = self._open.get(node.name)
+        if not waiting:
+            return ()
         orders = []
-        for one in self._waiting.pop(node, {}).values():
-            if fits(one.action.verb, stage):
-                orders.append(Order(id=one.id, verb=one.action.verb, suite=policy.suite, reason=one.action.reason))
-                self._handed.setdefault(node, set()).add(one.id)
-            else:
-                finish(one.id, Outcome.ABANDONED, f"the node is {stage.value} now")
+        for number, (stored, due) in list(waiting.items()):
+            verb = stored.action.verb
+            if not fits(verb, node.stage):
+                finish(number, Outcome.ABANDONED, f"the node is {node.stage.value} now")
+                del waiting[number]
+            elif due <= now:
+                orders.append(Order(id=number, verb=verb.value, suite=suite, reason=stored.action.reason))
+                waiting[number] = (stored, now + AGAIN_SECONDS)
         return tuple(orders)
 
     def answered(self, node: str, number: int) -> bool:
         """Forget an order that this node was given; False when it was not."""
-        handed = self._handed.get(node, set())
-        if number not in handed and number not in self._waiting.get(node, {}):
-            return False
-        handed.discard(number)
-        self._waiting.get(node, {}).pop(number, None)
-        return True
+        waiting = self._open.get(node, {})
+        known = waiting.pop(number, None) is not None
+        if known and not waiting:
+            del self._open[node]
+        return known

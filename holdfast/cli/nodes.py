@@ -1,0 +1,138 @@
+"""`holdfast node list|show|story|quarantine|release|retest|remove`: the fleet's nodes, as the controller knows them."""
+
+import json
+import time
+from typing import Annotated, Any
+
+import typer
+
+from holdfast.cli.client import AsJson, Client, Token, Url, connect, node_path
+from holdfast.cli.refusal import Refusal
+from holdfast.cli.table import STYLES, ago, clock, console, styled, table
+from holdfast.formats import hostlist
+
+Names = Annotated[str, typer.Argument(help="A node, or a list such as n[001-016].", metavar="NAME")]
+Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the node's story.")]
+
+
+def list_nodes(
+    names: Annotated[str, typer.Argument(help="Only these, such as n[001-016]; all if not said.")] = "",
+    pool: Annotated[str, typer.Option(help="Only this pool.")] = "",
+    stage: Annotated[str, typer.Option(help="Only this stage, such as quarantined.")] = "",
+    health: Annotated[str, typer.Option(help="Only this health, such as fail.")] = "",
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Every node: where it is in its life, since when and why."""
+    wanted = set(_expand(names)) if names else None
+    found = connect(url, token).get("/v1/nodes", pool=pool, stage=stage, health=health)["nodes"]
+    shown = [node for node in found if wanted is None or node["name"] in wanted]
+    if as_json:
+        typer.echo(json.dumps({"nodes": shown}))
+        return
+    now = time.time()
+    rows = table("node", "pool", "stage", "since", "health", "heard", "why")
+    for node in shown:
+        why = node["reason"] + (f" ({node['cause']})" if node["cause"] and node["stage"] != "ready" else "")
+        heard = ago(now, node["heard_at"])
+        rows.add_row(
+            node["name"],
+            node["pool"],
+            styled(node["stage"]),
+            ago(now, node["since"]),
+            styled(node["health"]),
+            heard,
+            why,
+        )
+    console().print(rows)
+    console().print(f"{len(shown)} nodes")
+
+
+def show(names: Names, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """One node, or several: its stage and the standing verdict of every check."""
+    client = connect(url, token)
+    found = [client.get(node_path(name)) for name in _expand(names)]
+    if as_json:
+        typer.echo(json.dumps(found[0] if len(found) == 1 else {"nodes": found}))
+        return
+    for node in found:
+        _show_one(node)
+
+
+def _show_one(node: dict[str, Any]) -> None:
+    now = time.time()
+    out = console()
+    out.print(f"{node['name']}: {styled(node['stage'])} since {ago(now, node['since'])}: ", end="")
+    out.print(node["reason"], markup=False)
+    place = ", ".join(f"{kind} {name}" for kind, name in node["place"].items())
+    tested = ago(now, node["tested_at"]) if node["tested_at"] else "never"
+    out.print(f"pool {node['pool']}{f', {place}' if place else ''}; tested {tested}; rung {node['rung']}")
+    rows = table("check", "health", "since", "what was seen")
+    order = list(STYLES)
+    for verdict in sorted(node["verdicts"], key=lambda v: order.index(v["health"]) if v["health"] in order else 99):
+        rows.add_row(verdict["check"], styled(verdict["health"]), ago(now, verdict["since"]), verdict["reason"])
+    out.print(rows)
+
+
+def story(
+    name: Annotated[str, typer.Argument(help="The node.", metavar="NAME")],
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Lines.")] = 50,
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """How a node came where it is: verdicts, transitions, actions and events, oldest first."""
+    page = connect(url, token).get(node_path(name, "story"), limit=limit)
+    if as_json:
+        typer.echo(json.dumps(page))
+        return
+    rows = table("when", "what", "", "why")
+    for entry in reversed(page["entries"]):
+        rows.add_row(clock(entry["at"]), styled(entry["kind"]), entry["title"], entry["detail"])
+    console().print(rows)
+
+
+def quarantine(names: Names, reason: Reason, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """Take nodes out of service; what runs there finishes first."""
+    _wish(connect(url, token), "quarantine", names, reason, as_json)
+
+
+def release(names: Names, reason: Reason, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """Let quarantined or removed nodes back; each is tested first."""
+    _wish(connect(url, token), "release", names, reason, as_json)
+
+
+def retest(names: Names, reason: Reason, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """Test nodes in full before anything runs there again."""
+    _wish(connect(url, token), "retest", names, reason, as_json)
+
+
+def remove(names: Names, reason: Reason, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """Take nodes out of the fleet until they are released or enrol again."""
+    _wish(connect(url, token), "remove", names, reason, as_json)
+
+
+def _wish(client: Client, verb: str, names: str, reason: str, as_json: bool) -> None:
+    """Node by node; the first that is refused ends it, and is named together with those that were done."""
+    done: list[dict[str, Any]] = []
+    for name in _expand(names):
+        try:
+            done.append(client.post(node_path(name, verb), {"reason": reason}))
+        except Refusal as refusal:
+            before = hostlist.compress(node["name"] for node in done)
+            raise Refusal(f"{refusal}{f'; done before: {before}' if before else ''}", refusal.exit_code) from None
+        if not as_json:
+            typer.echo(f"{name}: {done[-1]['stage']}")
+    if as_json:
+        typer.echo(json.dumps({"nodes": done}))
+
+
+def _expand(names: str) -> list[str]:
+    try:
+        found = hostlist.expand(names)
+    except hostlist.NotAHostlist as error:
+        raise Refusal(str(error)) from None
+    if not found:
+        raise Refusal(f"expected a node name or a list such as n[001-016], found {names!r}")
+    return found

@@ -1,0 +1,31 @@
+"""`holdfast policy`: is a policy file right, and what would it have done."""
+
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.client import AsJson
+from holdfast.cli.extra import needs_extra
+
+app = typer.Typer(help="Policies: what is done about what.", no_args_is_help=True)
+
+
+@app.command()
+def check(file: Annotated[str, typer.Argument(help="A policy file.", metavar="FILE")]) -> None:
+    """Say whether a policy file can be used; if not, its line, key and what was expected."""
+    with needs_extra("controller"):
+        from holdfast.cli import policy_here
+    policy_here.check(file)
+
+
+@app.command()
+def preview(
+    file: Annotated[str, typer.Argument(help="A policy file; the defaults if not said.", metavar="FILE")] = "",
+    since: Annotated[str, typer.Option(help="How far back: 90m, 12h, 7d.")] = "7d",
+    config: Annotated[str, typer.Option(help="The controller's configuration, for its store.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """What this policy would have done with the verdicts of the last days. Nothing is changed."""
+    with needs_extra("controller"):
+        from holdfast.cli import policy_here
+    policy_here.show_preview(file, since, config, as_json)

@@ -1,0 +1,48 @@
+"""`holdfast token`: who may speak to the controller."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.client import AsJson, Token, Url, connect
+from holdfast.cli.refusal import Refusal
+
+ROLES = ("viewer", "operator", "admin")
+
+app = typer.Typer(help="Tokens: who may speak to the controller.", no_args_is_help=True)
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Whose token it is; not needed with --join.", metavar="NAME")] = "",
+    role: Annotated[str, typer.Option(help="viewer, operator or admin.")] = "viewer",
+    join: Annotated[bool, typer.Option("--join", help="A join token instead: agents enrol with it.")] = False,
+    uses: Annotated[int, typer.Option(min=1, help="Of a join token: how many nodes may enrol.")] = 1,
+    hours: Annotated[float, typer.Option(help="How long it holds.")] = 24 * 30,
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a token. It is shown this once; the controller keeps only its hash."""
+    if not join and role not in ROLES:
+        raise Refusal(f"--role: expected one of {', '.join(ROLES)}, found {role!r}")
+    if not join and not name:
+        raise Refusal("expected whose token it is, or --join")
+    body: dict[str, object] = {"name": name, "role": None if join else role, "hours": hours, "uses": uses}
+    made = connect(url, token).post("/v1/tokens", body)
+    typer.echo(json.dumps(made) if as_json else made["token"])
+
+
+@app.command()
+def revoke(
+    target: Annotated[str, typer.Argument(help="A name, or the hash of one token.", metavar="NAME|HASH")],
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """End all tokens of a node or person, or a single one by its hash."""
+    ended = connect(url, token).post("/v1/tokens/revoke", {"target": target})
+    if not ended["revoked"]:
+        raise Refusal(f"no valid token is called {target!r}", 1)
+    typer.echo(json.dumps(ended) if as_json else f"ended {ended['revoked']} of {target}")
