@@ -31,11 +31,10 @@ _RULES = (
     _Rule("port_xmit_discards_total", "xmit_discards_per_second", _SECOND, False),
     _Rule("port_hw_rnr_nak_retry_err_total", "rnr_nak_retry_err_per_hour", _HOUR, False),
     _Rule("port_hw_local_ack_timeout_err_total", "local_ack_timeout_err_per_second", _SECOND, False),
-    _Rule("port_hw_packet_seq_err_total", "packet_seq_err_per_second", _SECOND, False),
-    _Rule("port_hw_out_of_sequence_total", "out_of_sequence_per_second", _SECOND, False),
     _Rule("port_hw_roce_slow_restart_total", "roce_slow_restart_per_second", _SECOND, False),
     _Rule("port_hw_rx_icrc_encapsulated_total", "rx_icrc_encapsulated_per_hour", _HOUR, False),
 )
+_REORDERED = ("port_hw_out_of_sequence_total", "port_hw_packet_seq_err_total")  # adaptive routing makes them grow too
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -49,8 +48,9 @@ def judge(window: Window, limits: Limits) -> Verdict:
         evidence += [
             f"{local_name(port)}: {rule.signal} stands at {runs[-1].value:.0f} and may count no further"
             for rule, runs in seen.items()
-            if nics.is_saturated(rule.signal, float(runs[-1].value))
+            if runs and nics.is_saturated(rule.signal, float(runs[-1].value))
         ]
+        evidence += _reordering(window, port)
         if max(_history(runs) for runs in seen.values()) < _LEAST_HISTORY_SECONDS:
             evidence.append(f"{local_name(port)}: one sample only, no rate can be told yet")
     return Verdict(rows=tuple(rows), evidence=tuple(evidence))
@@ -66,10 +66,24 @@ def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]],
         flood = rule.physical and rate > limit * limits["fail_times_limit"]
         health = Health.FAIL if flood else Health.DEGRADED
         per = {_SECOND: "a second", _MINUTE: "a minute", _HOUR: "an hour"}[rule.unit]
-        reason = f"{rule.signal.removeprefix('port_').removesuffix('_total')} grew by {rate:.3g} {per}, limit {limit:g}"
+        reason = f"{_plain(rule.signal)} grew by {rate:.3g} {per}, limit {limit:g}"
         if worst((health, found.health)) is health and found.health is not health:
             found = Row(port, health, round(rate, 3), limit, reason)
     return found
+
+
+def _reordering(window: Window, port: Subject) -> list[str]:
+    """Packets that came in another order: told, and never a fault by themselves."""
+    grown = {name: increase(window.runs(port, name)) for name in _REORDERED}
+    return [
+        f"{local_name(port)}: {_plain(name)} grew by {count:.0f} in {window.span / _MINUTE:.0f} min"
+        for name, count in grown.items()
+        if count
+    ]
+
+
+def _plain(signal: str) -> str:
+    return signal.removeprefix("port_").removesuffix("_total")
 
 
 def _history(runs: Sequence[Run]) -> float:
@@ -100,8 +114,6 @@ CHECK = Check(
         "xmit_discards_per_second": 100.0,
         "rnr_nak_retry_err_per_hour": 0.0,
         "local_ack_timeout_err_per_second": 1.0,
-        "packet_seq_err_per_second": 10.0,
-        "out_of_sequence_per_second": 10.0,
         "roce_slow_restart_per_second": 10.0,
         "rx_icrc_encapsulated_per_hour": 0.0,
         "fail_times_limit": 100.0,

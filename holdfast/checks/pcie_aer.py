@@ -36,16 +36,7 @@ def _judge_device(window: Window, device: Subject, limits: Limits) -> Row:
         limit = limits["correctable_per_minute"]
         reason = f"{rate:.1f} corrected PCIe errors a minute, limit {limit:g}"
         return Row(device, Health.DEGRADED, round(rate, 2), limit, reason)
-    before = window.number(device, _FATAL) or 0.0
-    if before and len(window.runs(device, _FATAL)) == 1 and _seen_seconds(window, device) < _MINUTE:
-        reason = f"{before:.0f} fatal PCIe errors since boot; when, one look cannot tell"
-        return Row(device, Health.DEGRADED, before, 0.0, reason)
     return Row(device, Health.PASS, fatal, 0.0)
-
-
-def _seen_seconds(window: Window, device: Subject) -> float:
-    runs = window.runs(device, _FATAL)
-    return runs[-1].end - runs[0].start if runs else 0.0
 
 
 def _since_boot(totals: dict[str, dict[Subject, float]]) -> tuple[str, ...]:

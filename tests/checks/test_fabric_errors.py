@@ -12,11 +12,13 @@ from holdfast.model.verdict import Verdict
 PORT = "node/n1/nic/mlx5_0/1"
 
 
-def ask(name: str, *samples: tuple[float, float]) -> Verdict:
+def ask(name: str, *samples: tuple[float, float], beside: str = "") -> Verdict:
     history = History("n1")
     history.inventory = Inventory(node="n1", subjects=frozenset({PORT}))
     for at, value in samples:
         signals = [Signal(PORT, name, value), Signal(PORT, "port_expected", 1.0)]
+        if beside:
+            signals.append(Signal(PORT, beside, 0.0))
         history.add(Reading(source="infiniband_counters", at=at, signals=signals))
     return CHECK(history.window(samples[-1][0] if samples else 0.0, CHECK.span))
 
@@ -40,6 +42,14 @@ def test_growth_in_fifteen_minutes(name: str, grown: float, health: Health) -> N
     assert ask(name, (0, 1000), (450, 1000), (900, 1000 + grown)).health is health
 
 
+@pytest.mark.parametrize("name", ["out_of_sequence", "packet_seq_err"])
+def test_packets_out_of_order_are_told_and_no_fault_because_adaptive_routing_makes_them(name: str) -> None:
+    samples = ((0, 1000), (450, 1000), (900, 1_001_000))
+    verdict = ask(f"port_hw_{name}_total", *samples, beside="port_symbol_error_total")
+    assert verdict.health is Health.PASS
+    assert f"nic mlx5_0/1: hw_{name} grew by 1000000 in 15 min" in verdict.evidence
+
+
 def test_large_totals_that_stand_still_pass() -> None:
     assert ask("port_symbol_error_total", (0, 40000), (600, 40000)).health is Health.PASS
 
@@ -57,6 +67,14 @@ def test_a_counter_that_was_cleared_is_no_negative_rate() -> None:
 def test_a_saturated_counter_is_told() -> None:
     verdict = ask("port_symbol_error_total", (0, 65535), (600, 65535))
     assert any("65535" in said for said in verdict.evidence)
+
+
+def test_counters_read_more_seldom_than_the_window_is_long_are_no_fault() -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({PORT}))
+    history.expect_freshness("infiniband_counters", 3600)
+    history.add(Reading(source="infiniband_counters", at=0, signals=[Signal(PORT, "port_symbol_error_total", 0.0)]))
+    assert CHECK(history.window(1000, CHECK.span)).health is Health.PASS
 
 
 def test_a_port_without_counters_is_unknown_with_the_reason() -> None:

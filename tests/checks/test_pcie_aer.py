@@ -44,8 +44,10 @@ def test_a_fatal_error_is_a_crash_and_corrected_ones_a_slowdown() -> None:
     assert ask((0, 0, 0), (0, 0, 50000)).failure_class is FailureClass.SLOWDOWN
 
 
-def test_old_fatal_errors_degrade_a_single_look_because_it_cannot_tell_when() -> None:
-    assert ask((3, 0, 0)).health is Health.DEGRADED
+def test_old_fatal_errors_are_told_by_a_single_look_and_judged_as_by_later_ones() -> None:
+    verdict = ask((3, 0, 0))
+    assert verdict.health is Health.PASS, "a restart of the agent must not turn the verdict"
+    assert "pci 0000:18:00.0: 3 fatal errors since boot" in verdict.evidence
 
 
 def test_old_errors_that_stand_still_pass_and_are_told() -> None:

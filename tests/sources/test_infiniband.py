@@ -11,7 +11,7 @@ from holdfast.checks.fabric_port_down import CHECK
 from holdfast.model.health import Health
 from holdfast.model.history import History
 from holdfast.model.inventory import Inventory
-from holdfast.model.signal import Reading, Value
+from holdfast.model.signal import Reading, Signal, Value
 from holdfast.sources.infiniband import InfinibandCountersSource, InfinibandSource
 from holdfast.sources.repairs import tell
 
@@ -209,6 +209,8 @@ def test_presumed_lost_is_announced_before_and_told_within_1_2_seconds_after_the
 ) -> None:
     watched, history, told = source(tree), History("n1"), {}
     history.inventory = Inventory(node="n1", subjects=frozenset(PORTS))
+    job = [Signal("node/n1", "jobs_running", 1.0), Signal("job/7", "job_processes", 8.0)]
+    history.add(Reading(source="jobs", at=1000.0, signals=job))
     at, went_down = 1000.0, 1010.0 + phase
     deadline = went_down + transport_timeout().seconds
     while at < deadline + 5:
