@@ -29,6 +29,7 @@ class GpuModel:
     source: str
     nvlink_lanes: int = 0
     nvlink_optional: bool = False  # lanes exist only where a bridge is fitted
+    nvlink_off_under_mig: bool = False  # a GPU split by MIG has its lanes switched off
     nvlink_version: int = 0
     pcie_generation: int | None = None
     pcie_width_lanes: int | None = None

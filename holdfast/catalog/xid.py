@@ -35,7 +35,6 @@ class Xid:
     known: bool = True
     not_alone: bool = False  # never takes a node out of service by itself
     cascade: bool = False  # means nothing after another Xid of the same GPU
-    cancels: int | None = None  # takes back an earlier Xid of this code
     details: int | None = None  # says more about an Xid of this code
 
 
@@ -92,7 +91,6 @@ def _xid(row: dict[str, str]) -> Xid:
         row["meaning"],
         not_alone="not_alone" in rules,
         cascade="cascade" in rules,
-        cancels=int(rules["cancels"]) if "cancels" in rules else None,
         details=int(rules["details"]) if "details" in rules else None,
     )
 

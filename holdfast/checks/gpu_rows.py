@@ -9,7 +9,7 @@ from holdfast.model.window import Window
 
 PENDING = "gpu_remapped_rows_pending"
 RETIRED_PENDING = "gpu_retired_pages_pending"
-RESET = "drain and reset the GPU, so that the spare row takes over"
+RESET = "reset the GPU when its work has ended, so that the spare row takes over"
 REPLACE = "drain and replace the GPU: its memory cannot be repaired any more"
 WATCH = "run the memory test at the next free moment and plan a replacement"
 
@@ -32,7 +32,7 @@ def _remapped(window: Window, gpu: Subject, limits: Limits) -> Finding:
     if window.number(gpu, "gpu_remapped_rows_failure"):
         return Finding(Row(gpu, Health.FAIL, 1.0, 0.0, "a row could not be remapped: no spare was left"), REPLACE)
     if window.number(gpu, PENDING):
-        return Finding(Row(gpu, Health.FAIL, 1.0, 0.0, "a bad row waits for a reset to be remapped"), RESET)
+        return Finding(Row(gpu, Health.DEGRADED, 1.0, 0.0, "a bad row waits for a reset to be remapped"), RESET)
     exhausted = window.number(gpu, "gpu_remap_none_banks") or 0.0
     if exhausted >= limits["exhausted_banks"]:
         said = f"{exhausted:.0f} memory banks have no spare row left: the next bad row there cannot be repaired"
@@ -51,7 +51,7 @@ def _retired(window: Window, gpu: Subject, limits: Limits) -> Finding:
         said = f"{pages:.0f} memory pages are retired"
         return Finding(Row(gpu, Health.FAIL, pages, limit, said), REPLACE)
     if window.number(gpu, RETIRED_PENDING):
-        return Finding(Row(gpu, Health.FAIL, 1.0, 0.0, "a bad page waits for a reset to be retired"), RESET)
+        return Finding(Row(gpu, Health.DEGRADED, 1.0, 0.0, "a bad page waits for a reset to be retired"), RESET)
     return Finding(Row(gpu, Health.PASS, pages, limit))
 
 

@@ -1,4 +1,4 @@
-"""Is a GPU slowed down by its own protection? One sample is noise; most minutes of ten are a fault."""
+"""Is a GPU slowed down by its own protection? One sample is told, not judged; most minutes of ten are a fault."""
 
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.gpu_facts import MEGAHERTZ, Finding, conclude, events_named, evidence_line, gpus
@@ -14,8 +14,9 @@ SOFTWARE_THERMAL = 0x20
 
 def judge(window: Window, limits: Limits) -> Verdict:
     findings = [_judge_gpu(window, gpu, limits) for gpu in gpus(window, REASONS)]
-    bad = [finding.row for finding in findings if finding and finding.row.health is not Health.PASS]
-    return conclude(findings, (evidence_line(row.subject, _clocks(window, row.subject)) for row in bad))
+    slowed = [finding.row for finding in findings if finding and finding.row.reason]
+    told = (evidence_line(row.subject, f"{row.reason}; {_clocks(window, row.subject)}") for row in slowed)
+    return conclude(findings, told)
 
 
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
@@ -29,14 +30,15 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
         which |= int(float(run.value))
     limit = limits["throttled_minutes"]
     said = f"{events_named(which & HARDWARE)} in {hardware} of {seen} minutes seen"
+    early = f"{said}, too few to call it a fault"
     if hardware >= limit:
         return Finding(Row(gpu, Health.FAIL, float(hardware), limit, said))
-    if hardware and hardware == seen:
-        return Finding(Row(gpu, Health.DEGRADED, float(hardware), limit, f"{said}, too few yet to call it a fault"))
+    if hardware == seen >= limits["early_minutes"]:
+        return Finding(Row(gpu, Health.DEGRADED, float(hardware), limit, early))
     if software >= limit:
         words = f"{events_named(SOFTWARE_THERMAL)} in {software} of {seen} minutes seen"
         return Finding(Row(gpu, Health.DEGRADED, float(software), limit, words))
-    return Finding(Row(gpu, Health.PASS, float(hardware), limit))
+    return Finding(Row(gpu, Health.PASS, float(hardware), limit, early if hardware else ""))
 
 
 def _clocks(window: Window, gpu: Subject) -> str:
@@ -61,5 +63,5 @@ CHECK = Check(
     remedy="drain the node; check airflow or coolant flow, power supplies and the power brake signal of the tray",
     owner="facilities",
     span=600.0,
-    limits={"throttled_minutes": 6.0},
+    limits={"throttled_minutes": 6.0, "early_minutes": 3.0},
 )

@@ -1,11 +1,11 @@
 """gpu.xid: has the driver reported an error of a GPU that needs more than a restart of the program?"""
 
-from collections.abc import Iterable
-
 from holdfast.catalog import xid as catalog
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.event_rows import since, tell
+from holdfast.checks.kernel_gap import GAP, lost_messages
 from holdfast.model import subject
+from holdfast.model.event_fold import processes
 from holdfast.model.health import FailureClass, Health, worst
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
@@ -33,7 +33,7 @@ _FAILING = frozenset(
 )
 _DEGRADING = frozenset({"drain_p2p", "reset_gpu_when_idle", "update_software", "check_uvm_setting"})
 _RECOVERY = 154
-_PROGRAM_FAULTS = frozenset({13, 31})  # a program's fault, unless many programs have it on one GPU
+_PROGRAM_FAULTS = frozenset({13, 31})  # a program's fault, unless many programs have it on one GPU and on no other
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -43,12 +43,14 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if not by_gpu and "gpu" not in window.inventory.lacks:
         return Verdict(rows=(Row(window.node, Health.UNKNOWN, reason="no GPU is known on this node"),))
     rows: list[Row] = []
-    evidence: list[str] = []
+    evidence = [*lost_messages(window, limits["forget_seconds"], "an Xid")]
     actions: list[str] = []
     for gpu, events in by_gpu.items():
         standing = _standing(events)
         health = worst([Health.PASS, *(_health(event) for event in standing)])
-        program = _same_fault_of_many_programs(standing, limits["program_fault_processes"])
+        elsewhere = {event.code for other, heard in by_gpu.items() if other != gpu for event in heard}
+        own_faults = [event for event in standing if event.code in _PROGRAM_FAULTS - elsewhere]
+        program = _of_many_programs(own_faults, limits["program_fault_processes"])
         if program and health is Health.PASS:
             health = Health.DEGRADED
         grave = [event for event in standing if _health(event) is health] if health is not Health.PASS else []
@@ -61,15 +63,9 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _standing(events: list[Event]) -> list[Event]:
-    """The events that later ones have not taken back: a cancelling code, or a 154 that asks for nothing any more."""
+    """The events that no later 154 has taken back, one that asks for nothing any more."""
     recovered = max((event.at for event in events if event.code == _RECOVERY and event.action == "ignore"), default=0.0)
-    cancelled = {
-        event.code
-        for event in events
-        for other in events
-        if isinstance(other.code, int) and catalog.find(other.code).cancels == event.code and other.at >= event.at
-    }
-    return [event for event in events if event.code not in cancelled and event.at >= recovered]
+    return [event for event in events if event.at >= recovered]
 
 
 def _health(event: Event) -> Health:
@@ -84,15 +80,11 @@ def _health(event: Event) -> Health:
     return Health.PASS
 
 
-def _same_fault_of_many_programs(events: Iterable[Event], processes: float) -> Event | None:
-    """One program that faults is a bug in it; several that fault on one GPU speak against the GPU."""
-    pids: set[str] = set()
-    last = None
-    for event in events:
-        if event.code in _PROGRAM_FAULTS:
-            pids.update(str(event.detail.get("pids") or event.detail.get("pid") or "").split(","))
-            last = event
-    return last if len(pids - {""}) >= processes else None
+def _of_many_programs(faults: list[Event], least: float) -> Event | None:
+    """One program that faults is a bug in it, as is one that faults on several GPUs, however often it is started
+    again; several programs that fault on one GPU alone speak against the GPU."""
+    pids = {pid for event in faults for pid in processes(event)}
+    return faults[-1] if faults and len(pids) >= least else None
 
 
 def _codes(events: list[Event]) -> str | None:
@@ -116,7 +108,7 @@ CHECK = Check(
     about="gpu",
     part="gpu",
     reads=("kmsg_records_total",),
-    hears=("xid",),
+    hears=("xid", GAP),
     judge=judge,
     failure_class=FailureClass.CRASH,
     remedy="follow the action of the Xid in the evidence",

@@ -19,6 +19,8 @@ def _judge_gpu(window: Window, gpu: Subject) -> Finding | None:
     model, active = model_of(window, gpu), window.number(gpu, ACTIVE)
     if model and (why := lacking(model, "nvlink")):
         return Finding(Row(gpu, Health.NOT_APPLICABLE, reason=why))
+    if window.number(gpu, "gpu_mig_mode") and (split := _split(window, gpu, model, active)):
+        return split
     if active is None:
         return _without_bridge(gpu, model) if model and _silent(window, gpu) else None
     lanes = _lanes(window, gpu, model)
@@ -26,8 +28,8 @@ def _judge_gpu(window: Window, gpu: Subject) -> Finding | None:
         name = window.value(gpu, "gpu_model")
         said = f"neither catalog nor manifest says how many lanes a {name} has; {active:.0f} are up"
         return Finding(Row(gpu, Health.UNKNOWN, active, reason=said))
-    if lanes == 0 and model:
-        return _without_bridge(gpu, model)
+    if lanes == 0:
+        return _without_lanes(window, gpu, model)
     if active < lanes:
         down = window.value(gpu, "gpu_nvlink_down_links")
         said = f"{active:.0f} of {lanes:.0f} NVLink lanes are up" + (f"; down: {down}" if down else "")
@@ -44,6 +46,23 @@ def _lanes(window: Window, gpu: Subject, model: GpuModel | None) -> float | None
     if not model.nvlink_optional:
         return float(model.nvlink_lanes)
     return max(lanes for other, lanes in window.values(ACTIVE).items() if model_of(window, other) == model)
+
+
+def _split(window: Window, gpu: Subject, model: GpuModel | None, active: float | None) -> Finding | None:
+    """Programs on parts of a GPU cannot use NVLink, so lanes that are off then, or not told of, are not missed."""
+    if active is None and _silent(window, gpu):
+        said = "split by MIG: the driver tells nothing of its NVLink lanes, and no program can use them"
+    elif active == 0 and model and model.nvlink_off_under_mig:
+        said = f"catalog: the {model.name} has its NVLink lanes off while it is split by MIG"
+    else:
+        return None
+    return Finding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
+
+
+def _without_lanes(window: Window, gpu: Subject, model: GpuModel | None) -> Finding | None:
+    if expected_number(window, gpu, ACTIVE) is None and model:
+        return _without_bridge(gpu, model)
+    return Finding(Row(gpu, Health.NOT_APPLICABLE, reason="the manifest expects no NVLink lane of this GPU to be up"))
 
 
 def _silent(window: Window, gpu: Subject) -> bool:

@@ -2,6 +2,7 @@
 
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.event_rows import since, tell, total
+from holdfast.checks.kernel_gap import GAP, lost_messages
 from holdfast.model import subject
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.signal import Event
@@ -21,7 +22,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
             return Verdict(rows=(Row(window.node, Health.UNKNOWN, reason="no GPU or NVSwitch is known on this node"),))
         by_switch[window.node] = []  # nothing was said of a switch: an answer about the node
     rows = tuple(_row(switch, its, limits["nonfatal_events"]) for switch, its in by_switch.items())
-    return Verdict(rows=rows, evidence=tell(events, window.now))
+    lost = lost_messages(window, limits["forget_seconds"], "an SXid")
+    return Verdict(rows=rows, evidence=(*lost, *tell(events, window.now)))
 
 
 def _row(switch: Subject, events: list[Event], most_nonfatal: float) -> Row:
@@ -44,7 +46,7 @@ CHECK = Check(
     about="nvswitch",
     part="nvswitch",
     reads=("kmsg_records_total",),
-    hears=("sxid",),
+    hears=("sxid", GAP),
     judge=judge,
     failure_class=FailureClass.CRASH,
     remedy="drain the node and restart it to reset GPUs and NVSwitches; if it comes back, inspect the hardware",

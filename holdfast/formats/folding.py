@@ -1,23 +1,12 @@
 """Storms: lines that say the same of the same device are one event with a count."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from holdfast.model.event_fold import MAX_PROCESSES, Key, key_of
 from holdfast.model.signal import Event
 
 MAX_DISTINCT = 4096
-_MAX_PROCESSES = 16
-
-# What varies between two reports of one thing: the process, long numbers, addresses. Short numbers (a link, a GPC, a
-# port) tell two things apart and stay.
-_VARYING = re.compile(r"pid='?[\w<>]+'?,?|name=[^,]*,?|0x[0-9a-fA-F_]+|\b[0-9a-fA-F]{5,}\b|\[\d+\]|\d{4,}")
-
-Key = tuple[str, str, int | str | None, str, str, str]
-
-
-def key_of(event: Event) -> Key:
-    return (event.kind, event.device, event.code, event.severity, event.action, _VARYING.sub("#", event.text))
 
 
 def is_state(event: Event) -> bool:
@@ -40,7 +29,7 @@ class Folder:
         self._counts[key] = self._counts.get(key, 0) + event.count
         if pid := event.detail.get("pid"):
             pids = self._pids.setdefault(key, {})
-            if len(pids) < _MAX_PROCESSES:
+            if len(pids) < MAX_PROCESSES:
                 pids[str(pid)] = None
 
     def _key(self, event: Event) -> Key:

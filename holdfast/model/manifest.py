@@ -30,7 +30,12 @@ HARDWARE = (  # what is built in: another value is another part, or a part in an
     "pci_max_link_width_lanes",
     "host_memory_total_bytes",
 )
-FOR_OTHER_CHECKS = ("pci_link_width_lanes", "port_rate_bytes_per_second", "host_cpu_governor")
+FOR_OTHER_CHECKS = (
+    "gpu_nvlink_active_lanes",
+    "pci_link_width_lanes",
+    "port_rate_bytes_per_second",
+    "host_cpu_governor",
+)
 SETTINGS = (
     "gpu_ecc_mode",
     "gpu_mig_mode",

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from holdfast.formats.folding import Folder, Key, is_state, key_of
+from holdfast.formats.folding import Folder, is_state
 from holdfast.formats.kernel_line import sequence_of
 from holdfast.formats.kernel_log import KernelLog
 from holdfast.model import subject
+from holdfast.model.event_fold import Key, key_of
 from holdfast.model.signal import Event, Reading, Signal
 from holdfast.sources.kmsg_reader import DeviceReader, FileReader, Reader
 
@@ -31,11 +32,12 @@ class KmsgSource:
     def __init__(
         self, node: str, path: str = "/dev/kmsg", proc: str = "", monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """`proc`: where to read the boot time that the messages count from; '' means this machine's own clock."""
+        """`proc`: where the boot time is told that the messages of a file count from; '' means this machine's own."""
         self._node = subject.node(node)
         self._path = path
         self._proc = proc
         self._monotonic = monotonic
+        self._file_booted: float | None = None
         self._reader: Reader | None = None
         self._log = KernelLog()
         self._sequence: int | None = None
@@ -62,7 +64,7 @@ class KmsgSource:
             return Reading(source=self.name, at=now, blind=_why(self._path, error))
         gap = self._count(data)
         found = self._log.feed(data) + self._log.settle()
-        booted = self._boot_time(now) if found else 0.0
+        booted = self._boot_time(now)
         events = self._fold([_dated(event, booted, now) for event in found], now)
         if gap:
             events.append(_gap_event(gap, now))
@@ -97,13 +99,16 @@ class KmsgSource:
         return missing
 
     def _boot_time(self, now: float) -> float:
-        """Asked again for each batch, because setting the clock moves it."""
-        try:
-            with open(os.path.join(self._proc, "stat"), "rb") as file:
-                found = _BOOT_TIME.search(file.read())
-        except OSError:
-            found = None
-        return float(found[1]) if found and self._proc else now - self._monotonic()
+        """On the clock that gives `now`, which is never set. So records of the ring buffer are dated by their age. What
+        a /proc says moves with the wall clock: it is asked for a file alone, and once, at the first look."""
+        if self._proc and self._file_booted is None and not isinstance(self._reader, DeviceReader):
+            try:
+                with open(os.path.join(self._proc, "stat"), "rb") as file:
+                    found = _BOOT_TIME.search(file.read())
+            except OSError:
+                found = None
+            self._file_booted = float(found[1]) if found else None
+        return now - self._monotonic() if self._file_booted is None else self._file_booted
 
     def _fold(self, events: list[Event], now: float) -> list[Event]:
         """New things at once; what was told a moment ago is counted and told again when the moment is over."""
@@ -133,7 +138,7 @@ class KmsgSource:
 
 
 def _dated(event: Event, booted: float, now: float) -> Event:
-    """Wall time from seconds since boot, or the moment of reading where the message has no time."""
+    """A time from seconds since boot, or the moment of reading where the message has no time."""
     since_boot = event.detail.get("since_boot_seconds")
     at = booted + since_boot if isinstance(since_boot, float) else event.at
     return replace(event, at=min(at or now, now), line=0)

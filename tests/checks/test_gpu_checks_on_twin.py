@@ -122,7 +122,7 @@ def ghost(node: Node) -> None:
 @pytest.mark.parametrize(
     ("fault", "check", "health"),
     [
-        (pending_row, "gpu.rows", Health.FAIL),
+        (pending_row, "gpu.rows", Health.DEGRADED),
         (lane, "nvlink.lanes", Health.FAIL),
         (recovery, "nvlink.errors", Health.DEGRADED),
         (cap, "gpu.power", Health.DEGRADED),

@@ -1,8 +1,13 @@
 """gpu.rows: a reset for what waits, a replacement for what failed, a plan for spares that run out."""
 
+from dataclasses import replace
+
 import pytest
 
+from holdfast.checks import gpu_xid
 from holdfast.checks.gpu_rows import CHECK, REPLACE, RESET, WATCH
+from holdfast.formats import xid
+from holdfast.formats.kernel_line import Line
 from holdfast.model.health import Health
 from tests.checks.gpu_tray import Tray
 
@@ -21,7 +26,7 @@ CLEAN = {
     [
         ({}, Health.PASS, ""),
         ({"gpu_remapped_rows_correctable": 30.0, "gpu_remapped_rows_uncorrectable": 5.0}, Health.PASS, ""),
-        ({"gpu_remapped_rows_pending": 1.0}, Health.FAIL, RESET),
+        ({"gpu_remapped_rows_pending": 1.0}, Health.DEGRADED, RESET),
         ({"gpu_remapped_rows_failure": 1.0}, Health.FAIL, REPLACE),
         ({"gpu_remapped_rows_failure": 1.0, "gpu_remapped_rows_pending": 1.0}, Health.FAIL, REPLACE),
         ({"gpu_remapped_rows_uncorrectable": 512.0}, Health.DEGRADED, WATCH),
@@ -34,7 +39,7 @@ def test_rows(changed: dict[str, float], health: Health, remedy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pages", "pending", "health"), [(3.0, 0.0, Health.PASS), (3.0, 1.0, Health.FAIL), (63.0, 0.0, Health.FAIL)]
+    ("pages", "pending", "health"), [(3.0, 0.0, Health.PASS), (3.0, 1.0, Health.DEGRADED), (63.0, 0.0, Health.FAIL)]
 )
 def test_older_gpus_retire_pages(pages: float, pending: float, health: Health) -> None:
     tray = Tray(model="Tesla V100-SXM2-32GB").read(
@@ -54,6 +59,15 @@ def test_a_gpu_split_by_mig_is_unknown_and_says_so() -> None:
 
 def test_the_worst_gpu_decides_the_remedy() -> None:
     tray = Tray().read(0.0, **{**CLEAN, "gpu_remap_none_banks": {0: 1.0, 1: 0.0, 2: 0.0, 3: 0.0},
-                               "gpu_remapped_rows_pending": {0: 0.0, 1: 0.0, 2: 1.0, 3: 0.0}})  # fmt: skip
+                               "gpu_remapped_rows_failure": {0: 0.0, 1: 0.0, 2: 1.0, 3: 0.0}})  # fmt: skip
     assert tray.healths(CHECK) == [Health.DEGRADED, Health.PASS, Health.FAIL, Health.PASS]
-    assert tray.ask(CHECK).remedy == RESET
+    assert tray.ask(CHECK).remedy == REPLACE
+
+
+def test_a_row_that_waits_is_judged_alike_by_its_counter_and_by_its_xid() -> None:
+    tray = Tray().read(0.0, **{**CLEAN, "gpu_remapped_rows_pending": 1.0}, kmsg_records_total=1.0)
+    line = Line("NVRM: Xid (PCI:0000:9b:00): 63, Row Remapper: New row marked for remapping, reset gpu to activate.")
+    told = xid.find(line)
+    assert told
+    tray.happened(replace(told, subject=tray.gpus[0]))
+    assert tray.row(CHECK).health is tray.row(gpu_xid.CHECK).health is Health.DEGRADED

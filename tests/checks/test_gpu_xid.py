@@ -107,10 +107,6 @@ def test_a_storm_of_45_after_another_xid_adds_nothing() -> None:
     )
 
 
-def test_162_takes_163_back_but_not_the_other_way_round() -> None:
-    assert row(judge(xid("163, PSHC disengaged"), xid("162, PSHC engaged"))).health is Health.PASS
-
-
 def test_a_154_that_asks_for_nothing_any_more_ends_what_came_before() -> None:
     reset = "154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
     assert row(judge(xid("119, pid=1, Timeout"), xid(reset))).health is Health.PASS
@@ -126,6 +122,37 @@ def test_one_program_that_faults_often_is_its_own_fault_but_several_speak_agains
     assert row(judge(*several, program_fault_processes=9.0)).health is Health.PASS
     spread = [xid("31, pid=71, MMU Fault", "1b"), xid("31, pid=72, MMU Fault"), xid("31, pid=73, MMU Fault")]
     assert row(judge(*spread)).health is Health.PASS
+
+
+def test_a_program_that_faults_on_several_gpus_is_its_own_fault_however_often_it_is_launched() -> None:
+    launches = [
+        xid(f"31, pid={launch}{rank}, name=train, MMU Fault", bus)
+        for launch in (701, 702, 703)
+        for rank, bus in enumerate(("1b", "9b"))
+    ]
+    assert [row.health for row in judge(*launches).rows] == [Health.PASS, Health.PASS]
+
+
+def test_a_fatal_xid_outlives_a_talkative_program_that_is_launched_again_and_again() -> None:
+    past = history(heard(xid("95, pid=1, Uncontained: x. RST: Yes, D-RST: No"), at=NOW - 7200))
+    for launch in range(20):
+        places = [f"GPC {gpc}, TPC {tpc}, SM {sm}" for gpc in range(8) for tpc in range(9) for sm in range(2)]
+        lines = [xid(f"13, pid={5000 + launch}, name=train, Warp Exception on ({at}): x", "1b") for at in places]
+        past.add(Reading(source="kmsg", at=NOW, events=heard(*lines, at=NOW - 3600 + 150 * launch)))
+    verdict = CHECK(past.window(NOW, CHECK.span))
+    assert row(verdict).health is Health.FAIL
+    assert row(verdict, GPUS[0]).health is Health.DEGRADED, "the programs that faulted there are still told apart"
+
+
+def test_lost_kernel_messages_are_told() -> None:
+    past = history([])
+    assert CHECK(past.window(NOW, CHECK.span)).evidence == ()
+    gaps = [
+        Event(kind="kmsg_gap", at=NOW - ago, text=f"{n} lost", count=n) for ago, n in ((100_000, 7), (50, 12), (30, 3))
+    ]
+    past.add(Reading(source="kmsg", at=NOW, events=gaps))
+    (line,) = CHECK(past.window(NOW, CHECK.span)).evidence
+    assert line.startswith("15 kernel messages were lost") and "30 s ago: an Xid" in line
 
 
 def test_an_xid_of_a_device_nobody_knows_still_gets_a_row() -> None:

@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from holdfast.checks.nvlink_lanes import CHECK
+from holdfast.model import manifest
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.signal import Signal
 from tests.checks.gpu_tray import A100, L40S, Tray
 
 LANES = "gpu_nvlink_active_lanes"
@@ -51,6 +53,29 @@ def test_the_manifest_knows_better_than_the_catalog() -> None:
     tray = Tray(model="NVIDIA H100 PCIe").read(0.0, gpu_nvlink_active_lanes=0.0)
     tray.history.inventory = replace(tray.history.inventory, expect={tray.gpus[0]: {LANES: 12.0}})
     assert tray.row(CHECK, 0).health is Health.FAIL
+
+
+def test_lanes_that_mig_switches_off_are_not_asked_for() -> None:
+    split = {0: 1.0, 1: 0.0, 2: 0.0, 3: 0.0}
+    tray = Tray(model=A100).read(0.0, gpu_nvlink_active_lanes={0: 0.0, 1: 0.0, 2: 12.0, 3: 12.0}, gpu_mig_mode=split)
+    assert tray.healths(CHECK) == [Health.NOT_APPLICABLE, Health.FAIL, Health.PASS, Health.PASS]
+    assert "while it is split by MIG" in tray.row(CHECK, 0).reason
+    assert Tray().read(0.0, gpu_nvlink_active_lanes=0.0, gpu_mig_mode=1.0).row(CHECK).health is Health.FAIL
+
+
+def test_lanes_that_the_driver_does_not_tell_of_a_split_gpu_are_not_asked_for() -> None:
+    tray = Tray().read(0.0, gpu_mig_mode={0: 1.0, 1: 0.0, 2: 1.0})
+    for gpu in (0, 1):
+        tray.missing(gpu, LANES, reason="not supported by this GPU/driver while MIG is enabled")
+    tray.missing(2, LANES, reason="the GPU is lost")
+    assert tray.healths(CHECK)[:3] == [Health.NOT_APPLICABLE, Health.UNKNOWN, Health.UNKNOWN]
+
+
+def test_a_manifest_that_expects_no_lane_is_believed_also_of_an_sxm_gpu() -> None:
+    tray = Tray(gpus=1).read(0.0, gpu_nvlink_active_lanes=0.0)
+    learned = manifest.learn([Signal(tray.gpus[0], LANES, 0.0)], "n1")
+    tray.history.inventory = replace(tray.history.inventory, expect=manifest.expectations(learned, "n1"))
+    assert (tray.row(CHECK).health, "manifest" in tray.row(CHECK).reason) == (Health.NOT_APPLICABLE, True)
 
 
 def test_an_unknown_model_without_manifest_is_unknown() -> None:

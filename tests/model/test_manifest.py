@@ -79,6 +79,7 @@ def test_learning_takes_what_is_built_and_leaves_what_varies() -> None:
             Signal(gpu, "gpu_model", "H100"),
             Signal(gpu, "gpu_uuid", "GPU-1"),
             Signal(gpu, "gpu_temperature_celsius", 40.0),
+            Signal(gpu, "gpu_nvlink_active_lanes", 18.0),
             Signal("node/n1", "driver_version", "550"),
             Signal("node/n2/gpu/0", "gpu_model", "A100"),
             Signal("node/n10/gpu/0", "gpu_model", "A100"),
@@ -86,7 +87,10 @@ def test_learning_takes_what_is_built_and_leaves_what_varies() -> None:
         "n1",
         lacks=["rdma"],
     )
-    assert learned.expect == {"gpu/0": {"gpu_model": "H100"}, "node": {"driver_version": "550"}}
+    assert learned.expect == {
+        "gpu/0": {"gpu_model": "H100", "gpu_nvlink_active_lanes": 18.0},
+        "node": {"driver_version": "550"},
+    }
     assert learned.lacks == ("rdma",)
 
 

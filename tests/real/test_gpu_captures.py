@@ -142,6 +142,6 @@ def test_captures_are_found() -> None:
     assert len(queries()) >= 4
 
 
-def test_the_pending_row_of_a_real_a100_fails() -> None:
+def test_the_pending_row_of_a_real_a100_degrades_it() -> None:
     healths = judged((DATA / "mlengineering_a100_remap_pending.txt").read_text())
-    assert healths["gpu.rows"] is Health.FAIL
+    assert healths["gpu.rows"] is Health.DEGRADED

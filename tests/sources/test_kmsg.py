@@ -1,7 +1,10 @@
 """The kernel message source on a file that grows, and on the real /dev/kmsg where it can be read."""
 
+import io
 import os
+import tty
 from pathlib import Path
+from typing import IO
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -54,6 +57,42 @@ def test_the_boot_time_of_another_proc_is_used_when_given(log: Path, tmp_path: P
     say(log, XID)
     (event,) = KmsgSource("n1", str(log), proc=str(tmp_path)).read(NOW).events
     assert event.at == 1699990000 + 4000.0
+
+
+def test_a_clock_that_is_set_does_not_move_what_a_file_says(log: Path, tmp_path: Path) -> None:
+    (tmp_path / "stat").write_text("btime 1699990000\n")
+    kmsg = KmsgSource("n1", str(log), proc=str(tmp_path))
+    kmsg.read(NOW)
+    (tmp_path / "stat").write_text(f"btime {1699990000 - 2 * 86400}\n")  # the wall clock went back by two days
+    say(log, XID, seconds=9900.0)
+    assert [event.at for event in kmsg.read(NOW + 1).events] == [1699990000 + 9900.0]
+
+
+def test_messages_of_the_ring_buffer_are_dated_by_their_age_whatever_the_wall_clock_says(tmp_path: Path) -> None:
+    (tmp_path / "stat").write_text("btime 1699000000\n")
+    master, slave = os.openpty()  # a character device that we can write to
+    tty.setraw(slave)
+    os.write(master, f"3,0,4000000000,-;{XID}\n".encode())
+    kmsg = KmsgSource("n1", os.ttyname(slave), proc=str(tmp_path), monotonic=lambda: UPTIME)
+    assert [event.at for event in kmsg.read(NOW).events] == [NOW - UPTIME + 4000.0]
+    kmsg.close()
+    os.close(slave)
+    os.close(master)
+
+
+def test_without_a_proc_no_stat_of_the_working_directory_is_opened(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def watched(path: str, mode: str) -> IO[bytes]:
+        opened.append(path)
+        return io.open(path, mode)  # noqa: UP020
+
+    monkeypatch.setattr("builtins.open", watched)
+    monkeypatch.chdir(log.parent)
+    kmsg = source(log)
+    log.write_text(f"3,0,4000000000,-;{XID}\n")
+    assert kmsg.read(NOW).events[0].at == NOW - UPTIME + 4000.0
+    assert opened == []
 
 
 def test_each_message_is_told_once(log: Path) -> None:
@@ -171,7 +210,7 @@ def test_garbage_nuls_and_a_megabyte_line_do_not_hide_what_follows(log: Path) ->
 
 
 @given(st.binary(max_size=500))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
 def test_no_bytes_make_it_fail(log: Path, data: bytes) -> None:
     log.write_bytes(data)
     kmsg = source(log)
