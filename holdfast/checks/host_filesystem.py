@@ -2,22 +2,29 @@
 
 from holdfast.checks.check import Check, Limits
 from holdfast.model.health import FailureClass, Health
-from holdfast.model.subject import Subject
+from holdfast.model.subject import Subject, local_name
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    rows = [_judge_mount(window, mount, limits) for mount in window.values("mount_mounted")]
-    return Verdict(rows=tuple(row for row in rows if row))
+    mounts = list(window.values("mount_mounted"))
+    rows = [_judge_mount(window, mount, limits) for mount in mounts]
+    evidence = [
+        f"{local_name(mount)} is read-only, as it seems meant: its room is not judged"
+        for mount in mounts
+        if window.number(mount, "mount_read_only") and not _read_only_is_wrong(window, mount)
+    ]
+    return Verdict(rows=tuple(row for row in rows if row), evidence=tuple(evidence))
 
 
 def _judge_mount(window: Window, mount: Subject, limits: Limits) -> Row | None:
     if not window.number(mount, "mount_mounted"):
         return Row(mount, Health.FAIL, "not mounted", "mounted", "is not mounted: what is written there fills the root")
-    meant_read_only = window.inventory.expect.get(mount, {}).get("mount_read_only") == 1
-    if window.number(mount, "mount_read_only") and not meant_read_only:
-        return Row(mount, Health.FAIL, "read-only", "writable", "is mounted read-only")
+    if window.number(mount, "mount_read_only"):
+        if why := _read_only_is_wrong(window, mount):
+            return Row(mount, Health.FAIL, "read-only", "writable", f"is mounted read-only: {why}")
+        return Row(mount, Health.PASS, "read-only")  # an image has no room left by its nature
     rooms = {
         "space": window.number(mount, "mount_free_ratio"),
         "inodes": window.number(mount, "mount_inodes_free_ratio"),
@@ -30,6 +37,14 @@ def _judge_mount(window: Window, mount: Subject, limits: Limits) -> Row | None:
         if room < limit:
             return Row(mount, health, room, limit, f"{room:.1%} of its {what} is free, at least {limit:.0%} wanted")
     return Row(mount, Health.PASS, room, limits["min_free_ratio"])
+
+
+def _read_only_is_wrong(window: Window, mount: Subject) -> str:
+    """Why a read-only file system is a fault, or ''. The manifest's word comes first."""
+    meant = window.inventory.expect.get(mount, {}).get("mount_read_only")
+    if meant is not None:
+        return "" if meant else "the manifest wants it writable"
+    return str(window.value(mount, "mount_read_only_fault") or "")
 
 
 CHECK = Check(

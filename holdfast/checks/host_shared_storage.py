@@ -8,19 +8,23 @@ from holdfast.model.window import Window
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    if window.number(window.node, "storage_mounts") == 0:
+    """Listed file systems must be there; others are judged only while they are mounted: a pod's volumes come and go."""
+    listed = window.inventory.expected("storage")
+    if window.number(window.node, "storage_mounts") == 0 and not listed:
         return Verdict(
             rows=(Row(window.node, Health.PASS, 0.0),),
             evidence=("no shared file system is mounted and none is listed under shared_mounts",),
         )
-    rows = [_judge_storage(window, storage, limits) for storage in window.inventory.expected("storage")]
-    return Verdict(rows=tuple(rows))
+    found = [storage for storage in window.values("storage_hung_seconds") if storage not in listed]
+    return Verdict(rows=tuple(_judge_storage(window, storage, limits) for storage in (*listed, *found)))
 
 
 def _judge_storage(window: Window, storage: Subject, limits: Limits) -> Row:
     limit = limits["answer_within_seconds"]
     hung = window.number(storage, "storage_hung_seconds")
     if hung is None:
+        if storage in window.inventory.expect and window.number(window.node, "storage_mounts") is not None:
+            return Row(storage, Health.FAIL, "not mounted", "mounted", "the manifest lists it, and it is not mounted")
         return Row(storage, Health.UNKNOWN, reason=window.why_absent(storage, "storage_hung_seconds"))
     if hung >= limit:
         return Row(storage, Health.FAIL, hung, limit, f"has not answered for {hung:.0f} s")

@@ -4,19 +4,37 @@ from typing import NamedTuple
 
 _SHARED = ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "wekafs", "cifs", "smb3", "panfs", "fuse.glusterfs")
 _MAY_HANG = (*_SHARED, "fuse.", "9p", "afs")
+_NEVER_WRITABLE = ("squashfs", "erofs", "iso9660", "cramfs", "romfs")
+_BROKEN = {"emergency_ro", "shutdown"}
 _COMMAND_MAX = 15  # the kernel cuts a command name to TASK_COMM_LEN - 1
 
 
 class Mount(NamedTuple):
     path: str
     kind: str
-    read_only: bool
     device: str
+    options: frozenset[str] = frozenset()
+    comes_and_goes: bool = False  # an automounter lets go of it when nobody looks; asking would keep it there
 
     @property
     def may_hang(self) -> bool:
         """A file system served by another machine or process: never asked from our own thread."""
         return self.kind.startswith(_MAY_HANG)
+
+    @property
+    def broken(self) -> bool:
+        """The file system itself says that it stopped writing after an error; newer kernels then still show 'rw'."""
+        return bool(self.options & _BROKEN)
+
+    @property
+    def read_only(self) -> bool:
+        return self.broken or "ro" in self.options
+
+    def same_file_system(self, other: "Mount") -> bool:
+        """Mounted elsewhere, perhaps read-only there: what has no device of its own is known by its options."""
+        if (self.kind, self.device) != (other.kind, other.device):
+            return False
+        return self.device.startswith("/") or not (self.options ^ other.options) - {"ro", "rw"}
 
 
 class Process(NamedTuple):
@@ -35,31 +53,61 @@ class Process(NamedTuple):
 
 def mounts(text: str) -> dict[str, Mount]:
     """/proc/mounts by path; a later line covers an earlier one on the same path."""
-    found = {}
+    found: dict[str, Mount] = {}
+    automounters: set[str] = set()
     for line in text.splitlines():
         fields = line.split(" ")
-        if len(fields) >= 4:
-            path = _unescape(fields[1])
-            found[path] = Mount(path, fields[2], "ro" in fields[3].split(","), fields[0])
+        if len(fields) < 4:
+            continue
+        path, options = _unescape(fields[1]), frozenset(fields[3].split(","))
+        comes_and_goes = any(parent in automounters for parent in _with_parents(path))
+        found[path] = Mount(path, fields[2], fields[0], options, comes_and_goes)
+        if fields[2] == "autofs" and "timeout=0" not in options:  # with that, it never lets go
+            automounters.add(path)
     return found
 
 
 def mount_of(path: str, table: dict[str, Mount]) -> Mount | None:
     """The mount a path lies on: the longest mounted parent."""
+    return next((table[parent] for parent in _with_parents(path) if parent in table), None)
+
+
+def _with_parents(path: str) -> list[str]:
+    """'/a/b' -> '/a/b', '/a', '/'."""
     parts = path.rstrip("/").split("/")
-    for length in range(len(parts), 0, -1):
-        if found := table.get("/".join(parts[:length]) or "/"):
-            return found
-    return None
+    return ["/".join(parts[:length]) or "/" for length in range(len(parts), 0, -1)]
 
 
 def shared(table: dict[str, Mount]) -> list[str]:
     """Where shared file systems are mounted: once each, at the shortest path (containers mount them many times)."""
     by_device: dict[str, str] = {}
     for mount in table.values():
-        if mount.kind in _SHARED:
+        if mount.kind in _SHARED and not mount.comes_and_goes:
             by_device[mount.device] = min(by_device.get(mount.device, mount.path), mount.path, key=len)
     return sorted(by_device.values())
+
+
+def why_read_only_is_a_fault(mount: Mount, fstab: str, seen_writable: bool) -> str:
+    """What says that a read-only file system was meant to be writable; '' where nothing does: images are made so."""
+    if mount.kind in _NEVER_WRITABLE:
+        return ""
+    if mount.broken:
+        return "the file system stopped writing after an error"
+    if seen_writable:
+        return "it was writable before"
+    wanted = _fstab_options(fstab, mount)
+    if wanted is not None:
+        return "" if "ro" in wanted else "/etc/fstab wants it writable"
+    return "it was mounted to become so after an error" if "errors=remount-ro" in mount.options else ""
+
+
+def _fstab_options(fstab: str, mount: Mount) -> list[str] | None:
+    """The options of its line; None without one. A line of another kind is not about what is mounted there now."""
+    for line in fstab.splitlines():
+        fields = line.split()
+        if len(fields) >= 4 and not fields[0].startswith("#") and _unescape(fields[1]) == mount.path:
+            return fields[3].split(",") if fields[2] in (mount.kind, "auto") else None
+    return None
 
 
 def _unescape(field: str) -> str:

@@ -57,12 +57,13 @@ class HostSource:
         self._sys = sys
         self._proc = proc
         self._mounts = mounts
+        self._mount_watch = host_mounts.MountWatch(node, proc, mounts)
         self._modules = modules
         self._scan = ProcessScan(proc)
         self._kept: dict[str, tuple[float, Notes]] = {}
 
     def read(self, now: float) -> Reading:
-        notes = host_mounts.read_mounts(self._node_name, self._proc, self._mounts)
+        notes = self._mount_watch.read()
         notes.add(self._kept_for(_COSTLY_EVERY_SECONDS, now, "processes", lambda: self._processes(now)))
         notes.add(self._kept_for(_COSTLY_EVERY_SECONDS, now, "governor", self._governor))
         for part in (self._required_modules, self._gpudirect, self._edac, self._memory, self._kernel):

@@ -14,11 +14,12 @@ from holdfast.formats import proc as formats
 from holdfast.model import subject
 from holdfast.model.signal import Reading
 from holdfast.model.subject import Subject
+from holdfast.sources.host_view import HostView, host_view
 from holdfast.sources.notes import Notes
-from holdfast.sources.small_file import text_or_nothing
 
 PROBE = ("stat", "--file-system", "--")
 _POLL_SECONDS = 0.005
+_OF_ONE = ("storage_answer_seconds", "storage_hung_seconds", "storage_error", "storage_mounted")
 
 
 @dataclass(slots=True)
@@ -30,13 +31,7 @@ class _Ask:
 class SharedStorageSource:
     name = "shared_storage"
     every = 30.0
-    carries: tuple[str, ...] = (
-        "storage_answer_seconds",
-        "storage_hung_seconds",
-        "storage_error",
-        "storage_mounted",
-        "storage_mounts",
-    )
+    carries: tuple[str, ...] = (*_OF_ONE, "storage_mounts")
 
     def __init__(
         self,
@@ -48,7 +43,8 @@ class SharedStorageSource:
     ) -> None:
         self.deadline = answer_within + 5.0
         self._node_name = node
-        self._mounts = list(mounts)  # and every shared file system ever seen mounted
+        self._listed = mounts  # these must be there; others are asked for as long as they are mounted
+        self._found: set[str] = set()
         self._answer_within = answer_within
         self._proc = proc
         self._probe = probe
@@ -57,31 +53,49 @@ class SharedStorageSource:
 
     def read(self, now: float) -> Reading:
         notes = Notes()
-        table = self._table()
-        self._mounts += [path for path in formats.shared(table) if path not in self._mounts]
         node = subject.node(self._node_name)
-        if table or self._mounts:
-            notes.say(node, "storage_mounts", float(len(self._mounts)))
-        else:
-            notes.miss(node, f"{self._proc}/mounts cannot be read", "storage_mounts")
-        subjects = {path: subject.storage(self._node_name, path) for path in self._mounts}
-        for path in self._mounts:
-            if path not in self._out and (refused := self._ask(path)):
-                notes.miss(subjects[path], refused, *self.carries)
+        view = host_view(self._proc)
+        found = [path for path in formats.shared(view.table) if path not in self._listed]
+        refused = self._ask_all([*self._listed, *found], view)
         answered = self._gather()
-        table = self._table() if answered else table  # asking may have mounted it (autofs)
-        for path, about in subjects.items():
-            if path in answered or path in self._out:
+        table = host_view(self._proc).table if answered else view.table  # asking may have mounted it (autofs)
+        found = [path for path in found if path in table]  # a pod's volume may have gone while we asked
+        self._tell_gone(notes, self._found - set(found))
+        self._found = set(found)
+        paths = [*self._listed, *found]
+        if refused or not (view.table or paths):
+            notes.miss(node, next(iter(refused.values()), f"{self._proc}/mounts cannot be read"), "storage_mounts")
+        else:
+            notes.say(node, "storage_mounts", float(len(paths)))
+        for path in paths:
+            about = subject.storage(self._node_name, path)
+            if path in refused:
+                notes.miss(about, refused[path], *_OF_ONE)
+            elif path in answered or path in self._out:
                 self._tell(notes, about, path, answered.get(path))
                 self._tell_mounted(notes, about, path, table)
-        return notes.reading(self.name, now, [node, *subjects.values()])
+        listed = [subject.storage(self._node_name, path) for path in self._listed]
+        return notes.reading(self.name, now, [node, *listed])
 
-    def _table(self) -> dict[str, formats.Mount]:
-        return formats.mounts(text_or_nothing(f"{self._proc}/mounts"))
+    def _tell_gone(self, notes: Notes, gone: set[str]) -> None:
+        for path in gone:
+            notes.miss(subject.storage(self._node_name, path), f"{path} is no longer mounted", *_OF_ONE)
+            if path in self._out:
+                self._out[path].child.kill()
 
-    def _ask(self, path: str) -> str:
+    def _ask_all(self, paths: list[str], view: HostView) -> dict[str, str]:
+        """Send a child to each that has none; path -> why that was not possible."""
+        refused = {}
+        for path in paths:
+            way = view.way_to(path)
+            why = "" if path in self._out else self._ask(path, way) if way else view.why_no_way(path)
+            if why:
+                refused[path] = why
+        return refused
+
+    def _ask(self, path: str, way: str) -> str:
         """Send a child; '' or why that was not possible."""
-        command = [*self._probe, path]
+        command = [*self._probe, way]
         try:
             child = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

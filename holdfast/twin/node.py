@@ -58,7 +58,7 @@ class Node:
         fs = self.directory / "fs"
         return {
             fs / "root": ("/dev/md0", "ext4", "rw,relatime"),
-            fs / "scratch": ("/dev/nvme1n1", "xfs", "rw,relatime"),
+            fs / "scratch": ("/dev/nvme1n1", "ext4", "rw,relatime,errors=remount-ro"),
             fs / "shared": ("storage01:/export/train", "nfs4", "rw,relatime,vers=4.2,proto=rdma"),
         }
 

@@ -58,11 +58,30 @@ def test_a_disk_is_judged_by_the_scarcer_of_space_and_inodes(free: float, inodes
     assert health(verdict, DISK) is expected
 
 
+def read_only(fault: str, meant: int | None = None) -> Verdict:
+    expect: dict[str, dict[str, Value]] = {} if meant is None else {DISK: {"mount_read_only": meant}}
+    inventory = Inventory(node="n1", subjects=frozenset({DISK}), expect=expect)
+    return ask(
+        host_filesystem.CHECK,
+        DISK,
+        inventory=inventory,
+        mount_mounted=1.0,
+        mount_read_only=1.0,
+        mount_read_only_fault=fault,
+        mount_free_ratio=0.0,  # as of an image
+    )
+
+
 def test_a_disk_gone_read_only_fails_unless_the_manifest_means_it_so() -> None:
-    seen: dict[str, Value] = {"mount_mounted": 1.0, "mount_read_only": 1.0, "mount_free_ratio": 0.5}
-    assert ask(host_filesystem.CHECK, DISK, **seen).health is Health.FAIL
-    meant = Inventory(node="n1", subjects=frozenset({DISK}), expect={DISK: {"mount_read_only": 1}})
-    assert ask(host_filesystem.CHECK, DISK, inventory=meant, **seen).health is Health.PASS
+    assert read_only("it was writable before").health is Health.FAIL
+    assert "it was writable before" in read_only("it was writable before").summary()
+    assert read_only("it was writable before", meant=1).health is Health.PASS
+
+
+def test_a_disk_that_was_never_writable_is_evidence_unless_the_manifest_wants_it_writable() -> None:
+    image = read_only("")
+    assert (image.health, "mount root is read-only" in image.evidence[0]) == (Health.PASS, True)
+    assert read_only("", meant=0).health is Health.FAIL
 
 
 def test_a_listed_disk_that_is_not_mounted_fails() -> None:
@@ -103,6 +122,26 @@ def test_a_hung_mount_is_the_storage_owners_crash() -> None:
     assert "has not answered for 40 s" in verdict.summary()
 
 
+def test_a_file_system_that_nobody_listed_is_judged_while_it_is_mounted_and_then_forgotten() -> None:
+    volume = "node/n1/storage/pods/1/data"
+    history = History("n1")
+    seen = {"storage_hung_seconds": 40.0}
+    signals = [Signal(NODE, "storage_mounts", 1.0), *(Signal(volume, name, value) for name, value in seen.items())]
+    history.add(Reading(source="shared_storage", at=0, signals=signals))
+    verdict = host_shared_storage.CHECK(history.window(0, 600))
+    assert [(row.subject, row.health) for row in verdict.rows] == [(volume, Health.FAIL)]
+    gone = {(volume, name): "is no longer mounted" for name in seen}
+    history.add(Reading(source="shared_storage", at=30, signals=[Signal(NODE, "storage_mounts", 0.0)], absent=gone))
+    assert host_shared_storage.CHECK(history.window(30, 600)).health is Health.PASS
+
+
+def test_a_file_system_that_the_manifest_lists_is_missed() -> None:
+    listed = Inventory(node="n1", subjects=frozenset({NODE, LUSTRE}), expect={LUSTRE: {"storage_mounted": 1}})
+    missing = ask(host_shared_storage.CHECK, inventory=listed, storage_mounts=0.0)
+    assert (missing.health, "manifest" in missing.summary()) == (Health.FAIL, True)
+    assert ask(host_shared_storage.CHECK, inventory=listed).health is Health.UNKNOWN
+
+
 def test_no_shared_storage_is_a_pass_and_not_knowing_is_not() -> None:
     only_node = Inventory(node="n1", subjects=frozenset({NODE}))
     assert ask(host_shared_storage.CHECK, inventory=only_node, storage_mounts=0.0).health is Health.PASS
@@ -137,6 +176,7 @@ def test_stuck_processes(name: str, seconds: float, zombies: float, expected: He
         (1.0, 0.0001, 0.01, ""),
         (0.0, 0.0, 16.0, "nothing synchronises"),
         (1.0, -0.5, 0.01, "-0.500 s off"),
+        (1.0, 0.0001, 1.024, ""),  # 2048 s after the last poll, as systemd-timesyncd lets it grow
         (1.0, 0.0, 3.0, "may be 3.0 s off"),
     ],
 )

@@ -1,5 +1,6 @@
 """Text of /proc: what the kernel writes is read, and nothing makes a parser raise."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,12 +22,60 @@ def test_a_dead_leader_with_live_threads_counts_as_stuck() -> None:
 
 def test_mounts_keep_the_topmost_and_decode_blanks() -> None:
     table = proc.mounts("none / overlay rw 0 0\n/dev/sda1 /my\\040disk ext4 ro,relatime 0 0\nnone / ext4 ro 0 0\n")
-    assert table["/"] == proc.Mount("/", "ext4", True, "none")
+    assert table["/"] == proc.Mount("/", "ext4", "none", frozenset({"ro"}))
     assert table["/my disk"].read_only
 
 
 def test_read_only_is_an_option_of_its_own_not_a_part_of_one() -> None:
     assert not proc.mounts("a / ext4 rw,errors=remount-ro 0 0")["/"].read_only
+
+
+def test_a_file_system_that_stopped_writing_is_read_only_whatever_else_its_options_say() -> None:
+    assert proc.mounts("a / ext4 rw,emergency_ro 0 0")["/"].read_only
+    assert proc.mounts("a / ext4 rw,shutdown 0 0")["/"].read_only
+
+
+@pytest.mark.parametrize(
+    ("line", "fstab", "seen_writable", "fault"),
+    [
+        ("/dev/dm-0 / ext4 ro,relatime", "", False, False),  # an image-based system
+        ("/dev/dm-0 / ext4 ro,relatime", "", True, True),
+        ("/dev/sda1 / ext4 ro,errors=remount-ro", "", False, True),
+        ("/dev/sda1 / ext4 ro,errors=remount-ro", "UUID=1 / ext4 ro,errors=remount-ro 0 1", False, False),
+        ("/dev/sda1 / ext4 rw,emergency_ro", "UUID=1 / ext4 ro 0 1", False, True),
+        ("/dev/sda1 / xfs ro,relatime", "# / is here\nUUID=1 / xfs defaults 0 0", False, True),
+        ("/dev/sda1 / xfs ro,relatime", "UUID=1 / auto defaults 0 0", False, True),
+        ("/dev/sda1 / btrfs ro,relatime", "UUID=1 / btrfs ro 0 0", False, False),
+        ("overlay / overlay ro", "UUID=1 / ext4 defaults 0 0", False, False),
+        ("/dev/loop0 / squashfs ro,errors=continue", "/x / squashfs defaults 0 0", True, False),
+    ],
+)
+def test_read_only_is_a_fault_where_something_says_that_it_should_be_writable(
+    line: str, fstab: str, seen_writable: bool, fault: bool
+) -> None:
+    mount = proc.mounts(f"{line} 0 0\n")["/"]
+    assert bool(proc.why_read_only_is_a_fault(mount, fstab, seen_writable)) is fault
+
+
+def test_what_an_automounter_brings_and_takes_is_not_a_shared_file_system_of_the_node() -> None:
+    indirect = "auto.home /home autofs rw,timeout=300,indirect 0 0\ns:/h/me /home/me nfs4 rw 0 0\n"
+    direct = "systemd-1 /data autofs rw,timeout=60,direct 0 0\ns:/data /data nfs4 rw 0 0\n"
+    assert proc.shared(proc.mounts(indirect + direct)) == []
+    assert proc.shared(proc.mounts(direct.replace("timeout=60", "timeout=0"))) == ["/data"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("/dev/sda1 / ext4 rw,relatime", "/dev/sda1 / ext4 ro,nosuid", True),
+        ("/dev/sda1 / ext4 rw", "/dev/sdb1 / ext4 rw", False),
+        ("overlay / overlay rw,upperdir=/a", "overlay / overlay ro,upperdir=/a", True),
+        ("overlay / overlay rw,upperdir=/a", "overlay / overlay rw,upperdir=/b", False),
+    ],
+)
+def test_one_file_system_in_two_namespaces(one: str, other: str, same: bool) -> None:
+    mounts = [proc.mounts(f"{line} 0 0\n")["/"] for line in (one, other)]
+    assert mounts[0].same_file_system(mounts[1]) is same
 
 
 def test_a_path_belongs_to_its_longest_mounted_parent() -> None:
@@ -72,6 +121,9 @@ def test_arbitrary_text_never_raises(text: str) -> None:
     table = proc.mounts(text)
     proc.mount_of(text, table)
     proc.shared(table)
+    for mount in table.values():
+        proc.why_read_only_is_a_fault(mount, text, seen_writable=False)
+    proc.why_read_only_is_a_fault(proc.Mount("/", "ext4", "x"), f"x / {text}", seen_writable=False)
     proc.meminfo(text)
     proc.first_number(text)
     proc.context_switches(text)

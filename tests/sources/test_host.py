@@ -69,6 +69,38 @@ def test_a_configured_mount_that_is_not_mounted_is_told(tree: Path) -> None:
     assert reading.absent["node/n1/mount/data", "mount_free_ratio"] == "/data is not mounted"
 
 
+def test_the_hosts_mounts_count_and_not_our_own(tree: Path) -> None:
+    write(tree / "proc/1/mounts", "/dev/sda1 / ext4 rw 0 0\n/dev/sdb1 /data ext4 rw 0 0\n")
+    write(tree / "proc/1/root/data/file", "")
+    write(tree / "proc/mounts", "overlay / overlay ro 0 0\n")
+    reading = source(tree, mounts=("/", "/data")).read(0)
+    assert values(reading)[ROOT, "mount_read_only"] == 0.0
+    assert float(values(reading)["node/n1/mount/data", "mount_free_ratio"]) >= 0  # by way of proc/1/root
+
+
+def test_without_a_way_to_the_hosts_root_our_own_serves_only_where_it_is_the_same(tree: Path) -> None:
+    write(tree / "proc/1/mounts", "/dev/sda1 / ext4 rw 0 0\n/dev/sdb1 /data ext4 rw 0 0\n")
+    write(tree / "proc/mounts", "/dev/sda1 / ext4 ro 0 0\n")
+    reading = source(tree, mounts=("/", "/data")).read(0)
+    assert (ROOT, "mount_free_ratio") in values(reading)
+    assert "cannot be reached" in reading.absent["node/n1/mount/data", "mount_free_ratio"]
+
+
+def test_a_disk_that_turns_read_only_is_told_from_one_that_always_was(tree: Path) -> None:
+    host = source(tree)
+    faults = []
+    for options in ("ro", "rw", "ro"):
+        write(tree / "proc/mounts", f"/dev/sda1 / ext4 {options} 0 0\n")
+        faults.append(values(host.read(0))[ROOT, "mount_read_only_fault"])
+    assert faults == ["", "", "it was writable before"]
+
+
+def test_the_hosts_fstab_is_heard(tree: Path) -> None:
+    write(tree / "proc/1/mounts", "/dev/sda1 / xfs ro 0 0\n")
+    write(tree / "proc/1/root/etc/fstab", "UUID=1 / xfs defaults 0 0\n")
+    assert "fstab" in str(values(source(tree).read(0))[ROOT, "mount_read_only_fault"])
+
+
 def test_a_network_file_system_is_never_asked_from_our_thread(tree: Path) -> None:
     reading = source(tree, mounts=("/shared",)).read(0)
     assert "shared_mounts" in reading.absent["node/n1/mount/shared", "mount_free_ratio"]

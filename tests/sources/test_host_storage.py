@@ -74,11 +74,49 @@ def test_a_real_mount_and_a_missing_directory(tmp_path: Path) -> None:
     assert seen["node/n1/storage/no/such/place", "storage_mounted"] == 0.0
 
 
-def test_shared_file_systems_are_found_in_the_mount_table(tmp_path: Path) -> None:
+def test_shared_file_systems_are_found_and_let_go_with_the_mount_table(tmp_path: Path) -> None:
     source = SharedStorageSource("n1", proc=mounts(tmp_path), probe=("true",))
-    assert (LUSTRE, "storage_answer_seconds") in values(source.read(0))
+    first = source.read(0)
+    assert (LUSTRE, "storage_answer_seconds") in values(first)
+    assert first.present == ["node/n1"]  # or a pod's volume would be missed when it is gone
     mounts(tmp_path, "r / ext4 rw 0 0\n")
-    assert values(source.read(30))[LUSTRE, "storage_mounted"] == 0.0  # once seen, it is missed when it goes
+    second = source.read(30)
+    assert values(second) == {("node/n1", "storage_mounts"): 0.0}
+    assert "no longer mounted" in second.absent[LUSTRE, "storage_hung_seconds"]
+
+
+def test_a_volume_that_goes_while_it_is_asked_is_not_told_as_an_error(tmp_path: Path) -> None:
+    table = tmp_path / "mounts"
+    probe = ("sh", "-c", f"echo 'r / ext4 rw 0 0' > {table}; echo gone >&2; false")
+    assert values(SharedStorageSource("n1", proc=mounts(tmp_path), probe=probe).read(0)) == {
+        ("node/n1", "storage_mounts"): 0.0
+    }
+
+
+def test_a_hung_volume_that_was_taken_away_is_told_no_more(tmp_path: Path) -> None:
+    source = SharedStorageSource("n1", answer_within=0.05, proc=mounts(tmp_path), probe=HANGS)
+    try:
+        assert float(values(source.read(0))[LUSTRE, "storage_hung_seconds"]) > 0
+        mounts(tmp_path, "r / ext4 rw 0 0\n")
+        assert values(source.read(30)) == {("node/n1", "storage_mounts"): 0.0}
+    finally:
+        _abandon(source._out)
+
+
+def test_a_listed_file_system_stays_listed(tmp_path: Path) -> None:
+    source = SharedStorageSource("n1", ("/lustre",), proc=mounts(tmp_path, "r / ext4 rw 0 0\n"), probe=("true",))
+    reading = source.read(0)
+    assert values(reading)[LUSTRE, "storage_mounted"] == 0.0
+    assert LUSTRE in reading.present
+
+
+def test_a_host_path_that_cannot_be_reached_is_unknown_and_not_asked_in_our_own_mounts(tmp_path: Path) -> None:
+    mounts(tmp_path, "overlay / overlay rw 0 0\n")
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1/mounts").write_text("/dev/sda1 / ext4 rw 0 0\nx /lustre lustre rw 0 0\n")
+    reading = SharedStorageSource("n1", proc=str(tmp_path), probe=("true",)).read(0)
+    assert "1/root: No such file" in reading.absent["node/n1", "storage_mounts"]
+    assert "cannot be reached" in reading.absent[LUSTRE, "storage_hung_seconds"]
 
 
 def test_no_shared_file_system_is_an_answer_of_its_own(tmp_path: Path) -> None:
