@@ -1,7 +1,31 @@
 """What checks that judge events have in common: which events still count, and how one is told to a person."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
+from holdfast.model.health import Health
 from holdfast.model.signal import Event
+from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
+
+
+class Grade(NamedTuple):
+    """A health that holds when there are such events, and what to say of them."""
+
+    health: Health
+    events: list[Event]
+    reason: Callable[[list[Event]], str]
+
+
+def node_verdict(window: Window, events: list[Event], *grades: Grade) -> Verdict:
+    """The first grade that has events decides about the node; without any it passes. All events are evidence."""
+    for health, found, reason in grades:
+        if found:
+            row = Row(window.node, health, total(found), 0, reason(found))
+            break
+    else:
+        row = Row(window.node, Health.PASS, 0, 0)
+    return Verdict(rows=(row,), evidence=tell(events, window.now))
 
 
 def since(window: Window, seconds: float, *kinds: str) -> list[Event]:
@@ -18,6 +42,17 @@ def counted(number: int, thing: str) -> str:
     """'1 lock-up', '2 lock-ups', '2 processes'."""
     plural = "es" if thing.endswith("s") else "s"
     return f"{number} {thing}{'' if number == 1 else plural}"
+
+
+def on_devices(events: list[Event], nameless: str = "") -> str:
+    """The devices that events are about, each once."""
+    return ", ".join(dict.fromkeys(event.device or nameless for event in events))
+
+
+def code_and_text(events: list[Event], nameless: str = "") -> str:
+    """'nvme0n1: medium error [...]' of the last one."""
+    last = events[-1]
+    return f"{on_devices(events, nameless)}: {str(last.code).replace('_', ' ')} [{last.text}]"
 
 
 def told(event: Event, now: float) -> str:

@@ -1,39 +1,52 @@
 """fabric.driver: does the driver of a network adapter report that the adapter is failing?"""
 
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.event_rows import since, tell, total
+from holdfast.checks.event_rows import Grade, code_and_text, node_verdict, since
+from holdfast.checks.rdma_ports import expected_ports
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.signal import Event
-from holdfast.model.verdict import Row, Verdict
+from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
+
+_OF_A_CABLE = ("module_unplugged", "module_error")  # of no interest where no cable is meant to be
+_ONLY_EVIDENCE = ("access_register_failed", "insufficient_power")  # adapters in good health say so too
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    events = [event for event in since(window, limits["forget_seconds"], "mlx5") if event.severity != "info"]
+    said = since(window, limits["forget_seconds"], "mlx5")
+    events = [event for event in said if event.severity != "info"]
+    wanted = _adapters_with_expected_ports(window)
+    replugged = _plugged_again(said)
+    warnings = [
+        event
+        for event in events
+        if event.code not in _ONLY_EVIDENCE
+        and (event.code not in _OF_A_CABLE or event.device in wanted)
+        and not (event.code == "module_unplugged" and event.at <= replugged.get(_module(event), float("-inf")))
+    ]
     fatal = [event for event in events if event.severity == "fatal"]
-    unplugged = _still_unplugged(since(window, limits["forget_seconds"], "mlx5"))
-    warnings = [event for event in events if event.code not in ("module_unplugged", "access_register_failed")]
-    if fatal:
-        row = Row(window.node, Health.FAIL, total(fatal), 0, _reason(fatal))
-    elif warnings or unplugged:
-        row = Row(window.node, Health.DEGRADED, total(warnings + unplugged), 0, _reason(warnings + unplugged))
-    else:
-        row = Row(window.node, Health.PASS, 0, 0)
-    return Verdict(rows=(row,), evidence=tell(events, window.now))
+    return node_verdict(
+        window,
+        events,
+        Grade(Health.FAIL, fatal, code_and_text),
+        Grade(Health.DEGRADED, warnings, code_and_text),
+    )
 
 
-def _still_unplugged(events: list[Event]) -> list[Event]:
-    last: dict[tuple[str, object], Event] = {}
-    for event in events:
-        if event.code in ("module_plugged", "module_unplugged"):
-            last[event.device, event.detail.get("module")] = event
-    return [event for event in last.values() if event.code == "module_unplugged"]
+def _adapters_with_expected_ports(window: Window) -> set[str]:
+    """By PCI address, as the driver names them: it also tells of the empty cage of a port that nobody uses."""
+    ports = expected_ports(window)
+    told = {str(window.value(port, "port_pci_address") or "") for port in ports}
+    known = {address for address, subject in window.inventory.by_device.items() if subject in ports}
+    return (told | known) - {""}
 
 
-def _reason(events: list[Event]) -> str:
-    last = events[-1]
-    devices = ", ".join(dict.fromkeys(event.device for event in events))
-    return f"{devices}: {str(last.code).replace('_', ' ')} [{last.text}]"
+def _module(event: Event) -> tuple[str, object]:
+    return event.device, event.detail.get("module")
+
+
+def _plugged_again(events: list[Event]) -> dict[tuple[str, object], float]:
+    return {_module(event): event.at for event in events if event.code == "module_plugged"}
 
 
 CHECK = Check(

@@ -1,9 +1,10 @@
 """host.lockup: do processors or tasks hang in the kernel?"""
 
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.event_rows import counted, since, tell, total
+from holdfast.checks.event_rows import Grade, counted, node_verdict, since, total
 from holdfast.model.health import FailureClass, Health
-from holdfast.model.verdict import Row, Verdict
+from holdfast.model.signal import Event
+from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
 
 _PROCESSOR = ("soft_lockup", "hard_lockup")
@@ -11,18 +12,21 @@ _TASK = ("hung_task", "rcu_stall")
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    locked = since(window, limits["forget_seconds"], *_PROCESSOR)
-    hung = since(window, limits["forget_seconds"], *_TASK)
-    events = sorted(locked + hung, key=lambda event: event.at)
-    if locked:
-        reason = f"{counted(total(locked), 'processor lock-up')} in the kernel [{locked[-1].text}]"
-        row = Row(window.node, Health.FAIL, total(locked), 0, reason)
-    elif hung:
-        reason = f"{counted(total(hung), 'report')} of tasks that hang in the kernel [{hung[-1].text}]"
-        row = Row(window.node, Health.DEGRADED, total(hung), 0, reason)
-    else:
-        row = Row(window.node, Health.PASS, 0, 0)
-    return Verdict(rows=(row,), evidence=tell(events, window.now))
+    events = since(window, limits["forget_seconds"], *_PROCESSOR, *_TASK)
+    return node_verdict(
+        window,
+        events,
+        Grade(Health.FAIL, [event for event in events if event.kind in _PROCESSOR], _locked),
+        Grade(Health.DEGRADED, events, _hung),
+    )
+
+
+def _locked(events: list[Event]) -> str:
+    return f"{counted(total(events), 'processor lock-up')} in the kernel [{events[-1].text}]"
+
+
+def _hung(events: list[Event]) -> str:
+    return f"{counted(total(events), 'report')} of tasks that hang in the kernel [{events[-1].text}]"
 
 
 CHECK = Check(

@@ -1,25 +1,35 @@
 """host.memory_errors: does the host's memory or processor report errors?"""
 
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.event_rows import counted, since, tell, total
+from holdfast.checks.event_rows import Grade, counted, node_verdict, since, total
 from holdfast.model.health import FailureClass, Health
-from holdfast.model.verdict import Row, Verdict
+from holdfast.model.signal import Event
+from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
+    """Corrected errors are host.edac's matter where memory controllers count them; elsewhere the messages must do."""
     events = since(window, limits["forget_seconds"], "mce", "edac")
     uncorrected = [event for event in events if event.severity == "fatal"]
-    corrected = total(events) - total(uncorrected)
-    if uncorrected:
-        reason = f"{counted(total(uncorrected), 'uncorrected error')} of memory or processor [{uncorrected[-1].text}]"
-        row = Row(window.node, Health.FAIL, total(uncorrected), 0, reason)
-    elif corrected > limits["corrected_errors"]:
-        reason = f"{corrected} corrected errors of memory or processor, more than {limits['corrected_errors']:.0f}"
-        row = Row(window.node, Health.DEGRADED, corrected, limits["corrected_errors"], reason)
-    else:
-        row = Row(window.node, Health.PASS, corrected, limits["corrected_errors"])
-    return Verdict(rows=(row,), evidence=tell(events, window.now))
+    corrected = [event for event in events if event.severity != "fatal"]
+    limit = limits["corrected_errors"]
+    counted_elsewhere = window.number(window.node, "host_edac_correctable_total") is not None
+    many = corrected if total(corrected) > limit and not counted_elsewhere else []
+    return node_verdict(
+        window,
+        events,
+        Grade(Health.FAIL, uncorrected, _uncorrected),
+        Grade(
+            Health.DEGRADED,
+            many,
+            lambda them: f"{total(them)} corrected errors of memory or processor, more than {limit:.0f}",
+        ),
+    )
+
+
+def _uncorrected(events: list[Event]) -> str:
+    return f"{counted(total(events), 'uncorrected error')} of memory or processor [{events[-1].text}]"
 
 
 CHECK = Check(

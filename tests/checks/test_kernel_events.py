@@ -22,10 +22,11 @@ from holdfast.model.verdict import Verdict
 
 NOW = 1_700_000_000.0
 SWITCH = "node/n1/nvswitch/0000:85:00.0"
+PORT = "node/n1/nic/mlx5_0/1"  # expected to be up; the adapter's second port, 0000:5c:00.1, is not
 SXID = "nvidia-nvswitch2: SXid (PCI:0000:85:00.0): %s, Link 61 something"
 
 
-def judged(check: Check, *lines: str, inventory: Inventory | None = None) -> Verdict:
+def judged(check: Check, *lines: str, inventory: Inventory | None = None, **seen: float) -> Verdict:
     log = KernelLog()
     found = [event for line in lines for event in log.feed(line.encode() + b"\n")]
     events = [
@@ -35,10 +36,12 @@ def judged(check: Check, *lines: str, inventory: Inventory | None = None) -> Ver
     ]  # fmt: skip
     past = History("n1")
     past.inventory = inventory or Inventory(
-        node="n1", subjects=frozenset({SWITCH, "node/n1/gpu/0"}), by_device={"0000:85:00.0": SWITCH}
+        node="n1",
+        subjects=frozenset({SWITCH, "node/n1/gpu/0", PORT}),
+        by_device={"0000:85:00.0": SWITCH, "0000:5c:00.0": PORT},
     )
-    records = Signal("node/n1", "kmsg_records_total", 1.0)
-    past.add(Reading(source="kmsg", at=NOW, signals=[records], events=events))
+    signals = [Signal("node/n1", name, value) for name, value in {"kmsg_records_total": 1.0, **seen}.items()]
+    past.add(Reading(source="kmsg", at=NOW, signals=signals, events=events))
     return check(past.window(NOW, check.span))
 
 
@@ -68,8 +71,13 @@ def judged(check: Check, *lines: str, inventory: Inventory | None = None) -> Ver
         (host_storage_events, ["nfs: server a not responding, timed out", "nfs: server b OK"], Health.DEGRADED),
         (fabric_driver, [], Health.PASS),
         (fabric_driver, ["mlx5_core 0000:5c:00.0: device's health compromised - reached miss count"], Health.FAIL),
-        (fabric_driver, ["mlx5_core 0000:5c:00.0: Detected insufficient power on the PCIe slot (27W)."], Health.DEGRADED),
+        (fabric_driver, ["mlx5_core 0000:5c:00.0: Detected insufficient power on the PCIe slot (27W)."], Health.PASS),
         (fabric_driver, ["mlx5_core 0000:5c:00.0: Port module event: module 0, Cable unplugged"], Health.DEGRADED),
+        (fabric_driver, ["mlx5_core 0000:5c:00.1: Port module event: module 1, Cable unplugged"], Health.PASS),
+        (fabric_driver, ["mlx5_core 0000:5c:00.0: Port module event: module 0, Cable plugged",
+                         "mlx5_core 0000:5c:00.0: Port module event: module 0, Cable unplugged"], Health.DEGRADED),
+        (fabric_driver, ["mlx5_core 0000:5c:00.1: Port module event[error]: module 1, Cable error, Bus stuck"], Health.PASS),
+        (fabric_driver, ["mlx5_core 0000:5c:00.0: Port module event[error]: module 0, Cable error, Bus stuck"], Health.DEGRADED),
         (fabric_driver, ["mlx5_core 0000:5c:00.0: Port module event: module 0, Cable unplugged",
                          "mlx5_core 0000:5c:00.0: Port module event: module 0, Cable plugged"], Health.PASS),
         (fabric_driver, ["mlx5_core 0000:5c:00.0: mlx5_cmd_out_err:839:(pid 1): ACCESS_REG(0x805) failed"], Health.PASS),
@@ -98,3 +106,16 @@ def test_where_no_switch_is_known_the_answer_is_about_the_node_and_not_given_for
     assert judged(nvswitch_sxid.CHECK, inventory=Inventory(node="n1")).health is Health.UNKNOWN
     lacking = Inventory(node="n1", subjects=frozenset({"node/n1/gpu/0"}), lacks={"nvswitch": "catalog: L40S has none"})
     assert judged(nvswitch_sxid.CHECK, inventory=lacking).health is Health.NOT_APPLICABLE
+
+
+def test_what_is_no_fault_of_an_adapter_is_still_told() -> None:
+    verdict = judged(fabric_driver.CHECK, "mlx5_core 0000:5c:00.1: Port module event: module 1, Cable unplugged")
+    assert "Cable unplugged" in verdict.evidence[0]
+
+
+def test_corrected_errors_are_left_to_the_memory_controllers_where_they_count_them() -> None:
+    lines = ["EDAC MC0: 101 CE memory read error on DIMM_A1 (x)"]
+    verdict = judged(host_memory_errors.CHECK, *lines, host_edac_correctable_total=101.0)
+    assert (verdict.health, len(verdict.evidence)) == (Health.PASS, 1)
+    fatal = judged(host_memory_errors.CHECK, lines[0].replace("CE", "UE"), host_edac_correctable_total=0.0)
+    assert fatal.health is Health.FAIL
