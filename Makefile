@@ -1,7 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
-.PHONY: setup system demo test quick soak lint docs bench clean
+.PHONY: setup system console demo test quick soak lint docs bench clean
 
 setup: .venv/.ready
 
@@ -15,6 +15,10 @@ setup: .venv/.ready
 # Real servers and compilers the tests use; without root or apt their tests are skipped, with the reason.
 system:
 	@scripts/system-packages
+
+# The web page; needs Node.js, and says so where it is missing. Everything but the page works without it.
+console:
+	@scripts/build-console
 
 demo: setup
 	@$(PY) scripts/demo.py
@@ -49,4 +53,4 @@ bench: system setup $(PEERS)/.ready
 	$(PY) bench/table.py $(PEERS)/bin
 
 clean:
-	rm -rf .venv $(PEERS) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv $(PEERS) console/node_modules holdfast/console/static build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,163 @@
+/** Where every node stands in the grid. Pure: nodes, grouping and room in; positions out. */
+
+import type { NodeView } from "../api";
+
+export interface Group {
+  name: string;
+  x: number;
+  y: number;
+  width: number;
+  first: number;
+  count: number;
+}
+
+export interface Arrangement {
+  pitch: number;
+  height: number;
+  groups: Group[];
+  /** Node names in reading order; position i is at (xs[i], ys[i]). */
+  names: string[];
+  xs: Float32Array;
+  ys: Float32Array;
+  at: Map<string, number>;
+}
+
+export interface Room {
+  width: number;
+  height: number;
+}
+
+const SMALLEST_PITCH = 7;
+const PITCHES = [72, 64, 56, 48, 40, 34, 28, 24, 20, 18, 16, 14, 12, 11, 10, 9, 8, SMALLEST_PITCH];
+const LABEL_HEIGHT = 16;
+const LABEL_CHARACTER_WIDTH = 6.6;
+const GAP = 8;
+/** A block wider than this share of the room packs badly beside others and gets its lines for itself. */
+const FILLS_A_LINE = 0.25;
+
+const natural = new Intl.Collator("en", { numeric: true });
+
+export type Named = [group: string, names: string[]];
+
+export function groupNodes(nodes: Iterable<NodeView>, by: string): Named[] {
+  const groups = new Map<string, string[]>();
+  for (const node of nodes) {
+    const name = (by === "pool" ? node.pool : node.place[by]) ?? "";
+    const members = groups.get(name);
+    if (members) members.push(node.name);
+    else groups.set(name, [node.name]);
+  }
+  groups.forEach((names) => names.sort(natural.compare));
+  const homeless = groups.get("");
+  groups.delete("");
+  const sorted = [...groups].sort(([one], [other]) => natural.compare(one, other));
+  return homeless ? [...sorted, [`no ${by}`, homeless]] : sorted;
+}
+
+/** What nodes can be grouped by: their pool, and whatever the fleet says nodes share. */
+export function groupings(nodes: Iterable<NodeView>): string[] {
+  const kinds = new Set<string>();
+  for (const node of nodes) Object.keys(node.place).forEach((kind) => kinds.add(kind));
+  const usual = ["rack", "loop", "leaf"].filter((kind) => kinds.delete(kind));
+  return [...usual, ...[...kinds].sort(natural.compare), "pool"];
+}
+
+function columnsOf(count: number, label: string, pitch: number, width: number): number {
+  const widest = Math.max(1, Math.floor(width / pitch));
+  const forLabel = Math.ceil((label.length * LABEL_CHARACTER_WIDTH) / pitch);
+  const ideal = Math.min(widest, Math.max(forLabel, Math.ceil(Math.sqrt(count * (pitch > 12 ? 2.5 : 1)))));
+  if (ideal > widest * FILLS_A_LINE) return Math.min(widest, Math.max(forLabel, count));
+  const empty = (columns: number): number => Math.ceil(count / columns) * columns - count;
+  // A full rectangle reads better than a ragged one: up to a half wider, if that leaves fewer holes.
+  let best = ideal;
+  for (let columns = ideal + 1; columns <= Math.min(widest, ideal * 1.5); columns++) {
+    if (empty(columns) < empty(best)) best = columns;
+  }
+  return best;
+}
+
+/** What stays free between two cells. */
+export function gapOf(pitch: number): number {
+  return Math.max(1, Math.round(pitch * 0.12));
+}
+
+/** Blocks flow like words: side by side while they fit, each line as high as its highest block. */
+function placeGroups(groups: readonly Named[], pitch: number, width: number): { placed: Group[]; height: number } {
+  const placed: Group[] = [];
+  let [x, y, lineHeight, first] = [0, 0, 0, 0];
+  for (const [name, names] of groups) {
+    const columns = columnsOf(names.length, name, pitch, width);
+    const blockWidth = columns * pitch;
+    if (x > 0 && x + blockWidth > width) {
+      [x, y, lineHeight] = [0, y + lineHeight + GAP, 0];
+    }
+    placed.push({ name, x, y, width: blockWidth, first, count: names.length });
+    lineHeight = Math.max(lineHeight, LABEL_HEIGHT + Math.ceil(names.length / columns) * pitch);
+    x += blockWidth + GAP;
+    first += names.length;
+  }
+  return { placed, height: y + lineHeight };
+}
+
+/** The largest cells with which everything is seen at once; `zoom` steps away from there. */
+export function fittingPitch(groups: readonly Named[], room: Room, zoom: number): number {
+  const fits = PITCHES.findIndex((pitch) => placeGroups(groups, pitch, room.width).height <= room.height);
+  const index = (fits < 0 ? PITCHES.length - 1 : fits) - zoom;
+  return PITCHES[Math.min(PITCHES.length - 1, Math.max(0, index))] ?? SMALLEST_PITCH;
+}
+
+export function arrange(groups: readonly Named[], room: Room, zoom = 0): Arrangement {
+  const pitch = fittingPitch(groups, room, zoom);
+  const { placed, height } = placeGroups(groups, pitch, room.width);
+  const names = groups.flatMap(([, members]) => members);
+  const xs = new Float32Array(names.length);
+  const ys = new Float32Array(names.length);
+  for (const group of placed) {
+    const columns = group.width / pitch;
+    for (let i = 0; i < group.count; i++) {
+      xs[group.first + i] = group.x + (i % columns) * pitch;
+      ys[group.first + i] = group.y + LABEL_HEIGHT + Math.floor(i / columns) * pitch;
+    }
+  }
+  return { pitch, height, groups: placed, names, xs, ys, at: new Map(names.map((name, i) => [name, i])) };
+}
+
+/** The node under a point, or -1. Groups are few against nodes, so they are looked through first. */
+export function hit(arrangement: Arrangement, x: number, y: number): number {
+  const { pitch } = arrangement;
+  for (const group of arrangement.groups) {
+    const column = Math.floor((x - group.x) / pitch);
+    const row = Math.floor((y - group.y - LABEL_HEIGHT) / pitch);
+    const columns = group.width / pitch;
+    if (column < 0 || row < 0 || column >= columns) continue;
+    const index = row * columns + column;
+    if (index < group.count) return group.first + index;
+  }
+  return -1;
+}
+
+export type Key = "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown" | "Home" | "End";
+
+/** Sideways in reading order; up and down to the nearest cell that lies there. */
+export function move(arrangement: Arrangement, from: number, key: Key): number {
+  const last = arrangement.names.length - 1;
+  if (last < 0) return -1;
+  if (from < 0) return key === "End" ? last : 0;
+  if (key === "Home") return 0;
+  if (key === "End") return last;
+  if (key === "ArrowLeft") return Math.max(0, from - 1);
+  if (key === "ArrowRight") return Math.min(last, from + 1);
+  return nearest(arrangement, from, key === "ArrowDown" ? 1 : -1);
+}
+
+/** A cell straight below the gap of a label is nearer than one a line down in the block beside. */
+function nearest({ xs, ys }: Arrangement, from: number, direction: 1 | -1): number {
+  const [x, y] = [xs[from] ?? 0, ys[from] ?? 0];
+  let [best, bestDistance] = [from, Infinity];
+  for (let i = 0; i < xs.length; i++) {
+    const down = ((ys[i] ?? 0) - y) * direction;
+    const distance = down + 2 * Math.abs((xs[i] ?? 0) - x);
+    if (down > 0.5 && distance < bestDistance) [best, bestDistance] = [i, distance];
+  }
+  return best;
+}

@@ -1,0 +1,204 @@
+import { effect, signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { NodeView } from "../api";
+import { roster } from "../live/session";
+import { go, route } from "../shell/route";
+import { theme } from "../shell/theme";
+import { arrange, gapOf, groupNodes, hit, move, type Arrangement, type Key } from "./arrange";
+import { filterFrom } from "./filter";
+import { Painter } from "./painter";
+
+/** The node the keyboard stands on. By name, so that it stays on its node when cells move. */
+const cursor = signal("");
+
+const MOVES: ReadonlySet<string> = new Set<Key>(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]);
+
+function describe(node: NodeView): string {
+  const why = node.reason && `: ${node.reason}`;
+  return `${node.name}, pool ${node.pool}, ${node.stage}, health ${node.health}${why}`;
+}
+
+interface Pointed {
+  name: string;
+  x: number;
+  y: number;
+}
+
+interface Props {
+  zoom: number;
+  onArranged: (arrangement: Arrangement) => void;
+}
+
+/** Lays the filtered nodes out again whenever the room, the filter, the grouping or the fleet itself changes. */
+function useArrangement(canvas: { current: HTMLCanvasElement | null }, props: Props) {
+  const frame = useRef<HTMLDivElement>(null);
+  const [arrangement, setArrangement] = useState<Arrangement | null>(null);
+  const painter = useRef<Painter | null>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const again = useRef(() => {});
+
+  useEffect(() => {
+    const [box, sheet] = [frame.current, canvas.current];
+    if (!box || !sheet) return;
+    const paint = (painter.current = new Painter(sheet, roster.nodes));
+    let matches = filterFrom("");
+    let members = new Set<string>();
+
+    const rearrange = (): void => {
+      const { group, find } = route.peek();
+      matches = filterFrom(find);
+      const nodes = [...roster.nodes.values()].filter((node) => !matches || matches(node));
+      members = new Set(nodes.map((node) => node.name));
+      const room = { width: box.clientWidth, height: box.clientHeight };
+      const next = arrange(groupNodes(nodes, group), room, latest.current.zoom);
+      paint.show(next, theme.peek());
+      setArrangement(next);
+      latest.current.onArranged(next);
+    };
+    again.current = rearrange;
+
+    const resized = new ResizeObserver(() => {
+      paint.resize(box.clientWidth, box.clientHeight);
+      rearrange();
+    });
+    resized.observe(box);
+    const scrolled = (): void => paint.scrollTo(box.scrollTop);
+    box.addEventListener("scroll", scrolled, { passive: true });
+    const forget = roster.observe(({ structure, names }) => {
+      const movesIn = (name: string): boolean => {
+        const node = roster.nodes.get(name);
+        return node !== undefined && matches !== null && matches(node) !== members.has(name);
+      };
+      if (structure || (matches && [...names].some(movesIn))) rearrange();
+      else paint.update(names);
+    });
+    const stop = effect(() => {
+      void [route.value.group, route.value.find, theme.value];
+      rearrange();
+    });
+    return () => {
+      resized.disconnect();
+      box.removeEventListener("scroll", scrolled);
+      forget();
+      stop();
+      paint.stop();
+    };
+  }, []);
+  useEffect(() => again.current(), [props.zoom]);
+  return { frame, arrangement };
+}
+
+function useKeys(arrangement: Arrangement | null, frame: { current: HTMLDivElement | null }): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      const here = event.target === document.body || event.target === frame.current;
+      if (!arrangement || !here || event.ctrlKey || event.altKey || event.metaKey) return;
+      if (MOVES.has(event.key)) {
+        event.preventDefault();
+        const from = arrangement.at.get(cursor.value) ?? -1;
+        const next = move(arrangement, from, event.key as Key);
+        cursor.value = arrangement.names[next] ?? "";
+        bringIntoView(frame.current, arrangement, next);
+      } else if (event.key === "Enter" && cursor.value) {
+        go({ node: cursor.value });
+      }
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [arrangement]);
+}
+
+function bringIntoView(box: HTMLElement | null, { ys, pitch }: Arrangement, index: number): void {
+  const y = ys[index];
+  if (!box || y === undefined) return;
+  if (y < box.scrollTop) box.scrollTop = y - pitch * 2;
+  else if (y + pitch > box.scrollTop + box.clientHeight) box.scrollTop = y + pitch * 2 - box.clientHeight;
+}
+
+function Ring({ arrangement, name, kind }: { arrangement: Arrangement; name: string; kind: string }) {
+  const index = arrangement.at.get(name);
+  if (index === undefined) return null;
+  const gap = gapOf(arrangement.pitch);
+  const style = {
+    transform: `translate(${arrangement.xs[index]}px, ${arrangement.ys[index]}px)`,
+    width: `${arrangement.pitch - gap}px`,
+    height: `${arrangement.pitch - gap}px`,
+  };
+  return <div class={`ring ${kind}`} style={style} />;
+}
+
+function Tip({ pointed }: { pointed: Pointed }) {
+  const node = roster.nodes.get(pointed.name);
+  if (!node) return null;
+  const left = `${Math.min(pointed.x + 14, innerWidth - 340)}px`;
+  const below = pointed.y < innerHeight - 160;
+  const style = below ? { left, top: `${pointed.y + 16}px` } : { left, bottom: `${innerHeight - pointed.y + 12}px` };
+  return (
+    <div class="tip" style={style}>
+      <strong>{node.name}</strong> {node.stage}, {node.health}
+      {node.reason && <p>{node.reason}</p>}
+    </div>
+  );
+}
+
+export function Grid(props: Props) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const { frame, arrangement } = useArrangement(canvas, props);
+  useKeys(arrangement, frame);
+  const [pointed, setPointed] = useState<Pointed | null>(null);
+
+  const under = (event: MouseEvent): string => {
+    const box = frame.current;
+    if (!box || !arrangement) return "";
+    const { left, top } = box.getBoundingClientRect();
+    const index = hit(arrangement, event.clientX - left, event.clientY - top + box.scrollTop);
+    return arrangement.names[index] ?? "";
+  };
+  const point = (event: MouseEvent): void => {
+    const name = under(event);
+    setPointed(name ? { name, x: event.clientX, y: event.clientY } : null);
+  };
+  const open = (event: MouseEvent): void => {
+    const name = under(event);
+    if (!name) return;
+    cursor.value = name;
+    go({ node: name });
+  };
+
+  const index = arrangement?.at.get(cursor.value);
+  const node = roster.nodes.get(cursor.value);
+  const total = arrangement?.names.length ?? 0;
+  return (
+    <div
+      id="grid"
+      class={pointed ? "grid pointing" : "grid"}
+      ref={frame}
+      tabIndex={0}
+      role="listbox"
+      aria-label={`Fleet, ${total} nodes. Arrows move, Enter opens a node's story.`}
+      aria-activedescendant={index === undefined ? undefined : "active-node"}
+      onMouseMove={point}
+      onMouseLeave={() => setPointed(null)}
+      onClick={open}
+    >
+      <canvas ref={canvas} aria-hidden="true" />
+      <div class="extent" style={{ height: `${arrangement?.height ?? 0}px` }}>
+        {arrangement && <Ring arrangement={arrangement} name={route.value.node} kind="opened" />}
+        {arrangement && <Ring arrangement={arrangement} name={cursor.value} kind="cursor" />}
+      </div>
+      {total === 0 && <p class="empty">No node matches the filter.</p>}
+      <div
+        id="active-node"
+        class="unseen"
+        role="option"
+        aria-selected={index !== undefined}
+        aria-posinset={(index ?? 0) + 1}
+        aria-setsize={total}
+      >
+        {node ? describe(node) : "No node chosen"}
+      </div>
+      {pointed && <Tip pointed={pointed} />}
+    </div>
+  );
+}

@@ -1,0 +1,29 @@
+import { latest } from "../live/session";
+import { go } from "../shell/route";
+import { timeOfDay } from "../shell/time";
+
+const LINES = 2;
+
+/** The last few moves, so that a change in the grid has words at once. */
+export function Latest() {
+  const lines = latest.value.slice(0, LINES);
+  return (
+    <section class="latest" aria-label="Latest changes">
+      {lines.length === 0 && <p>Changes appear here as they happen.</p>}
+      <ol>
+        {lines.map((line) => (
+          <li key={`${line.node} ${line.at} ${line.after}`}>
+            <time>{timeOfDay(line.at)}</time>
+            <button type="button" class="link" onClick={() => go({ node: line.node })}>
+              {line.node}
+            </button>
+            <span>
+              {line.before} → <strong>{line.after}</strong>
+            </span>
+            <span class="reason">{line.reason}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,85 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { HEALTHS, STAGES, type Health, type Stage } from "../api";
+import { roster } from "../live/session";
+import { go, route } from "../shell/route";
+import { theme } from "../shell/theme";
+import { toggleWord } from "./filter";
+import { drawSign, formFor, HEALTH_MEANS, STAGE_SIGNS, type Form } from "./signs";
+
+const SIZE = 16;
+
+/** Drawn by the same hand as the cells, in the form they have now: the legend cannot say something else. */
+function Swatch({ stage, health, form }: { stage: Stage; health: Health; form: Form }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const look = theme.value;
+  useEffect(() => {
+    const c = canvas.current?.getContext("2d");
+    if (!c || !canvas.current) return;
+    const scale = window.devicePixelRatio || 1;
+    canvas.current.width = canvas.current.height = SIZE * scale;
+    drawSign(c, { stage, health }, SIZE * scale, form, look);
+  }, [stage, health, form, look]);
+  return <canvas class="swatch" ref={canvas} aria-hidden="true" />;
+}
+
+interface EntryProps {
+  word: string;
+  count: number;
+  name: string;
+  means: string;
+  swatch: preact.ComponentChild;
+}
+
+function Entry({ word, count, name, means, swatch }: EntryProps) {
+  const pressed = route.value.find.split(/\s+/).includes(word);
+  return (
+    <button
+      type="button"
+      class={count ? "entry" : "entry none"}
+      title={`${name}: ${means}`}
+      aria-pressed={pressed}
+      aria-label={`${count} ${name}: ${means}`}
+      onClick={() => go({ find: toggleWord(route.value.find, word) })}
+    >
+      {swatch}
+      <span>{name}</span>
+      <strong>{count.toLocaleString("en")}</strong>
+    </button>
+  );
+}
+
+export function Legend({ pitch }: { pitch: number }) {
+  const [counts, setCounts] = useState(() => roster.count());
+  useEffect(() => roster.observe(() => setCounts(roster.count())), []);
+  const form = formFor(pitch);
+  return (
+    <div class="legend">
+      <div role="group" aria-label="Stage of a node: colour and letter or shape">
+        <span class="caption">Stage</span>
+        {STAGES.map((stage) => (
+          <Entry
+            key={stage}
+            word={`stage:${stage}`}
+            count={counts.stages[stage]}
+            name={stage}
+            means={STAGE_SIGNS[stage].means}
+            swatch={<Swatch stage={stage} health="pass" form={form} />}
+          />
+        ))}
+      </div>
+      <div role="group" aria-label="Health of a node: the mark on its cell">
+        <span class="caption">Health</span>
+        {HEALTHS.map((health) => (
+          <Entry
+            key={health}
+            word={`health:${health}`}
+            count={counts.healths[health]}
+            name={health}
+            means={HEALTH_MEANS[health]}
+            swatch={<Swatch stage="ready" health={health} form={form} />}
+          />
+        ))}
+      </div>
+    </div>
+  );
+}

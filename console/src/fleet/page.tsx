@@ -1,0 +1,72 @@
+import { useEffect, useState } from "preact/hooks";
+import { connection, fleet, roster } from "../live/session";
+import { NodePanel } from "../node/panel";
+import { go, route } from "../shell/route";
+import { Grid } from "./grid";
+import { Latest } from "./latest";
+import { Legend } from "./legend";
+import { Pools } from "./pools";
+import { Toolbar } from "./toolbar";
+
+function editing(target: EventTarget | null): boolean {
+  return target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
+}
+
+function useShortcuts(): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if (event.key === "/" && !editing(event.target)) {
+        event.preventDefault();
+        document.getElementById("find")?.focus();
+      } else if (event.key === "Escape" && !editing(event.target) && route.value.node) {
+        go({ node: "" });
+        document.getElementById("grid")?.focus();
+      }
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+}
+
+function Emptiness() {
+  if (connection.value.kind === "connecting") return <p class="empty">Asking the controller for its nodes …</p>;
+  if (connection.value.kind === "lost") return <p class="empty">Nothing was heard from the controller yet.</p>;
+  return (
+    <p class="empty">
+      No node has enrolled yet. Start <code>holdfast agent</code> on a node with a join token, or look at a simulated
+      fleet with <code>holdfast up --demo</code>.
+    </p>
+  );
+}
+
+export function FleetPage() {
+  useShortcuts();
+  const [pitch, setPitch] = useState(0);
+  const [shown, setShown] = useState(0);
+  const [zoom, setZoom] = useState(0);
+  const [empty, setEmpty] = useState(roster.nodes.size === 0);
+  useEffect(() => roster.observe(() => setEmpty(roster.nodes.size === 0)), []);
+  const { node } = route.value;
+  return (
+    <div class={node ? "page with-panel" : "page"}>
+      <main>
+        {fleet.value && <Pools pools={fleet.value.pools} />}
+        <Legend pitch={pitch} />
+        <Toolbar shown={shown} zoom={zoom} onZoom={setZoom} />
+        {empty ? (
+          <Emptiness />
+        ) : (
+          <Grid
+            zoom={zoom}
+            onArranged={(arrangement) => {
+              setPitch(arrangement.pitch);
+              setShown(arrangement.names.length);
+            }}
+          />
+        )}
+        <Latest />
+      </main>
+      {node && <NodePanel key={node} name={node} />}
+    </div>
+  );
+}

@@ -1,0 +1,80 @@
+import { useEffect, useState } from "preact/hooks";
+import { roster } from "../live/session";
+import { go, route } from "../shell/route";
+import { groupings } from "./arrange";
+
+interface Props {
+  shown: number;
+  zoom: number;
+  onZoom: (zoom: number) => void;
+}
+
+function Grouping() {
+  const [kinds, setKinds] = useState(() => groupings(roster.nodes.values()));
+  useEffect(
+    () => roster.observe(({ structure }) => structure && setKinds(groupings(roster.nodes.values()))),
+    [],
+  );
+  return (
+    <label>
+      Group by{" "}
+      <select value={route.value.group} onChange={(event) => go({ group: event.currentTarget.value })}>
+        {kinds.map((kind) => (
+          <option key={kind} value={kind}>
+            {kind}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Find() {
+  const leave = (event: KeyboardEvent): void => {
+    if (event.key !== "Escape" && event.key !== "Enter") return;
+    event.stopPropagation();
+    if (event.key === "Escape") go({ find: "" });
+    document.getElementById("grid")?.focus();
+  };
+  return (
+    <label class="find">
+      Filter{" "}
+      <input
+        id="find"
+        type="search"
+        placeholder="n017, gpu_xid, rack:r3, stage:draining,quarantined"
+        value={route.value.find}
+        onInput={(event) => go({ find: event.currentTarget.value })}
+        onKeyDown={leave}
+        aria-keyshortcuts="/"
+      />
+      <kbd aria-hidden="true">/</kbd>
+    </label>
+  );
+}
+
+export function Toolbar({ shown, zoom, onZoom }: Props) {
+  const total = roster.nodes.size;
+  return (
+    <div class="toolbar" role="toolbar" aria-label="View of the fleet">
+      <Grouping />
+      <Find />
+      <output>
+        {shown === total ? "" : `${shown.toLocaleString("en")} of `}
+        {total.toLocaleString("en")} nodes
+      </output>
+      <span class="spacer" />
+      <span class="zoom" role="group" aria-label="Size of the cells">
+        <button type="button" aria-label="Smaller cells" onClick={() => onZoom(zoom - 1)}>
+          −
+        </button>
+        <button type="button" disabled={zoom === 0} onClick={() => onZoom(0)}>
+          Fit
+        </button>
+        <button type="button" aria-label="Larger cells" onClick={() => onZoom(zoom + 1)}>
+          +
+        </button>
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+/** Asking the controller: one place that knows the token, the addresses and what a refusal looks like. */
+
+import type { FleetView, NodeDetail, NodeView, StoryPage } from "../api";
+
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const SECONDS_TO_ANSWER = 30;
+
+async function refusal(response: Response): Promise<Refused> {
+  let words = `the controller answered ${response.status}`;
+  try {
+    const body: unknown = await response.json();
+    if (typeof body === "object" && body !== null && "error" in body) words = String(body.error);
+  } catch {
+    // Not JSON: a proxy answered. The number says enough.
+  }
+  return new Refused(response.status, words);
+}
+
+export class Client {
+  constructor(
+    readonly base: string,
+    readonly token: string,
+  ) {}
+
+  async open(path: string, accept: string, signal?: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = { Accept: accept };
+    if (this.token) headers["Authorization"] = `Bearer ${this.token}`;
+    const response = await fetch(new URL(path, this.base), { headers, cache: "no-store", signal: signal ?? null });
+    if (!response.ok) throw await refusal(response);
+    return response;
+  }
+
+  private async get<T>(path: string): Promise<T> {
+    const response = await this.open(path, "application/json", AbortSignal.timeout(SECONDS_TO_ANSWER * 1000));
+    return (await response.json()) as T;
+  }
+
+  fleet(): Promise<FleetView> {
+    return this.get("v1/fleet");
+  }
+
+  async nodes(): Promise<NodeView[]> {
+    return (await this.get<{ nodes: NodeView[] }>("v1/nodes")).nodes;
+  }
+
+  node(name: string): Promise<NodeDetail> {
+    return this.get(`v1/nodes/${encodeURIComponent(name)}`);
+  }
+
+  story(name: string, before = ""): Promise<StoryPage> {
+    const page = new URLSearchParams({ limit: "50", ...(before && { before }) });
+    return this.get(`v1/nodes/${encodeURIComponent(name)}/story?${page}`);
+  }
+}

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import type { NodeView } from "../api";
+import { Roster, type Changes } from "./roster";
+
+function node(name: string, change: Partial<NodeView> = {}): NodeView {
+  return {
+    name, pool: "train", place: { rack: "r1" }, stage: "ready", since: 0, reason: "", cause: "", health: "pass", rung: 0,
+    tested_at: null, heard_at: null, degraded_by: "", jobs: [], twin: false, ...change,
+  };
+}
+
+/** A roster whose frames come when the test says so. */
+function watched() {
+  const frames: (() => void)[] = [];
+  const told: Changes[] = [];
+  const roster = new Roster((notify) => frames.push(notify));
+  roster.observe((changes) => told.push(changes));
+  return { roster, told, frames, nextFrame: () => frames.splice(0).forEach((notify) => notify()) };
+}
+
+test("a thousand changes between two frames are told once", () => {
+  const { roster, told, frames, nextFrame } = watched();
+  for (let i = 0; i < 1000; i++) roster.put(node(`n${i % 10}`));
+  expect(frames.length).toBe(1);
+  nextFrame();
+  expect(told.length).toBe(1);
+  expect(told[0]?.names.size).toBe(10);
+});
+
+test("a change of stage moves no cell; a change of place does", () => {
+  const { roster, told, nextFrame } = watched();
+  roster.replace([node("a")]);
+  nextFrame();
+  roster.put(node("a", { stage: "draining" }));
+  nextFrame();
+  roster.put(node("a", { place: { rack: "r2" } }));
+  nextFrame();
+  expect(told.map((changes) => changes.structure)).toEqual([true, false, true]);
+});
+
+test("a node that is gone after a lost connection is gone here too", () => {
+  const { roster, nextFrame } = watched();
+  roster.replace([node("a"), node("b")]);
+  roster.replace([node("b", { health: "fail" })]);
+  nextFrame();
+  expect([...roster.nodes.keys()]).toEqual(["b"]);
+  expect(roster.count().healths).toMatchObject({ pass: 0, fail: 1 });
+});

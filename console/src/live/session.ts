@@ -1,0 +1,99 @@
+/** The page's one connection and what it knows through it. Signals carry what components show. */
+
+import { signal } from "@preact/signals";
+import type { FleetView, NodeView, TransitionView } from "../api";
+import { Client, Refused } from "./client";
+import { Roster } from "./roster";
+import { Stream } from "./stream";
+import { keepToken, takeToken } from "./token";
+
+export type Connection =
+  | { kind: "connecting" }
+  | { kind: "live" }
+  | { kind: "lost"; since: Date; reason: string; retryAt: number }
+  | { kind: "signed-out"; reason: string };
+
+const LATEST_KEPT = 50;
+
+export const connection = signal<Connection>({ kind: "connecting" });
+export const fleet = signal<FleetView | null>(null);
+export const latest = signal<readonly TransitionView[]>([]);
+export const roster = new Roster();
+
+/** What the fleet's clock showed, and the browser's at the same moment. */
+let clock = { fleet: Date.now() / 1000, here: Date.now() / 1000 };
+let client = new Client(document.baseURI, takeToken());
+let stream: Stream | null = null;
+
+export function ask(): Client {
+  return client;
+}
+
+/** The fleet's time, reckoned on from what was last heard: a demo runs fast, a browser's clock may be behind. */
+export function now(): number {
+  return clock.fleet + (Date.now() / 1000 - clock.here) * (fleet.peek()?.time_factor ?? 1);
+}
+
+/** Nothing heard can lie in the future. */
+function hearTime(at: number | null): void {
+  if (at !== null && at > now()) clock = { fleet: at, here: Date.now() / 1000 };
+}
+
+function takeNode(node: NodeView): void {
+  hearTime(node.since);
+  roster.put(node);
+}
+
+function takeTransition(transition: TransitionView): void {
+  if (transition.before === transition.after) return; // the story keeps these; here only what moved is news
+  latest.value = [transition, ...latest.value].slice(0, LATEST_KEPT);
+}
+
+export function connect(): void {
+  stream?.stop();
+  connection.value = { kind: "connecting" };
+  stream = new Stream(client, {
+    async resync() {
+      const [view, nodes] = await Promise.all([client.fleet(), client.nodes()]);
+      fleet.value = view;
+      nodes.forEach((node) => hearTime(node.heard_at));
+      roster.replace(nodes);
+    },
+    message(kind, data) {
+      if (kind === "node") takeNode(data as NodeView);
+      else if (kind === "fleet") fleet.value = data as FleetView;
+      else if (kind === "transition") takeTransition(data as TransitionView);
+    },
+    live: () => (connection.value = { kind: "live" }),
+    lost: (reason, retrySeconds) => {
+      const before = connection.value;
+      const since = before.kind === "lost" ? before.since : new Date();
+      connection.value = { kind: "lost", since, reason, retryAt: Date.now() + retrySeconds * 1000 };
+    },
+    signedOut,
+  });
+  stream.start();
+}
+
+function signedOut(reason: string): void {
+  connection.value = { kind: "signed-out", reason: client.token ? reason : "" };
+}
+
+export function signIn(token: string): void {
+  keepToken(token);
+  client = new Client(document.baseURI, token);
+  connect();
+}
+
+export function retryNow(): void {
+  stream?.retryNow();
+}
+
+/** For questions outside the stream: an expired token met there signs out too. */
+export function whyFailed(error: unknown): string {
+  if (error instanceof Refused && error.status === 401) {
+    stream?.stop();
+    signedOut(error.message);
+  }
+  return error instanceof Refused ? error.message : "the controller does not answer";
+}

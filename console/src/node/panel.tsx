@@ -1,0 +1,89 @@
+import { useEffect, useState } from "preact/hooks";
+import type { NodeDetail, NodeView } from "../api";
+import { now, roster } from "../live/session";
+import { go } from "../shell/route";
+import { age } from "../shell/time";
+import { Story } from "./story";
+import { useNode } from "./use_node";
+import { Verdicts } from "./verdicts";
+
+function ago(at: number | null): string {
+  return at === null ? "never" : `${age(at, now())} ago`;
+}
+
+function Facts({ node }: { node: NodeView }) {
+  const facts: [string, string][] = [
+    ["Pool", node.pool],
+    ["Place", Object.entries(node.place).map(([kind, name]) => `${kind} ${name}`).join(", ")],
+    ["Jobs", node.jobs.join(", ")],
+    ["Last full test", ago(node.tested_at)],
+    ["Last heard", ago(node.heard_at)],
+    ["Cause", node.cause],
+    ["Rungs climbed", node.rung > 0 ? String(node.rung) : ""],
+    ["Degraded by", node.degraded_by],
+  ];
+  return (
+    <dl>
+      {facts.map(
+        ([name, value]) =>
+          value && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}
+
+/** The roster is newer than the node's own page between two questions; the page knows the verdicts. */
+function useLiveView(name: string, detail: NodeDetail | null): NodeView | null {
+  const [, redraw] = useState(0);
+  useEffect(() => roster.observe(({ names }) => names.has(name) && redraw((n) => n + 1)), [name]);
+  useEffect(() => {
+    const ages = setInterval(() => redraw((n) => n + 1), 1000);
+    return () => clearInterval(ages);
+  }, []);
+  const listed = roster.nodes.get(name);
+  if (!listed || !detail) return listed ?? detail;
+  return { ...listed, heard_at: Math.max(listed.heard_at ?? 0, detail.heard_at ?? 0) || null };
+}
+
+export function NodePanel({ name }: { name: string }) {
+  const { detail, trouble } = useNode(name);
+  const node = useLiveView(name, detail);
+  return (
+    <aside class="panel" aria-label={`Node ${name}`}>
+      <div class="title">
+        <h2>{name}</h2>
+        {node?.twin && (
+          <span class="badge" title="Simulated hardware">
+            twin
+          </span>
+        )}
+        <span class="spacer" />
+        <button type="button" aria-label="Close" aria-keyshortcuts="Escape" onClick={() => go({ node: "" })}>
+          ✕
+        </button>
+      </div>
+      {node && (
+        <>
+          <p class="state">
+            <span class={`stage ${node.stage}`}>{node.stage}</span> for {age(node.since, now())}, health{" "}
+            <span class={`health ${node.health}`}>{node.health}</span>
+          </p>
+          {node.reason && <p class="why">{node.reason}</p>}
+          <Facts node={node} />
+        </>
+      )}
+      {trouble && (
+        <p class="trouble" role="alert">
+          {trouble}
+        </p>
+      )}
+      {detail && <Verdicts verdicts={detail.verdicts} />}
+      <Story name={name} />
+    </aside>
+  );
+}

@@ -1,0 +1,83 @@
+import { useEffect, useState } from "preact/hooks";
+import type { StoryEntry } from "../api";
+import { ask, connection, whyFailed } from "../live/session";
+import { day, timeOfDay } from "../shell/time";
+import { append, identity, linesOf, renew, type Telling } from "./story_text";
+import { useOnNews } from "./use_node";
+
+const KINDS: Record<string, { sign: string; name: string }> = {
+  transition: { sign: "→", name: "Transition" },
+  verdict: { sign: "◆", name: "Verdict" },
+  action: { sign: "▶", name: "Action" },
+  event: { sign: "!", name: "Event" },
+};
+
+function Entry({ entry, opensDay }: { entry: StoryEntry; opensDay: boolean }) {
+  const kind = KINDS[entry.kind] ?? { sign: "·", name: entry.kind };
+  return (
+    <>
+      {opensDay && <li class="day">{day(entry.at)}</li>}
+      <li class={`entry ${entry.kind}`}>
+        <time dateTime={new Date(entry.at * 1000).toISOString()}>{timeOfDay(entry.at)}</time>
+        <span class="kind" role="img" aria-label={kind.name} title={kind.name}>
+          {kind.sign}
+        </span>
+        <div>
+          <strong>{entry.title}</strong>
+          {linesOf(entry).map((line) => (
+            <p key={line}>{line}</p>
+          ))}
+        </div>
+      </li>
+    </>
+  );
+}
+
+export function Story({ name }: { name: string }) {
+  const [{ entries, next }, setTelling] = useState<Telling>({ entries: [], next: null });
+  const [trouble, setTrouble] = useState("");
+  const failed = (error: unknown): void => setTrouble(`The story could not be read: ${whyFailed(error)}`);
+
+  const loadNewest = (): void => {
+    ask()
+      .story(name)
+      .then((page) => {
+        setTelling((known) => renew(known, page));
+        setTrouble("");
+      })
+      .catch(failed);
+  };
+  const loadOlder = (): void => {
+    ask()
+      .story(name, next ?? "")
+      .then((page) => setTelling((known) => ({ entries: append(known.entries, page.entries), next: page.next })))
+      .catch(failed);
+  };
+  const live = connection.value.kind === "live";
+  useEffect(loadNewest, [name, live]);
+  useOnNews(name, loadNewest);
+
+  return (
+    <section class="story" aria-label="Story">
+      <h3>Story</h3>
+      {trouble && (
+        <p class="trouble" role="alert">
+          {trouble}
+        </p>
+      )}
+      <ol>
+        {entries.map((entry, i) => {
+          const newer = entries[i - 1];
+          const opensDay = newer === undefined || day(newer.at) !== day(entry.at);
+          return <Entry key={identity(entry)} entry={entry} opensDay={opensDay} />;
+        })}
+      </ol>
+      {next === "" && entries.length === 0 && <p class="faint">Nothing has happened to this node yet.</p>}
+      {next && (
+        <button type="button" onClick={loadOlder}>
+          Older
+        </button>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,49 @@
+import type { VerdictView } from "../api";
+import { now } from "../live/session";
+import { age } from "../shell/time";
+
+const WORST_FIRST = ["fail", "unknown", "degraded", "pass", "not_applicable"];
+const MOST_SHOWN = 200;
+
+function Row({ verdict }: { verdict: VerdictView }) {
+  return (
+    <li>
+      <span class={`health ${verdict.health}`}>{verdict.health.replace("_", " ")}</span>
+      <div>
+        <strong>{verdict.check}</strong> <span class="faint">for {age(verdict.since, now())}</span>
+        {verdict.reason && <p>{verdict.reason}</p>}
+        {verdict.evidence.length > 0 && <p class="evidence">{verdict.evidence.join("; ")}</p>}
+      </div>
+    </li>
+  );
+}
+
+/** What is wrong is open to see; what passes is counted and one click away. */
+export function Verdicts({ verdicts }: { verdicts: readonly VerdictView[] }) {
+  const sorted = verdicts.toSorted((one, other) => WORST_FIRST.indexOf(one.health) - WORST_FIRST.indexOf(other.health));
+  const wrong = sorted.filter((verdict) => verdict.health !== "pass" && verdict.health !== "not_applicable");
+  const fine = sorted.slice(wrong.length);
+  const left = Math.max(0, wrong.length - MOST_SHOWN);
+  return (
+    <section class="verdicts" aria-label="Verdicts">
+      <h3>Verdicts</h3>
+      <ul>
+        {wrong.slice(0, MOST_SHOWN).map((verdict) => (
+          <Row key={verdict.check} verdict={verdict} />
+        ))}
+      </ul>
+      {left > 0 && <p class="faint">and {left} more</p>}
+      {wrong.length === 0 && fine.length === 0 && <p class="faint">No check has reported yet.</p>}
+      {fine.length > 0 && (
+        <details>
+          <summary>{fine.length} checks pass or do not apply</summary>
+          <ul>
+            {fine.slice(0, MOST_SHOWN).map((verdict) => (
+              <Row key={verdict.check} verdict={verdict} />
+            ))}
+          </ul>
+        </details>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,16 @@
+import { FleetPage } from "../fleet/page";
+import { connection } from "../live/session";
+import { Banner } from "./banner";
+import { Header } from "./header";
+import { SignIn } from "./sign_in";
+
+export function App() {
+  const state = connection.value;
+  return (
+    <>
+      <Header />
+      <Banner />
+      {state.kind === "signed-out" ? <SignIn reason={state.reason} /> : <FleetPage />}
+    </>
+  );
+}

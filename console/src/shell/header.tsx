@@ -1,0 +1,37 @@
+import { connection, fleet, signIn, type Connection } from "../live/session";
+
+const WORDS: Record<Connection["kind"], string> = {
+  connecting: "Connecting",
+  live: "Live",
+  lost: "Connection lost",
+  "signed-out": "Signed out",
+};
+
+export function Header() {
+  const view = fleet.value;
+  const { kind } = connection.value;
+  return (
+    <header>
+      <h1>Holdfast</h1>
+      {view?.demo && (
+        <span class="badge" title="These nodes are simulated">
+          Demo{view.time_factor !== 1 && `, time × ${view.time_factor}`}
+        </span>
+      )}
+      {view?.dry_run && (
+        <span class="badge" title="Actions are decided and recorded, and nothing is done in the world">
+          Dry run
+        </span>
+      )}
+      <span class="spacer" />
+      <span class={`connection ${kind}`} role="status">
+        {WORDS[kind]}
+      </span>
+      {kind !== "signed-out" && sessionStorage.length > 0 && (
+        <button type="button" class="quiet" onClick={() => signIn("")}>
+          Sign out
+        </button>
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,32 @@
+import { useRef } from "preact/hooks";
+import { signIn } from "../live/session";
+
+export function SignIn({ reason }: { reason: string }) {
+  const field = useRef<HTMLInputElement>(null);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const token = field.current?.value.trim();
+    if (token) signIn(token);
+  };
+  return (
+    <main class="sign-in">
+      <form onSubmit={submit}>
+        <h2>Sign in</h2>
+        {reason && (
+          <p class="refused" role="alert">
+            The token was refused: {reason}
+          </p>
+        )}
+        <label>
+          Token
+          <input ref={field} type="password" name="token" autocomplete="off" spellcheck={false} autofocus required />
+        </label>
+        <button type="submit">Sign in</button>
+        <p class="hint">
+          An administrator makes one with <code>holdfast token create</code>; a viewer's is enough to look. It is kept
+          until this tab is closed.
+        </p>
+      </form>
+    </main>
+  );
+}

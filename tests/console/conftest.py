@@ -1,0 +1,90 @@
+"""The built page in a real browser, against a mock of the API that each test changes as it likes."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .mock_api import MockFleet, serving
+
+ROOT = Path(__file__).parents[2]
+BROWSER_ARGUMENTS = (
+    "--no-sandbox",
+    "--headless",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def static() -> Path:
+    """The page, built from the sources of this tree."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed, so the page cannot be built")
+    subprocess.run([ROOT / "scripts" / "build-console"], check=True)
+    return ROOT / "holdfast" / "console" / "static"
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    executable = shutil.which("chromium")
+    if executable is None:
+        pytest.skip("Chromium is not installed")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver, tempfile.TemporaryDirectory() as profile:
+        context = driver.chromium.launch_persistent_context(
+            profile, executable_path=executable, args=list(BROWSER_ARGUMENTS), viewport={"width": 1280, "height": 800}
+        )
+        yield context
+        context.close()
+
+
+@dataclass
+class Opened:
+    page: Any
+    fleet: MockFleet
+    url: str
+    troubles: list[str]
+    """What the browser complained about: uncaught errors, refused by the content policy, other hosts asked."""
+
+    def live(self) -> "Opened":
+        self.page.get_by_role("status").get_by_text("Live").wait_for()
+        return self
+
+    def entry(self, words: str) -> Any:
+        """A button of the legend, by what it is about; its name begins with the count."""
+        return self.page.get_by_role("button", name=words)
+
+    def chosen(self) -> str:
+        """The node the keyboard stands on, as a screen reader hears it."""
+        return str(self.page.locator("#active-node").inner_text())
+
+
+@pytest.fixture
+def open_page(static: Path, chromium: Any) -> Iterator[Callable[..., Opened]]:
+    with ExitStack() as stack:
+
+        def open_it(size: int = 64, *, token: str = "", address: str = "", scheme: str = "dark") -> Opened:
+            fleet = MockFleet(size, token)
+            url = stack.enter_context(serving(fleet, static))
+            page = chromium.new_page()
+            stack.callback(page.close)
+            troubles: list[str] = []
+            page.on("pageerror", lambda error: troubles.append(str(error)))
+            page.on("console", lambda said: troubles.append(said.text) if "Content Security" in said.text else None)
+            page.on("request", lambda asked: troubles.append(asked.url) if not asked.url.startswith(url) else None)
+            page.emulate_media(color_scheme=scheme)
+            page.goto(url + address)
+            return Opened(page, fleet, url, troubles)
+
+        yield open_it

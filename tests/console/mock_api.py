@@ -1,0 +1,239 @@
+"""A controller's API as the console sees it: the contract over a fleet that tests change at will."""
+
+import json
+import mimetypes
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'"
+STAGES = (
+    "ready",
+    "allocated",
+    "testing",
+    "cleaning",
+    "draining",
+    "quarantined",
+    "resetting",
+    "provisioning",
+    "removed",
+)
+NODES_PER_RACK, RACKS_PER_LEAF, RACKS_PER_LOOP = 16, 2, 4
+CAP = 4
+
+View = dict[str, Any]
+
+
+@dataclass
+class MockFleet:
+    size: int
+    token: str = ""
+    nodes: dict[str, View] = field(default_factory=dict)
+    stories: dict[str, list[View]] = field(default_factory=dict)
+    streams: set["queue.Queue[bytes | None]"] = field(default_factory=set)
+    answering: bool = True
+    asked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        now = time.time()
+        for number in range(self.size):
+            node = _node(number, self.size, now)
+            self.nodes[node["name"]] = node
+            self.stories[node["name"]] = [_entry(now - 600, "transition", "testing to ready", "the suite passed")]
+
+    def change(self, name: str, *, stage: str = "", health: str = "", reason: str = "", quietly: bool = False) -> None:
+        node, now = self.nodes[name], time.time()
+        before = node["stage"]
+        node.update(stage=stage or before, health=health or node["health"], reason=reason, since=now)
+        entry = _entry(now, "transition", f"{before} to {node['stage']}", reason)
+        self.stories[name].insert(0, entry)
+        self.send("node", node)
+        if not quietly:
+            move = {"node": name, "at": now, "before": before, "after": node["stage"], "reason": reason}
+            self.send("transition", move)
+            self.send("fleet", self.view())
+
+    def tell(self, name: str, entries: list[View]) -> None:
+        self.stories[name] = entries + self.stories[name]
+
+    def send(self, kind: str, data: View) -> None:
+        message = f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
+        for stream in list(self.streams):
+            stream.put(message)
+
+    def hang_up(self) -> None:
+        """End every stream and answer nothing until `answering` is set again."""
+        self.answering = False
+        for stream in list(self.streams):
+            stream.put(None)
+
+    def view(self) -> View:
+        def count(key: str) -> dict[str, int]:
+            values = [node[key] for node in self.nodes.values()]
+            return {value: values.count(value) for value in set(values)}
+
+        return {
+            "nodes": len(self.nodes),
+            "stages": count("stage"),
+            "healths": count("health"),
+            "pools": [self._pool(pool) for pool in sorted({node["pool"] for node in self.nodes.values()})],
+            "dry_run": True,
+            "demo": True,
+            "time_factor": 1.0,
+        }
+
+    def _pool(self, pool: str) -> View:
+        members = [node for node in self.nodes.values() if node["pool"] == pool]
+        out = sum(node["stage"] in ("draining", "quarantined", "resetting") for node in members)
+        cap = max(CAP, len(members) // 50)
+        words = f"{out} of {len(members)} nodes of pool {pool} are out of service, {cap} may be"
+        return {
+            "pool": pool,
+            "nodes": len(members),
+            "out": out,
+            "cap": cap,
+            "breaker_open": out >= cap,
+            "reason": words,
+            "spares_short": 0,
+        }
+
+
+def _node(number: int, size: int, now: float) -> View:
+    rack = number // NODES_PER_RACK
+    scatter = (number * 7919) % 997
+    stage = "allocated" if scatter < 780 else STAGES[scatter % len(STAGES)] if scatter > 975 else "ready"
+    health = "fail" if stage == "quarantined" else "degraded" if scatter % 97 == 3 else "pass"
+    return {
+        "name": f"n{number:05d}" if size > 1000 else f"n{number:03d}",
+        "pool": "train" if number < size * 3 // 4 else "infer",
+        "stage": stage,
+        "since": now - scatter,
+        "reason": "Xid 79 on GPU 3: fell off the bus" if health == "fail" else "",
+        "cause": "gpu_lost" if health == "fail" else "",
+        "health": "unknown" if scatter == 500 else health,
+        "rung": 0,
+        "tested_at": now - 900,
+        "heard_at": now,
+        "degraded_by": "gpu_clocks" if health == "degraded" else "",
+        "place": {"rack": f"r{rack}", "leaf": f"l{rack // RACKS_PER_LEAF}", "loop": f"c{rack // RACKS_PER_LOOP}"},
+        "jobs": [f"llama-{rack // 8}"] if stage == "allocated" else [],
+        "twin": True,
+    }
+
+
+def _entry(at: float, kind: str, title: str, detail: str) -> View:
+    return {"at": at, "kind": kind, "title": title, "detail": detail, "facts": {"by": "holdfast"}}
+
+
+VERDICTS = [
+    {"check": "gpu_xid", "health": "pass", "reason": "", "since": 1.7e9, "evidence": []},
+    {"check": "gpu_temperature", "health": "pass", "reason": "", "since": 1.7e9, "evidence": []},
+    {"check": "nvlink_errors", "health": "not_applicable", "reason": "", "since": 1.7e9, "evidence": []},
+]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    fleet: MockFleet
+    static: Path
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        self.fleet.asked.append(self.path)
+        if not self.fleet.answering:
+            self.close_connection = True
+        elif url.path.startswith("/v1/"):
+            self._api([unquote(part) for part in url.path.split("/")[2:]], parse_qs(url.query))
+        else:
+            self._file(url.path.lstrip("/") or "index.html")
+
+    def _api(self, path: list[str], query: dict[str, list[str]]) -> None:
+        if self.fleet.token and self.headers.get("Authorization") != f"Bearer {self.fleet.token}":
+            path = ["refused"]
+        match path:
+            case ["refused"]:
+                self._json(401, {"error": "this token is not known"})
+            case ["fleet"]:
+                self._json(200, self.fleet.view())
+            case ["nodes"]:
+                self._json(200, {"nodes": list(self.fleet.nodes.values())})
+            case ["nodes", name] if name in self.fleet.nodes:
+                self._json(200, {**self.fleet.nodes[name], "verdicts": self._verdicts(name)})
+            case ["nodes", name, "story"] if name in self.fleet.nodes:
+                self._story(self.fleet.stories[name], query)
+            case ["stream"]:
+                self._stream()
+            case _:
+                self._json(404, {"error": f"there is no {'/'.join(path)} here"})
+
+    def _verdicts(self, name: str) -> list[View]:
+        node = self.fleet.nodes[name]
+        wrong = {"check": "gpu_lost", "since": node["since"], "evidence": ["GPU 3 does not answer"]}
+        wrong |= {"health": node["health"], "reason": node["reason"]}
+        return VERDICTS if node["health"] == "pass" else [*VERDICTS, wrong]
+
+    def _story(self, entries: list[View], query: dict[str, list[str]]) -> None:
+        first = int(query.get("before", ["0"])[0])
+        last = first + int(query["limit"][0])
+        self._json(200, {"entries": entries[first:last], "next": str(last) if last < len(entries) else ""})
+
+    def _stream(self) -> None:
+        messages: queue.Queue[bytes | None] = queue.Queue()
+        self.fleet.streams.add(messages)
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(b": welcome\n\n")
+        try:
+            while (message := messages.get()) is not None:
+                self.wfile.write(message)
+        except OSError:
+            pass  # the page left
+        finally:
+            self.fleet.streams.discard(messages)
+
+    def _json(self, status: int, body: View) -> None:
+        self._answer(status, "application/json", json.dumps(body).encode())
+
+    def _file(self, path: str) -> None:
+        file = self.static / path
+        if not file.is_file():
+            self._answer(404, "text/plain", b"no such file")
+        else:
+            self._answer(200, mimetypes.guess_type(path)[0] or "application/octet-stream", file.read_bytes())
+
+    def _answer(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Security-Policy", POLICY)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Tests look at `asked` instead."""
+
+
+@contextmanager
+def serving(fleet: MockFleet, static: Path) -> Iterator[str]:
+    handler = type("Handler", (_Handler,), {"fleet": fleet, "static": static})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        fleet.hang_up()
+        server.shutdown()
+        server.server_close()
+        thread.join()

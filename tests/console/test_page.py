@@ -1,0 +1,196 @@
+"""What a person does with the page: look, move, filter, open a node, lose the connection, sign in."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from .conftest import Opened
+
+pytestmark = pytest.mark.slow
+Open = Callable[..., Opened]
+
+
+def _entry(at: float, kind: str, title: str, detail: str = "", **facts: object) -> dict[str, Any]:
+    return {"at": at, "kind": kind, "title": title, "detail": detail, "facts": facts}
+
+
+def test_the_fleet_is_counted_by_stage_and_health_and_the_browser_has_no_complaint(open_page: Open) -> None:
+    opened = open_page().live()
+    stages = [node["stage"] for node in opened.fleet.nodes.values()]
+    opened.entry(f"{stages.count('allocated')} allocated").wait_for()
+    opened.page.get_by_text("64 nodes").wait_for()
+    assert opened.troubles == []
+
+
+def test_a_change_in_the_fleet_shows_without_a_reload(open_page: Open) -> None:
+    opened = open_page().live()
+    opened.entry("0 quarantined").wait_for()
+    opened.fleet.change("n003", stage="quarantined", health="fail", reason="Xid 79 on GPU 3")
+    opened.entry("1 quarantined").wait_for()
+    latest = opened.page.get_by_role("region", name="Latest changes")
+    latest.get_by_text("Xid 79 on GPU 3").wait_for()
+    assert sum(path == "/v1/nodes" for path in opened.fleet.asked) == 1
+
+
+def test_the_cell_itself_is_drawn_anew(open_page: Open) -> None:
+    opened = open_page().live()
+    opened.fleet.change("n000", stage="ready", health="pass")
+    before = _pixel(opened)
+    opened.fleet.change("n000", stage="quarantined", health="pass")
+    opened.entry("1 quarantined").wait_for()
+    opened.page.wait_for_function("() => new Promise(requestAnimationFrame)")
+    assert before != _pixel(opened)
+
+
+def _pixel(opened: Opened) -> list[int]:
+    script = "c => [...c.getContext('2d').getImageData(12 * devicePixelRatio, 28 * devicePixelRatio, 1, 1).data]"
+    found: list[int] = opened.page.locator("#grid canvas").evaluate(script)
+    return found
+
+
+def test_a_tripped_breaker_is_said_at_its_pool(open_page: Open) -> None:
+    opened = open_page().live()
+    for number in range(6):
+        opened.fleet.change(f"n{number:03d}", stage="draining", health="fail")
+    pool = opened.page.get_by_role("list", name="Pools").get_by_role("listitem").filter(has_text="train")
+    pool.get_by_text("breaker open, observing only").wait_for()
+
+
+def test_the_keyboard_alone_walks_filters_opens_and_closes(open_page: Open) -> None:
+    opened = open_page().live()
+    keys = opened.page.keyboard
+    keys.press("ArrowRight")
+    assert opened.chosen().startswith("n000")
+    keys.press("ArrowRight")
+    keys.press("ArrowDown")
+    below = opened.chosen()
+    assert not below.startswith(("n000", "n001"))
+    keys.press("ArrowUp")
+    assert opened.chosen().startswith("n001")
+    keys.press("Enter")
+    panel = opened.page.get_by_role("complementary", name="Node n001")
+    panel.wait_for()
+    keys.press("Escape")
+    panel.wait_for(state="detached")
+    keys.press("/")
+    keys.type("rack:r2")
+    opened.page.get_by_text("16 of 64 nodes").wait_for()
+    keys.press("Escape")
+    opened.page.get_by_text(re.compile("^64 nodes")).wait_for()
+    keys.press("End")
+    assert opened.chosen().startswith("n063")
+
+
+def test_a_click_on_a_cell_opens_its_node_and_the_address_can_be_shared(open_page: Open) -> None:
+    opened = open_page().live()
+    opened.page.locator("#grid").click(position={"x": 20, "y": 40})
+    opened.page.get_by_role("complementary", name="Node n000").wait_for()
+    opened.page.get_by_label("Group by").select_option("leaf")
+    assert opened.page.url.endswith("#/node/n000?group=leaf")
+    opened.page.reload()
+    opened.live().page.get_by_role("complementary", name="Node n000").wait_for()
+    assert opened.page.get_by_label("Group by").input_value() == "leaf"
+    opened.page.go_back()
+
+
+def test_a_nodes_story_tells_reasons_and_grows_while_it_is_read(open_page: Open) -> None:
+    opened = open_page()
+    facts = {"evidence": ["NVRM: Xid 79"], "by": "holdfast", "epoch": 3}
+    opened.fleet.tell("n005", [_entry(1.8e9, "action", "drain done", "the drain is in place", **facts)])
+    opened.page.goto(opened.url + "#/node/n005")
+    story = opened.page.get_by_role("region", name="Story")
+    story.get_by_text("evidence: NVRM: Xid 79").wait_for()
+    opened.fleet.change("n005", stage="resetting", health="fail", reason="first rung: reset the GPU")
+    story.get_by_text("first rung: reset the GPU").wait_for()
+    opened.page.get_by_role("region", name="Verdicts").get_by_text("GPU 3 does not answer").wait_for()
+    assert "epoch" not in story.inner_text()
+
+
+def test_a_long_story_is_read_page_by_page(open_page: Open) -> None:
+    opened = open_page()
+    opened.fleet.tell("n005", [_entry(1.8e9 - at, "event", f"event number {at}") for at in range(120)])
+    opened.page.goto(opened.url + "#/node/n005")
+    story = opened.page.get_by_role("region", name="Story")
+    story.get_by_text("event number 49", exact=True).wait_for()
+    assert story.get_by_text("event number 50", exact=True).count() == 0
+    story.get_by_role("button", name="Older").click()
+    story.get_by_text("event number 99", exact=True).wait_for()
+    story.get_by_role("button", name="Older").click()
+    story.get_by_text("testing to ready").wait_for()
+    assert story.get_by_role("button", name="Older").count() == 0
+
+
+def test_names_and_reasons_with_markup_are_text(open_page: Open) -> None:
+    opened = open_page().live()
+    opened.fleet.change("n001", stage="draining", reason="<img src=x onerror=alert(1)>")
+    opened.page.get_by_text("<img src=x onerror=alert(1)>").wait_for()
+    assert opened.page.locator("img").count() == 0
+
+
+def test_a_lost_connection_is_said_with_its_time_the_view_stays_and_it_heals(open_page: Open) -> None:
+    opened = open_page().live()
+    opened.fleet.hang_up()
+    alert = opened.page.get_by_role("alert")
+    alert.get_by_text(re.compile(r"Connection lost since \d\d:\d\d:\d\d")).wait_for()
+    alert.get_by_text("What you see is the last known state").wait_for()
+    opened.page.get_by_text("64 nodes").wait_for()
+    opened.fleet.nodes["n002"].update(stage="removed")  # happened while nobody listened
+    opened.fleet.answering = True
+    opened.page.get_by_role("button", name="Try now").click()
+    opened.live().entry("1 removed").wait_for()
+    assert alert.count() == 0
+
+
+def test_a_token_is_asked_for_refused_taken_and_kept_for_the_tab_only(open_page: Open) -> None:
+    opened = open_page(token="s3cret")
+    field = opened.page.get_by_label("Token")
+    field.fill("wrong")
+    opened.page.get_by_role("button", name="Sign in").click()
+    opened.page.get_by_text("this token is not known").wait_for()
+    field.fill("s3cret")
+    field.press("Enter")
+    opened.live().page.reload()
+    opened.live()
+    assert opened.page.evaluate("[sessionStorage.length, localStorage.length, document.cookie]") == [1, 0, ""]
+    opened.page.get_by_role("button", name="Sign out").click()
+    field.wait_for()
+    assert not any("s3cret" in path for path in opened.fleet.asked)
+
+
+def test_a_token_in_the_fragment_signs_in_and_leaves_the_address(open_page: Open) -> None:
+    opened = open_page(token="s3cret", address="#token=s3cret").live()
+    assert "s3cret" not in opened.page.url
+
+
+def test_an_expired_token_brings_the_sign_in_back(open_page: Open) -> None:
+    opened = open_page(token="s3cret", address="#token=s3cret").live()
+    opened.fleet.token = "another"
+    opened.fleet.change("n001", stage="draining")
+    opened.page.get_by_role("button", name="n001").click()
+    opened.page.get_by_label("Token").wait_for()
+
+
+def test_an_empty_fleet_says_what_to_do(open_page: Open) -> None:
+    opened = open_page(0).live()
+    opened.page.get_by_text("No node has enrolled yet").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_both_schemes_draw_text_that_stands_out(open_page: Open, scheme: str) -> None:
+    opened = open_page(scheme=scheme).live()
+    ink = opened.page.locator("h1").evaluate("heading => getComputedStyle(heading).color")
+    ground = opened.page.locator("html").evaluate("page => getComputedStyle(page).backgroundColor")
+    assert _contrast(ink, ground) > 7
+
+
+def _contrast(one: str, other: str) -> float:
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    shares = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
