@@ -1,7 +1,7 @@
 """Where settings become sources, questions and a census: the one list of what a node agent is made of."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from holdfast import checks
@@ -57,11 +57,21 @@ def census(settings: Settings) -> Census:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: the manifest cannot be read: {error}") from None
     manifest = manifests.parse(text, path)
+    refuse_unknown_parts(manifest.lacks, path)
     return Census(
         node=name,
         manifest_lacks=manifest.lacks_by(),
         expect=manifests.expectations(manifest, name),
     )
+
+
+def refuse_unknown_parts(lacks: Iterable[str], origin: str) -> None:
+    """A misspelt part would silently leave its checks unknown for ever."""
+    for part in lacks:
+        if part not in checks.PARTS:
+            raise SettingsError(
+                f"{origin}: lacks: no part is called {part!r}; expected of {', '.join(sorted(checks.PARTS))}"
+            )
 
 
 def questions(settings: Settings, stage: str) -> list[Question]:

@@ -39,9 +39,10 @@ class Lock:
             self._file.seek(0)
             holder = self._file.read().strip() or "unknown"
             raise StateError(f"another holdfast agent (pid {holder}) already runs on {directory}") from None
-        self._file.truncate(0)
-        self._file.write(str(os.getpid()))
-        self._file.flush()
+        with suppress(OSError):  # on a full disk the lock holds all the same; only the name of its holder is missing
+            self._file.truncate(0)
+            self._file.write(str(os.getpid()))
+            self._file.flush()
 
 
 class ChangeLog:
@@ -58,7 +59,7 @@ class ChangeLog:
 
     def _load(self, now: float) -> None:
         try:
-            lines = self._path.read_bytes().splitlines()
+            lines = [line for line in self._path.read_bytes().splitlines() if line]
         except FileNotFoundError:
             return
         except OSError as error:

@@ -50,6 +50,9 @@ ALL: tuple[Check, ...] = tuple(found for found in list(globals().values()) if is
 
 BY_NAME = {check.name: check for check in ALL}
 
+PARTS = frozenset(check.part for check in ALL)
+"""The hardware parts checks ask about: what a manifest may say that a node lacks."""
+
 OF_THE_AGENT = ("agent.state",)
 """Asked by a running agent of itself, in every stage."""
 

@@ -23,7 +23,7 @@ JOB_MEMORY_SHARE = 0.8
 
 
 def xid(at: Breakage) -> None:
-    at.say([xid_line(at, at.value)])
+    at.say([xid_line(at, str(at.count()))])
 
 
 def xid_storm(at: Breakage) -> None:

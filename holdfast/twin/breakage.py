@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from holdfast.twin.node import Node
 from holdfast.twin.nvml.layout import State
 from holdfast.twin.sysfs_infiniband import Port
 from holdfast.twin.tree import write_in_place
+
+LARGEST_VALUE = 1e9
 
 
 @dataclass(slots=True)
@@ -45,9 +48,12 @@ class Breakage:
 
     def number(self) -> float:
         try:
-            return float(self.value)
+            number = float(self.value)
         except ValueError:
-            raise TwinError(f"--value: expected a number, found {self.value!r}") from None
+            number = math.nan
+        if not abs(number) < LARGEST_VALUE:
+            raise TwinError(f"--value: expected a number below {LARGEST_VALUE:g}, found {self.value!r}")
+        return number
 
     def count(self) -> int:
         return int(self.number())

@@ -42,6 +42,10 @@ def inject(
     )
     try:
         _apply(what, at)
+    except TwinError:
+        if at.undo == Undo():  # refused before anything was broken: there is nothing to clear
+            del entries[_key(what, at.gpu, at.port)]
+        raise
     finally:
         journal.write(entries)
     return what

@@ -76,3 +76,18 @@ def test_a_machine_without_gpus_is_unknown_with_the_reason_and_answers_its_host_
     assert all(by_name[name]["reason"] for name in GPU_CHECKS)
     assert by_name["host.filesystem"]["health"] in ("pass", "degraded", "fail")
     assert by_name["host.processes"]["health"] in ("pass", "degraded", "fail")
+
+
+@pytest.mark.parametrize(
+    ("lacks", "code"), [("rdma", 3), ("bogus", 64)], ids=["a part that checks ask about", "a misspelt part"]
+)
+def test_a_manifest_may_only_lack_parts_that_exist(tmp_path: Path, lacks: str, code: int) -> None:
+    manifest, config = tmp_path / "manifest.toml", tmp_path / "holdfast.toml"
+    manifest.write_text(f'[node]\nlacks = ["{lacks}"]\n')
+    config.write_text(f'[agent]\nmanifest = "{manifest}"\n[roots]\nkmsg = "{manifest}"\nnvml = "/no/such/lib"\n')
+    assert run(["check", "--config", str(config), "--json"]) == code
+
+
+def test_a_sysfs_tree_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["signals", "--root", "/no/such/tree"]) == 64
+    assert "expected a sysfs tree" in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""A simulated fleet: light nodes on a virtual clock that speak to a controller as real agents do."""

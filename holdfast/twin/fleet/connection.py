@@ -1,0 +1,63 @@
+"""One kept connection to the controller. As little HTTP as thousands of agents in one process can afford:
+a request with a length, an answer with a length. A general client costs several times the processor time.
+"""
+
+import asyncio
+import ssl
+from urllib.parse import urlsplit
+
+MOST_BYTES = 1 << 20
+ANSWER_SECONDS = 30.0
+
+
+class NoAnswer(Exception):
+    """The controller did not answer; the message says why."""
+
+
+class Connection:
+    def __init__(self, url: str, ca_file: str = "") -> None:
+        self._parts = urlsplit(url)
+        self._tls = ssl.create_default_context(cafile=ca_file or None) if self._parts.scheme == "https" else None
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def post(self, path: str, body: bytes, credential: str = "") -> tuple[int, bytes]:
+        """Status and body. A connection that went stale while idle is opened again once."""
+        kept = self._writer is not None
+        try:
+            return await asyncio.wait_for(self._once(path, body, credential), ANSWER_SECONDS)
+        except (OSError, EOFError, ValueError, IndexError, asyncio.LimitOverrunError) as error:
+            self.close()
+            if not kept or isinstance(error, TimeoutError):
+                raise NoAnswer(f"{self._parts.netloc}: {error or type(error).__name__}") from None
+        return await self.post(path, body, credential)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._reader = self._writer = None
+
+    async def _once(self, path: str, body: bytes, credential: str) -> tuple[int, bytes]:
+        if self._reader is None or self._writer is None:
+            port = self._parts.port or (443 if self._tls else 80)
+            self._reader, self._writer = await asyncio.open_connection(self._parts.hostname, port, ssl=self._tls)
+        proof = f"Authorization: Bearer {credential}\r\n" if credential else ""
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: {self._parts.netloc}\r\n{proof}"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        self._writer.write(head.encode("latin-1") + body)
+        await self._writer.drain()
+        return await self._answer(self._reader)
+
+    async def _answer(self, reader: asyncio.StreamReader) -> tuple[int, bytes]:
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        status = int(lines[0].split(" ", 2)[1])
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        length = int(headers["content-length"]) if "content-length" in headers else 0
+        if not 0 <= length <= MOST_BYTES:
+            raise ValueError(f"an answer of {length} bytes")
+        body = await reader.readexactly(length)
+        if headers.get("connection", "").lower() == "close":
+            self.close()
+        return status, body
