@@ -1,9 +1,8 @@
-"""Claims: kernel line to verdict p99 <= 100 ms; a dead port is announced before its deadline and 'presumed lost' within
-1.2 s after it. Measured on the running agent through the verdict file, as the gate would see it."""
+"""Claims: kernel line to verdict p99 <= 100 ms; a dead port is announced before the deadline of the job on it, and
+'presumed lost' within 1.2 s after it. Measured on the running agent through the verdict file, as the gate sees it."""
 
 import argparse
 import json
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -13,17 +12,19 @@ from typing import Any
 
 from measure import HOLDFAST, one_shot, publish, quantile, running
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
+PORTS = ("mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6")  # one for each outage: downtime is remembered per port
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--lines", type=int, default=60)
-    parser.add_argument("--outages", type=int, default=2)
+    parser.add_argument("--outages", type=int, choices=range(1, len(PORTS) + 1), default=2)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         twin = Path(scratch) / "twin"
         one_shot([HOLDFAST, "twin", "node", str(twin)])
+        one_shot([HOLDFAST, "twin", "inject", str(twin), "gpu_process", "--gpu", "0"])  # whose timeout is measured
         with running([HOLDFAST, "agent", "--config", str(twin / "holdfast.toml")]):
             reader = VerdictFile(twin)
             reader.until(lambda verdicts: verdicts["gpu.xid"]["health"] == "pass")
@@ -34,6 +35,7 @@ def main() -> None:
 
 class VerdictFile:
     def __init__(self, twin: Path) -> None:
+        self.verdicts: dict[str, Any] = {}
         self._path = next(
             Path(line.split('"')[1])
             for line in (twin / "holdfast.toml").read_text().splitlines()
@@ -45,8 +47,8 @@ class VerdictFile:
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             try:
-                verdicts = {v["check"]: v for v in json.loads(self._path.read_bytes())["verdicts"]}
-                if wanted(verdicts):
+                self.verdicts = {v["check"]: v for v in json.loads(self._path.read_bytes())["verdicts"]}
+                if wanted(self.verdicts):
                     return time.monotonic()
             except (FileNotFoundError, KeyError, json.JSONDecodeError):
                 pass
@@ -80,21 +82,31 @@ def _names(device: str, verdicts: dict[str, Any]) -> bool:
 
 
 def port_outages(twin: Path, reader: VerdictFile, outages: int) -> dict[str, Any]:
-    announced, presumed = [], []
-    for _ in range(outages):
+    announced, presumed, timeouts = [], [], []
+    for port in PORTS[:outages]:
+        inject = [HOLDFAST, "twin", "inject", str(twin), "port_down", "--port", port]
         started = time.monotonic()
-        one_shot([HOLDFAST, "twin", "inject", str(twin), "port_down", "--port", "mlx5_3"], env=os.environ)
-        down = reader.until(lambda verdicts: verdicts["fabric.port_down"]["health"] == "degraded")
-        lost = reader.until(lambda verdicts: verdicts["fabric.port_down"]["health"] == "fail")
+        one_shot(inject)
+        down = reader.until(partial(_port_is, port, "degraded"))
+        timeouts.append(_row(reader.verdicts, port)["limit"])
+        lost = reader.until(partial(_port_is, port, "fail"))
         announced.append(down - started)
-        presumed.append(lost - started)
-        one_shot([HOLDFAST, "twin", "inject", str(twin), "port_down", "--port", "mlx5_3", "--clear"])
-        reader.until(lambda verdicts: verdicts["fabric.port_down"]["health"] != "fail")
+        presumed.append(lost - started - timeouts[-1])
+        one_shot([*inject, "--clear"])
     return {
-        "transport_timeout_seconds": 7.5,
+        "transport_timeout_seconds": round(max(timeouts), 2),
         "port_down_announced_seconds": round(max(announced), 2),
-        "presumed_lost_after_deadline_seconds": round(max(presumed) - 7.5, 2),
+        "presumed_lost_after_deadline_seconds": round(max(presumed), 2),
     }
+
+
+def _port_is(port: str, health: str, verdicts: dict[str, Any]) -> bool:
+    return bool(_row(verdicts, port)["health"] == health)
+
+
+def _row(verdicts: dict[str, Any], port: str) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = verdicts["fabric.port_down"]["subjects"]
+    return next(row for row in rows if row["subject"].endswith(f"/nic/{port}/1"))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The demo: a simulated 8-GPU node, the real agent on it, three faults injected, found and cleared."""
+"""The demo: a simulated 8-GPU node with a job, the real agent on it, three faults injected and found."""
 
 import json
 import subprocess
@@ -23,7 +23,12 @@ def main() -> int:
         command("twin", "node", str(twin), "--name", "n01")
         config = str(twin / "holdfast.toml")
         with (twin / "holdfast.toml").open("a") as file:
-            file.write("\n[sources.nvml_slow]\nevery_seconds = 5  # by default a minute: too long for a demo\n")
+            for source in ("nvml_slow", "jobs"):
+                file.write(
+                    f"\n[sources.{source}]\nevery_seconds = 3  # by default up to a minute: too long for a demo\n"
+                )
+        say("A training job starts on it; its NCCL_IB_TIMEOUT=20 keeps connections for 30 s:")
+        command("twin", "inject", str(twin), "gpu_process", "--gpu", "0")
         say("The agent that would run on a real node, on this one:")
         agent = subprocess.Popen([HOLDFAST, "agent", "--config", config], stderr=subprocess.DEVNULL)
         try:
@@ -38,22 +43,25 @@ def main() -> int:
 def story(twin: Path, config: str) -> None:
     watch = Watch(config)
     watch.until("the node's first verdict", lambda node: node["health"] == "pass")
-    say("A fabric port goes down. The job's connections will be presumed lost after the transport timeout:")
     inject = ("twin", "inject", str(twin))
+    say("A fabric port goes down. The job's connections over it are lost when its own timeout is over, not before:")
     command(*inject, "port_down", "--port", "mlx5_3")
     watch.until("a countdown", lambda node: health(node, "fabric.port_down") == "degraded")
-    watch.until("the deadline", lambda node: health(node, "fabric.port_down") == "fail")
-    say("What Slurm's prolog would be told, from the agent's last verdict:")
-    command("gate", "--config", config)
-    command(*inject, "port_down", "--port", "mlx5_3", "--clear")
-    watch.until("the port's return", lambda node: health(node, "fabric.port_down") != "fail")
-    say("A GPU loses an NVLink lane, and another falls off the bus:")
+    say("While that runs, a GPU loses an NVLink lane, and one falls off the bus:")
     command(*inject, "nvlink_lane_down", "--gpu", "2")
     command(*inject, "gpu_lost", "--gpu", "5")
     watch.until(
         "both to be found",
         lambda node: health(node, "nvlink.lanes") == "fail" and health(node, "gpu.lost") == "fail",
     )
+    say("The port is still down when the job's 30 s are over. PyTorch's watchdog would take 9 minutes more to notice:")
+    watch.until("the deadline", lambda node: health(node, "fabric.port_down") == "fail")
+    say("The port comes back, which brings no connection back: it fails until that job has ended.")
+    command(*inject, "port_down", "--port", "mlx5_3", "--clear")
+    command(*inject, "gpu_process", "--gpu", "0", "--clear")
+    watch.until("the job's end", lambda node: health(node, "fabric.port_down") == "degraded")
+    say("What Slurm's prolog would be told, from the agent's last verdict:")
+    command("gate", "--config", config)
     say("The same questions, asked once:")
     command("check", "--config", config)
 
@@ -82,7 +90,7 @@ class Watch:
             now = verdict["health"]
             if now != self._last.get(verdict["check"], "pass"):
                 print(
-                    f"   {MARKS.get(now, '')}{now:>9}\033[0m  {verdict['check']}: {verdict['reason'][:150]}", flush=True
+                    f"   {MARKS.get(now, '')}{now:>9}\033[0m  {verdict['check']}: {verdict['reason'][:240]}", flush=True
                 )
                 if now == "fail":
                     print(f"              do: {verdict['remedy']} (owner: {verdict['owner']})", flush=True)

@@ -48,7 +48,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         evidence += [
             f"{local_name(port)}: {rule.signal} stands at {runs[-1].value:.0f} and may count no further"
             for rule, runs in seen.items()
-            if runs and nics.is_saturated(rule.signal, float(runs[-1].value))
+            if nics.is_saturated(rule.signal, float(runs[-1].value))
         ]
         evidence += _reordering(window, port)
         if max(_history(runs) for runs in seen.values()) < _LEAST_HISTORY_SECONDS:

@@ -69,14 +69,6 @@ def test_a_saturated_counter_is_told() -> None:
     assert any("65535" in said for said in verdict.evidence)
 
 
-def test_counters_read_more_seldom_than_the_window_is_long_are_no_fault() -> None:
-    history = History("n1")
-    history.inventory = Inventory(node="n1", subjects=frozenset({PORT}))
-    history.expect_freshness("infiniband_counters", 3600)
-    history.add(Reading(source="infiniband_counters", at=0, signals=[Signal(PORT, "port_symbol_error_total", 0.0)]))
-    assert CHECK(history.window(1000, CHECK.span)).health is Health.PASS
-
-
 def test_a_port_without_counters_is_unknown_with_the_reason() -> None:
     history = History("n1")
     history.inventory = Inventory(node="n1", subjects=frozenset({PORT}))
