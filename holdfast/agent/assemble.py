@@ -67,10 +67,11 @@ def census(settings: Settings) -> Census:
 
 def refuse_unknown_parts(lacks: Iterable[str], origin: str) -> None:
     """A misspelt part would silently leave its checks unknown for ever."""
+    known = checks.PARTS | set(manifests.with_implied(checks.PARTS))
     for part in lacks:
-        if part not in checks.PARTS:
+        if part not in known:
             raise SettingsError(
-                f"{origin}: lacks: no part is called {part!r}; expected of {', '.join(sorted(checks.PARTS))}"
+                f"{origin}: lacks: no part is called {part!r}; expected one of {', '.join(sorted(known))}"
             )
 
 
