@@ -23,7 +23,6 @@ class Roots:
     timex: str = ""  # a file with clock state for twins; '' asks the kernel (adjtimex)
     dcgmi: str = "dcgmi"
     dcgm_exporter: str = ""  # a URL to scrape; '' means not configured
-    fabric_manager_log: str = "/var/log/fabricmanager.log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
