@@ -53,7 +53,8 @@ class Access:
         if credential is None or not credential.valid(self._clock()):
             raise Problem(401, "this token is unknown, expired or revoked", {"WWW-Authenticate": "Bearer"})
         if credential.role not in MAY[right]:
-            raise Problem(403, f"a token of role {credential.role.value} may not {right}")
+            who = (credential.name, credential.role.value)
+            raise Problem(403, f"a token of role {credential.role.value} may not {right}", who=who)
         return Caller(credential.name, credential.role)
 
     async def _credential(self, token: str) -> Credential | None:

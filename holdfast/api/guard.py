@@ -36,7 +36,7 @@ def caller_of(request: Request[Any, Any, Any]) -> Caller:
 
 
 def on_problem(request: Request[Any, Any, Any], problem: Problem) -> Response[bytes]:
-    _note(request, problem.status, problem.sentence)
+    _note(request, problem.status, problem.sentence, problem.who)
     return _refusal(problem.status, problem.sentence, dict(problem.headers))
 
 
@@ -68,18 +68,19 @@ def _refusal(status: int, sentence: str, headers: dict[str, str]) -> Response[by
     return Response(body, status_code=status, headers=headers, media_type="application/json")
 
 
-def _note(request: Request[Any, Any, Any], status: int, sentence: str) -> None:
+def _note(request: Request[Any, Any, Any], status: int, sentence: str, named: tuple[str, str] = ("", "")) -> None:
     """Refused mutations and refused tokens are audited; a mistyped address is not."""
     if status not in (401, 403) and request.method == "GET":
         return
     caller: Caller | None = request.state.get("caller")
     host = request.client.host if request.client else "unknown"
+    who, role = (caller.name, caller.role.value) if caller else (named[0] or host, named[1])
     desk: Desk = request.app.state.desk
     desk.note(
         AuditEntry(
             at=time.time(),
-            who=caller.name if caller else host,
-            role=caller.role.value if caller else "",
+            who=who,
+            role=role,
             verb=request.method.lower(),
             target=request.url.path[:200],
             outcome=f"refused {status}",

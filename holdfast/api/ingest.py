@@ -47,7 +47,8 @@ class Ingest:
         if problem.status in (307, 503):
             return
         client = scope.get("client") or ("unknown",)
-        who, role = (caller.name, caller.role.value) if caller else (str(client[0]), "")
+        named = problem.who if problem.who[0] else (str(client[0]), "")
+        who, role = (caller.name, caller.role.value) if caller else named
         outcome = f"refused {problem.status}"
         entry = AuditEntry(
             at=time.time(), who=who, role=role, verb="report", target=PATH, outcome=outcome, reason=problem.sentence

@@ -16,6 +16,8 @@ class Problem(Exception):
     status: int
     sentence: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    who: tuple[str, str] = ("", "")
+    """Name and role of who asked, where they are known and yet refused."""
 
     def __str__(self) -> str:
         return self.sentence

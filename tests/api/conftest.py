@@ -1,0 +1,15 @@
+"""One controller for all tests of the API: they look at it, or use nodes of their own."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ..controller.running import Controller, running, until  # noqa: TID252  tests are no package to name
+
+__all__ = ["Controller", "until"]
+
+
+@pytest.fixture(scope="session")
+def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    with running(tmp_path_factory.mktemp("api")) as one:
+        yield one

@@ -1,0 +1,62 @@
+"""Roles, tokens that end, and what of all this is written down."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .conftest import until
+
+if TYPE_CHECKING:
+    from .conftest import Controller
+
+
+@pytest.mark.parametrize(
+    ("role", "reads", "operates", "administers"),
+    [("viewer", 200, 403, 403), ("operator", 200, 404, 403), ("admin", 200, 404, 200)],
+)
+def test_each_role_may_what_it_may(
+    controller: "Controller", role: str, reads: int, operates: int, administers: int
+) -> None:
+    token = controller.token(name=f"a-{role}", role=role)
+    assert controller.ask("GET", "/v1/fleet", token).status_code == reads
+    assert controller.post("/v1/nodes/nobody/retest", {"reason": "x"}, token).status_code == operates
+    assert controller.ask("GET", "/v1/audit", token).status_code == administers
+
+
+def test_an_agents_credential_reports_and_does_nothing_else(controller: "Controller") -> None:
+    agent = controller.enrol("only-reports")
+    assert controller.ask("GET", "/v1/nodes", agent.credential).status_code == 403
+    assert controller.post("/v1/nodes/only-reports/remove", {"reason": "x"}, agent.credential).status_code == 403
+
+
+def test_a_viewer_cannot_report(controller: "Controller") -> None:
+    viewer = controller.token(name="v", role="viewer")
+    assert controller.report([], viewer).status_code == 403
+
+
+def test_a_revoked_token_is_refused_at_once(controller: "Controller") -> None:
+    token = controller.token(name="leaver", role="viewer")
+    assert controller.ask("GET", "/v1/fleet", token).status_code == 200
+    assert controller.post("/v1/tokens/revoke", {"target": "leaver"}).json() == {"revoked": 1}
+    assert controller.ask("GET", "/v1/fleet", token).status_code == 401
+
+
+def test_a_revoked_node_cannot_report_but_can_enrol_again(controller: "Controller") -> None:
+    agent = controller.enrol("returner")
+    agent.beat()
+    controller.post("/v1/tokens/revoke", {"target": "returner"})
+    assert controller.report([agent.next()], agent.credential).status_code == 401
+    controller.enrol("returner").beat()
+
+
+def test_an_expired_token_is_refused(controller: "Controller") -> None:
+    token = controller.token(name="brief", role="viewer", hours=1e-9)
+    assert controller.ask("GET", "/v1/fleet", token).status_code == 401
+
+
+def test_refused_wishes_are_audited_with_who_asked(controller: "Controller") -> None:
+    token = controller.token(name="curious", role="viewer")
+    controller.post("/v1/nodes/nobody/remove", {"reason": "x"}, token)
+    facts = {"who": "curious", "role": "viewer", "outcome": "refused 403", "target": "/v1/nodes/nobody/remove"}
+    found = until(lambda: controller.audited(**facts), "it is audited")
+    assert found[0]["reason"]

@@ -1,0 +1,66 @@
+"""The live stream, the metrics, the document: what others build on."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .conftest import Controller
+
+
+def test_the_stream_opens_with_the_fleet_and_tells_what_happens(controller: "Controller") -> None:
+    headers = {"Authorization": f"Bearer {controller.admin}"}
+    with controller.http.stream("GET", f"{controller.url}/v1/stream", headers=headers) as reply:
+        assert reply.headers["content-type"].startswith("text/event-stream")
+        lines = reply.iter_lines()
+        assert next(lines) == "event: fleet"
+        json.loads(next(lines).removeprefix("data: "))
+        controller.enrol("watched")
+        told: dict[str, Any] = {}
+        kind = ""
+        for line in lines:
+            if line.startswith("event: "):
+                kind = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                told.setdefault(kind, json.loads(line.removeprefix("data: ")))
+            if {"node", "transition"} <= told.keys():
+                break
+    assert (told["node"]["name"], told["node"]["stage"]) == ("watched", "testing")
+    assert (told["transition"]["before"], told["transition"]["after"]) == ("provisioning", "testing")
+
+
+def test_metrics_count_nodes_by_stage(controller: "Controller") -> None:
+    controller.enrol("counted")
+    lines = controller.ask("GET", "/metrics").text.splitlines()
+    stages = {line.split('"')[1]: int(line.split()[-1]) for line in lines if line.startswith("holdfast_nodes{")}
+    assert stages["testing"] >= 1
+    assert "holdfast_controller_leading 1" in lines
+
+
+def test_the_document_lists_every_path_of_the_contract(controller: "Controller") -> None:
+    document = controller.get("/schema/openapi.json", token="")
+    wanted = {"/v1/nodes", "/v1/nodes/{name}", "/v1/nodes/{name}/story", "/v1/nodes/{name}/quarantine", "/v1/fleet"}
+    wanted |= {"/v1/enrol", "/v1/reports", "/v1/incidents", "/v1/actions", "/v1/transitions", "/v1/jobs", "/v1/audit"}
+    assert wanted <= set(document["paths"])
+    view = document["components"]["schemas"]["NodeView"]
+    assert {"name", "stage", "health", "heard_at", "twin"} <= set(view["properties"])
+
+
+def test_nodes_are_listed_by_pool_stage_and_health(controller: "Controller") -> None:
+    controller.enrol("pooled", pool="decode")
+    found = controller.get("/v1/nodes", pool="decode", stage="testing")["nodes"]
+    assert [one["name"] for one in found] == ["pooled"]
+    assert controller.get("/v1/nodes", pool="decode", stage="ready")["nodes"] == []
+
+
+def test_a_story_is_read_page_by_page(controller: "Controller") -> None:
+    agent = controller.enrol("storied")
+    for number in range(5):
+        agent.verdict("gpu.power", "degraded" if number % 2 else "pass", f"line {number}")
+    whole = [entry["title"] + str(entry["at"]) for entry in controller.story("storied")]
+    pages, before = [], ""
+    while True:
+        page = controller.get("/v1/nodes/storied/story", limit=3, before=before)
+        pages += [entry["title"] + str(entry["at"]) for entry in page["entries"]]
+        if not (before := page["next"]):
+            break
+    assert pages == whole

@@ -1,0 +1,96 @@
+"""From a report to a story, over HTTP and on a real store: a node enrols, fails, is mended and returns."""
+
+from pathlib import Path
+
+import pytest
+
+from .running import Controller, running, until
+
+
+@pytest.fixture(scope="module")
+def controller(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    with running(tmp_path_factory.mktemp("vertical"), policy="dry_run = false\nbreaker_share = 1.0\n") as one:
+        yield one
+
+
+def test_a_node_that_fails_is_quarantined_reset_tested_and_returned(controller: Controller) -> None:
+    agent = controller.ready_node("n1")
+    agent.verdict("gpu.ecc", "fail", "GPU 3: 2 uncorrectable errors")
+    reset = agent.ordered("reset_gpu")
+    assert controller.stage("n1") == "resetting"
+    agent.verdict("gpu.ecc", "pass")
+    agent.answer(reset)
+    agent.pass_test()
+    assert controller.stage("n1") == "ready"
+    told = [entry["title"] for entry in reversed(controller.story("n1")) if entry["kind"] == "transition"]
+    assert told == [
+        "provisioning -> testing",
+        "testing -> ready",
+        "ready -> draining",
+        "draining -> quarantined",
+        "quarantined -> resetting",
+        "resetting -> testing",
+        "testing -> ready",
+    ]
+    why = next(entry for entry in controller.story("n1") if entry["title"] == "ready -> draining")
+    assert "2 uncorrectable errors" in why["detail"]
+
+
+def test_a_report_sent_twice_is_stored_once_and_said_so(controller: Controller) -> None:
+    agent = controller.enrol("n2")
+    change = {"at": 1.0, "check": "gpu.power", "before": "", "after": "degraded", "reason": "only once"}
+    report = agent.next(changes=[change])
+    assert agent.send(report)["accepted"] == [True]
+    assert agent.send(report)["accepted"] == [False]
+    assert (
+        len([one for one in controller.story("n2") if one["detail"] == "only once" and one["kind"] == "verdict"]) == 1
+    )
+
+
+def test_an_operator_quarantines_and_releases_and_the_story_names_them(controller: Controller) -> None:
+    agent = controller.ready_node("n3")
+    anna = controller.token(name="anna", role="operator")
+    view = controller.post("/v1/nodes/n3/quarantine", {"reason": "a loud fan"}, anna).json()
+    assert view["stage"] == "draining"
+    controller.reaches("n3", "quarantined")
+    assert controller.post("/v1/nodes/n3/release", {"reason": "a new fan"}, anna).json()["stage"] == "testing"
+    agent.pass_test()
+    assert controller.stage("n3") == "ready"
+    assert {one["verb"] for one in controller.audited(who="anna")} == {"quarantine", "release"}
+
+
+def test_a_wish_that_changes_nothing_is_refused_with_the_stage(controller: Controller) -> None:
+    controller.enrol("n4")
+    reply = controller.post("/v1/nodes/n4/release", {"reason": "why not"})
+    assert reply.status_code == 409
+    assert "testing" in reply.json()["error"]
+
+
+def test_one_nodes_order_cannot_be_answered_by_another(controller: Controller) -> None:
+    victim, other = controller.enrol("n5"), controller.enrol("n6")
+    order = victim.ordered("retest")
+    other.answer({**order, "id": order["id"]}, health="pass")
+    assert controller.stage("n5") == "testing"
+    victim.answer(order, health="pass")
+    assert controller.stage("n5") == "ready"
+
+
+def test_actions_are_listed_with_how_they_ended(controller: Controller) -> None:
+    controller.ready_node("n7")
+    until(lambda: _states(controller, "n7") == {"cordon": "done", "retest": "done", "uncordon": "done"}, "all done")
+
+
+def _states(controller: Controller, node: str) -> dict[str, str]:
+    return {one["verb"]: one["state"] for one in controller.get("/v1/actions", node=node)["actions"]}
+
+
+def test_fifty_nodes_behind_one_leaf_are_one_incident_and_no_quarantine(tmp_path: Path) -> None:
+    with running(tmp_path) as controller:
+        agents = [controller.ready_node(f"m{number}", place={"leaf": "l1"}) for number in range(6)]
+        controller.ready_node("other", place={"leaf": "l2"})
+        for agent in agents:
+            agent.verdict("fabric.port_down", "fail", "port 1 is down")
+        incidents = controller.get("/v1/incidents")["incidents"]
+        stages = [controller.stage(agent.name) for agent in agents]
+    assert [one["subject"] for one in incidents if one["cause"] != "breaker"] == ["leaf/l1"]
+    assert stages.count("ready") >= 5  # one may leave before a second failure shows that it is not alone
