@@ -12,6 +12,8 @@ from typing import Any
 
 from measure import HOLDFAST, one_shot, publish, quantile, running
 
+from holdfast.twin.inject import clear, inject
+
 PATIENCE_SECONDS = 60.0
 PORTS = ("mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6")  # one for each outage: downtime is remembered per port
 
@@ -24,7 +26,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         twin = Path(scratch) / "twin"
         one_shot([HOLDFAST, "twin", "node", str(twin)])
-        one_shot([HOLDFAST, "twin", "inject", str(twin), "gpu_process", "--gpu", "0"])  # whose timeout is measured
+        inject(twin, "gpu_process", gpu=0)  # the job whose timeout is the deadline
         with running([HOLDFAST, "agent", "--config", str(twin / "holdfast.toml")]):
             reader = VerdictFile(twin)
             reader.until(lambda verdicts: verdicts["gpu.xid"]["health"] == "pass")
@@ -84,15 +86,14 @@ def _names(device: str, verdicts: dict[str, Any]) -> bool:
 def port_outages(twin: Path, reader: VerdictFile, outages: int) -> dict[str, Any]:
     announced, presumed, timeouts = [], [], []
     for port in PORTS[:outages]:
-        inject = [HOLDFAST, "twin", "inject", str(twin), "port_down", "--port", port]
         started = time.monotonic()
-        one_shot(inject)
+        inject(twin, "port_down", port=port)
         down = reader.until(partial(_port_is, port, "degraded"))
         timeouts.append(_row(reader.verdicts, port)["limit"])
         lost = reader.until(partial(_port_is, port, "fail"))
         announced.append(down - started)
         presumed.append(lost - started - timeouts[-1])
-        one_shot([*inject, "--clear"])
+        clear(twin, "port_down", port=port)
     return {
         "transport_timeout_seconds": round(max(timeouts), 2),
         "port_down_announced_seconds": round(max(announced), 2),
