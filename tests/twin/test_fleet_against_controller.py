@@ -1,0 +1,101 @@
+"""The simulated fleet against the real controller, as processes: a node fails, is reset, re-tested, and returns."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("litestar", reason="needs the extra [controller]")
+
+pytestmark = pytest.mark.slow
+
+HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
+PATIENCE_SECONDS = 90.0
+LIFE = ("ready", "draining", "quarantined", "resetting", "testing", "ready")
+
+
+class Demo:
+    def __init__(self, home: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+        environ = {**os.environ, "HOLDFAST_STATE": str(home / "state"), "XDG_CONFIG_HOME": str(home), "HOME": str(home)}
+        command = [
+            HOLDFAST,
+            "up",
+            "--demo",
+            "--listen",
+            self.url.removeprefix("http://"),
+            "--nodes",
+            "16",
+            "--speed",
+            "60",
+        ]
+        self.log = home / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environ)
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return json.load(answer)
+
+    def until(self, reached: Callable[[], Any]) -> Any:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            assert self.process.poll() is None, self.log.read_text()[-2000:]
+            try:
+                if found := reached():
+                    return found
+            except OSError:
+                pass  # it does not listen yet
+            time.sleep(0.2)  # waiting on other processes
+        raise AssertionError(f"not reached; log: {self.log.read_text()[-3000:]}")
+
+    def story(self, node: str) -> list[dict[str, Any]]:
+        """Oldest first."""
+        return list(reversed(self.get(f"/v1/nodes/{node}/story?limit=200")["entries"]))
+
+    def stages(self, node: str) -> list[str]:
+        moves = [entry["title"].split(" -> ") for entry in self.story(node) if entry["kind"] == "transition"]
+        return [moves[0][0], *(after for before, after in moves if before != after)] if moves else []
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    it = Demo(tmp_path_factory.mktemp("demo"))
+    yield it
+    it.process.terminate()
+    try:
+        it.process.wait(20)
+    except subprocess.TimeoutExpired:
+        it.process.kill()
+        it.process.wait()
+
+
+def lived_through(stages: list[str]) -> bool:
+    """LIFE in this order, one after the other."""
+    return any(tuple(stages[i : i + len(LIFE)]) == LIFE for i in range(len(stages)))
+
+
+def test_sixteen_nodes_enrol_and_pass_their_first_test(demo: Demo) -> None:
+    demo.until(lambda: demo.get("/v1/fleet")["nodes"] == 16)
+    demo.until(lambda: demo.get("/v1/fleet")["stages"].get("ready", 0) >= 12)
+    assert all(node["twin"] for node in demo.get("/v1/nodes")["nodes"])
+
+
+def test_a_node_fails_is_drained_quarantined_reset_tested_and_returns(demo: Demo) -> None:
+    demo.until(lambda: lived_through(demo.stages("n001")))
+    story = demo.story("n001")
+    titles = [entry["title"] for entry in story]
+    assert "gpu.xid: pass -> fail" in titles
+    assert "gpu.xid: fail -> pass" in titles
+    assert any(entry["kind"] == "event" and "Xid (PCI:" in entry["detail"] for entry in story)
+    assert any(entry["title"] == "reset_gpu done" for entry in story)
