@@ -12,7 +12,7 @@ from litestar.handlers import BaseRouteHandler
 
 from holdfast.api.access import Caller, bearer
 from holdfast.api.desk import Desk
-from holdfast.api.problem import Problem, Refused
+from holdfast.api.problem import Problem, Refused, headers_for
 from holdfast.store import StoreError
 from holdfast.store.words import AuditEntry
 
@@ -37,7 +37,7 @@ def caller_of(request: Request[Any, Any, Any]) -> Caller:
 
 def on_problem(request: Request[Any, Any, Any], problem: Problem) -> Response[bytes]:
     _note(request, problem.status, problem.sentence, problem.who)
-    return _refusal(problem.status, problem.sentence, dict(problem.headers))
+    return _refusal(problem.status, problem.sentence, headers_for(problem, request.url.path))
 
 
 def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:

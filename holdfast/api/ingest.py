@@ -1,5 +1,6 @@
 """POST /v1/reports: the one path that every agent takes all the time, so it stands beside the framework."""
 
+import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -8,11 +9,12 @@ import msgspec
 
 from holdfast.api.access import Caller, bearer
 from holdfast.api.desk import Desk
-from holdfast.api.problem import Problem, Refused, elsewhere
+from holdfast.api.problem import Problem, Refused, elsewhere, headers_for
 from holdfast.model.report import Report
 from holdfast.store import StoreError
 from holdfast.store.words import AuditEntry
 
+log = logging.getLogger("holdfast.api")
 PATH = "/v1/reports"
 LARGEST_BODY = 1 << 20
 MOST_REPORTS = 500
@@ -33,13 +35,16 @@ class Ingest:
         try:
             caller = await self._desk.access.caller(_token(scope), "report")
             if not self._desk.board.leading:
-                raise elsewhere(self._desk.board.leader, PATH)
+                raise elsewhere(self._desk.board.leader)
             ack = await self._desk.take(caller, decode(await _body(scope, receive)))
         except Problem as problem:
             self._note(problem, caller, scope)
-            await _answer(send, problem.status, Refused(problem.sentence), problem.headers)
+            await _answer(send, problem.status, Refused(problem.sentence), headers_for(problem, PATH))
         except StoreError as error:
             await _answer(send, 503, Refused(f"the store does not answer: {error}"), {"Retry-After": "2"})
+        except Exception:
+            log.exception("a mistake of our own at %s", PATH)
+            await _answer(send, 500, Refused("the controller made a mistake of its own; its log says more"), {})
         else:
             await _answer(send, 200, ack, {})
 

@@ -27,8 +27,15 @@ def busy(sentence: str, seconds: int = 2) -> Problem:
     return Problem(503, sentence, {"Retry-After": str(seconds)})
 
 
-def elsewhere(leader: str, path: str) -> Problem:
-    """Another controller leads: said with its address, if it has one."""
+def elsewhere(leader: str) -> Problem:
+    """Another controller leads: said with its address, if it has one. What was asked for is added by who knows it."""
     if not leader:
         return busy("no controller leads at this moment; try again")
-    return Problem(307, f"another controller leads: {leader}", {"Location": f"{leader}{path}"})
+    return Problem(307, f"another controller leads: {leader}", {"Location": leader})
+
+
+def headers_for(problem: Problem, path: str) -> dict[str, str]:
+    headers = dict(problem.headers)
+    if "Location" in headers:
+        headers["Location"] += path
+    return headers

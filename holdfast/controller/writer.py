@@ -104,7 +104,7 @@ class Writer:
         self._store.look_ahead(self._clock())
         batch = self._gather()
         if self._fleet is None or self._lead.epoch is None:
-            self._refuse(batch, elsewhere(self._lead.leader, ""))
+            self._refuse(batch, elsewhere(self._lead.leader))
             return
         self._fleet.policy = self.policy
         if batch:

@@ -1,0 +1,114 @@
+"""The command line against a real controller: tables and JSON for people and scripts, one sentence for mistakes."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from holdfast.cli.app import run
+
+from .running import Controller, running
+
+
+@pytest.fixture(scope="module")
+def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    with running(tmp_path_factory.mktemp("cli"), policy="dry_run = false\nbreaker_share = 1.0\n") as one:
+        one.ready_node("n01")
+        one.ready_node("n02")
+        yield one
+
+
+@pytest.fixture(autouse=True)
+def at_home(controller: Controller, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    monkeypatch.setenv("HOLDFAST_STATE", str(tmp_path_factory.mktemp("state")))
+    monkeypatch.setenv("HOLDFAST_URL", controller.url)
+    monkeypatch.setenv("HOLDFAST_TOKEN", controller.admin)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def test_nodes_are_listed_as_a_table_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["node", "list"]) == 0
+    assert "n01" in capsys.readouterr().out
+    assert run(["node", "list", "n[01-09]", "--json"]) == 0
+    names = [one["name"] for one in json.loads(capsys.readouterr().out)["nodes"]]
+    assert {"n01", "n02"} <= set(names)
+
+
+def test_a_story_is_told_from_the_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["node", "story", "n01"]) == 0
+    told = capsys.readouterr().out
+    assert told.index("provisioning -> testing") < told.index("testing -> ready")
+    assert run(["node", "story", "n01", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["entries"]
+
+
+def test_wishes_take_lists_of_nodes(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+    controller.ready_node("w1")
+    controller.ready_node("w2")
+    assert run(["node", "quarantine", "w[1-2]", "--reason", "both loud"]) == 0
+    controller.reaches("w1", "quarantined")
+    controller.reaches("w2", "quarantined")
+    assert run(["node", "release", "w1", "--reason", "quiet now"]) == 0
+    assert run(["node", "remove", "w2", "--reason", "sold"]) == 0
+    assert controller.stage("w2") == "removed"
+    assert run(["node", "show", "w2"]) == 0
+    assert "removed" in capsys.readouterr().out
+
+
+def test_a_wish_refused_halfway_names_what_was_done(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+    controller.ready_node("h1")
+    assert run(["node", "quarantine", "h[1-2]", "--reason", "x"]) == 1
+    assert capsys.readouterr().err == "holdfast: no node is called 'h2'; done before: h1\n"
+
+
+def test_tokens_are_made_and_ended(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["token", "create", "bob", "--role", "viewer"]) == 0
+    token = capsys.readouterr().out.strip()
+    assert controller.ask("GET", "/v1/fleet", token).status_code == 200
+    assert run(["token", "revoke", "bob"]) == 0
+    assert controller.ask("GET", "/v1/fleet", token).status_code == 401
+    assert run(["token", "create", "--join", "--uses", "3", "--json"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["node", "list", "--url", "ftp://x"], 64, "expected an http or https address"),
+        (["node", "list", "--url", "http://127.0.0.1:1"], 1, "does not answer"),
+        (["node", "list", "--token", "nonsense"], 1, "unknown, expired or revoked"),
+        (["node", "story", "nobody"], 1, "no node is called 'nobody'"),
+        (["node", "quarantine", "n[1-", "--reason", "x"], 64, "n[1-"),
+        (["node", "quarantine", "n01"], 64, "--reason"),
+        (["token", "create", "x", "--role", "king"], 64, "--role"),
+        (["token", "revoke", "nobody"], 1, "no valid token"),
+        (["policy", "check", "/no/such/policy"], 64, "/no/such/policy"),
+        (["policy", "preview", "--since", "yesterday"], 64, "--since"),
+        (["policy", "preview"], 64, "no store is at"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_is_one_sentence(
+    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert said in printed.err
+    assert printed.err.startswith("holdfast: ")
+    assert printed.err.count("\n") == 1
+
+
+def test_without_any_controller_it_says_how_to_get_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("HOLDFAST_URL")
+    assert run(["node", "list"]) == 64
+    assert "holdfast up" in capsys.readouterr().err
+
+
+def test_a_preview_reads_the_controllers_store(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+    agent = controller.ready_node("p1")
+    agent.verdict("gpu.ecc", "fail", "2 errors")
+    assert run(["policy", "preview", "--since", "1h", "--config", str(controller.config), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["left_service"] == {"p1": 1}
