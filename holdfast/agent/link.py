@@ -8,6 +8,7 @@ import msgspec
 
 TIMEOUT_SECONDS = 15.0
 MOST_BYTES = 1 << 20  # of an answer
+REDIRECTS = frozenset({307, 308})  # those that keep a POST a POST
 
 
 class LinkDown(Exception):
@@ -17,6 +18,7 @@ class LinkDown(Exception):
 class Answer(msgspec.Struct, frozen=True):
     status: int
     body: bytes
+    location: str = ""
 
     @property
     def said(self) -> str:
@@ -35,12 +37,28 @@ class Link:
     """Used by one thread. A proxy of the environment is not asked: credentials go straight to the controller."""
 
     def __init__(self, url: str, ca_file: str = "", timeout: float = TIMEOUT_SECONDS) -> None:
-        self._parts = urlsplit(url)
+        self._configured = self._parts = urlsplit(url)
         self._ca_file = ca_file
         self._timeout = timeout
         self._connection: http.client.HTTPConnection | None = None
 
     def post(self, path: str, body: bytes, credential: str = "") -> Answer:
+        """A standby says who leads; that one is asked from then on, until it fails us."""
+        answer = self._post(path, body, credential)
+        if answer.status in REDIRECTS and self._follow(answer.location):
+            answer = self._post(path, body, credential)
+        return answer
+
+    def _follow(self, location: str) -> bool:
+        """Never from TLS to plain text: a credential goes with it."""
+        leader = urlsplit(location)
+        if not leader.hostname or leader.scheme not in ("https", self._configured.scheme):
+            return False
+        self.close()
+        self._parts = leader._replace(path=self._configured.path, query="")
+        return True
+
+    def _post(self, path: str, body: bytes, credential: str) -> Answer:
         headers = {"Content-Type": "application/json"}
         if credential:
             headers["Authorization"] = f"Bearer {credential}"
@@ -50,12 +68,12 @@ class Link:
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
             if not kept or isinstance(error, TimeoutError):
-                raise LinkDown(self._why(error)) from None
+                raise self._down(error) from None
         try:  # a connection that idled may have been closed at the other end; reports may arrive twice
             return self._once(path, body, headers)
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
-            raise LinkDown(self._why(error)) from None
+            raise self._down(error) from None
 
     def close(self) -> None:
         if self._connection is not None:
@@ -67,7 +85,7 @@ class Link:
             self._connection = self._connect()
         self._connection.request("POST", self._parts.path.rstrip("/") + path, body, headers)
         reply = self._connection.getresponse()
-        answer = Answer(reply.status, reply.read(MOST_BYTES))
+        answer = Answer(reply.status, reply.read(MOST_BYTES), reply.headers.get("Location", ""))
         if reply.will_close or not reply.isclosed():
             self.close()
         return answer
@@ -79,8 +97,9 @@ class Link:
         context = ssl.create_default_context(cafile=self._ca_file or None)
         return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
 
-    def _why(self, error: Exception) -> str:
+    def _down(self, error: Exception) -> LinkDown:
         address = f"{self._parts.scheme}://{self._parts.netloc.rpartition('@')[2]}"
+        self._parts = self._configured
         if isinstance(error, TimeoutError):
-            return f"{address} gave no answer within {self._timeout:g} s"
-        return f"{address} cannot be reached: {error or type(error).__name__}"
+            return LinkDown(f"{address} gave no answer within {self._timeout:g} s")
+        return LinkDown(f"{address} cannot be reached: {error or type(error).__name__}")

@@ -34,6 +34,7 @@ log = logging.getLogger("holdfast.agent")
 
 HEARTBEAT_SECONDS = 30.0
 DIGEST_SECONDS = 60.0
+FOLLOW_UP_SECONDS = (2.0, 5.0, 10.0)  # orders come with an acknowledgement: after news, ask sooner
 MOST_REPORTS = 200  # in one request
 MOST_BYTES = 512 << 10  # in one request; a controller takes 1 MB
 TOGETHER = 100  # changes or events in one report, so that a report is never too large for a request
@@ -75,7 +76,8 @@ class Reporter:
         self._take_orders: Callable[[list[Order]], None] = lambda orders: None
         self._seq = 0
         self._credential, self._newly_enrolled = "", False
-        self._beat_at = self._digest_at = 0.0
+        self._digest_at = 0.0
+        self._beats_due = [0.0]  # the last of them is the regular one
         self._pause = 0.0
         self._try_at = 0.0
         self._said = ""
@@ -110,7 +112,7 @@ class Reporter:
         """Wait for news, spool what there is, send what can be sent; False when asked to stop."""
         going_on = self._spool_news(wait)
         now = self._clock()
-        if now - self._beat_at >= HEARTBEAT_SECONDS:
+        if now >= self._beats_due[0]:
             self._spool_heartbeat(now)
         while going_on and len(self._spool) and self._clock() >= self._try_at:
             self._send()
@@ -118,7 +120,7 @@ class Reporter:
 
     def _wait_seconds(self) -> float:
         now = self._clock()
-        due = self._beat_at + HEARTBEAT_SECONDS
+        due = self._beats_due[0]
         if len(self._spool):
             due = min(due, self._try_at)
         return max(0.0, due - now)
@@ -154,7 +156,7 @@ class Reporter:
             self._spool.add(report, now)
 
     def _spool_heartbeat(self, now: float) -> None:
-        self._beat_at = now
+        self._beats_due = [due for due in self._beats_due if due > now] or [now + HEARTBEAT_SECONDS]
         digest = b""
         if now - self._digest_at >= DIGEST_SECONDS - 1:
             self._digest_at, digest = now, self._digest()
@@ -211,6 +213,9 @@ class Reporter:
         self._pause = self._try_at = 0.0
         self._said, self._newly_enrolled = "", False
         self._spool.acknowledge(sent)
+        if any(entry.news for entry in sent):
+            now = self._clock()
+            self._beats_due = [now + seconds for seconds in (*FOLLOW_UP_SECONDS, HEARTBEAT_SECONDS)]
         if not len(self._spool):
             self._one_by_one = False
             self._tell_losses()

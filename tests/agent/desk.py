@@ -16,6 +16,7 @@ class Desk:
         self.orders: list[dict[str, Any]] = []
         self.refuse_with = 0  # a status for every report until set back to 0
         self.bad_seqs: set[int] = set()  # reports that are refused as malformed
+        self.leader = ""  # the address of another that everybody is sent to
         self.requests = 0
         self.connections = 0
         self.heard = threading.Condition()
@@ -29,6 +30,8 @@ class Desk:
         with self.heard:
             self.requests += 1
             self.heard.notify_all()
+            if self.leader:
+                return 307, {"error": "another controller leads"}
             if path == "/v1/enrol":
                 return self._enrol(body)
             if credential not in self.credentials:
@@ -67,6 +70,8 @@ def desk(port: int = 0) -> Iterator[Desk]:
             text = json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(text)))
+            if it.leader:
+                self.send_header("Location", it.leader + self.path)
             self.end_headers()
             self.wfile.write(text)
 

@@ -82,8 +82,9 @@ def test_a_change_goes_at_once_and_a_heartbeat_every_thirty_seconds_with_a_diges
     for _ in range(119):
         bench.pass_time(1)
     beats = at.told[before:]
-    assert [report["heartbeat"] for report in beats] == [True] * 4
-    assert [bool(report["digest"]) for report in beats] == [False, True, False, True]
+    assert all(report["heartbeat"] for report in beats)
+    assert [report["at"] - NOW for report in beats] == [3, 6, 11, 31, 61, 91], "sooner after news: orders may follow"
+    assert [bool(report["digest"]) for report in beats] == [False, False, False, False, True, False]
     assert [report["seq"] for report in at.told] == list(range(1, len(at.told) + 1))
     assert at.connections == 1, "the connection is kept open"
 
@@ -161,6 +162,24 @@ def test_a_controller_that_refuses_its_own_credentials_is_not_asked_in_a_circle(
     assert asked <= 4
     bench.pass_time(0)
     assert at.requests == asked
+
+
+def test_a_standby_that_names_the_leader_is_followed(tmp_path: Path, at: Desk) -> None:
+    with desk() as standby:
+        standby.leader = at.url
+        bench = Bench(tmp_path, standby.url)
+        bench.pass_time(0)
+        assert len(at.told) == 1
+        asked = standby.requests
+        bench.pass_time(HEARTBEAT_SECONDS)
+        assert len(at.told) == 2
+        assert standby.requests == asked, "the leader is remembered"
+
+
+def test_credentials_never_follow_a_redirect_out_of_tls() -> None:
+    link = Link("https://controller.example:1")
+    assert not link._follow("http://controller.example:2/v1/reports")
+    assert link._follow("https://leader.example:2/v1/reports")
 
 
 def test_pauses_grow_and_differ_from_agent_to_agent(tmp_path: Path, at: Desk) -> None:
