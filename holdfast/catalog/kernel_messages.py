@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 _PCI = r"(?P<device>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
 _NUMBER = r"\d{1,9}"
+_LUSTRE_TARGET = r"(?P<device>[\w.@-]{1,255}?)(?:-(?:osc|mdc|osp|lwp)-\w{1,64})?"
 
 
 class Message(NamedTuple):
@@ -33,5 +34,5 @@ def groups() -> tuple[Group, ...]:
 
 
 def _message(code: str, severity: str, action: str, regex: str) -> Message:
-    expanded = regex.replace("$PCI", _PCI).replace("$N", _NUMBER)
+    expanded = regex.replace("$PCI", _PCI).replace("$N", _NUMBER).replace("$LUSTRE", _LUSTRE_TARGET)
     return Message(code, severity, action, re.compile(expanded, re.IGNORECASE))

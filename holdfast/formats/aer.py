@@ -30,12 +30,13 @@ _BUS_ERROR = re.compile(
     re.IGNORECASE,
 )
 _RECEIVED = re.compile(
-    rf"(?P<port>{_ADDRESS}): AER: (?:Multiple )?{_GRADE} ?error (?:message )?received"
+    rf"(?:[\w-]+ )?(?P<port>{_ADDRESS}): AER: (?:Multiple )?{_GRADE} ?error (?:message )?received"
     rf"(?:(?: from|:)? ?(?:id=(?P<id>[0-9a-f]{{4}})|(?P<device>{_ADDRESS})))?",
     re.IGNORECASE,
 )
 _STATUS = re.compile(
-    rf"(?P<device>{_ADDRESS}): +device \[[0-9a-f]{{4}}:[0-9a-f]{{4}}\] error status/mask=(?P<status>[0-9a-f]{{8}})/",
+    rf"(?P<device>{_ADDRESS}): (?:AER: )? *device \[[0-9a-f]{{4}}:[0-9a-f]{{4}}\] "
+    r"error status/mask=(?P<status>[0-9a-f]{8})/",
     re.IGNORECASE,
 )
 
@@ -50,23 +51,27 @@ class AerText:
     def feed(self, line: Line) -> Event | None:
         """Takes a line; gives the event that it completes, which is the one before it."""
         if match := _BUS_ERROR.search(line.text):
-            done = None if self._announced else self._waiting
-            self._waiting, self._announced = (
-                _event(line, match, match["device"], {"layer": match["layer"].strip()}),
-                False,
-            )
+            event = _event(line, match, match["device"], {"layer": match["layer"].strip()})
+            done = None if self._was_announced(event.device) else self._waiting
+            self._waiting, self._announced = event, False
             return done
         if match := _RECEIVED.search(line.text):
-            done = self._waiting
-            source = pci_address.from_requester_id(match["id"]) if match["id"] else match["device"] or match["port"]
-            self._waiting, self._announced = _event(line, match, source, {"port": match["port"].lower()}), True
+            done, port = self._waiting, pci_address.normal(match["port"])
+            source = pci_address.from_requester_id(match["id"], port) if match["id"] else match["device"] or port
+            self._waiting, self._announced = _event(line, match, source, {"port": port}), True
             return done
         if (match := _STATUS.search(line.text)) and self._waiting:
-            names = _names(int(match["status"], 16), self._waiting.severity)
-            done = replace(self._waiting, code=names or self._waiting.code)
+            if self._waiting.device != pci_address.normal(match["device"]):
+                return None
+            done = replace(self._waiting, code=names(int(match["status"], 16), self._waiting.severity) or None)
             self._waiting = None
             return done
         return None
+
+    def _was_announced(self, device: str) -> bool:
+        """Whether what waits is only the announcement of an error of this device, by the port above it or by itself."""
+        waiting = self._waiting
+        return self._announced and waiting is not None and device in (waiting.device, waiting.detail.get("port"))
 
     def finish(self) -> Event | None:
         done, self._waiting = self._waiting, None
@@ -77,7 +82,7 @@ def _event(line: Line, match: re.Match[str], device: str, detail: dict[str, Valu
     severity = CORRECTABLE
     if match["grade"].lower() == "uncorrect":
         severity = FATAL if (match["fatality"] or "").lower() == "fatal" else NONFATAL
-    return line.event(
+    return line.starting_at(match.start()).event(
         "aer", device=pci_address.normal(device), severity=severity, action=action_of(severity), detail=detail
     )
 
@@ -87,9 +92,15 @@ def action_of(severity: str) -> str:
     return "monitor" if severity == CORRECTABLE else "check_hardware"
 
 
-def _names(status: int, severity: str) -> str:
+def names(status: int, severity: str) -> str:
+    """What the set bits of a status register are called."""
     bits = _CORRECTABLE_BITS if severity == CORRECTABLE else _UNCORRECTABLE_BITS
     return ",".join(name for bit, name in bits.items() if status >> bit & 1)
+
+
+def is_correctable(status: int) -> bool:
+    """Whether a status register of unknown kind can be the one of corrected errors."""
+    return all(bit in _CORRECTABLE_BITS for bit in range(32) if status >> bit & 1)
 
 
 def from_sysfs(text: str, device: str, severity: str) -> list[Event]:

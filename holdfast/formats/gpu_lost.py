@@ -27,6 +27,7 @@ class GpuLost:
         text = line.text
         if "Xid" in text:
             return None
+        line = line.starting_at(max(text.find("NVRM: "), 0))
         if heading := _HEADING.search(text):
             self._heading = (heading["device"], line.number)
         if _GONE.search(text) and not (self._lost and _ECHO in text):

@@ -1,4 +1,5 @@
-"""journalctl -o json: one object a line. MESSAGE is a string, or an array of bytes when it is not clean text."""
+"""Lines that are JSON objects: of journalctl -o json, where MESSAGE is a string, or an array of bytes when it is not
+clean text; and of Docker's log files."""
 
 import json
 from typing import Any, NamedTuple
@@ -15,16 +16,22 @@ def parse(text: str) -> Entry | None:
         fields = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(fields, dict) or "MESSAGE" not in fields:
+    if not isinstance(fields, dict):
         return None
-    stamp = fields.get("_SOURCE_REALTIME_TIMESTAMP") or fields.get("__REALTIME_TIMESTAMP")
-    return Entry(_message(fields["MESSAGE"]), _seconds(stamp))
+    if "MESSAGE" in fields:
+        stamp = fields.get("_SOURCE_REALTIME_TIMESTAMP") or fields.get("__REALTIME_TIMESTAMP")
+        return Entry(_message(fields["MESSAGE"]), _seconds(stamp))
+    if "log" in fields and "stream" in fields:  # Docker: to be read like a line that has its time in front
+        return Entry(f"{_message(fields.get('time'))} {_message(fields['log'])}".strip(), 0.0)
+    return None
 
 
 def _message(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, int) and 0 <= item < 256 for item in value):
         return bytes(value).decode("utf-8", "replace")
-    return value if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return value.encode("utf-8", "replace").decode()  # JSON can spell half a character, which nothing can print
 
 
 def _seconds(microseconds: Any) -> float:

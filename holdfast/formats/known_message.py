@@ -15,7 +15,7 @@ def find(group: Group, line: Line) -> Event | None:
         detail = {name: value for name, value in match.groupdict().items() if value is not None}
         device = pci_address.normal(detail.pop("device", ""))
         count = int(detail.pop("count", "1"))
-        return line.event(
+        return line.starting_at(match.start()).event(
             group.kind,
             code=message.code,
             device=device,

@@ -14,6 +14,7 @@ _HEADER = re.compile(r"(?P<device>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0
 _SPEED = re.compile(r"Speed (\d+(?:\.\d+)?)GT/s")
 _WIDTH = re.compile(r"Width x(\d+)")
 _SET = re.compile(r"(\w+)\+")
+_KERNEL_NAMES = {"AdvNonFatalErr": "NonFatalErr"}  # where lspci and the kernel have two names for one bit
 _CARRIES_TRAINING = re.compile(
     r"3D controller|VGA.*NVIDIA|Infiniband|Mellanox|Non-Volatile memory|NVIDIA", re.IGNORECASE
 )
@@ -64,7 +65,7 @@ class Lspci:
         return self._errors(line, happened, aer.FATAL if fatal else aer.NONFATAL)
 
     def _errors(self, line: Line, bits: str, severity: str) -> Event | None:
-        names = _SET.findall(bits)
+        names = [_KERNEL_NAMES.get(name, name) for name in _SET.findall(bits)]
         if not names:
             return None
         return line.event(

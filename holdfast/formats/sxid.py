@@ -28,10 +28,12 @@ def find(line: Line) -> Event | None:
         word = _WORD.match(match["rest"])
         link = _LINK.search(match["rest"])
         detail: dict[str, Value] = {"switch": match["switch"]} if match["switch"] else {}
+        line = line.starting_at(match.start())
         return _event(
             line, int(match["code"]), match["device"], word[1] if word else "", link[1] if link else "", detail
         )
     if match := _FABRIC_MANAGER.search(line.text):
+        line = line.starting_at(match.start())
         return _event(line, int(match["code"]), match["device"] or "", match["word"], match["link"] or "", {})
     return None
 

@@ -12,19 +12,22 @@ CASCADE_SECONDS = 10.0
 CASCADE_LINES = 100  # where a log carries no time
 _MAX_DEVICES = 1024
 
+_ADDRESS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?")
 _XID = re.compile(
-    r"NVRM: Xid \(?(?:PCI:)?(?P<device>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)"
-    r"(?: GPU-I:(?P<mig>\w{1,8}))?\)?: (?P<code>\d{1,6})\b,?\s*(?P<rest>.*)",
+    rf"NVRM: Xid \(?(?:PCI:)?(?P<device>{_ADDRESS.pattern})"
+    r"(?P<part> [^)]{1,100})?\)?: (?P<code>\d{1,6})\b,?\s*"
+    r"(?:pid='?(?P<pid>\d{1,10}|<unknown>)'?,?\s*)?(?:name=(?P<process>[^,]*),?\s*)?(?P<rest>.*)",
     re.DOTALL,
 )
-_PID = re.compile(r"pid='?(\d{1,10}|<unknown>)'?,?\s*")
-_NAME = re.compile(r"name=([^,]*),?\s*")
+_MENTION = re.compile(r"NVRM:.*?\bXid")
+_LIKELY_CODE = re.compile(r"\s*(?:\([^)]{0,100}\))?[^\d(]{0,40}?\b(\d{1,6})\b(?![:.]\w)")
+_PARTS = re.compile(r"(GPU-C?I):(\w{1,8})")
+_PART_NAMES = {"GPU-I": "mig", "GPU-CI": "mig_compute"}
 _SEVERITY = re.compile(r"(?:[\w/]+ ){0,2}(Fatal|Non-?fatal)\b")
 _NVLINK5 = re.compile(
-    r"(?P<unit>\w+) .*?Link (?P<link>-?\d{1,4}) \(0x(?P<info>[0-9a-f]{1,8})[ ,]+0x(?P<status>[0-9a-f]{1,8})"
+    r"(?P<unit>\w+) .*?(?:Link (?P<link>-?\d{1,4}) )?\(0x(?P<info>[0-9a-f]{1,8})[ ,]+0x(?P<status>[0-9a-f]{1,8})",
+    re.IGNORECASE,
 )
-_RESET = re.compile(r"(?<![-\w])RST: Yes")
-_DRAIN_RESET = re.compile(r"D-RST: Yes")
 _RECOVERY = re.compile(r"changed.*? to (?:0x(?P<number>[0-9a-f]{1,4}))? ?\(?(?P<words>[\w ]*)")
 _CAUSED_BY = re.compile(r"caused by previous Xid (\d{1,6})")
 
@@ -44,25 +47,38 @@ def find(line: Line) -> Event | None:
     """The Xid in a line, or None."""
     match = _XID.search(line.text)
     if match is None:
-        return None
-    code = int(match["code"])
-    detail, rest = _details(match["mig"], match["rest"])
+        return _unknown_shape(line)
+    code, detail, rest = int(match["code"]), _details(match), match["rest"]
     word = _SEVERITY.match(rest)
     action = _action(catalog.find(code), rest, word[1] if word else "", detail)
     severity = word[1].lower().replace("-", "") if word else _SEVERITY_OF.get(action, "fatal")
     device = pci_address.normal(match["device"])
+    line = line.starting_at(match.start())
     return line.event("xid", code=code, device=device, severity=severity, action=action, detail=detail)
 
 
-def _details(mig: str | None, rest: str) -> tuple[dict[str, Value], str]:
-    """What the line says of the process, and the rest of it without that."""
-    detail: dict[str, Value] = {"mig": mig} if mig else {}
-    for name, pattern in (("pid", _PID), ("process", _NAME)):
-        if found := pattern.match(rest):
-            rest = rest[found.end() :]
-            if found[1] != "<unknown>":
-                detail[name] = found[1]
-    return detail, rest
+def _unknown_shape(line: Line) -> Event | None:
+    """An Xid that a driver prints as none did before: surfaced, with what can be made out, never dropped."""
+    match = _MENTION.search(line.text) if "Xid" in line.text else None
+    if match is None:
+        return None
+    number = _LIKELY_CODE.match(line.text, match.end())
+    code = int(number[1]) if number else None
+    address = _ADDRESS.search(line.text, match.start())
+    device = pci_address.normal(address[0]) if address else ""
+    line = line.starting_at(match.start())
+    return line.event("xid", code=code, device=device, severity="fatal", action=catalog.CONTACT_SUPPORT)
+
+
+def _details(match: re.Match[str]) -> dict[str, Value]:
+    """What the line says of the part of the GPU and of the process."""
+    detail: dict[str, Value] = {}
+    if match["part"]:
+        detail.update((_PART_NAMES[name], number) for name, number in _PARTS.findall(match["part"]))
+    for name in ("pid", "process"):
+        if (value := match[name]) is not None and value != "<unknown>":
+            detail[name] = value
+    return detail
 
 
 def _action(fact: catalog.Xid, rest: str, severity: str, detail: dict[str, Value]) -> str:
@@ -74,10 +90,8 @@ def _action(fact: catalog.Xid, rest: str, severity: str, detail: dict[str, Value
     if fact.cascade and (cause := _CAUSED_BY.search(rest)):
         detail["caused_by"] = cause[1]
         return "ignore"
-    if _DRAIN_RESET.search(rest):
-        return "drain_and_reset"
-    if _RESET.search(rest):
-        return "reset_gpu"
+    if "RST: Yes" in rest:
+        return "drain_and_reset" if "D-RST: Yes" in rest else "reset_gpu"
     if fact.action == "ignore" and "to activate" in rest:  # Xid 63: the replacement row waits for a reset
         return "reset_gpu_when_idle"
     return fact.action
@@ -96,8 +110,10 @@ def _nvlink5(code: int, rest: str, severity: str, detail: dict[str, Value]) -> s
     match = _NVLINK5.match(rest)
     action = ""
     if match:
-        detail["unit"], detail["link"] = match["unit"], match["link"]
-        action = catalog.nvlink_action(code, match["unit"], int(match["info"], 16), int(match["status"], 16))
+        detail["unit"] = match["unit"]
+        if match["link"]:
+            detail["link"] = match["link"]
+        action = catalog.nvlink_action(code, match["unit"].upper(), int(match["info"], 16), int(match["status"], 16))
     if severity == "Fatal":
         return action if action not in ("", "ignore") else "reset_gpu"
     return action or ("monitor" if severity else catalog.CONTACT_SUPPORT)

@@ -34,6 +34,14 @@ T = float(calendar.timegm((2025, 3, 9, 11, 22, 33)))
         ("2025-03-09T11:22:33+00:00 gpu-07 kernel: ", T, None),
         ("2025-03-09T12:22:33.000+01:00 gpu-07 kernel: [   98.765432] ", T, 98.765432),
         ("<4>1 2025-03-09T11:22:33Z gpu-07 kernel - - - ", T, None),
+        ("Sun 2025-03-09 11:22:33 UTC gpu-07 kernel: ", T, None),
+        ("Sun 2025-03-09 11:22:33 +00 gpu-07 kernel: ", T, None),
+        ("1741519353.000000 gpu-07 kernel: ", T, None),
+        ("2025-03-09T11:22:33.000000000Z stderr F [   98.765432] ", T, 98.765432),
+        ("2025-03-09T11:22:33.000000000Z stdout P 4,1201,98765432,-;", T, 98.765432),
+        ("[   98.765432] gpu-07 kernel: ", 0, 98.765432),
+        ("[   98.765432 <    0.000012 >] gpu-07 kernel: ", 0, 98.765432),
+        ("[boot] gpu-07 kernel: ", 0, None),
     ],
 )
 def test_every_prefix_is_taken_off(prefix: str, at: float, since_boot: float | None) -> None:
@@ -44,6 +52,13 @@ def test_every_prefix_is_taken_off(prefix: str, at: float, since_boot: float | N
 @pytest.mark.parametrize("message", [MESSAGE, list(MESSAGE.encode())])
 def test_journal_json_with_text_or_bytes(message: object) -> None:
     entry = {"MESSAGE": message, "PRIORITY": "3", "__REALTIME_TIMESTAMP": str(int(T * 1e6)), "_TRANSPORT": "kernel"}
+    line = decode(json.dumps(entry).encode())
+    assert (line.text, line.at) == (MESSAGE, T)
+
+
+@pytest.mark.parametrize("prefix", ["", "[   98.765432] "])
+def test_docker_lines(prefix: str) -> None:
+    entry = {"log": f"{prefix}{MESSAGE}\n", "stream": "stderr", "time": "2025-03-09T11:22:33.000000000Z"}
     line = decode(json.dumps(entry).encode())
     assert (line.text, line.at) == (MESSAGE, T)
 

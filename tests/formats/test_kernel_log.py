@@ -56,9 +56,44 @@ def test_xid_lines(line: str, code: int, device: str, severity: str, action: str
     assert (event.severity, event.action) == (severity, action)
 
 
+@pytest.mark.parametrize("inside", ["GPU-I:05 GPU-CI:01", "GPU-I:05 NEW: thing", "whatever comes: 12 next"])
+def test_what_else_stands_between_the_parentheses_does_not_hide_an_xid(inside: str) -> None:
+    event = only(
+        f"NVRM: Xid (PCI:0000:1b:00 {inside}): 95, pid=7, name=p, Uncontained: LTC (0x2, 0x1). RST: Yes, D-RST: No"
+    )
+    assert (event.code, event.device, event.action, event.detail["pid"]) == (95, "0000:1b:00", "reset_gpu", "7")
+    if "GPU-CI" in inside:
+        assert (event.detail["mig"], event.detail["mig_compute"]) == ("05", "01")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "device"),
+    [
+        ("NVRM: Xid (0x6300): 13, Graphics exception (0x1): 7", 13, ""),
+        ("NVRM: Xid garbage 79", 79, ""),
+        ("NVRM: Xid 31, MMU Fault", 31, ""),
+        ("NVRM: Xid (PCI:zz): nothing to count on", None, ""),
+        ("NVRM: GPU0 Xid at 0000:1B:00.0", None, "0000:1b:00.0"),
+    ],
+)
+def test_an_xid_of_unknown_shape_is_never_dropped(line: str, code: int | None, device: str) -> None:
+    event = only(f"[   98.7] {line}")
+    assert (event.kind, event.code, event.device, event.action, event.text) == (
+        "xid",
+        code,
+        device,
+        "contact_support",
+        line,
+    )
+
+
 @pytest.mark.parametrize(
     ("rest", "severity", "action"),
     [
+        ("150, MSE Degraded Nonfatal XC0 i0 Link 00 (0x00000000 0xFFFFFFFF 0x0)", "nonfatal", "reset_gpu"),
+        ("150, MSE_DEGRADED Nonfatal XC0 i0 Link 00 (0x00000000 0x00000000 0x0)", "nonfatal", "reset_gpu"),
+        ("150, MSE_WATCHDOG Nonfatal XC0 i0 (0x00000000 0x00000001 0x0)", "nonfatal", "reset_gpu"),
+        ("149, NETIR_BER_EVENT Nonfatal XC0 i0 (0x00082226 0X00000001 0x0)", "nonfatal", "ignore"),
         ("149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 0x00000000 0x0)", "fatal", "reset_gpu"),
         ("149, NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x026001c6 0x00000000 0x0)", "fatal", "reset_gpu"),
         ("149, NETIR_BER_EVENT Nonfatal XC0 i0 Link 01 (0x00082226 0x00000001 0x0)", "nonfatal", "ignore"),
@@ -154,6 +189,95 @@ def test_aer_lines_of_one_incident_are_one_event_in_old_and_new_words() -> None:
     assert (new.severity, new.device, new.code, new.action) == ("fatal", "0000:9b:00.0", "CmpltTO", "check_hardware")
 
 
+def test_status_lines_of_the_aer_driver_may_name_it() -> None:
+    event = only(
+        "mlx5_core 0000:18:00.0: AER: PCIe Bus Error: severity=Uncorrectable (Non-Fatal), type=Transaction Layer, (Requester ID)",
+        "mlx5_core 0000:18:00.0: AER:   device [15b3:1021] error status/mask=00100000/00000000",
+    )
+    assert (event.code, event.severity) == ("UnsupReq", "nonfatal")
+
+
+def test_an_announced_error_outlives_the_error_of_another_device() -> None:
+    announced = "pcieport 0000:16:01.0: AER: Uncorrectable (Fatal) error message received from 0000:1a:00.0"
+    found = events(
+        announced,
+        "pcieport 0000:16:01.0: DPC: containment event, status:0x1f01 source:0x0000",
+        "pcieport 0000:20:01.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)",
+        "pcieport 0000:20:01.0:   device [8086:352a] error status/mask=00000001/00002000",
+    )
+    assert {(event.device, event.code, event.severity) for event in found} == {
+        ("0000:16:01.0", "contained", "fatal"),
+        ("0000:1a:00.0", None, "fatal"),
+        ("0000:20:01.0", "RxErr", "correctable"),
+    }
+    bus_error = "pcieport %s: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer, (Receiver ID)"
+    assert [event.device for event in events(announced, bus_error % "0000:1a:00.0")] == ["0000:1a:00.0"]
+    assert [event.device for event in events(announced, bus_error % "0000:16:01.0")] == ["0000:16:01.0"]
+
+
+def test_a_requester_id_is_in_the_domain_of_its_port() -> None:
+    assert only("pcieport 0001:00:1d.0: AER: Corrected error received: id=1b00").device == "0001:1b:00.0"
+
+
+def test_a_lustre_target_is_named_alike_when_it_is_lost_and_when_it_is_back() -> None:
+    client = "scratch-OST0001-osc-ffff8880a1b2c3d4"
+    found = events(
+        f"Lustre: {client}: Connection to scratch-OST0001 (at 10.0.0.1@o2ib) was lost; in progress operations will wait",
+        f"LustreError: 167-0: {client}: This client was evicted by scratch-OST0001; in progress operations will fail.",
+        f"Lustre: {client}: Connection restored to 10.0.0.1@o2ib (at 10.0.0.1@o2ib)",
+        "LustreError: 166-1: MGC10.0.0.9@o2ib: Connection to MGS (at 10.0.0.9@o2ib) was lost; in progress",
+        "Lustre: MGC10.0.0.9@o2ib: Connection restored to 10.0.0.9@o2ib",
+    )
+    assert [(event.code, event.device) for event in found] == [
+        ("not_responding", "scratch-OST0001"),
+        ("evicted", "scratch-OST0001"),
+        ("ok", "scratch-OST0001"),
+        ("not_responding", "MGC10.0.0.9@o2ib"),
+        ("ok", "MGC10.0.0.9@o2ib"),
+    ]
+
+
+def test_unified_memory_that_needs_a_restart_of_the_node() -> None:
+    text = "NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot to recover."
+    event = only(f"[   98.7] {text}")
+    assert (event.kind, event.code, event.severity, event.action) == (
+        "uvm",
+        "global_fatal_error",
+        "fatal",
+        "restart_node",
+    )
+    assert event.detail["status"] == "0x60"
+
+
+MESSAGES = [
+    "NVRM: Xid (PCI:0000:3b:00): 79, gone",
+    "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
+    "NVRM: GPU 0000:9b:00.0: GPU has fallen off the bus.",
+    "nfs: server filer-1 not responding, still trying",
+    "pcieport 0000:00:01.0: AER: Uncorrected (Non-Fatal) error received: 0000:5d:00.0",
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_one_fault_told_by_several_loggers_is_one_event(message: str) -> None:
+    docker = {"log": f"[   98.7] {message}\n", "stream": "stderr", "time": "2025-03-09T11:22:33.123456789Z"}
+    event = only(f"collector-7 | {message}", f"pod/x-{'y' * 9}: {message}", json.dumps(docker), message)
+    assert (event.count, event.text) == (4, message)
+
+
+def test_what_a_log_says_cannot_steer_a_terminal_or_fill_a_page() -> None:
+    event = only("NVRM: Xid (PCI:0000:3b:00): 31, pid=3, name=\x1b[31mred\x07\u202e, a\tb " + "y" * 3000)
+    assert len(event.text) == 300
+    assert event.text.isprintable()
+    assert "name=\ufffd[31mred\ufffd\ufffd, a b yyy" in event.text
+    assert event.detail["process"] == "\ufffd[31mred\ufffd\ufffd"
+
+
+def test_half_a_character_in_json_is_survived() -> None:
+    event = only(r'{"MESSAGE":"NVRM: Xid (PCI:0000:9b:00): 79, \ud800 gone"}')
+    assert event.text.encode()
+
+
 def test_aer_announcements_without_details_still_count() -> None:
     line = "pcieport 0000:00:01.0: AER: Uncorrected (Non-Fatal) error received: 0000:5d:00.0"
     event = only(line, line, line)
@@ -187,14 +311,14 @@ def test_aer_announcements_without_details_still_count() -> None:
         ("INFO: task VM Thread:4711 blocked for more than 120 seconds.", "hung_task", "hung", "", "warning"),
         ("nfs: server filer-1 not responding, still trying", "storage", "not_responding", "filer-1", "warning"),
         ("nfs: server filer-1 OK", "storage", "ok", "filer-1", "info"),
-        ("Lustre: scratch-OST0001-osc-ffff: Connection to scratch-OST0001 (at 10.0.0.1@o2ib) was lost; in progress operations will wait", "storage", "not_responding", "scratch-ost0001", "warning"),
-        ("Lustre: scratch-OST0001-osc-ffff: Connection restored to scratch-OST0001 (at 10.0.0.1@o2ib)", "storage", "ok", "scratch-ost0001", "info"),
+        ("Lustre: scratch-OST0001-osc-ffff: Connection to scratch-OST0001 (at 10.0.0.1@o2ib) was lost; in progress operations will wait", "storage", "not_responding", "scratch-OST0001", "warning"),
+        ("Lustre: scratch-OST0001-osc-ffff: Connection restored to scratch-OST0001 (at 10.0.0.1@o2ib)", "storage", "ok", "scratch-OST0001", "info"),
         ("watchdog: BUG: soft lockup - CPU#12 stuck for 22s! [python3:4711]", "soft_lockup", "soft", "", "fatal"),
         ("INFO: task kworker/3:1:4711 blocked for more than 120 seconds.", "hung_task", "hung", "", "warning"),
         ("NMI watchdog: Watchdog detected hard LOCKUP on cpu 3", "hard_lockup", "hard", "", "fatal"),
         ("mce: [Hardware Error]: Machine check events logged", "mce", "logged", "", "correctable"),
         ("mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 4: be00000000800400", "mce", "machine_check_exception", "", "fatal"),
-        ("EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0)", "edac", "UE", "mc0", "fatal"),
+        ("EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0)", "edac", "UE", "MC0", "fatal"),
         ("nvme nvme0: I/O 12 QID 4 timeout, aborting", "disk", "timeout", "nvme0", "warning"),
         ("nvme nvme0: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10", "disk", "controller_down", "nvme0", "fatal"),
         ("blk_update_request: I/O error, dev sda, sector 1234", "disk", "io_error", "sda", "warning"),

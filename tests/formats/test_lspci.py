@@ -82,6 +82,11 @@ def test_status_bits_are_events_with_the_severity_of_their_register() -> None:
     assert nonfatal.severity == "nonfatal"
 
 
+def test_an_error_has_the_name_that_the_kernel_gives_it() -> None:
+    (event,) = read(device(GPU, FULL, FULL, corrected="RxErr- BadTLP- AdvNonFatalErr+"))
+    assert event.code == "NonFatalErr"
+
+
 @given(st.integers(1, 700))
 def test_where_chunks_are_cut_changes_nothing(size: int) -> None:
     text = device(BRIDGE, FULL, FULL) + device(GPU, FULL, "Speed 8GT/s (downgraded), Width x16 (ok)")
