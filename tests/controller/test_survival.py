@@ -9,6 +9,8 @@ import pytest
 
 from .running import Agent, Controller, running, start, until
 
+pytestmark = pytest.mark.slow
+
 
 def send_until_killed(agent: Agent, acknowledged: list[int], sent: list[int]) -> None:
     """Verdict by verdict, as fast as it is acknowledged; the first that is not is the last."""
