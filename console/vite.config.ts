@@ -30,5 +30,5 @@ export default defineConfig(({ mode }) => ({
     modulePreload: { polyfill: false },
   },
   // `HOLDFAST_URL=http://127.0.0.1:PORT npm run dev`: the page from here, the fleet from a running controller.
-  server: { proxy: { "/v1": loadEnv(mode, ".", "HOLDFAST_")["HOLDFAST_URL"] ?? "http://127.0.0.1:8080" } },
+  server: { proxy: { "/v1": loadEnv(mode, ".", "HOLDFAST_")["HOLDFAST_URL"] ?? "http://127.0.0.1:9477" } },
 }));

@@ -58,12 +58,14 @@ class Opened:
     """What the browser complained about: uncaught errors, refused by the content policy, other hosts asked."""
 
     def live(self) -> "Opened":
+        """Connected, and all nodes of the fleet are drawn."""
         self.page.get_by_role("status").get_by_text("Live").wait_for()
+        self.page.get_by_role("toolbar").get_by_text(f"{len(self.fleet.nodes):,} nodes", exact=True).wait_for()
         return self
 
-    def entry(self, words: str) -> Any:
-        """A button of the legend, by what it is about; its name begins with the count."""
-        return self.page.get_by_role("button", name=words)
+    def counted(self, word: str, count: int) -> Any:
+        """The legend's button of a stage or health, when it counts so many."""
+        return self.page.get_by_role("button", name=f"{word} {count}", exact=True)
 
     def chosen(self) -> str:
         """The node the keyboard stands on, as a screen reader hears it."""

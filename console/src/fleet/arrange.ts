@@ -27,8 +27,9 @@ export interface Room {
   height: number;
 }
 
-const SMALLEST_PITCH = 7;
-const PITCHES = [72, 64, 56, 48, 40, 34, 28, 24, 20, 18, 16, 14, 12, 11, 10, 9, 8, SMALLEST_PITCH];
+export const LARGEST_PITCH = 72;
+export const SMALLEST_PITCH = 7;
+const PITCHES = [LARGEST_PITCH, 64, 56, 48, 40, 34, 28, 24, 20, 18, 16, 14, 12, 11, 10, 9, 8, SMALLEST_PITCH];
 const LABEL_HEIGHT = 16;
 const LABEL_CHARACTER_WIDTH = 6.6;
 const GAP = 8;

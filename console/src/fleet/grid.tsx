@@ -1,12 +1,10 @@
-import { effect, signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { NodeView } from "../api";
 import { roster } from "../live/session";
 import { go, route } from "../shell/route";
-import { theme } from "../shell/theme";
-import { arrange, gapOf, groupNodes, hit, move, type Arrangement, type Key } from "./arrange";
-import { filterFrom } from "./filter";
-import { Painter } from "./painter";
+import { gapOf, hit, move, type Arrangement, type Key } from "./arrange";
+import { Sheet } from "./sheet";
 
 /** The node the keyboard stands on. By name, so that it stays on its node when cells move. */
 const cursor = signal("");
@@ -29,68 +27,9 @@ interface Props {
   onArranged: (arrangement: Arrangement) => void;
 }
 
-/** Lays the filtered nodes out again whenever the room, the filter, the grouping or the fleet itself changes. */
-function useArrangement(canvas: { current: HTMLCanvasElement | null }, props: Props) {
-  const frame = useRef<HTMLDivElement>(null);
-  const [arrangement, setArrangement] = useState<Arrangement | null>(null);
-  const painter = useRef<Painter | null>(null);
-  const latest = useRef(props);
-  latest.current = props;
-  const again = useRef(() => {});
-
-  useEffect(() => {
-    const [box, sheet] = [frame.current, canvas.current];
-    if (!box || !sheet) return;
-    const paint = (painter.current = new Painter(sheet, roster.nodes));
-    let matches = filterFrom("");
-    let members = new Set<string>();
-
-    const rearrange = (): void => {
-      const { group, find } = route.peek();
-      matches = filterFrom(find);
-      const nodes = [...roster.nodes.values()].filter((node) => !matches || matches(node));
-      members = new Set(nodes.map((node) => node.name));
-      const room = { width: box.clientWidth, height: box.clientHeight };
-      const next = arrange(groupNodes(nodes, group), room, latest.current.zoom);
-      paint.show(next, theme.peek());
-      setArrangement(next);
-      latest.current.onArranged(next);
-    };
-    again.current = rearrange;
-
-    const resized = new ResizeObserver(() => {
-      paint.resize(box.clientWidth, box.clientHeight);
-      rearrange();
-    });
-    resized.observe(box);
-    const scrolled = (): void => paint.scrollTo(box.scrollTop);
-    box.addEventListener("scroll", scrolled, { passive: true });
-    const forget = roster.observe(({ structure, names }) => {
-      const movesIn = (name: string): boolean => {
-        const node = roster.nodes.get(name);
-        return node !== undefined && matches !== null && matches(node) !== members.has(name);
-      };
-      if (structure || (matches && [...names].some(movesIn))) rearrange();
-      else paint.update(names);
-    });
-    const stop = effect(() => {
-      void [route.value.group, route.value.find, theme.value];
-      rearrange();
-    });
-    return () => {
-      resized.disconnect();
-      box.removeEventListener("scroll", scrolled);
-      forget();
-      stop();
-      paint.stop();
-    };
-  }, []);
-  useEffect(() => again.current(), [props.zoom]);
-  return { frame, arrangement };
-}
-
+/** Keys act on the arrangement that is seen: listened to anew before the next one is painted. */
 function useKeys(arrangement: Arrangement | null, frame: { current: HTMLDivElement | null }): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent): void => {
       const here = event.target === document.body || event.target === frame.current;
       if (!arrangement || !here || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -142,9 +81,25 @@ function Tip({ pointed }: { pointed: Pointed }) {
   );
 }
 
-export function Grid(props: Props) {
+function useSheet({ zoom, onArranged }: Props) {
+  const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
-  const { frame, arrangement } = useArrangement(canvas, props);
+  const sheet = useRef<Sheet | null>(null);
+  const [arrangement, setArrangement] = useState<Arrangement | null>(null);
+  useEffect(() => {
+    if (!frame.current || !canvas.current) return;
+    sheet.current = new Sheet(frame.current, canvas.current, (next) => {
+      setArrangement(next);
+      onArranged(next);
+    });
+    return () => sheet.current?.close();
+  }, []);
+  useLayoutEffect(() => sheet.current?.zoomTo(zoom), [zoom]);
+  return { frame, canvas, arrangement };
+}
+
+export function Grid(props: Props) {
+  const { frame, canvas, arrangement } = useSheet(props);
   useKeys(arrangement, frame);
   const [pointed, setPointed] = useState<Pointed | null>(null);
 

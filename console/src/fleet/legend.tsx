@@ -38,11 +38,10 @@ function Entry({ word, count, name, means, swatch }: EntryProps) {
       class={count ? "entry" : "entry none"}
       title={`${name}: ${means}`}
       aria-pressed={pressed}
-      aria-label={`${count} ${name}: ${means}`}
       onClick={() => go({ find: toggleWord(route.value.find, word) })}
     >
       {swatch}
-      <span>{name}</span>
+      <span>{name}</span>{" "}
       <strong>{count.toLocaleString("en")}</strong>
     </button>
   );

@@ -52,7 +52,7 @@ export function FleetPage() {
       <main>
         {fleet.value && <Pools pools={fleet.value.pools} />}
         <Legend pitch={pitch} />
-        <Toolbar shown={shown} zoom={zoom} onZoom={setZoom} />
+        <Toolbar shown={shown} pitch={pitch} zoom={zoom} onZoom={setZoom} />
         {empty ? (
           <Emptiness />
         ) : (

@@ -1,10 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
 import { roster } from "../live/session";
 import { go, route } from "../shell/route";
-import { groupings } from "./arrange";
+import { groupings, LARGEST_PITCH, SMALLEST_PITCH } from "./arrange";
 
 interface Props {
   shown: number;
+  pitch: number;
   zoom: number;
   onZoom: (zoom: number) => void;
 }
@@ -53,7 +54,7 @@ function Find() {
   );
 }
 
-export function Toolbar({ shown, zoom, onZoom }: Props) {
+export function Toolbar({ shown, pitch, zoom, onZoom }: Props) {
   const total = roster.nodes.size;
   return (
     <div class="toolbar" role="toolbar" aria-label="View of the fleet">
@@ -65,13 +66,23 @@ export function Toolbar({ shown, zoom, onZoom }: Props) {
       </output>
       <span class="spacer" />
       <span class="zoom" role="group" aria-label="Size of the cells">
-        <button type="button" aria-label="Smaller cells" onClick={() => onZoom(zoom - 1)}>
+        <button
+          type="button"
+          aria-label="Smaller cells"
+          disabled={pitch <= SMALLEST_PITCH}
+          onClick={() => onZoom(zoom - 1)}
+        >
           −
         </button>
         <button type="button" disabled={zoom === 0} onClick={() => onZoom(0)}>
           Fit
         </button>
-        <button type="button" aria-label="Larger cells" onClick={() => onZoom(zoom + 1)}>
+        <button
+          type="button"
+          aria-label="Larger cells"
+          disabled={pitch >= LARGEST_PITCH}
+          onClick={() => onZoom(zoom + 1)}
+        >
           +
         </button>
       </span>

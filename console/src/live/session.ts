@@ -20,8 +20,8 @@ export const fleet = signal<FleetView | null>(null);
 export const latest = signal<readonly TransitionView[]>([]);
 export const roster = new Roster();
 
-/** What the fleet's clock showed, and the browser's at the same moment. */
-let clock = { fleet: Date.now() / 1000, here: Date.now() / 1000 };
+/** How far the controller's clock is ahead of the browser's, as far as we heard, in seconds. */
+let ahead = 0;
 let client = new Client(document.baseURI, takeToken());
 let stream: Stream | null = null;
 
@@ -29,14 +29,14 @@ export function ask(): Client {
   return client;
 }
 
-/** The fleet's time, reckoned on from what was last heard: a demo runs fast, a browser's clock may be behind. */
+/** The controller's time, for ages of what it told. */
 export function now(): number {
-  return clock.fleet + (Date.now() / 1000 - clock.here) * (fleet.peek()?.time_factor ?? 1);
+  return Date.now() / 1000 + ahead;
 }
 
-/** Nothing heard can lie in the future. */
+/** Nothing that was told can lie in the future: a browser's clock that is behind is set right by what it hears. */
 function hearTime(at: number | null): void {
-  if (at !== null && at > now()) clock = { fleet: at, here: Date.now() / 1000 };
+  if (at !== null && at > now()) ahead = at - Date.now() / 1000;
 }
 
 function takeNode(node: NodeView): void {
