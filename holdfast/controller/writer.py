@@ -27,6 +27,7 @@ from holdfast.store import StaleEpoch, Store, StoreError
 log = logging.getLogger("holdfast.controller")
 MOST_WAITING = 4_000
 MOST_IN_BATCH = 1_000
+ENOUGH_FAILURES = 3
 TICK_SECONDS = 1.0
 SWEEP_SECONDS = 10.0  # how often silence is looked for on the board
 
@@ -152,20 +153,24 @@ class Writer:
         self._publish(turn, batch, results)
 
     def _alone(self, batch: list[Work], epoch: int) -> None:
-        """One that cannot be stored must not keep the others out."""
+        """One that cannot be stored must not keep the others out; several in a row mean that the store itself fails."""
+        self._fleet = None  # what the failed batch decided is forgotten
+        failed = 0
         for number, work in enumerate(batch):
             try:
-                self._fleet = self._load(epoch)
+                self._fleet = self._fleet or self._load(epoch)
                 self._write([work], self._fleet, epoch)
+                failed = 0
             except StaleEpoch:
-                self._refuse(batch[number + 1 :], busy("another controller took the lead; try again", 1))
+                self._refuse(batch[number:], busy("another controller took the lead; try again", 1))
                 raise
-            except StoreError as error:
-                log.warning("could not be stored alone either: %s", error)
-                self._refuse([work], busy(f"could not be stored: {error}"))
-            except Exception:
-                log.exception("a mistake of our own")
-        self._fleet = None  # what a failed one decided is forgotten
+            except Exception as error:
+                log.warning("could not be stored alone either: %s", error, exc_info=not isinstance(error, StoreError))
+                self._fleet = None
+                failed += 1
+                if failed == ENOUGH_FAILURES:
+                    self._refuse(batch[number:], busy(f"could not be stored: {error}"))
+                    return
 
     def _attempt(self, batch: list[Work], fleet: Fleet, epoch: int) -> tuple[Turn, list[Any]]:
         turn = Turn(self._store, fleet, self._orders, epoch, self._clock())

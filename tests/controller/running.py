@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -141,14 +142,14 @@ class Controller:
         return start(self.config)
 
 
-def start(config: Path) -> Controller:
+def start(config: Path, verify: ssl.SSLContext | bool = True) -> Controller:
     log = config.with_suffix(".log").open("a")
     command = [sys.executable, "-m", "holdfast.controller", "--config", str(config)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(os.environ))
     assert process.stdout is not None
     url = process.stdout.readline().strip()
     assert url, config.with_suffix(".log").read_text()
-    http = httpx.Client(trust_env=False, timeout=30)
+    http = httpx.Client(trust_env=False, timeout=30, verify=verify)
     admin = (config.parent / "admin.token").read_text().strip()
     made = Controller(config, process, url, admin, http)
     until(lambda: http.get(f"{url}/healthz").status_code == 200, "it answers")

@@ -1,0 +1,100 @@
+"""The one writer: a batch is one commit, work that fails keeps nobody else out, and a full queue says so."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.api.board import Board
+from holdfast.api.problem import Problem
+from holdfast.controller import deeds
+from holdfast.controller.desk import FrontDesk
+from holdfast.controller.lead import Lead
+from holdfast.controller.turn import Turn, Work
+from holdfast.controller.writer import MOST_WAITING, Writer
+from holdfast.lifecycle.policy import Policy
+from holdfast.model.report import Report
+from holdfast.store import Store, StoreError
+from holdfast.store.words import AuditEntry
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(f"sqlite:///{tmp_path}/holdfast.db")
+    yield opened
+    opened.close()
+
+
+def wired(store: Store) -> Writer:
+    desk = FrontDesk(store, Board(Policy()))
+    desk.writer = Writer(store, Policy(), Lead("test", ""), desk.tell)
+    return desk.writer
+
+
+def entry(verb: str) -> AuditEntry:
+    return AuditEntry(at=1.0, who="t", role="", verb=verb, target="", outcome="done")
+
+
+async def answers(writer: Writer, works: Sequence[Work]) -> list[Any]:
+    """All wait before the writer starts, so they become one batch."""
+    asked = [asyncio.ensure_future(writer.ask(work)) for work in works]
+    await asyncio.sleep(0)
+    writer.start()
+    try:
+        return await asyncio.gather(*asked, return_exceptions=True)
+    finally:
+        await asyncio.to_thread(writer.stop)
+
+
+def break_down(error: Exception, turn: Turn, fresh: Sequence[bool]) -> None:
+    turn.audit.append(entry("never kept"))
+    raise error
+
+
+@pytest.mark.parametrize("error", [StoreError("cannot be kept"), RuntimeError("a mistake")], ids=["store", "mistake"])
+def test_work_that_fails_keeps_nobody_else_out(store: Store, error: Exception) -> None:
+    report = Report(node="n1", session="s", seq=1, at=1.0, heartbeat=True)
+    works = [
+        Work(partial(deeds.note, entry("first"))),
+        Work(partial(deeds.take, [report]), [report]),
+        Work(partial(break_down, error)),
+        Work(partial(deeds.note, entry("last"))),
+    ]
+
+    async def scenario() -> list[Any]:
+        return await answers(wired(store), works)
+
+    first, ack, failed, last = asyncio.run(scenario())
+    assert (first, last) == (None, None)
+    assert ack.accepted == (True,)
+    assert isinstance(failed, Problem if isinstance(error, StoreError) else RuntimeError)
+    assert sorted(one.verb for one in store.audit()) == ["first", "last"]
+    assert store.record([report], 2.0) == [False]
+
+
+def test_a_wish_that_is_refused_leaves_the_rest_of_its_batch_alone(store: Store) -> None:
+    def refuse(turn: Turn, fresh: Sequence[bool]) -> None:
+        raise Problem(409, "no")
+
+    async def scenario() -> list[Any]:
+        return await answers(wired(store), [Work(refuse), Work(partial(deeds.note, entry("kept")))])
+
+    refused, kept = asyncio.run(scenario())
+    assert (refused.status, kept) == (409, None)
+    assert [one.verb for one in store.audit()] == ["kept"]
+
+
+def test_when_too_much_waits_more_is_refused_with_a_time_to_come_back(store: Store) -> None:
+    async def scenario() -> None:
+        writer = wired(store)
+        for _ in range(MOST_WAITING):
+            writer.put(Work(partial(deeds.note, entry("waits"))))
+        with pytest.raises(Problem) as refused:
+            writer.put(Work(partial(deeds.note, entry("too much"))))
+        assert refused.value.status == 503
+        assert refused.value.headers["Retry-After"]
+
+    asyncio.run(scenario())
