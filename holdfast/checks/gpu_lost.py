@@ -4,19 +4,18 @@ from collections.abc import Iterator
 
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.gpu_facts import Finding, conclude, gpus
+from holdfast.checks.gpu_place import ADDRESS, LOST, places, subject_of
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.signal import Event
-from holdfast.model.subject import Subject, kind, local_name, pci
+from holdfast.model.subject import Subject, kind, local_name
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 
-LOST = "gpu_lost"
-ADDRESS = "gpu_pci_address"
 FALLEN_OFF_THE_BUS = "79"  # the Xid
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    told = {event.subject or pci(window.inventory.node, event.device): event for event in _events(window)}
+    told = {subject_of(window, event): event for event in _events(window)}
     everyone = gpus(window, LOST)
     findings = [_judge_gpu(window, gpu, everyone, told.pop(gpu, None)) for gpu in everyone]
     covered = {finding.row.subject for finding in findings if finding}
@@ -37,17 +36,15 @@ def _events(window: Window) -> Iterator[Event]:
 def _judge_gpu(window: Window, gpu: Subject, everyone: tuple[Subject, ...], event: Event | None) -> Finding | None:
     lost = window.number(gpu, LOST)
     if lost:
-        why = window.why_absent(gpu, "gpu_temperature_celsius")
-        return Finding(Row(gpu, Health.FAIL, 1.0, 0.0, why if window.value(gpu, ADDRESS) is None else _at(window, gpu)))
+        address = next((address for address, there in places(window).items() if there == gpu), "")
+        where = f"the driver has lost the GPU at {address}"
+        why = where if address else window.why_absent(gpu, "gpu_temperature_celsius")
+        return Finding(Row(gpu, Health.FAIL, 1.0, 0.0, why))
     if event is not None:
         return Finding(_fallen(gpu, event))
     if lost is None:
         return _missing(window, gpu, everyone)
     return Finding(Row(gpu, Health.PASS, 0.0, 0.0))
-
-
-def _at(window: Window, gpu: Subject) -> str:
-    return f"the driver has lost the GPU at {window.value(gpu, ADDRESS)}"
 
 
 def _fallen(subject: Subject, event: Event) -> Row:

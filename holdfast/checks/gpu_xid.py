@@ -3,8 +3,8 @@
 from holdfast.catalog import xid as catalog
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.event_rows import since, tell
+from holdfast.checks.gpu_place import subject_of
 from holdfast.checks.kernel_gap import GAP, lost_messages
-from holdfast.model import subject
 from holdfast.model.event_fold import processes
 from holdfast.model.health import FailureClass, Health, worst
 from holdfast.model.signal import Event
@@ -33,15 +33,17 @@ _FAILING = frozenset(
 )
 _DEGRADING = frozenset({"drain_p2p", "reset_gpu_when_idle", "update_software", "check_uvm_setting"})
 _RECOVERY = 154
+_MEMORY_MANAGER = "uvm"  # the part of the driver that all GPUs of a node share; what it says is about the node
 _PROGRAM_FAULTS = frozenset({13, 31})  # a program's fault, unless many programs have it on one GPU and on no other
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
     by_gpu: dict[Subject, list[Event]] = {gpu: [] for gpu in window.inventory.expected("gpu")}
-    for event in since(window, limits["forget_seconds"], "xid"):
-        by_gpu.setdefault(event.subject or subject.pci(window.inventory.node, event.device), []).append(event)
+    for event in since(window, limits["forget_seconds"], "xid", _MEMORY_MANAGER):
+        by_gpu.setdefault(subject_of(window, event), []).append(event)
     if not by_gpu and "gpu" not in window.inventory.lacks:
-        return Verdict(rows=(Row(window.node, Health.UNKNOWN, reason="no GPU is known on this node"),))
+        why = f"no GPU is known on this node: {window.why_absent(window.node, 'gpu_lost')}"
+        return Verdict(rows=(Row(window.node, Health.UNKNOWN, reason=why),))
     rows: list[Row] = []
     evidence = [*lost_messages(window, limits["forget_seconds"], "an Xid")]
     actions: list[str] = []
@@ -63,13 +65,16 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _standing(events: list[Event]) -> list[Event]:
-    """The events that no later 154 has taken back, one that asks for nothing any more."""
-    recovered = max((event.at for event in events if event.code == _RECOVERY and event.action == "ignore"), default=0.0)
-    return [event for event in events if event.at >= recovered]
+    """The events that no later 154 has taken back, one that asks for nothing any more. They are in their order, which
+    tells before from after where their times do not."""
+    asks = [index for index, event in enumerate(events) if event.code == _RECOVERY and event.action == "ignore"]
+    return events[asks[-1] :] if asks else events
 
 
 def _health(event: Event) -> Health:
     """What the line says of its severity comes before what the catalog says of its code."""
+    if event.kind == _MEMORY_MANAGER:
+        return Health.FAIL
     fact = catalog.find(event.code) if isinstance(event.code, int) else None
     if event.action == catalog.FOLLOW_154:
         return Health.FAIL if event.severity == "fatal" else Health.PASS
@@ -96,6 +101,9 @@ def _reason(events: list[Event], now: float) -> str:
     if not events:
         return ""
     event = events[-1]
+    if event.kind == _MEMORY_MANAGER:
+        ago = max(now - event.at, 0)
+        return f"the driver's memory manager gave up {ago:.0f} s ago: no GPU of this node can be used [{event.text}]"
     meaning = catalog.find(event.code).meaning if isinstance(event.code, int) else ""
     more = f" and {len(events) - 1} more" if len(events) > 1 else ""
     times = f", {event.count} times" if event.count > 1 else ""
@@ -108,7 +116,7 @@ CHECK = Check(
     about="gpu",
     part="gpu",
     reads=("kmsg_records_total",),
-    hears=("xid", GAP),
+    hears=("xid", _MEMORY_MANAGER, GAP),
     judge=judge,
     failure_class=FailureClass.CRASH,
     remedy="follow the action of the Xid in the evidence",

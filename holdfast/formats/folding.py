@@ -1,4 +1,4 @@
-"""Storms: lines that say the same of the same device are one event with a count."""
+"""Storms: lines that say the same of the same device are one event with a count, as long as nothing changed between."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -7,25 +7,47 @@ from holdfast.model.event_fold import MAX_PROCESSES, Key, key_of
 from holdfast.model.signal import Event
 
 MAX_DISTINCT = 4096
+_RECOVERY = 154  # the Xid
+_POWER_SMOOTHING = (162, 163)  # on, off
 
 
-def is_state(event: Event) -> bool:
-    """Whether the event tells a state that another takes back (link down and up), so that their order matters."""
-    return event.kind in ("link", "storage") or str(event.code).startswith("module_")
+def state_of(event: Event) -> tuple[str, int | str | None] | None:
+    """(what, state) of an event that tells a state which another takes back (link down and up): their order matters."""
+    if event.kind in ("link", "storage") or str(event.code).startswith("module_"):
+        return event.kind, event.code
+    if event.kind == "xid" and event.code == _RECOVERY:
+        return "recovery", event.action
+    if event.kind == "xid" and event.code in _POWER_SMOOTHING:
+        return "power_smoothing", event.code
+    return None
+
+
+def ends_a_fault(event: Event) -> bool:
+    """Whether the driver asks for nothing any more: the same fault after it is a new one."""
+    return event.kind == "xid" and event.code == _RECOVERY and event.action == "ignore"
 
 
 class Folder:
     """Counts equal events. Its size is bounded: beyond MAX_DISTINCT, texts no longer keep events apart."""
 
-    def __init__(self) -> None:
+    def __init__(self, span_seconds: float = 0.0) -> None:
+        """A file is one whole, its events dated by their first line. A stream is cut into spans, so that a count says
+        something of its time, and dated by the last line, which decides whether a repair came after it."""
+        self._span = span_seconds
+        self._clear()
+
+    def _clear(self) -> None:
         self._first: dict[Key, Event] = {}
+        self._last_at: dict[Key, float] = {}
         self._counts: dict[Key, int] = {}
         self._pids: dict[Key, dict[str, None]] = {}
         self._states: dict[tuple[str, str], tuple[int | str | None, int]] = {}
+        self._faults_ended: dict[str, int] = {}
 
     def add(self, event: Event) -> None:
         key = self._key(event)
         self._first.setdefault(key, event)
+        self._last_at[key] = max(self._last_at.get(key, 0.0), event.at)
         self._counts[key] = self._counts.get(key, 0) + event.count
         if pid := event.detail.get("pid"):
             pids = self._pids.setdefault(key, {})
@@ -34,14 +56,24 @@ class Folder:
 
     def _key(self, event: Event) -> Key:
         key = key_of(event)
-        if is_state(event):  # down, up, down are three events, however alike the first and the last
-            code, turn = self._states.get((event.kind, event.device), (event.code, 0))
-            turn += code != event.code
-            self._states[event.kind, event.device] = (event.code, turn)
-            key = (*key[:5], f"{turn} {key[5]}")
+        span = int(event.at // self._span) if self._span else 0
+        key = (*key[:5], f"{span} {self._turn(event)} {key[5]}")
         if key not in self._first and len(self._first) >= MAX_DISTINCT:
             key = (*key[:5], "")
         return key
+
+    def _turn(self, event: Event) -> int:
+        """Down, up, down are three events, however alike the first and the last; so are a fault, its end, the fault."""
+        ended = self._faults_ended.get(event.device, 0)
+        if ends_a_fault(event):
+            self._faults_ended[event.device] = ended + 1
+        if (state := state_of(event)) is None:
+            return ended
+        what, now = state
+        before, turn = self._states.get((what, event.device), (now, 0))
+        turn += before != now
+        self._states[what, event.device] = (now, turn)
+        return turn
 
     def extend(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -50,10 +82,11 @@ class Folder:
     def take(self) -> list[Event]:
         """Everything folded so far, in order of first sight; the folder is empty afterwards."""
         out = [self._with_count(key, event) for key, event in self._first.items()]
-        self._first, self._counts, self._pids, self._states = {}, {}, {}, {}
+        self._clear()
         return out
 
     def _with_count(self, key: Key, event: Event) -> Event:
         pids = self._pids.get(key, {})
         detail = {**event.detail, "pids": ",".join(pids)} if len(pids) > 1 else event.detail
-        return replace(event, count=self._counts[key], detail=detail)
+        at = self._last_at[key] if self._span else event.at
+        return replace(event, at=at, count=self._counts[key], detail=detail)

@@ -1,14 +1,15 @@
 """A kernel log as a stream of bytes -> events. Lines without a known word are skipped without being decoded."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from holdfast.catalog import kernel_messages
+from holdfast.catalog.xid import find as xid_fact
 from holdfast.formats import known_message, lspci, pcie_link, sxid, xid
 from holdfast.formats.aer import AerText
-from holdfast.formats.folding import is_state
+from holdfast.formats.folding import ends_a_fault, state_of
 from holdfast.formats.gpu_lost import GpuLost
 from holdfast.formats.kernel_line import MAX_LINE_BYTES, Line, decode
+from holdfast.formats.repeats import Repeats
 from holdfast.model.signal import Event
 
 Recogniser = Callable[[Line], Event | None]
@@ -19,7 +20,6 @@ _LSPCI_REGISTERS = (b"\tLnkCap:", b"\tLnkSta:", b"\tCESta:", b"\tUESta:", b"\tUE
 _AER_WORDS = (b"PCIe Bus Error", b"AER: ", b"error status/mask")
 _SPREAD_OVER_LINES = frozenset({*_AER_WORDS, *_LSPCI_REGISTERS})
 _LSPCI_HEADER_LINES = 8
-_LONGEST_PREFIX = 100
 
 
 class KernelLog:
@@ -73,10 +73,10 @@ class KernelLog:
         return events
 
     def _scan(self, block: bytes) -> list[Event]:
-        """The events of a block of whole lines; a line that repeats another of the block only raises its count."""
+        """The events of a block of whole lines; a line that repeats another of the block is not read again."""
         number, position = self._lines + 1, 0
         found: list[Event] = []
-        repeats = _Repeats()
+        repeats = Repeats()
         for start, keywords in sorted(self._hits(block).items()):
             number += block.count(b"\n", position, start)
             position = start
@@ -84,15 +84,25 @@ class KernelLog:
             if keywords == [_LSPCI_BLOCK]:
                 self._lspci.start(_header_before(block, start) or self._last_header)
                 continue
-            if repeats.is_last(raw) or repeats.is_known((line := decode(raw, number)).text):
+            if repeats.is_last(raw, number) or repeats.is_known(line := decode(raw, number), raw):
                 continue
+            self._remind_cascade(repeats)
             events = self._read(line, keywords)
-            if len(events) == 1 and not is_state(events[0]) and _SPREAD_OVER_LINES.isdisjoint(keywords):
-                repeats.remember(line.text, len(found))
+            if any(map(ends_a_fault, events)):
+                repeats.forget()
+            elif len(events) == 1 and _says_the_same_again(events[0]) and _SPREAD_OVER_LINES.isdisjoint(keywords):
+                repeats.remember(line.text, events[0])
             found += events
+        self._remind_cascade(repeats)
         self._lines += block.count(b"\n")
         self._last_header = _header_before(block, len(block)) or self._last_header
-        return repeats.counted(found)
+        return sorted([*found, *repeats.events()], key=lambda event: event.line)
+
+    def _remind_cascade(self, repeats: Repeats) -> None:
+        """A 45 soon after a repeated Xid is as much its consequence as one after the first."""
+        for event, line in repeats.news():
+            if event.kind == "xid":
+                self._cascade.mark(event, line)
 
     def _hits(self, block: bytes) -> dict[int, list[bytes]]:
         """Where the lines begin that hold a known word, and which."""
@@ -140,36 +150,10 @@ class KernelLog:
         return {keyword: tuple(recognisers) for keyword, recognisers in found.items()}
 
 
-class _Repeats:
-    """Messages of a block that were read before: a storm costs a comparison a line."""
-
-    def __init__(self) -> None:
-        self._times: dict[str, list[int]] = {}  # message -> [place of its event, times it came]
-        self._last: list[int] | None = None
-        self._ending = b""
-
-    def is_last(self, raw: bytes) -> bool:
-        """The message remembered last, again behind a prefix of usual length."""
-        if self._last is None or len(raw) - len(self._ending) > _LONGEST_PREFIX or not raw.endswith(self._ending):
-            return False
-        self._last[1] += 1
-        return True
-
-    def is_known(self, message: str) -> bool:
-        times = self._times.get(message)
-        if times is not None:
-            times[1] += 1
-        return times is not None
-
-    def remember(self, message: str, place: int) -> None:
-        self._last = self._times[message] = [place, 1]
-        self._ending = message.encode()
-
-    def counted(self, events: list[Event]) -> list[Event]:
-        for place, times in self._times.values():
-            if times > 1:
-                events[place] = replace(events[place], count=events[place].count * times)
-        return events
+def _says_the_same_again(event: Event) -> bool:
+    """Whether the line would mean the same if it came again: not where it tells a state, or follows from another."""
+    cascade = event.kind == "xid" and isinstance(event.code, int) and xid_fact(event.code).cascade
+    return state_of(event) is None and not cascade
 
 
 def _group_recogniser(group: kernel_messages.Group) -> Recogniser:

@@ -7,15 +7,16 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from holdfast.formats.folding import Folder, is_state
+from holdfast.formats.folding import Folder, ends_a_fault, state_of
 from holdfast.formats.kernel_line import sequence_of
 from holdfast.formats.kernel_log import KernelLog
 from holdfast.model import subject
 from holdfast.model.event_fold import Key, key_of
+from holdfast.model.event_log import FOLD_SECONDS
 from holdfast.model.signal import Event, Reading, Signal
 from holdfast.sources.kmsg_reader import DeviceReader, FileReader, Reader
 
-_HOLD_SECONDS = 60.0  # an event told is not told again for so long; its repeats are, together, after that
+_HOLD_SECONDS = 1.0  # an event told is not told again for so long; its repeats are, together, after that
 _MAX_REMEMBERED = 4096
 _RETRY_SECONDS = 1.0
 _BOOT_TIME = re.compile(rb"^btime (\d{1,12})$", re.MULTILINE)
@@ -43,7 +44,8 @@ class KmsgSource:
         self._sequence: int | None = None
         self._records = self._gaps = self._folded = 0
         self._said: dict[Key, float] = {}  # when an event was last told
-        self._held = Folder()  # repeats of those, to be told together
+        self._held = Folder(FOLD_SECONDS)  # repeats of those, to be told together
+        self._holding = False
         self._states: dict[tuple[str, str], int | str | None] = {}
         self._release_at = 0.0
 
@@ -52,7 +54,7 @@ class KmsgSource:
         if self._reader is None:
             time.sleep(min(seconds, _RETRY_SECONDS))
             return True
-        return self._reader.wait(seconds)
+        return self._reader.wait(min(seconds, _HOLD_SECONDS) if self._holding else seconds) or self._holding
 
     def read(self, now: float) -> Reading:
         try:
@@ -113,15 +115,19 @@ class KmsgSource:
     def _fold(self, events: list[Event], now: float) -> list[Event]:
         """New things at once; what was told a moment ago is counted and told again when the moment is over."""
         self._said = {key: at for key, at in self._said.items() if now - at < _HOLD_SECONDS}
-        fresh = Folder()
+        fresh = Folder(FOLD_SECONDS)
         for event in events:
             known = not self._changes_state(event) and key_of(event) in self._said
             (self._held if known else fresh).add(event)
+            self._holding |= known
             self._folded += event.count if known else 0
+            if ends_a_fault(event):  # the same fault after this is a new one
+                self._said = {key: at for key, at in self._said.items() if key[1] != event.device}
         told = fresh.take()
         self._folded += sum(event.count - 1 for event in told)
         if now >= self._release_at:
             told += self._held.take()
+            self._holding = False
             self._release_at = now + _HOLD_SECONDS
         for event in told[:_MAX_REMEMBERED]:
             self._said[key_of(event)] = now
@@ -129,12 +135,13 @@ class KmsgSource:
 
     def _changes_state(self, event: Event) -> bool:
         """Down after up is news, however often it was told before."""
-        if not is_state(event):
+        if (state := state_of(event)) is None:
             return False
-        before = self._states.get((event.kind, event.device))
+        what, now = state
+        before = self._states.get((what, event.device))
         if before is not None or len(self._states) < _MAX_REMEMBERED:
-            self._states[event.kind, event.device] = event.code
-        return before != event.code
+            self._states[what, event.device] = now
+        return before != now
 
 
 def _dated(event: Event, booted: float, now: float) -> Event:

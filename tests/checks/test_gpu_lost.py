@@ -60,6 +60,35 @@ def test_a_gpu_on_the_bus_that_the_driver_does_not_list_fails_once() -> None:
     assert "does not list it" in failed[0].reason
 
 
+def lost_at_once(*on_bus: str) -> Tray:
+    """GPU 3 was lost before the first look: no address, an Xid of a device, and what sysfs shows on the bus."""
+    known = {index: address for index, address in ADDRESSES.items() if index != 3}
+    tray = Tray().read(0.0, gpu_pci_address=known, gpu_lost={0: 0.0, 1: 0.0, 2: 0.0, 3: 1.0})
+    tray.happened(Event(kind="xid", at=0.0, text="GPU has fallen off the bus", device="0000:13:00", code=79))
+    return on_the_bus(tray, *on_bus)
+
+
+def failed(tray: Tray) -> list[str]:
+    return [row.subject for row in tray.ask(CHECK).rows if row.health is Health.FAIL]
+
+
+def test_a_gpu_lost_before_its_address_was_told_is_the_one_left_over_on_the_bus() -> None:
+    tray = lost_at_once(*ADDRESSES.values())
+    assert failed(tray) == ["node/n1/gpu/3"]
+    assert "0000:13:00.0" in tray.row(CHECK, 3).reason
+
+
+def test_where_two_are_left_over_on_the_bus_nobody_guesses() -> None:
+    assert failed(lost_at_once(*ADDRESSES.values(), "0000:1f:00.0")) == ["node/n1/gpu/3", "node/n1/pci/0000:13:00"]
+
+
+def test_the_manifest_tells_where_a_lost_gpu_sits() -> None:
+    tray = lost_at_once(*ADDRESSES.values(), "0000:1f:00.0")
+    expect = {"node/n1/gpu/3": {"gpu_pci_address": ADDRESSES[3]}}
+    tray.history.inventory = replace(tray.history.inventory, expect=expect)
+    assert "node/n1/pci/0000:13:00" not in failed(tray)
+
+
 def test_an_excluded_gpu_is_not_missed() -> None:
     tray = on_the_bus(listed(), "0000:1f:00.0")
     tray.history.add(Reading(source="nvml", at=0.0, signals=[Signal("node/n1", "gpu_excluded", "0000:1f:00.0")]))

@@ -1,5 +1,7 @@
 """gpu.xid: which Xids take a GPU out of service, which only tell, and what is said about it."""
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.checks.gpu_xid import CHECK
@@ -113,6 +115,44 @@ def test_a_154_that_asks_for_nothing_any_more_ends_what_came_before() -> None:
     assert row(judge(xid(reset), xid("119, pid=1, Timeout"))).health is Health.FAIL
 
 
+@pytest.mark.parametrize(
+    "fault", ["119, pid=1, Timeout", "154, GPU recovery action changed from 0x0 (None) to 0x1 (x)"]
+)
+def test_a_fault_that_comes_back_after_its_recovery_fails_again(fault: str) -> None:
+    reset = "154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
+    assert row(judge(xid(fault), xid(reset), xid(fault))).health is Health.FAIL
+    at_once = KernelLog().feed("".join(f"{xid(rest)}\n" for rest in (fault, reset, fault)).encode())
+    for events in (at_once, [*at_once[:2], at_once[1], *at_once[2:]]):
+        undated = history([_at(event, NOW - 60) for event in events])
+        assert row(CHECK(undated.window(NOW, CHECK.span))).health is Health.FAIL, (
+            "their order tells, where no time does"
+        )
+    undated = history([_at(event, NOW - 60) for event in at_once[:2]])
+    assert row(CHECK(undated.window(NOW, CHECK.span))).health is Health.PASS
+
+
+def test_a_global_fatal_error_of_the_memory_manager_fails_the_node() -> None:
+    text = "NVRM: uvm encountered global fatal error 0x60, requiring os reboot to recover."
+    event = Event(kind="uvm", at=NOW - 5, text=text, code="global_fatal_error", severity="fatal", action="restart_node")
+    verdict = CHECK(history([event]).window(NOW, CHECK.span))
+    assert [(row.subject, row.health) for row in verdict.rows if row.health is Health.FAIL] == [
+        ("node/n1", Health.FAIL)
+    ]
+    assert "memory manager" in row(verdict, "node/n1").reason and "0x60" in row(verdict, "node/n1").reason
+    assert "restart" in verdict.remedy
+    assert "uvm" in CHECK.hears
+
+
+def test_an_xid_of_a_gpu_that_is_lost_before_its_address_was_told_is_that_gpu_s() -> None:
+    past = history(heard(xid("79, GPU has fallen off the bus.", "c4")))
+    lost, bus = "node/n1/gpu/2", "node/n1/pci/0000:c4:00.0"
+    past.inventory = replace(past.inventory, subjects=frozenset({*GPUS, lost, bus}))
+    past.add(Reading(source="nvml", at=NOW, signals=[Signal(lost, "gpu_lost", 1.0)]))
+    past.add(Reading(source="pcie", at=NOW, signals=[Signal(bus, "pci_role", "gpu")]))
+    verdict = CHECK(past.window(NOW, CHECK.span))
+    assert [row.subject for row in verdict.rows if row.health is Health.FAIL] == [lost]
+
+
 def test_one_program_that_faults_often_is_its_own_fault_but_several_speak_against_the_gpu() -> None:
     same = [xid("31, pid=7, name=p, MMU Fault")] * 20
     assert row(judge(*same)).health is Health.PASS
@@ -170,8 +210,11 @@ def test_old_events_are_forgotten_as_the_limit_says() -> None:
 def test_where_no_gpu_is_known_the_question_stays_open() -> None:
     past = history([])
     past.inventory = Inventory(node="n1")
+    past.promise("nvml", ["gpu_lost"])
+    past.add(Reading(source="nvml", at=NOW, blind="the NVIDIA kernel driver is not loaded"))
     verdict = CHECK(past.window(NOW, CHECK.span))
-    assert (verdict.health, verdict.summary()) == (Health.UNKNOWN, "n1: no GPU is known on this node")
+    why = "n1: no GPU is known on this node: the NVIDIA kernel driver is not loaded"
+    assert (verdict.health, verdict.summary()) == (Health.UNKNOWN, why)
     past.inventory = Inventory(node="n1", lacks={"gpu": "manifest: a CPU node"})
     assert CHECK(past.window(NOW, CHECK.span)).health is Health.NOT_APPLICABLE
 

@@ -189,6 +189,7 @@ def test_the_clock_degrades_and_never_fails(synchronised: float, offset: float, 
     )
     assert verdict.health is (Health.DEGRADED if said else Health.PASS)
     assert said in verdict.summary()
+    assert verdict.failure_class is (FailureClass.SLOWDOWN if said else None), "no job crashes of a wrong clock"
 
 
 def test_a_clock_that_cannot_be_asked_is_unknown() -> None:

@@ -42,6 +42,8 @@ def codes(events: list[Event] | tuple[Event, ...]) -> list[object]:
 
 
 XID = "NVRM: Xid (PCI:0000:9b:00): 79, pid=1, name=p, gone"
+FAULT = "NVRM: Xid (PCI:0000:9b:00): 119, pid=1, name=p, Timeout after 6s"
+RECOVERED = "NVRM: Xid (PCI:0000:9b:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
 
 
 def test_what_was_logged_before_the_first_read_is_seen_with_its_wall_time(log: Path) -> None:
@@ -136,13 +138,51 @@ def test_gaps_in_the_sequence_are_counted_and_told(log: Path) -> None:
 def test_a_storm_over_many_reads_is_told_at_once_and_then_by_its_count(log: Path) -> None:
     kmsg = source(log)
     told: list[Event] = []
-    for second in range(30):
-        say(log, *[XID] * 100, first=second * 100)
-        told += kmsg.read(NOW + second).events
+    for tenth in range(10):
+        say(log, *[XID] * 100, first=tenth * 100)
+        told += kmsg.read(NOW + tenth / 10).events
     assert [event.count for event in told] == [100]
-    rest = kmsg.read(NOW + 61)
-    assert [event.count for event in rest.events] == [2900]
-    assert values(rest)["kmsg_storm_folded_total"] == 2999
+    assert kmsg.wait(60.0) is True, "what is held is not held longer because the log falls silent"
+    rest = kmsg.read(NOW + 1)
+    assert [event.count for event in rest.events] == [900]
+    assert values(rest)["kmsg_storm_folded_total"] == 999
+    assert kmsg.wait(0.0) is False
+
+
+def test_a_fault_that_returns_some_seconds_later_is_told_at_once(log: Path) -> None:
+    kmsg = source(log)
+    say(log, XID)
+    kmsg.read(NOW)
+    say(log, XID, first=1, seconds=UPTIME + 5)
+    assert [(event.code, event.at) for event in kmsg.read(NOW + 5).events] == [(79, NOW + 5)]
+
+
+def test_the_first_line_after_the_end_of_a_fault_is_told_at_once(log: Path) -> None:
+    kmsg = source(log)
+    say(log, FAULT)
+    assert codes(kmsg.read(NOW).events) == [119]
+    say(log, RECOVERED, first=1)
+    assert codes(kmsg.read(NOW + 0.2).events) == [154]
+    say(log, FAULT, first=2)
+    assert codes(kmsg.read(NOW + 0.4).events) == [119]
+
+
+def test_one_read_tells_a_fault_its_end_and_its_return_with_their_times(log: Path) -> None:
+    for sequence, (text, seconds) in enumerate([(FAULT, 4000), (FAULT, 4001), (RECOVERED, 4010), (FAULT, 4020)]):
+        say(log, text, first=sequence, seconds=seconds)
+    told = [(event.code, event.count, event.at - NOW + UPTIME) for event in source(log).read(NOW).events]
+    assert told == [(119, 2, 4001.0), (154, 1, 4010.0), (119, 1, 4020.0)]
+
+
+def test_repeats_are_dated_by_their_last_and_days_apart_stay_apart(log: Path) -> None:
+    day = 86400.0
+    for sequence, seconds in enumerate([0.0, 10.0, day, 2 * day, 2 * day + 5, 2 * day + 9]):
+        say(log, XID, first=sequence, seconds=seconds)
+    kmsg = KmsgSource("n1", str(log), monotonic=lambda: 3 * day)
+    told = [(event.count, event.at - NOW + 3 * day) for event in kmsg.read(NOW).events]
+    assert sum(count for count, _ in told) == 6
+    assert told[-1] == (3, 2 * day + 9)
+    assert (1, day) in told
 
 
 def test_a_server_that_goes_comes_and_goes_again_is_told_in_order(log: Path) -> None:
@@ -151,9 +191,9 @@ def test_a_server_that_goes_comes_and_goes_again_is_told_in_order(log: Path) -> 
     say(log, gone, gone, back, gone)
     assert codes(kmsg.read(NOW).events) == ["not_responding", "ok", "not_responding"]
     say(log, gone, first=4)
-    assert kmsg.read(NOW + 1).events == []
+    assert kmsg.read(NOW + 0.5).events == []
     say(log, back, gone, first=5)
-    assert codes(kmsg.read(NOW + 2).events) == ["ok", "not_responding"]
+    assert codes(kmsg.read(NOW + 0.6).events) == ["ok", "not_responding"]
 
 
 def test_a_truncated_file_is_read_from_its_start(log: Path) -> None:
