@@ -7,7 +7,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,10 +142,10 @@ class Controller:
         return start(self.config)
 
 
-def start(config: Path, verify: ssl.SSLContext | bool = True) -> Controller:
+def start(config: Path, verify: ssl.SSLContext | bool = True, environ: Mapping[str, str] = os.environ) -> Controller:
     log = config.with_suffix(".log").open("a")
     command = [sys.executable, "-m", "holdfast.controller", "--config", str(config)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(os.environ))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(environ))
     assert process.stdout is not None
     url = process.stdout.readline().strip()
     assert url, config.with_suffix(".log").read_text()
@@ -158,7 +158,13 @@ def start(config: Path, verify: ssl.SSLContext | bool = True) -> Controller:
 
 @contextmanager
 def running(
-    directory: Path, *, more: str = "", policy: str = "dry_run = false\n", store: str = "", leads: bool = True
+    directory: Path,
+    *,
+    more: str = "",
+    policy: str = "dry_run = false\n",
+    store: str = "",
+    leads: bool = True,
+    environ: Mapping[str, str] = os.environ,
 ) -> Iterator[Controller]:
     """Ended by the time the block is left, however it is left."""
     directory.mkdir(exist_ok=True)
@@ -168,7 +174,7 @@ def running(
         f'store = "{store or f"sqlite:///{directory}/holdfast.db"}"\nlisten = "127.0.0.1:0"\n'
         f'policy = "{directory}/policy.toml"\nadmin_token_file = "{directory}/admin.token"\n{more}'
     )
-    controller = start(config)
+    controller = start(config, environ=environ)
     try:
         if leads:
             until(lambda: controller.get("/healthz")["leading"], "it leads")
