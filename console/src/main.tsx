@@ -2,7 +2,10 @@ import { render } from "preact";
 import { connect } from "./live/session";
 import { App } from "./shell/app";
 import { followAddress } from "./shell/route";
-import "./style.css";
+import "./shell/base.css";
+import "./fleet/fleet.css";
+import "./node/node.css";
+import "./shell/shell.css";
 
 followAddress();
 connect();

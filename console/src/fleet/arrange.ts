@@ -33,6 +33,8 @@ const PITCHES = [LARGEST_PITCH, 64, 56, 48, 40, 34, 28, 24, 20, 18, 16, 14, 12, 
 const LABEL_HEIGHT = 16;
 const LABEL_CHARACTER_WIDTH = 6.6;
 const GAP = 8;
+/** Room for the ring around a cell at the edge. */
+const EDGE = 3;
 /** A block wider than this share of the room packs badly beside others and gets its lines for itself. */
 const FILLS_A_LINE = 0.25;
 
@@ -64,7 +66,7 @@ export function groupings(nodes: Iterable<NodeView>): string[] {
 }
 
 function columnsOf(count: number, label: string, pitch: number, width: number): number {
-  const widest = Math.max(1, Math.floor(width / pitch));
+  const widest = Math.max(1, Math.floor((width - 2 * EDGE) / pitch));
   const forLabel = Math.ceil((label.length * LABEL_CHARACTER_WIDTH) / pitch);
   const ideal = Math.min(widest, Math.max(forLabel, Math.ceil(Math.sqrt(count * (pitch > 12 ? 2.5 : 1)))));
   if (ideal > widest * FILLS_A_LINE) return Math.min(widest, Math.max(forLabel, count));
@@ -85,19 +87,19 @@ export function gapOf(pitch: number): number {
 /** Blocks flow like words: side by side while they fit, each line as high as its highest block. */
 function placeGroups(groups: readonly Named[], pitch: number, width: number): { placed: Group[]; height: number } {
   const placed: Group[] = [];
-  let [x, y, lineHeight, first] = [0, 0, 0, 0];
+  let [x, y, lineHeight, first] = [EDGE, 0, 0, 0];
   for (const [name, names] of groups) {
     const columns = columnsOf(names.length, name, pitch, width);
     const blockWidth = columns * pitch;
-    if (x > 0 && x + blockWidth > width) {
-      [x, y, lineHeight] = [0, y + lineHeight + GAP, 0];
+    if (x > EDGE && x + blockWidth > width - EDGE) {
+      [x, y, lineHeight] = [EDGE, y + lineHeight + GAP, 0];
     }
     placed.push({ name, x, y, width: blockWidth, first, count: names.length });
     lineHeight = Math.max(lineHeight, LABEL_HEIGHT + Math.ceil(names.length / columns) * pitch);
     x += blockWidth + GAP;
     first += names.length;
   }
-  return { placed, height: y + lineHeight };
+  return { placed, height: y + lineHeight + EDGE };
 }
 
 /** The largest cells with which everything is seen at once; `zoom` steps away from there. */

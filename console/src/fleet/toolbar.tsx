@@ -43,7 +43,7 @@ function Find() {
       <input
         id="find"
         type="search"
-        placeholder="n017, gpu_xid, rack:r3, stage:draining,quarantined"
+        placeholder="n017, gpu.xid, rack:r3, stage:draining"
         value={route.value.find}
         onInput={(event) => go({ find: event.currentTarget.value })}
         onKeyDown={leave}
