@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from holdfast.catalog import kernel_messages
 from holdfast.catalog.xid import find as xid_fact
-from holdfast.formats import known_message, lspci, pcie_link, sxid, xid
+from holdfast.formats import firmware_error, known_message, lspci, pcie_link, sxid, xid
 from holdfast.formats.aer import AerText
 from holdfast.formats.folding import ends_a_fault, state_of
 from holdfast.formats.gpu_lost import GpuLost
@@ -18,7 +18,7 @@ _JOURNAL_BYTES = b'"MESSAGE":['  # a message that the journal could not print as
 _LSPCI_BLOCK = b"\tControl: I/O"  # stands a few lines below the header of every device
 _LSPCI_REGISTERS = (b"\tLnkCap:", b"\tLnkSta:", b"\tCESta:", b"\tUESta:", b"\tUESvrt:")
 _AER_WORDS = (b"PCIe Bus Error", b"AER: ", b"error status/mask")
-_SPREAD_OVER_LINES = frozenset({*_AER_WORDS, *_LSPCI_REGISTERS})
+_SPREAD_OVER_LINES = frozenset({*_AER_WORDS, *_LSPCI_REGISTERS, *firmware_error.KEYWORDS})
 _LSPCI_HEADER_LINES = 8
 
 
@@ -31,6 +31,7 @@ class KernelLog:
         self._lines = 0
         self._cascade = xid.Cascade()
         self._aer = AerText()
+        self._firmware = firmware_error.FirmwareErrors()
         self._lspci = lspci.Lspci()
         self._gpu_lost = GpuLost()
         self._last_header = b""
@@ -59,12 +60,13 @@ class KernelLog:
         """What an unfinished last line and a half-told incident still hold."""
         last = self._carry
         self._carry = b""
-        return (self._scan(last + b"\n") if last else []) + self.settle()
+        events = self._scan(last + b"\n") if last else []
+        return events + self._firmware.finish() + self.settle()
 
     def settle(self) -> list[Event]:
         """The event of an incident whose later lines have not come (yet)."""
         waiting = self._aer.finish()
-        return [waiting] if waiting else []
+        return [*self._firmware.settle(), *([waiting] if waiting else [])]
 
     def _cut_long_line(self, start: bytes) -> list[Event]:
         events = self._scan(start[:MAX_LINE_BYTES] + b"\n")
@@ -141,6 +143,7 @@ class KernelLog:
             _JOURNAL_BYTES: [],
             _LSPCI_BLOCK: [],
             **{word: [self._aer.feed] for word in _AER_WORDS},
+            **{word: [self._firmware.feed] for word in firmware_error.KEYWORDS},
             **{register: [self._lspci.feed] for register in _LSPCI_REGISTERS},
         }
         for group in kernel_messages.groups():
