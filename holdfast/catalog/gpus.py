@@ -44,6 +44,7 @@ class GpuModel:
     fabric_state: bool = False
     row_remap: bool = True
     mig: bool = False
+    unknown: tuple[str, ...] = ()  # parts of which nobody knows whether a node of this model has them
 
     @property
     def memory_bytes(self) -> int:
@@ -64,7 +65,7 @@ class GpuModel:
             "fabric_state": self.fabric_state,
             "mig": self.mig,
         }
-        return tuple(part for part, there in has.items() if not there)
+        return tuple(part for part, there in has.items() if not there and part not in self.unknown)
 
 
 @cache
@@ -75,7 +76,12 @@ def _facts() -> dict[str, Any]:
 
 @cache
 def gpu_models() -> tuple[GpuModel, ...]:
-    return tuple(GpuModel(**{**table, "patterns": tuple(table["patterns"])}) for table in _facts()["model"])
+    return tuple(_model(table) for table in _facts()["model"])
+
+
+def _model(table: dict[str, Any]) -> GpuModel:
+    lists: dict[str, Any] = {name: tuple(fact) for name, fact in table.items() if isinstance(fact, list)}
+    return GpuModel(**{**table, **lists})
 
 
 @cache
