@@ -1,7 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
-.PHONY: setup system console demo test quick soak lint docs bench clean
+.PHONY: setup system console demo fleet test quick soak lint docs bench clean
 
 setup: .venv/.ready
 
@@ -22,6 +22,11 @@ console:
 
 demo: setup
 	@$(PY) scripts/demo.py
+
+# A simulated fleet of 64 nodes with its controller and web page, until Ctrl-C.
+fleet: setup
+	@scripts/build-console || echo "== going on without the web page"
+	@.venv/bin/holdfast up --demo
 
 lint: setup
 	.venv/bin/ruff check .

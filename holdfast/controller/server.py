@@ -15,6 +15,7 @@ import uvicorn
 
 from holdfast.api.app import Front
 from holdfast.api.board import Board
+from holdfast.console import static_directory
 from holdfast.controller import bootstrap, policy_file, standby
 from holdfast.controller.actor import Actor
 from holdfast.controller.backends import Backends
@@ -28,7 +29,6 @@ from holdfast.model.settings import SettingsError
 from holdfast.store import Store, StoreError
 
 log = logging.getLogger("holdfast.controller")
-CONSOLE = Path(__file__).parent.parent / "console" / "static"
 BACKLOG = 4_096
 
 
@@ -66,7 +66,7 @@ class _Process:
 
     async def run(self, ready: Callable[[str], None] | None) -> None:
         base = self._settings.base
-        console = base.console or (str(CONSOLE) if (CONSOLE / "index.html").is_file() else "")
+        console = base.console or str(static_directory() or "")
         desk = FrontDesk(self._store, self._board, console, anonymous=base.demo)
         scheduled = self._backends.slurm is not None
         writer = Writer(self._store, self._board.policy, self._lead, desk.tell, scheduled=scheduled)
