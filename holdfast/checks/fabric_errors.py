@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from holdfast.catalog import nics
+from holdfast.checks import one_look
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.rdma_ports import expected_ports
+from holdfast.checks.rdma_ports import expected_ports, why_not_seen
 from holdfast.model.health import FailureClass, Health, worst
 from holdfast.model.subject import Subject, local_name
 from holdfast.model.verdict import Row, Verdict
@@ -13,6 +14,7 @@ from holdfast.model.window import Run, Window, increase
 
 _SECOND, _MINUTE, _HOUR = 1.0, 60.0, 3600.0
 _LEAST_HISTORY_SECONDS = 60.0
+_READABLE = "port_counters_readable"
 
 
 class _Rule(NamedTuple):
@@ -44,16 +46,16 @@ def judge(window: Window, limits: Limits) -> Verdict:
         if not seen:
             rows.append(Row(port, Health.UNKNOWN, reason=_why_blind(window, port)))
             continue
-        rows.append(_judge_port(window, port, seen, limits))
+        row = _judge_port(window, port, seen, limits)
+        young = max(map(one_look.seconds_seen, seen.values())) < _LEAST_HISTORY_SECONDS
+        rows.append(one_look.not_judged(row) if young else row)
         evidence += [
             f"{local_name(port)}: {rule.signal} stands at {runs[-1].value:.0f} and may count no further"
             for rule, runs in seen.items()
             if nics.is_saturated(rule.signal, float(runs[-1].value))
         ]
         evidence += _reordering(window, port)
-        if max(_history(runs) for runs in seen.values()) < _LEAST_HISTORY_SECONDS:
-            evidence.append(f"{local_name(port)}: one sample only, no rate can be told yet")
-    return Verdict(rows=tuple(rows), evidence=tuple(evidence))
+    return Verdict(rows=tuple(rows), evidence=one_look.told(rows) + tuple(evidence))
 
 
 def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]], limits: Limits) -> Row:
@@ -61,7 +63,7 @@ def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]],
     for rule, runs in seen.items():
         limit = limits[rule.limit]
         rate = increase(runs) * rule.unit / window.span  # over the whole span: a short burst is not extrapolated
-        if rate <= limit or _history(runs) < _LEAST_HISTORY_SECONDS:
+        if rate <= limit or one_look.seconds_seen(runs) < _LEAST_HISTORY_SECONDS:
             continue
         flood = rule.physical and rate > limit * limits["fail_times_limit"]
         health = Health.FAIL if flood else Health.DEGRADED
@@ -86,12 +88,15 @@ def _plain(signal: str) -> str:
     return signal.removeprefix("port_").removesuffix("_total")
 
 
-def _history(runs: Sequence[Run]) -> float:
-    return runs[-1].end - runs[0].start if runs else 0.0
-
-
 def _why_blind(window: Window, port: Subject) -> str:
-    return window.why_absent(port, _RULES[0].signal)
+    """Why a port has no counter to judge, in the words of whoever looked."""
+    if missing := why_not_seen(window, port):
+        return missing
+    if window.value(port, _READABLE) is None:
+        return window.why_absent(port, _READABLE)
+    reasons = [(rule.signal, window.why_absent(port, rule.signal)) for rule in _RULES]
+    said = dict.fromkeys(reason for signal, reason in reasons if not reason.startswith(signal))
+    return "; ".join(said) or "the port has none of the error counters that are judged"
 
 
 CHECK = Check(
@@ -99,7 +104,7 @@ CHECK = Check(
     asks="Do the error counters of any RDMA port grow faster than a good link lets them?",
     about="nic",
     part="rdma",
-    reads=(),
+    reads=(_READABLE,),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
     remedy="clean or replace cable and transceiver; look at the same counters on the switch port at the other end",

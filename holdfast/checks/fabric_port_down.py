@@ -1,18 +1,21 @@
 """fabric.port_down: downtime is the signal, not the number of flaps."""
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 from holdfast.catalog import nccl, nics
+from holdfast.checks import one_look
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.port_users import Deadline, deadline, rdma_jobs
-from holdfast.checks.rdma_ports import expected_ports, for_seconds
+from holdfast.checks.rdma_ports import expected_ports, for_seconds, why_not_seen
 from holdfast.formats.infiniband import DISABLED, state_name
 from holdfast.model.health import FailureClass, Health, worst
 from holdfast.model.subject import Subject, local_name
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 
+_ONE_LOOK = "one look: outages before it are not judged"
 _WINDOWS = (("10m", "10 min"), ("1h", "1 h"), ("24h", "24 h"))
 
 
@@ -28,13 +31,16 @@ def judge(window: Window, limits: Limits) -> Verdict:
     for port in expected_ports(window):
         up = window.number(port, "port_up")
         if up is None:
+            if missing := why_not_seen(window, port):
+                rows.append(Row(port, Health.UNKNOWN, reason=missing))
             continue
         found = _judge_downtime(window, port, up, limits)
         for outage in _outages(window, port, up):
             whose = deadline(window, port, jobs, window.now - outage.ago - outage.seconds)
             found = _worse(_judge_outage(window, port, outage, whose), found)
             lost |= {job.name for job in whose.jobs if outage.seconds >= job.timeout.seconds}
-        rows.append(found)
+        passed_once = found.health is Health.PASS and _seen_once(window, port)
+        rows.append(replace(found, reason=_ONE_LOOK) if passed_once else found)
     if not rows and not expected_ports(window) and (idle := window.values("port_up")):
         why = f"none of {len(idle)} ports was ever up: list those that should be in the manifest"
         rows.append(Row(window.node, Health.UNKNOWN, reason=why))
@@ -66,6 +72,10 @@ def _judge_outage(window: Window, port: Subject, outage: _Outage, whose: Deadlin
 
 def _judge_down(window: Window, port: Subject, outage: _Outage, whose: Deadline) -> Row:
     left = whose.seconds - outage.seconds
+    if _seen_once(window, port) and not outage.seconds:
+        said = f"{_how(window, port)}down (since when is not known from one look)"
+        using = whose.using or f"{', '.join(f'job {job.name}' for job in whose.jobs)} may have lost connections over it"
+        return Row(port, Health.DEGRADED, None, whose.limit, f"{said}; {using}")
     said = f"{_how(window, port)}down {for_seconds(outage.seconds)}"
     if not whose.jobs and whose.known:
         lost = f"any connection over it is presumed lost after {for_seconds(whose.seconds)}; {whose.using}"
@@ -77,6 +87,11 @@ def _judge_down(window: Window, port: Subject, outage: _Outage, whose: Deadline)
         coming = f"connections wait for ever, by the transport timeout {whose.whose}"
     users = f"; {whose.using}" if whose.using else ""
     return Row(port, Health.DEGRADED, outage.seconds, whose.limit, f"{said}, {coming}{users}")
+
+
+def _seen_once(window: Window, port: Subject) -> bool:
+    runs = window.runs(port, "port_up")
+    return len(runs) == 1 and one_look.seconds_seen(runs) == 0.0
 
 
 def _how(window: Window, port: Subject) -> str:
@@ -123,10 +138,12 @@ def _worse(first: Row, second: Row) -> Row:
 
 def _evidence(window: Window) -> tuple[str, ...]:
     said = []
+    if any(_seen_once(window, port) for port in expected_ports(window)):
+        said.append(_ONE_LOOK)
     for port in expected_ports(window):
         flaps = window.number(port, "port_flaps_24h") or 0.0
-        if flaps:
-            down = window.number(port, "port_down_seconds_24h") or 0.0
+        down = window.number(port, "port_down_seconds_24h") or 0.0
+        if flaps and (down or not _seen_once(window, port)):
             said.append(f"{local_name(port)}: went down {flaps:.0f} times in 24 h, {for_seconds(down)} in all")
         last = window.number(port, "port_last_outage_seconds") or 0.0
         at_most = window.number(port, "port_last_outage_at_most_seconds") or 0.0

@@ -1,5 +1,6 @@
 """Is a GPU slowed down by its own protection? One sample is told, not judged; most minutes of ten are a fault."""
 
+from holdfast.checks import one_look
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.gpu_facts import MEGAHERTZ, Finding, conclude, events_named, evidence_line, gpus
 from holdfast.model.health import FailureClass, Health
@@ -10,13 +11,15 @@ from holdfast.model.window import Window, minutes_where
 REASONS = "gpu_clock_event_reasons"
 HARDWARE = 0x08 | 0x40 | 0x80
 SOFTWARE_THERMAL = 0x20
+MINUTE = 60.0
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
     findings = [_judge_gpu(window, gpu, limits) for gpu in gpus(window, REASONS)]
-    slowed = [finding.row for finding in findings if finding and finding.row.reason]
-    told = (evidence_line(row.subject, f"{row.reason}; {_clocks(window, row.subject)}") for row in slowed)
-    return conclude(findings, told)
+    rows = [finding.row for finding in findings if finding]
+    slowed = [row for row in rows if row.reason and row.reason != one_look.ONE_LOOK]
+    told = [evidence_line(row.subject, f"{row.reason}; {_clocks(window, row.subject)}") for row in slowed]
+    return conclude(findings, (*told, *one_look.told(rows)))
 
 
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
@@ -31,14 +34,16 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
     limit = limits["throttled_minutes"]
     said = f"{events_named(which & HARDWARE)} in {hardware} of {seen} minutes seen"
     early = f"{said}, too few to call it a fault"
+    warm = f"{events_named(SOFTWARE_THERMAL)} in {software} of {seen} minutes seen"
     if hardware >= limit:
         return Finding(Row(gpu, Health.FAIL, float(hardware), limit, said))
     if hardware == seen >= limits["early_minutes"]:
         return Finding(Row(gpu, Health.DEGRADED, float(hardware), limit, early))
     if software >= limit:
-        words = f"{events_named(SOFTWARE_THERMAL)} in {software} of {seen} minutes seen"
-        return Finding(Row(gpu, Health.DEGRADED, float(software), limit, words))
-    return Finding(Row(gpu, Health.PASS, float(hardware), limit, early if hardware else ""))
+        return Finding(Row(gpu, Health.DEGRADED, float(software), limit, warm))
+    reason = early if hardware else f"{warm}, too few to call it a fault" if software else ""
+    row = Row(gpu, Health.PASS, float(hardware), limit, reason)
+    return Finding(one_look.not_judged(row) if one_look.seconds_seen(runs) < MINUTE else row)
 
 
 def _clocks(window: Window, gpu: Subject) -> str:

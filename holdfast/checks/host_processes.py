@@ -1,10 +1,12 @@
 """host.processes: a process that waits in the kernel for minutes cannot be killed, and what it waits for is broken."""
 
+from holdfast.checks import one_look
 from holdfast.checks.check import Check, Limits
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 
+_ONE_LOOK = "one look: how long processes wait is not judged"
 _DRIVER = ("nvidia", "nv-")  # programs that wait for nothing but the GPU driver
 
 
@@ -15,7 +17,9 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if stuck is None or seconds is None or zombies is None:
         return Verdict(rows=())
     name = str(window.value(node, "host_process_stuck_name") or "")
-    evidence = (f"{stuck:.0f} processes wait in the kernel, {zombies:.0f} are zombies",)
+    evidence: tuple[str, ...] = (f"{stuck:.0f} processes wait in the kernel, {zombies:.0f} are zombies",)
+    caveat = "" if one_look.seconds_seen(window.runs(node, "host_processes_zombie")) else _ONE_LOOK
+    evidence += (caveat,) if caveat else ()
     limit = limits["max_stuck_seconds"]
     if seconds >= limit:
         by_driver = name.startswith(_DRIVER)
@@ -27,7 +31,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         remedy = "find the parent that does not wait for its children, and restart it"
         row = Row(node, Health.DEGRADED, zombies, limits["max_zombies"], reason)
         return Verdict(rows=(row,), evidence=evidence, remedy=remedy)
-    return Verdict(rows=(Row(node, Health.PASS, seconds, limit),), evidence=evidence)
+    return Verdict(rows=(Row(node, Health.PASS, seconds, limit, caveat),), evidence=evidence)
 
 
 CHECK = Check(

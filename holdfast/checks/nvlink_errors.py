@@ -2,6 +2,7 @@
 
 import itertools
 
+from holdfast.checks import one_look
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.gpu_facts import Finding, conclude, gpus, unknown
 from holdfast.model.health import FailureClass, Health
@@ -16,7 +17,8 @@ SOURCE_SECONDS = 60.0  # how often the counters are read: a jump after a quiet h
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    return conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, "gpu_nvlink_active_lanes"))
+    findings = [_judge_gpu(window, gpu, limits) for gpu in gpus(window, "gpu_nvlink_active_lanes")]
+    return conclude(findings, one_look.told(finding.row for finding in findings if finding))
 
 
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
@@ -38,7 +40,13 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
     if max(crc, replay) >= limit:
         said = f"{crc:.1f} NVLink CRC errors and {replay:.1f} replays a second{where}"
         return Finding(Row(gpu, Health.DEGRADED, max(crc, replay), limit, said))
-    return _by_rate(window, gpu, limits) or Finding(Row(gpu, Health.PASS, recoveries, limits["recoveries"]))
+    return _by_rate(window, gpu, limits) or Finding(_passing(window, gpu, recoveries, limits))
+
+
+def _passing(window: Window, gpu: Subject, recoveries: float, limits: Limits) -> Row:
+    row = Row(gpu, Health.PASS, recoveries, limits["recoveries"])
+    seen = max(one_look.seconds_seen(window.runs(gpu, name)) for name in (RECOVERY, CRC, REPLAY))
+    return one_look.not_judged(row) if seen < SOURCE_SECONDS else row
 
 
 def _fastest(window: Window, gpu: Subject, name: str) -> float:

@@ -1,6 +1,9 @@
-"""pcie.link: a link that trained narrower or slower than both its ends can do."""
+"""pcie.link: a link that trained narrower or slower than both its ends can do, or that went down."""
+
+from dataclasses import replace
 
 from holdfast.checks.check import Check, Limits
+from holdfast.checks.pcie_link_events import EVENT_SECONDS, judge_told
 from holdfast.formats.pcie import speed_name
 from holdfast.model import subject
 from holdfast.model.health import FailureClass, Health
@@ -23,11 +26,17 @@ def judge(window: Window, limits: Limits) -> Verdict:
             row, said = _judge_speed(window, device, speed, row, limits)
             evidence += said
         rows.append(row)
-    return Verdict(rows=tuple(rows), evidence=tuple(evidence))
+    told, said_by_kernel = judge_told(window, rows)
+    lost = FailureClass.CRASH if any(row.health is Health.FAIL for row in told) else None
+    unseen = {row.subject for row in told}
+    seen = [row for row in rows if row.subject not in unseen]
+    return Verdict(rows=(*seen, *told), evidence=(*evidence, *said_by_kernel), failure_class=lost)
 
 
 def _judge_width(window: Window, device: Subject, width: float, limits: Limits) -> Row:
     expected, whose = _expected(window, device, _WIDTH)
+    if expected is None and window.value(device, "pci_role") != "bridge":
+        return _nothing_to_compare(window, device, _WIDTH)
     if expected is None or width >= expected:
         return Row(device, Health.PASS, width, expected)
     reason = f"{_role(window, device)} runs at x{width:.0f}, {whose} x{expected:.0f}"
@@ -38,6 +47,8 @@ def _judge_speed(
     window: Window, device: Subject, speed: float, width_row: Row, limits: Limits
 ) -> tuple[Row, list[str]]:
     expected, whose = _expected(window, device, _SPEED)
+    if expected is None and window.value(device, "pci_role") != "bridge":
+        return _nothing_to_compare(window, device, _SPEED), []
     if expected is None or speed >= expected:
         return width_row, []
     reason = f"{_role(window, device)} runs at {speed_name(speed)}, {whose} {speed_name(expected)}"
@@ -47,9 +58,17 @@ def _judge_speed(
         long_enough = limits["slow_seconds"]
         if slow.end - max(slow.start, _busy_since(window, device, limits)) < long_enough:
             health = Health.DEGRADED  # not busy, or not for long: it may speed up when it has work
-            if speed <= limits["power_saving_transfers_per_second"] or slow.end - slow.start < long_enough:
+            if speed <= limits["power_saving_transfers_per_second"]:
                 return width_row, [f"{local_name(device)}: {reason}; a GPU without work does so to save power"]
+            if slow.end - slow.start < long_enough:
+                early = f"{reason}; one look: not judged, a GPU may speed up when it has work"
+                return replace(width_row, reason=early), [f"{local_name(device)}: {early}"]
     return Row(device, health, speed, expected, reason), []
+
+
+def _nothing_to_compare(window: Window, device: Subject, name: str) -> Row:
+    why = window.why_absent(device, _MAX[name])
+    return Row(device, Health.UNKNOWN, reason=f"what its link can do is not known: {why}")
 
 
 def _expected(window: Window, device: Subject, name: str) -> tuple[float | None, str]:
@@ -94,15 +113,17 @@ CHECK = Check(
     asks="Does every GPU, NIC, NVSwitch and NVMe drive have the PCI Express link that both its ends can do?",
     about="pci",
     part="pci",
-    reads=(_WIDTH,),
+    reads=(_WIDTH, _SPEED),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
     remedy="reboot once so that the link trains again; if it stays, reseat the card, the riser or the cable",
     owner="hardware",
+    span=EVENT_SECONDS,
     limits={
         "fail_ratio": 0.5,
         "busy_utilization_ratio": 0.1,
         "slow_seconds": 60.0,
         "power_saving_transfers_per_second": 5e9,
     },
+    hears=("pcie_link",),
 )

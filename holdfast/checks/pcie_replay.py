@@ -1,5 +1,6 @@
 """pcie.replay: packets a GPU's link had to send again, against what the bit error rate of its speed allows."""
 
+from holdfast.checks import one_look
 from holdfast.checks.check import Check, Limits
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
@@ -13,20 +14,18 @@ _PER_LANE_MINUTE = {1: 0.15, 2: 0.30, 3: 0.48, 4: 0.96, 5: 1.92, 6: 3.84}
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    rows, young = [], 0
+    rows = []
     for gpu in window.values(_REPLAYS):
         runs = window.runs(gpu, _REPLAYS)
         allowed = _allowed_per_minute(window, gpu)
         if allowed is None:
             continue
-        seconds = runs[-1].end - runs[0].start
+        seconds = one_look.seconds_seen(runs)
         if seconds < _LEAST_HISTORY_SECONDS:
-            young += 1
-            rows.append(Row(gpu, Health.PASS, None, allowed))
+            rows.append(one_look.not_judged(Row(gpu, Health.PASS, None, allowed)))
             continue
         rows.append(_judge_gpu(gpu, increase(runs) * 60 / seconds, allowed, limits))
-    evidence = (f"{young} GPUs: one sample only, no rate can be told yet",) if young else ()
-    return Verdict(rows=tuple(rows), evidence=evidence)
+    return Verdict(rows=tuple(rows), evidence=one_look.told(rows))
 
 
 def _allowed_per_minute(window: Window, gpu: Subject) -> float | None:

@@ -13,6 +13,12 @@ def expected_ports(window: Window) -> list[Subject]:
     return sorted(told | listed, key=natural)
 
 
+def why_not_seen(window: Window, port: Subject) -> str:
+    """For a port of the manifest that the node does not show; '' for one that is there, or when nobody can look."""
+    there = window.values("port_expected")
+    return "" if port in there or not there else "no such port is seen on this node; the manifest lists it"
+
+
 def device_and_number(port: Subject) -> tuple[str, str]:
     """'node/n1/nic/mlx5_4/1' -> ('mlx5_4', '1')."""
     device, _, number = port.split("/", 3)[3].rpartition("/")

@@ -74,27 +74,41 @@ def inject(
             what = twin.inject(directory, fault, gpu=gpu, port=port, value=value)
         active = twin.injected(directory)
     if as_json:
-        typer.echo(json.dumps({"fault": fault, "cleared": clear, "turns": what.turns, "injected": active}))
+        typer.echo(
+            json.dumps({"fault": fault, "cleared": clear, "turns": what.turns, "injected": active, "needs": what.needs})
+        )
         return
     broke = what.breaks.replace("--value", value or what.default)
     typer.echo(f"cleared: {fault}" if clear else f"{broke}; should turn: {_outcome(what, ', ')}")
+    if what.needs and not clear:
+        typer.echo(f"one `holdfast check` does not show it: needs {what.needs}")
     typer.echo(f"injected now: {', '.join(active) or 'nothing'}")
 
 
 @app.command("faults")
 def faults(as_json: AsJson = False) -> None:
-    """List the faults: what each breaks and which checks it should turn."""
+    """List the faults: what each breaks, which checks it should turn, and what it needs to show beyond one look."""
     known = twin.all_faults().values()
     if as_json:
         rows = [
-            {"fault": f.name, "on": f.on, "breaks": f.breaks, "value": f.default, "turns": f.turns, "blinds": f.blinds}
+            {
+                "fault": f.name,
+                "on": f.on,
+                "breaks": f.breaks,
+                "value": f.default,
+                "turns": f.turns,
+                "blinds": f.blinds,
+                "needs": f.needs,
+            }
             for f in known
         ]
         typer.echo(json.dumps(rows))
         return
-    table = Table(Column("fault", no_wrap=True), "on", "breaks", "--value", Column("turns", no_wrap=True), box=None)
+    table = Table(
+        Column("fault", no_wrap=True), "on", "breaks", "--value", Column("turns", no_wrap=True), "needs", box=None
+    )
     for one in known:
-        table.add_row(one.name, one.on, one.breaks, one.default, _outcome(one, "\n"))
+        table.add_row(one.name, one.on, one.breaks, one.default, _outcome(one, "\n"), one.needs)
     Console().print(table)
 
 

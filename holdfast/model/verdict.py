@@ -44,7 +44,8 @@ class Verdict:
         if self.reason or not worst_rows:
             return self.reason
         if self.health is Health.PASS:
-            return f"{len(worst_rows)} of {len(self.rows)} pass"
+            caveats = "; ".join(list(dict.fromkeys(row.reason for row in worst_rows if row.reason))[:2])
+            return f"{len(worst_rows)} of {len(self.rows)} pass" + (f" ({caveats})" if caveats else "")
         return _join_rows(worst_rows)
 
     def as_json(self) -> dict[str, Any]:

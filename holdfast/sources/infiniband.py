@@ -8,7 +8,7 @@ from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
 from holdfast.sources.infiniband_counters import InfinibandCountersSource
-from holdfast.sources.infiniband_port import Port
+from holdfast.sources.infiniband_port import NEED_THE_STATE, Port
 from holdfast.sources.infiniband_ports import find_ports, root_of
 from holdfast.sources.kept_open import said
 from holdfast.sources.port_ledger import PortLedger
@@ -154,8 +154,7 @@ class InfinibandSource:
                 gathered.signals.append(Signal(where, "port_up", 0.0))
                 gathered.signals += _downtime(where, track, now)
             else:
-                gathered.absent[(where, "port_up")] = why
-                gathered.absent[(where, "port_outage_seconds")] = why
+                gathered.absent |= {(where, signal): why for signal in NEED_THE_STATE}
 
     def _report_ledger(self, gathered: "_Gathered") -> None:
         node = subject.node(self._node)

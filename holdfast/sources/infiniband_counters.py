@@ -10,6 +10,8 @@ from holdfast.model.subject import Subject
 from holdfast.sources.infiniband_ports import PortPlace, find_ports, root_of
 from holdfast.sources.kept_open import CounterFile, close_all, said
 
+_READABLE = "port_counters_readable"  # absent, with the files named, where one exists and makes no sense
+_NOT_KEPT = "N/A"  # how a driver says that the device does not keep this counter
 _LEFT_OUT = ("lifespan",)  # how long the driver caches the others, in milliseconds: no counter
 
 
@@ -19,7 +21,7 @@ class InfinibandCountersSource:
     deadline = 20.0
     carries = ("port_xmit_data_bytes_total", "port_rcv_data_bytes_total", "port_symbol_error_total",
                "port_link_downed_total", "port_link_error_recovery_total", "port_rcv_errors_total",
-               "port_xmit_discards_total")  # fmt: skip
+               "port_xmit_discards_total", "port_counters_readable")  # fmt: skip
 
     def __init__(self, node: str, sys: str = "/sys", exclude: Collection[str] = ()) -> None:
         self._node = node
@@ -38,9 +40,14 @@ class InfinibandCountersSource:
         self._follow(places)
         signals: list[Signal] = []
         absent: dict[tuple[Subject, str], str] = {}
-        for counters in self._counters.values():
+        for place, counters in self._counters.items():
             for counter in counters:
                 counter.sample(now, signals, absent)
+            where = subject.port(self._node, place.device, place.number)
+            if trouble := _trouble(counters):
+                absent[(where, _READABLE)] = trouble
+            else:
+                signals.append(Signal(where, _READABLE, 1.0))
         return Reading(source=self.name, at=now, signals=signals, absent=absent, blind=why)
 
     def _follow(self, places: list[PortPlace]) -> None:
@@ -56,14 +63,17 @@ class InfinibandCountersSource:
 
 
 class _Counter:
-    __slots__ = ("_raw", "_signal", "_subject", "_worth", "file", "signal_name")
+    __slots__ = ("_name", "_raw", "_signal", "_subject", "_worth", "file", "senseless", "signal_name", "why_absent")
 
-    def __init__(self, where: Subject, path: str, signal_name: str, worth: int) -> None:
-        self.file = CounterFile(path)
+    def __init__(self, where: Subject, place: PortPlace, name: str, signal_name: str, worth: int) -> None:
+        self.file = CounterFile(os.path.join(place.path, name))
+        self.why_absent = ""
+        self.senseless = False
+        self._name = name
         self.signal_name = signal_name
         self._subject = where
         self._worth = worth
-        self._raw: bytes | str = ""
+        self._raw: bytes | str | None = None
         self._signal: Signal | None = None
 
     def sample(self, now: float, signals: list[Signal], absent: dict[tuple[Subject, str], str]) -> None:
@@ -73,21 +83,34 @@ class _Counter:
             count = infiniband.counter(raw) if isinstance(raw, bytes) else None
             value = None if count is None else float(count * self._worth)
             self._signal = None if value is None else Signal(self._subject, self.signal_name, value)
+            self._explain(raw)
         if self._signal is not None:
             signals.append(self._signal)
         else:
-            said_so = f"cannot be read: {raw}" if isinstance(raw, str) else f"reads {infiniband.text_of(raw)[:60]!r}"
-            absent[(self._subject, self.signal_name)] = said_so
+            absent[(self._subject, self.signal_name)] = self.why_absent
+
+    def _explain(self, raw: bytes | str) -> None:
+        text = "" if isinstance(raw, str) else infiniband.text_of(raw)
+        said_so = f"cannot be read: {raw}" if isinstance(raw, str) else f"reads {text[:60]!r}"
+        self.why_absent = "" if self._signal else f"file {self._name} {said_so}"
+        self.senseless = self._signal is None and isinstance(raw, bytes) and not text.startswith(_NOT_KEPT)
+
+
+def _trouble(counters: list[_Counter]) -> str:
+    """Why the counters of a port cannot be trusted to tell of its errors, or ''."""
+    if not counters:
+        return "the port shows no counters: counters/ and hw_counters/ are empty or missing"
+    return "; ".join(counter.why_absent for counter in counters if counter.senseless)
 
 
 def _counters_of(node: str, place: PortPlace) -> list[_Counter]:
     where = subject.port(node, place.device, place.number)
     counters = [
-        _Counter(where, os.path.join(place.path, "counters", name), *infiniband.counter_signal(name))
+        _Counter(where, place, f"counters/{name}", *infiniband.counter_signal(name))
         for name in _names(place, "counters")
     ]
     return counters + [
-        _Counter(where, os.path.join(place.path, "hw_counters", name), infiniband.hw_counter_signal(name), 1)
+        _Counter(where, place, f"hw_counters/{name}", infiniband.hw_counter_signal(name), 1)
         for name in _names(place, "hw_counters")
     ]
 

@@ -11,6 +11,7 @@ from holdfast.sources.infiniband_ports import Identity, PortPlace, identify
 from holdfast.sources.kept_open import CounterFile, KeptFile, close_all
 
 _Parser = Callable[[bytes], float | None]
+NEED_THE_STATE = ("port_up", "port_outage_seconds", "port_down_seconds_10m")  # not told without it
 _QUICK = ("state", "phys_state", "rate")
 _LINK_DOWNED_SECONDS = 30.0  # a counter is asked of the adapter itself: no more often than all the others
 
@@ -56,15 +57,15 @@ class Port:
         state, phys_state, rate = raws
         self.signals = self._identities()
         self.absent = {}
-        known = self._take("port_state", state, infiniband.port_state)
+        known = self._take("port_state", "state", state, infiniband.port_state)
         self.up = None if known is None else known == infiniband.ACTIVE
         if self.up is None:
-            self.absent[(self.subject, "port_up")] = self.absent[(self.subject, "port_state")]
-            self.absent[(self.subject, "port_outage_seconds")] = self.absent[(self.subject, "port_state")]
+            why = self.absent[(self.subject, "port_state")]
+            self.absent |= {(self.subject, name): why for name in NEED_THE_STATE}
         else:
             self.signals.append(Signal(self.subject, "port_up", float(self.up)))
-        self._take("port_phys_state", phys_state, infiniband.phys_state)
-        self._take("port_rate_bytes_per_second", rate, infiniband.rate_bytes_per_second)
+        self._take("port_phys_state", "phys_state", phys_state, infiniband.phys_state)
+        self._take("port_rate_bytes_per_second", "rate", rate, infiniband.rate_bytes_per_second)
 
     def _count_link_downed(self, now: float) -> float | None:
         if self._link_downed_at is not None and now - self._link_downed_at < _LINK_DOWNED_SECONDS:
@@ -73,13 +74,13 @@ class Port:
         raw = self._link_downed.attempt_at(now)
         return infiniband.counter(raw) if isinstance(raw, bytes) else None
 
-    def _take(self, name: str, raw: bytes | str, parse: _Parser) -> float | None:
+    def _take(self, name: str, file: str, raw: bytes | str, parse: _Parser) -> float | None:
         if isinstance(raw, str):
-            self.absent[(self.subject, name)] = f"cannot be read: {raw}"
+            self.absent[(self.subject, name)] = f"file {file} cannot be read: {raw}"
             return None
         value = parse(raw)
         if value is None:
-            self.absent[(self.subject, name)] = f"reads {infiniband.text_of(raw)[:60]!r}"
+            self.absent[(self.subject, name)] = f"file {file} reads {infiniband.text_of(raw)[:60]!r}"
             return None
         self.signals.append(Signal(self.subject, name, float(value)))
         return value

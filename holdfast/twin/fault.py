@@ -15,6 +15,7 @@ class Fault:
     breaks: str
     turns: tuple[str, ...]
     blinds: str = ""
+    needs: str = ""  # what has to watch before it shows; '' where one look is enough
     default: str = ""
     act: str = ""
     gpu: dict[str, int | str] = field(default_factory=dict)

@@ -251,3 +251,31 @@ def test_no_rdma_on_a_node_is_unknown_until_the_manifest_says_so() -> None:
     assert CHECK(history.window(NOW, 600)).health is Health.UNKNOWN
     history.inventory = Inventory(node="n1", lacks={"rdma": "manifest: no RDMA"})
     assert CHECK(history.window(NOW, 600)).health is Health.NOT_APPLICABLE
+
+
+def test_a_port_found_down_by_the_first_look_is_given_no_duration_and_no_countdown() -> None:
+    found = row(ask({**down(0.0)}))
+    assert found.health is Health.DEGRADED
+    assert found.reason == "down (since when is not known from one look); no job was using it"
+    with_job = row(ask(down(0.0), {"job_nccl_version": "2.21.5"}))
+    assert with_job.reason == "down (since when is not known from one look); job 0 may have lost connections over it"
+    blind = row(ask(down(0.0), blind_jobs=True))
+    assert blind.reason.endswith("whether a job was using it is not known")
+
+
+def test_one_look_says_that_earlier_outages_are_not_judged() -> None:
+    said = "one look: outages before it are not judged"
+    verdict = ask({})
+    assert said in verdict.evidence
+    assert verdict.summary() == f"2 of 2 pass ({said})"
+    assert ask({**down(0.0), "port_flaps_24h": 1.0}).evidence == (said,), "one look cannot count flaps"
+
+
+def test_a_port_of_the_manifest_that_is_not_there_is_said_to_be_missing_in_words() -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({PORT, PEER}))
+    history.add(
+        Reading(source="infiniband", at=NOW, signals=[Signal(PEER, name, value) for name, value in QUIET.items()])
+    )
+    found = row(CHECK(history.window(NOW, 600)))
+    assert (found.health, found.reason) == (Health.UNKNOWN, "no such port is seen on this node; the manifest lists it")

@@ -46,8 +46,19 @@ def test_idle_and_power_capped_gpus_pass() -> None:
 def test_a_single_throttled_sample_is_told_but_not_judged() -> None:
     tray = Tray().read(0.0, gpu_clock_event_reasons={0: 0, 1: BRAKE, 2: 0, 3: 0})
     assert tray.healths(CHECK) == [Health.PASS] * 4
-    (line,) = tray.ask(CHECK).evidence
+    line, caveat = tray.ask(CHECK).evidence
     assert line.startswith("gpu 1: HW power brake in 1 of 1 minutes seen, too few")
+    assert caveat == "one look: rates are not judged"
+
+
+def test_a_warm_gpu_in_a_single_sample_is_told() -> None:
+    tray = Tray().read(0.0, gpu_clock_event_reasons={0: 0, 1: SW_THERMAL, 2: 0, 3: 0})
+    assert tray.row(CHECK, 1).health is Health.PASS
+    assert "SW thermal slowdown in 1 of 1 minutes seen, too few" in tray.ask(CHECK).evidence[0]
+
+
+def test_after_a_minute_nothing_is_said_of_one_look() -> None:
+    assert minutes(Tray(), 3, IDLE).ask(CHECK).evidence == ()
 
 
 def test_a_gpu_throttled_ever_since_it_is_seen_degrades_after_three_minutes() -> None:

@@ -25,6 +25,11 @@ def test_old_totals_pass() -> None:
     assert Tray().read(0.0, **QUIET).ask(CHECK).health is Health.PASS
 
 
+def test_one_look_says_that_rates_are_not_judged_and_a_second_one_does_not() -> None:
+    assert Tray().read(0.0, **QUIET).ask(CHECK).evidence == ("one look: rates are not judged",)
+    assert grown().ask(CHECK).evidence == ()
+
+
 def test_any_recovery_degrades_and_names_the_links() -> None:
     row = grown(gpu_nvlink_recovery_errors_total=8.0).row(CHECK)
     assert (row.health, row.value) == (Health.DEGRADED, 1.0)

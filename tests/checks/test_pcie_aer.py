@@ -1,12 +1,15 @@
 """pcie.aer: what grew in the window decides; what happened before it is told."""
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.checks.pcie_aer import CHECK
+from holdfast.formats.kernel_log import KernelLog
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.history import History
 from holdfast.model.inventory import Inventory
-from holdfast.model.signal import Reading, Signal
+from holdfast.model.signal import Event, Reading, Signal
 from holdfast.model.verdict import Verdict
 
 GPU = "node/n1/pci/0000:18:00.0"
@@ -61,3 +64,76 @@ def test_a_device_without_counters_is_unknown() -> None:
     history.inventory = Inventory(node="n1", subjects=frozenset({GPU}))
     history.add(Reading(source="pcie", at=0, absent={(GPU, "pci_aer_fatal_total"): "no AER counters"}))
     assert "no AER counters" in CHECK(history.window(0, 900)).summary()
+
+
+UNLISTED = "node/n1/pci/0000:1b:00.0"
+FATAL_TEXT = """\
+pcieport 0000:15:01.0: AER: Uncorrected (Fatal) error received: 0000:1b:00.0
+nvidia 0000:1b:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Receiver ID)
+nvidia 0000:1b:00.0:   device [10de:2330] error status/mask=00040000/00000000
+"""
+
+
+def hear(*events: Event, now: float = 600.0) -> Verdict:
+    """Quiet counters of one GPU, and what the kernel said."""
+    history = History("n1")
+    history.expect_freshness("pcie", 200)
+    history.inventory = Inventory(
+        node="n1", subjects=frozenset({GPU}), by_device={"0000:18:00.0": "node/n1/gpu/0", "0000:18:00": "node/n1/gpu/0"}
+    )
+    signals = [Signal(GPU, f"pci_aer_{kind}_total", 0.0) for kind in ("fatal", "nonfatal", "correctable")]
+    for at in (now - 120, now - 60, now):
+        history.add(Reading(source="pcie", at=at, signals=signals))
+    history.add(Reading(source="kmsg", at=now, events=list(events)))
+    return CHECK(history.window(now, CHECK.span))
+
+
+def said(severity: str, device: str = "0000:18:00.0", at: float = 300.0, **more: object) -> Event:
+    return Event(kind="aer", at=at, text="PCIe Bus Error", device=device, severity=severity, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("severity", "health"),
+    [("fatal", Health.FAIL), ("nonfatal", Health.DEGRADED), ("correctable", Health.PASS), ("info", Health.PASS)],
+)
+def test_what_the_kernel_said_is_judged_where_the_counters_are_silent(severity: str, health: Health) -> None:
+    verdict = hear(said(severity))
+    assert [(row.subject, row.health) for row in verdict.rows] == [(GPU, health)]
+    assert any("PCIe Bus Error" in line for line in verdict.evidence)
+
+
+def test_a_fatal_error_told_in_three_lines_fails_a_device_that_has_no_counters() -> None:
+    log = KernelLog()
+    events = [*log.feed(FATAL_TEXT.encode()), *log.finish()]
+    assert events, "the lines are read as an event"
+    verdict = hear(*(replace(event, at=300.0) for event in events))
+    (row,) = (row for row in verdict.rows if row.subject == UNLISTED)
+    assert (row.health, verdict.failure_class) == (Health.FAIL, FailureClass.CRASH)
+    assert "1 fatal PCIe error in the last hour" in row.reason
+
+
+def test_a_link_that_the_kernel_cut_is_fatal_and_told_so() -> None:
+    verdict = hear(said("fatal", device="0000:15:01.0", code="contained"))
+    (row,) = (row for row in verdict.rows if row.subject == "node/n1/pci/0000:15:01.0")
+    assert row.health is Health.FAIL
+    assert "DPC" in row.reason
+
+
+def test_what_was_said_more_than_an_hour_ago_no_longer_counts() -> None:
+    assert hear(said("fatal", at=300.0), now=3800.0).health is Health.FAIL
+    assert hear(said("fatal", at=300.0), now=4000.0).health is Health.PASS
+
+
+def test_growth_of_more_than_fifteen_minutes_ago_no_longer_counts() -> None:
+    samples = [(0.0, 0.0, 0.0), *[(0.0, 3.0, 0.0)] * 10]
+    assert ask(*samples).health is Health.DEGRADED
+    assert ask(*samples, *[(0.0, 3.0, 0.0)] * 10).health is Health.PASS
+
+
+def test_an_error_without_an_address_is_told_of_the_node() -> None:
+    assert ("node/n1", Health.FAIL) in [(row.subject, row.health) for row in hear(said("fatal", device="")).rows]
+
+
+def test_one_look_says_that_rates_are_not_judged() -> None:
+    assert "one look: rates are not judged" in ask((3, 0, 0)).evidence
+    assert "one look: rates are not judged" not in ask((3, 0, 0), (3, 0, 0)).evidence

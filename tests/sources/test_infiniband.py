@@ -99,6 +99,7 @@ def test_counters_are_told_in_bytes_and_without_the_lifespan(tree: Tree) -> None
         "port_symbol_error_total": 0,
         "port_vl15_dropped_total": 0,
         "port_hw_out_of_sequence_total": 3,
+        "port_counters_readable": 1,
     }
 
 
@@ -118,6 +119,18 @@ def test_changes_are_seen_through_the_descriptors_that_stay_open(tree: Tree) -> 
     tree.up("mlx5_1")
     assert values(watched.read(2), PORTS[1])["port_up"] == 1
     assert len(os.listdir("/proc/self/fd")) == open_before
+
+
+def test_a_state_that_makes_no_sense_names_its_file_and_the_verdict_speaks_no_inner_language(tree: Tree) -> None:
+    (tree.port("mlx5_1") / "state").write_bytes(b"")
+    watched = source(tree)
+    history = History("n1")
+    history.promise(watched.name, watched.carries)
+    reading = watched.read(0)
+    history.inventory = Inventory(node="n1", subjects=frozenset(reading.present))
+    history.add(reading)
+    (row,) = (row for row in CHECK(history.window(0, 600)).rows if row.subject == PORTS[1])
+    assert (row.health, row.reason) == (Health.UNKNOWN, "file state reads ''")
 
 
 @pytest.mark.parametrize("garbage", [b"", b"4: ACT", b"\x00\xff\xfe", b"4"])

@@ -28,6 +28,16 @@ def test_a_node_is_made_broken_and_mended(tmp_path: Path) -> None:
     assert open_node(home).state.gpu[2].pcie_width == 16
 
 
+def test_a_fault_that_one_look_does_not_show_says_what_it_needs(tmp_path: Path) -> None:
+    home = str(tmp_path / "n01")
+    RUN.invoke(app, ["node", home])
+    assert "needs an agent that runs three minutes" in RUN.invoke(app, ["inject", home, "power_brake"]).stdout
+    assert "needs" not in RUN.invoke(app, ["inject", home, "gpu_lost"]).stdout
+    listed = {row["fault"]: row for row in json.loads(RUN.invoke(app, ["faults", "--json"]).stdout)}
+    assert "a manifest that lists it" in listed["port_missing"]["needs"]
+    assert "an agent that runs five minutes" in RUN.invoke(app, ["faults"], env={"COLUMNS": "350"}).stdout
+
+
 def test_time_passes_by_command(tmp_path: Path) -> None:
     home = str(tmp_path / "n01")
     RUN.invoke(app, ["node", home])

@@ -1,0 +1,24 @@
+"""What a single look cannot tell. A check that judges growth or duration says so instead of a bare pass."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from holdfast.model.health import Health
+from holdfast.model.verdict import Row
+from holdfast.model.window import Run
+
+ONE_LOOK = "one look: rates are not judged"
+
+
+def seconds_seen(runs: Sequence[Run]) -> float:
+    return runs[-1].end - runs[0].start if runs else 0.0
+
+
+def not_judged(row: Row) -> Row:
+    """A pass that only means that nothing speaks against the subject yet."""
+    return replace(row, reason=row.reason or ONE_LOOK) if row.health is Health.PASS else row
+
+
+def told(rows: Iterable[Row]) -> tuple[str, ...]:
+    """One line of evidence for however many subjects were seen only once."""
+    return (ONE_LOOK,) if any(ONE_LOOK in row.reason for row in rows) else ()
