@@ -205,10 +205,10 @@ def test_faults_arrive_as_often_as_the_catalogue_says() -> None:
 
 
 def test_infant_mortality_puts_more_faults_into_the_first_half() -> None:
-    fleet = Simulation(scenario("background"), 200, 7, infant_shape=0.5)
-    fleet.advance(86400.0)
+    fleet = Simulation(scenario("background"), 60, 7, infant_shape=0.5)
+    fleet.advance(6 * HOUR)
     early = sum(node.struck for node in fleet.nodes)
-    fleet.advance(2 * 86400.0)
+    fleet.advance(12 * HOUR)
     assert early > sum(node.struck for node in fleet.nodes) - early
 
 

@@ -25,7 +25,8 @@ class Connection:
         """Status and body. A connection that went stale while idle is opened again once."""
         kept = self._writer is not None
         try:
-            return await asyncio.wait_for(self._once(path, body, credential), ANSWER_SECONDS)
+            async with asyncio.timeout(ANSWER_SECONDS):  # wait_for of Python 3.11 can swallow a cancellation
+                return await self._once(path, body, credential)
         except (OSError, EOFError, ValueError, IndexError, asyncio.LimitOverrunError) as error:
             self.close()
             if not kept or isinstance(error, TimeoutError):
