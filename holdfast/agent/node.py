@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from holdfast.agent.census import Census
 from holdfast.checks.check import Check, Limits, disabled
+from holdfast.model.event_log import CLEARED
 from holdfast.model.health import Health
 from holdfast.model.history import History
 from holdfast.model.signal import Reading
@@ -64,7 +65,9 @@ class Node:
             self._dirty.update(
                 name
                 for name, question in self.questions.items()
-                if reading.source in self._depends.get(name, ()) or kinds.intersection(question.check.hears)
+                if reading.source in self._depends.get(name, ())
+                or kinds.intersection(question.check.hears)
+                or (CLEARED in kinds and question.check.hears)
             )
 
     def judge(self, now: float) -> list[Change]:

@@ -112,3 +112,13 @@ def test_a_check_that_raises_is_unknown_and_the_others_go_on() -> None:
     assert n.verdicts["gpu.broken"].health is Health.UNKNOWN
     assert "the check itself failed: IndexError" in n.verdicts["gpu.broken"].summary()
     assert n.verdicts["gpu.hot"].health is Health.PASS
+
+
+def test_a_repair_that_is_told_is_judged_at_once() -> None:
+    n = node()
+    address = Signal(GPU, "gpu_pci_address", "0000:9b:00.0")
+    n.take(Reading(source="nvml", at=0, signals=[Signal(GPU, "temp", 50.0), address], present=[GPU]))
+    n.take(Reading(source="kmsg", at=1, events=[Event(kind="xid", at=1, text="Xid 79", device="0000:9b:00")]))
+    n.judge(1)
+    n.take(Reading(source="repairs", at=2, events=[Event(kind="cleared", at=2, text="reset", subject=GPU)]))
+    assert [change.after for change in n.judge(2)] == ["pass"]
