@@ -42,7 +42,8 @@ async def _events(board: Board, watcher: Watcher) -> AsyncIterator[bytes]:
         yield _event("fleet", msgspec.json.encode(board.fleet()))
         while True:
             try:
-                message = await asyncio.wait_for(watcher.queue.get(), QUIET_SECONDS)
+                async with asyncio.timeout(QUIET_SECONDS):  # wait_for can swallow a cancellation in 3.11
+                    message = await watcher.queue.get()
             except TimeoutError:
                 yield b": still here\n\n"
                 continue

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 from holdfast.actions.backend import Backend, Outcome, failed
@@ -40,10 +41,9 @@ class Actor:
             self._wake.clear()
             more = await self._claim()
             if not more:
-                try:
-                    await asyncio.wait_for(self._wake.wait(), IDLE_SECONDS)
-                except TimeoutError:
-                    continue
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(IDLE_SECONDS):  # wait_for can swallow a cancellation in 3.11
+                        await self._wake.wait()
 
     def stop(self) -> None:
         for task in self._tasks:
