@@ -301,7 +301,7 @@ def test_aer_announcements_without_details_still_count() -> None:
         ("mlx5_core 0000:9c:00.0: 252.056 Gb/s available PCIe bandwidth, limited by 32.0 GT/s PCIe x8 link at 0000:97:01.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)", "pcie_link", "narrow", "0000:9c:00.0", "warning"),
         ("pci 0000:9b:00.0: 126.0 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x16 link at 0000:97:01.0 (capable of 504.1 Gb/s with 32.0 GT/s PCIe x16 link)", "pcie_link", "slow", "0000:9b:00.0", "warning"),
         ("pci 0000:02:00.0: 4.000 Gb/s available PCIe bandwidth, limited by 5.0 GT/s PCIe x1 link at 0000:00:0c.0 (capable of 8.000 Gb/s with 5.0 GT/s PCIe x2 link)", "pcie_link", "narrow", "0000:02:00.0", "info"),
-        ("nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing", "peermem", "invalid_context", "", "warning"),
+        ("nvidia-peermem nv_get_p2p_free_callback:142 ERROR detected invalid context, skipping further processing", "peermem", "invalid_context", "", "warning"),
         ("Out of memory: Killed process 4711 (python3) total-vm:1kB, anon-rss:1kB", "oom", "host", "", "warning"),
         ("Memory cgroup out of memory: Killed process 4711 (python3) total-vm:1kB", "oom", "cgroup", "", "warning"),
         ("Out of memory: Kill process 4711 (python3) score 9 or sacrifice child", "oom", "host", "", "warning"),
