@@ -35,7 +35,7 @@ def static() -> Path:
     return ROOT / "holdfast" / "console" / "static"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it lives, its event loop keeps others from running theirs in this thread
 def chromium() -> Iterator[Any]:
     executable = shutil.which("chromium")
     if executable is None:

@@ -123,7 +123,8 @@ def test_rows_of_no_week_wait_in_the_default_partition_and_move_when_it_is_made(
     assert weeks()["events_default"] == 1
     events(store, OLD)
     assert weeks()["events_default"] == 2
-    store._look_ahead(NEW)
+    with store._writing() as connection:
+        retention.partitions_ahead(connection, NEW)
     assert weeks()["events_default"] == 1  # the one of OLD
     assert [line.at for line in store.story("n1").lines][::2] == [NEW + 50 * WEEK, NEW, OLD]
     forget(store, OLD + WEEK)
