@@ -10,7 +10,7 @@ from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import Job
 from holdfast.model.report import Report, VerdictChange
 from holdfast.model.signal import Event
-from holdfast.store import Store
+from holdfast.store import Store, retention
 from holdfast.store.words import AuditEntry, Outcome
 
 from .lives import proposed
