@@ -1,6 +1,7 @@
 """Claim: the agent at default cadence costs <= 0.5 % of a core and <= 50 MB, at most half of gcm.
 
-All contenders run at the same time on the same twin, so that noise and steal hit them alike.
+The daemons run at the same time on the same living twin, so that noise and steal hit them alike; node_exporter's
+scrapes and gcm's one-shots follow in the same run.
 """
 
 import argparse
@@ -47,7 +48,9 @@ def measure(scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
         f"--path.sysfs={twin / 'sys'}", f"--web.listen-address=127.0.0.1:{port}",
     ]  # fmt: skip
     figures: dict[str, Any] = {"rounds": options.rounds, "seconds": options.seconds}
-    with running(commands["agent"]) as agent, running(commands["floor"]) as floor:
+    # A frozen twin would flatter the agent: it judges again only what changed.
+    living = running([HOLDFAST, "twin", "tick", str(twin), "--live"])
+    with living, running(commands["agent"]) as agent, running(commands["floor"]) as floor:
         others = {"agent": agent.pid, "floor": floor.pid}
         if "gcm_monitor" in commands:
             with running(commands["gcm_monitor"], env=environment) as gcm:
