@@ -1,4 +1,4 @@
-"""A small fleet of real processes that may be killed at any moment: controllers, agents on twins, a recording back end."""
+"""A small fleet of real processes that may be killed at any moment, and a back end that writes down what it did."""
 
 import json
 import shlex
@@ -60,7 +60,8 @@ class LivingAgent:
         number = len(self.said)
         text = f"Graphics Exception on (GPC {number // 100}, TPC {number // 10 % 10}, SM {number % 10})"
         self.said.append(text)
-        self.twin.say([f"NVRM: Xid (PCI:{self.twin.gpu_functions()[0].address}): 13, pid=7, name=x, {text}"], time.time())
+        address = self.twin.gpu_functions()[0].address
+        self.twin.say([f"NVRM: Xid (PCI:{address}): 13, pid=7, name=x, {text}"], time.time())
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
