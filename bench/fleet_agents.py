@@ -1,0 +1,233 @@
+"""Simulated agents of a large fleet on one event loop: what they send, when, and over one kept connection each."""
+
+import asyncio
+import base64
+import os
+import random
+import ssl
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+HEARTBEAT_SECONDS = 30.0
+DIGEST_EVERY = 2  # heartbeats
+FOLLOW_UPS = (2.0, 5.0, 10.0)  # as the real agent: after news it asks sooner for orders
+WORK_SECONDS = 1.0  # what a reset or a test takes here
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+KERNEL_LINE = "NVRM: Xid (PCI:0000:9b:00): 79, pid=2041, GPU has fallen off the bus."
+DIGESTS = [base64.b64encode(b"\x01" + os.urandom(256)).decode() for _ in range(16)]
+
+
+class Order(msgspec.Struct):
+    id: int
+    verb: str
+    suite: str = ""
+
+
+class Ack(msgspec.Struct):
+    accepted: list[bool]
+    orders: list[Order] = []
+
+
+_ack = msgspec.json.Decoder(Ack)
+
+
+@dataclass
+class Tally:
+    """What the whole crowd met."""
+
+    latencies: list[float] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    failed_at: dict[str, float] = field(default_factory=dict)  # node -> when its failure was sent
+    ready: int = 0
+    measuring: bool = False
+
+
+class Connection(asyncio.Protocol):
+    """HTTP/1.1 reduced to what is needed: one request at a time, an answer with a stated length."""
+
+    def __init__(self, answered: Callable[[int, bytes], None], lost: Callable[[], None]) -> None:
+        self._answered, self._lost, self._held = answered, lost, b""
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.transport = None
+        self._lost()
+
+    def data_received(self, data: bytes) -> None:
+        held = self._held + data if self._held else data
+        head = held.find(b"\r\n\r\n")
+        if head < 0:
+            self._held = held
+            return
+        start = held.index(b"content-length: ") + 16
+        length = int(held[start : held.index(b"\r\n", start)])
+        if len(held) < head + 4 + length:
+            self._held = held
+            return
+        self._held = b""
+        self._answered(int(held[9:12]), held[head + 4 : head + 4 + length])
+
+
+@dataclass
+class Wire:
+    """Where the controller is."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None
+
+    async def open(self, answered: Callable[[int, bytes], None], lost: Callable[[], None]) -> Connection:
+        loop = asyncio.get_running_loop()
+        name = self.host if self.tls else None
+        _, made = await loop.create_connection(
+            lambda: Connection(answered, lost), self.host, self.port, ssl=self.tls, server_hostname=name
+        )
+        return made
+
+
+def request(path: str, credential: str, body: bytes) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nhost: controller\r\ncontent-type: application/json\r\n"
+    allowed = f"authorization: Bearer {credential}\r\n" if credential else ""
+    return f"{head}{allowed}content-length: {len(body)}\r\n\r\n".encode() + body
+
+
+class Agent:
+    """Numbers its reports, sends one at a time and again until it is acknowledged, and does as it is ordered."""
+
+    def __init__(self, name: str, wire: Wire, tally: Tally) -> None:
+        self.name, self._wire, self._tally = name, wire, tally
+        self.credential = ""
+        self.acknowledged = self.events = self.changes = 0
+        self.is_ready = False
+        self.flat_out = False  # a closed loop: the next heartbeat as soon as one is acknowledged
+        self._seq = self._beats = 0
+        self._waiting: deque[tuple[float, bytes]] = deque()
+        self._busy = False
+        self._pause = 0.0
+        self._done_orders: set[int] = set()
+        self._connection: Connection | None = None
+        self._loop = asyncio.get_running_loop()
+        self._next_beat: asyncio.TimerHandle | None = None
+
+    # What is said
+
+    def beat(self) -> None:
+        self._beats += 1
+        digest = {"digest": random.choice(DIGESTS)} if self._beats % DIGEST_EVERY == 0 else {}
+        self.say(heartbeat=True, **digest)
+
+    def beat_for_ever(self, first: float) -> None:
+        due = self._loop.time() + first
+
+        def now() -> None:
+            nonlocal due
+            self.beat()
+            due += HEARTBEAT_SECONDS
+            self._next_beat = self._loop.call_at(due, now)
+
+        self._next_beat = self._loop.call_at(due, now)
+
+    def rest(self) -> None:
+        if self._next_beat is not None:
+            self._next_beat.cancel()
+
+    def fail(self) -> None:
+        self._tally.failed_at[self.name] = time.time()
+        event = {"kind": "xid", "at": time.time(), "text": KERNEL_LINE, "code": 79}
+        self.events += 1
+        self.news(events=[event], changes=[self._change("pass", "fail", "gpu 3: Xid 79")])
+
+    def news(self, **facts: Any) -> None:
+        self.changes += len(facts.get("changes", ()))
+        self.say(**facts)
+        for pause in FOLLOW_UPS:
+            self._loop.call_later(pause, self.beat)
+
+    def _change(self, before: str, after: str, reason: str) -> dict[str, Any]:
+        return {"at": time.time(), "check": "gpu.xid", "before": before, "after": after, "reason": reason}
+
+    def _obey(self, order: Order) -> None:
+        said = {"order": order.id, "verb": order.verb, "ok": True, "suite": order.suite, "began": time.time() - 1}
+        if order.verb == "retest":
+            self.news(outcomes=[{**said, "health": "pass", "reason": "all passed"}])
+            self._tally.ready += not self.is_ready
+            self.is_ready = True
+        else:
+            self.news(outcomes=[{**said, "reason": "reset"}], changes=[self._change("fail", "pass", "no Xid since")])
+
+    # How it is sent
+
+    def say(self, **facts: Any) -> None:
+        self._seq += 1
+        report = {"node": self.name, "session": "s1", "seq": self._seq, "at": time.time(), **facts}
+        self._waiting.append(
+            (time.perf_counter(), request("/v1/reports", self.credential, msgspec.json.encode([report])))
+        )
+        self._send()
+
+    def _send(self) -> None:
+        if self._busy or not self._waiting:
+            return
+        self._busy = True
+        if self._connection is None or self._connection.transport is None:
+            self._loop.create_task(self._connect())
+        else:
+            self._connection.transport.write(self._waiting[0][1])
+
+    async def _connect(self) -> None:
+        try:
+            self._connection = await self._wire.open(self._answered, self._lost)
+        except OSError as error:
+            self._tally.counts[f"cannot connect: {type(error).__name__}"] += 1
+            self._again()
+            return
+        assert self._connection.transport is not None
+        self._connection.transport.write(self._waiting[0][1])
+
+    def _lost(self) -> None:
+        if self._busy:
+            self._tally.counts["connections lost"] += 1
+            self._again()
+
+    def _again(self) -> None:
+        self._pause = min(max(FIRST_PAUSE, 2 * self._pause), LONGEST_PAUSE)
+        self._tally.counts["retries"] += 1
+        self._loop.call_later(self._pause * random.uniform(0.5, 1.0), self._retry)
+
+    def _retry(self) -> None:
+        self._busy = False
+        self._send()
+
+    def _answered(self, status: int, body: bytes) -> None:
+        if status != 200:
+            self._tally.counts[f"status {status}"] += 1
+            self._again()
+            return
+        made, _ = self._waiting.popleft()
+        self._busy, self._pause = False, 0.0
+        self.acknowledged += 1
+        if self._tally.measuring:
+            self._tally.latencies.append(time.perf_counter() - made)
+        for order in _ack.decode(body).orders:
+            if order.id not in self._done_orders:
+                self._done_orders.add(order.id)
+                self._loop.call_later(WORK_SECONDS, self._obey, order)
+        if self.flat_out:
+            self.beat()
+        self._send()
+
+    @property
+    def quiet(self) -> bool:
+        return not self._waiting
+
+    def close(self) -> None:
+        if self._connection is not None and self._connection.transport is not None:
+            self._connection.transport.close()

@@ -1,0 +1,194 @@
+"""The load generator: a process that plays a fleet of agents. Told what to do by JSON lines, answers each with one."""
+
+import asyncio
+import json
+import random
+import resource
+import ssl
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvloop
+
+from fleet_agents import HEARTBEAT_SECONDS, Agent, Connection, Tally, Wire, request
+from measure import quantile
+
+ENROLLING = 64  # connections
+WARMING_SECONDS = 300.0
+SETTLING_SECONDS = 5.0  # in which the last drains come in
+FOLLOWING_UP_SECONDS = 12.0  # until the heartbeats after news have ended by themselves
+RACK, LEAF, LOOP = 8, 32, 64  # nodes behind one
+
+
+def wire(url: str, certificate: str) -> Wire:
+    parts = urlsplit(url)
+    tls = ssl.create_default_context(cafile=certificate) if parts.scheme == "https" else None
+    assert parts.hostname is not None and parts.port is not None
+    return Wire(parts.hostname, parts.port, tls)
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    if not values:
+        return {}
+    named = {"p50": quantile(values, 0.5), "p99": quantile(values, 0.99), "max": max(values)}
+    return {f"{name}_ms": round(value * 1000, 1) for name, value in named.items()}
+
+
+class Crowd:
+    def __init__(self, wire: Wire, nodes: int, hook: "Hook") -> None:
+        self._wire, self._hook = wire, hook
+        self.tally = Tally()
+        self.agents = [Agent(f"n{number:05d}", wire, self.tally) for number in range(nodes)]
+
+    async def enrol(self, join_token: str) -> dict[str, Any]:
+        """Every agent asks for its own credential, over the API that real ones use."""
+        began = time.perf_counter()
+        left = iter(enumerate(self.agents))
+        await asyncio.gather(*(self._enrol_some(left, join_token) for _ in range(ENROLLING)))
+        return {"enrol_seconds": round(time.perf_counter() - began, 1)}
+
+    async def _enrol_some(self, left: Any, join_token: str) -> None:
+        answers: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue()
+        connection = await self._wire.open(lambda status, body: answers.put_nowait((status, body)), lambda: None)
+        for number, agent in left:
+            place = {"rack": f"r{number // RACK}", "leaf": f"l{number // LEAF}", "loop": f"c{number // LOOP}"}
+            ask = {"node": agent.name, "join_token": join_token, "pool": "train", "place": place}
+            agent.credential = (await self._ask(connection, answers, ask))["credential"]
+        assert connection.transport is not None
+        connection.transport.close()
+
+    async def _ask(self, connection: Connection, answers: "asyncio.Queue[tuple[int, bytes]]", ask: Any) -> Any:
+        while True:
+            assert connection.transport is not None
+            connection.transport.write(request("/v1/enrol", "", json.dumps(ask).encode()))
+            status, body = await answers.get()
+            if status == 200:
+                return json.loads(body)
+            if status != 503:
+                raise SystemExit(f"enrolment was refused: {body.decode()}")
+            self.tally.counts["enrolments told to wait"] += 1
+            await asyncio.sleep(1)
+
+    async def warm(self) -> dict[str, Any]:
+        """Every node connects, is ordered to test itself, passes and becomes ready."""
+        began = time.perf_counter()
+        for number, agent in enumerate(self.agents):
+            agent.beat_for_ever(HEARTBEAT_SECONDS * number / len(self.agents))
+        while self.tally.ready < len(self.agents):
+            if time.perf_counter() - began > WARMING_SECONDS:
+                raise SystemExit(f"only {self.tally.ready} nodes became ready: {dict(self.tally.counts)}")
+            await asyncio.sleep(0.5)
+        return {"ready_seconds": round(time.perf_counter() - began, 1), "warming": dict(self.tally.counts)}
+
+    async def sustain(self, seconds: float, share_per_minute: float) -> dict[str, Any]:
+        """Heartbeats go on; beside them nodes fail, each at most once, evenly over time."""
+        pace = 60 / (share_per_minute * len(self.agents))
+        self.tally.counts.clear()
+        self.tally.measuring = True
+        failing = random.Random(7).sample(self.agents, min(len(self.agents), int(seconds / pace)))
+        before, began = sum(agent.acknowledged for agent in self.agents), time.perf_counter()
+        for number, agent in enumerate(failing):
+            await asyncio.sleep(max(0.0, began + number * pace - time.perf_counter()))
+            agent.fail()
+        await asyncio.sleep(max(0.0, began + seconds - time.perf_counter()))
+        took = time.perf_counter() - began
+        self.tally.measuring = False
+        told = sum(agent.acknowledged for agent in self.agents) - before
+        await asyncio.sleep(SETTLING_SECONDS)
+        called = self._hook.called
+        drains = [called[node] - at for node, at in self.tally.failed_at.items() if node in called]
+        return {
+            "seconds": round(took, 1),
+            "reports": told,
+            "reports_per_second": round(told / took, 1),
+            "failures": len(failing),
+            "drains": len(drains),
+            "met": dict(self.tally.counts),
+            "ingest": spread(self.tally.latencies),
+            "drain": spread(drains),
+        }
+
+    async def quiet(self) -> dict[str, Any]:
+        """Nothing more is begun; what waits is sent. Afterwards the store must hold all of this."""
+        for agent in self.agents:
+            agent.rest()
+        while not all(agent.quiet for agent in self.agents):
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(FOLLOWING_UP_SECONDS)
+        while not all(agent.quiet for agent in self.agents):
+            await asyncio.sleep(0.1)
+        return {
+            "acknowledged": {agent.name: agent.acknowledged for agent in self.agents},
+            "events": sum(agent.events for agent in self.agents),
+            "changes": sum(agent.changes for agent in self.agents),
+        }
+
+    async def saturate(self, seconds: float, connections: int) -> dict[str, Any]:
+        """A closed loop: as fast as the other side acknowledges."""
+        some = self.agents[:connections]
+        self.tally.latencies.clear()
+        self.tally.measuring = True
+        before, began = sum(agent.acknowledged for agent in some), time.perf_counter()
+        for agent in some:
+            agent.flat_out = True
+            agent.beat()
+        await asyncio.sleep(seconds)
+        took = time.perf_counter() - began
+        told = sum(agent.acknowledged for agent in some) - before
+        self.tally.measuring = False
+        for agent in some:
+            agent.flat_out = False
+        return {"most_reports_per_second": round(told / took, 1), **spread(self.tally.latencies)}
+
+
+class Hook:
+    """What the controller calls to drain a node: the moment is noted, and it is done."""
+
+    def __init__(self) -> None:
+        self.called: dict[str, float] = {}
+
+    async def listen(self) -> dict[str, Any]:
+        server = await asyncio.start_server(self._take, "127.0.0.1", 0)
+        return {"port": server.sockets[0].getsockname()[1]}
+
+    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        start = head.lower().index(b"content-length: ") + 16
+        body = await reader.readexactly(int(head[start : head.index(b"\r\n", start)]))
+        self.called.setdefault(json.loads(body)["node"], time.time())
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+
+class Stage:
+    """What can be asked for, each by its name."""
+
+    def __init__(self) -> None:
+        self._hook = Hook()
+        self._crowd: Crowd | None = None
+
+    async def do(self, what: str, told: dict[str, Any]) -> dict[str, Any]:
+        if what == "hook":
+            return await self._hook.listen()
+        if what == "meet":
+            self._crowd = Crowd(wire(told["url"], told["certificate"]), told["nodes"], self._hook)
+            return {}
+        deed: Callable[..., Awaitable[dict[str, Any]]] = getattr(self._crowd, what)
+        return await deed(**told)
+
+
+async def main() -> None:
+    stage = Stage()
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        told = json.loads(line)
+        print(json.dumps(await stage.do(told.pop("do"), told)), flush=True)
+
+
+if __name__ == "__main__":
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    uvloop.run(main())
