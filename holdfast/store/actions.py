@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from holdfast.model.life import Action, Verb
-from holdfast.store.bulk import insert_into
+from holdfast.store.bulk import Rows, insert_into, insert_many
 from holdfast.store.engine import clock
 from holdfast.store.errors import StoreError
 from holdfast.store.leadership import fence
@@ -15,16 +15,26 @@ from holdfast.store.text import clean
 from holdfast.store.words import FINAL, Outcome, StoredAction
 
 _OPEN = (Outcome.PROPOSED.value, Outcome.CLAIMED.value)
+_take = (
+    update(actions)
+    .where(actions.c.id == bindparam("one"))
+    .values(
+        state=Outcome.CLAIMED.value,
+        attempts=actions.c.attempts + 1,
+        claimed_epoch=bindparam("epoch"),
+        due_at=bindparam("until"),
+    )
+)
 
 
 def propose(connection: Connection, proposed: Sequence[Action], epoch: int) -> None:
     """An action whose key is known is the same deed: it is not proposed again."""
-    insert = insert_into(connection, actions).on_conflict_do_nothing(index_elements=["key"]).returning(actions.c.id)
-    for action in proposed:
-        found = connection.execute(insert, _row(action)).scalar_one_or_none()
-        if found is not None:
-            note = {"id": found, "node": clean(action.node), "attempts": 0}
-            _note(connection, note, Outcome.PROPOSED, "", epoch, action.at)
+    if not proposed:
+        return
+    insert = insert_into(connection, actions).on_conflict_do_nothing(index_elements=["key"])
+    told = insert.returning(actions.c.id, actions.c.node, actions.c.attempts, actions.c.at)
+    new = connection.execute(told, [_row(action) for action in proposed]).mappings()
+    _note(connection, [_step(row, Outcome.PROPOSED, "", epoch, row["at"]) for row in new])
 
 
 def claim(
@@ -46,12 +56,14 @@ def claim(
         .with_for_update(skip_locked=True)
     )
     claimed = [dict(row) for row in connection.execute(due).mappings()]
+    if not claimed:
+        return []
     for row in claimed:
         row |= {"state": Outcome.CLAIMED.value, "attempts": row["attempts"] + 1}
-        taken = {"state": row["state"], "attempts": row["attempts"], "claimed_epoch": epoch}
-        until = moment + leases.get(Verb(row["verb"]), lease_seconds)
-        connection.execute(update(actions).where(actions.c.id == row["id"]).values(**taken, due_at=until))
-        _note(connection, row, Outcome.CLAIMED, "", epoch, moment)
+    ends = {verb.value: moment + leases.get(verb, lease_seconds) for verb in Verb}
+    taken = [{"one": row["id"], "until": ends[row["verb"]], "epoch": epoch} for row in claimed]
+    connection.execute(_take, taken)
+    _note(connection, [_step(row, Outcome.CLAIMED, "", epoch, moment) for row in claimed])
     return [_stored(row) for row in claimed]
 
 
@@ -60,6 +72,17 @@ def adopt(connection: Connection, epoch: int) -> int:
     fence(connection, epoch)
     left = update(actions).where(actions.c.state == Outcome.CLAIMED.value).values(due_at=0.0)
     return connection.execute(left).rowcount
+
+
+def take_over(connection: Connection, action_id: int, node: str, epoch: int) -> StoredAction | None:
+    """An order that an earlier leader gave and its node answers now; None when it is not open, or another node's."""
+    fence(connection, epoch)
+    mine = (actions.c.id == action_id, actions.c.node == clean(node), actions.c.state == Outcome.CLAIMED.value)
+    row = connection.execute(select(actions).where(*mine).with_for_update()).mappings().one_or_none()
+    if row is None:
+        return None
+    connection.execute(update(actions).where(actions.c.id == action_id).values(claimed_epoch=epoch))
+    return _stored(row)
 
 
 def finish(
@@ -88,7 +111,7 @@ def finish(
     if outcome is Outcome.FAILED and retry_at is not None:
         ended |= {"state": Outcome.PROPOSED.value, "due_at": retry_at}
     connection.execute(update(actions).where(actions.c.id == action_id).values(**ended))
-    _note(connection, row, outcome, clean(detail), epoch, now)
+    _note(connection, [_step(row, outcome, clean(detail), epoch, now)])
     return True
 
 
@@ -106,9 +129,13 @@ def latest(connection: Connection, node: str | None, most: int) -> list[StoredAc
     return [_stored(row) for row in connection.execute(asked).mappings()]
 
 
-def _note(connection: Connection, row: Any, state: Outcome, detail: str, epoch: int, at: float) -> None:
+def _note(connection: Connection, steps: Rows) -> None:
+    insert_many(connection, action_steps, steps)
+
+
+def _step(row: Any, state: Outcome, detail: str, epoch: int, at: float) -> dict[str, Any]:
     step = {"action": row["id"], "node": row["node"], "at": at, "state": state.value, "attempt": row["attempts"]}
-    connection.execute(action_steps.insert(), {**step, "detail": detail, "epoch": epoch})
+    return {**step, "detail": detail, "epoch": epoch}
 
 
 def _row(action: Action) -> dict[str, Any]:

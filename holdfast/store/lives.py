@@ -7,11 +7,16 @@ from sqlalchemy import Connection, select
 
 from holdfast.model.life import NodeEvent, NodeLife, Stage
 from holdfast.store import actions
-from holdfast.store.bulk import insert_into
+from holdfast.store.bulk import insert_many
 from holdfast.store.leadership import fence
 from holdfast.store.schema import nodes, transitions
 from holdfast.store.text import clean, decode, encode
 from holdfast.store.words import Step, Transition
+
+_REPLACED = (
+    "ON CONFLICT (name) DO UPDATE "
+    "SET stage = excluded.stage, pool = excluded.pool, since = excluded.since, body = excluded.body"
+)
 
 
 def save(connection: Connection, lives: Sequence[NodeLife], epoch: int) -> None:
@@ -23,8 +28,7 @@ def transit(connection: Connection, steps: Sequence[Step], epoch: int) -> None:
     fence(connection, epoch)
     latest = {step.node.name: step.node for step in steps}
     _upsert(connection, list(latest.values()))
-    if steps:
-        connection.execute(transitions.insert(), [_row(step.transition, epoch) for step in steps])
+    insert_many(connection, transitions, [_row(step.transition, epoch) for step in steps])
     actions.propose(connection, [action for step in steps for action in step.actions], epoch)
 
 
@@ -52,8 +56,6 @@ def _transition(row: Any) -> Transition:
 
 
 def _upsert(connection: Connection, lives: Sequence[NodeLife]) -> None:
-    insert = insert_into(connection, nodes)
-    changed = {name: insert.excluded[name] for name in ("stage", "pool", "since", "body")}
     rows = [
         {
             "name": clean(life.name),
@@ -64,8 +66,7 @@ def _upsert(connection: Connection, lives: Sequence[NodeLife]) -> None:
         }
         for life in sorted(lives, key=lambda life: life.name)
     ]
-    if rows:
-        connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_=changed), rows)
+    insert_many(connection, nodes, rows, _REPLACED)
 
 
 def _row(transition: Transition, epoch: int) -> dict[str, Any]:

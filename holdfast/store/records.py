@@ -7,7 +7,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, or_, select
 
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import Job
-from holdfast.store.bulk import insert_into
+from holdfast.store.bulk import insert_into, insert_many
 from holdfast.store.leadership import fence
 from holdfast.store.schema import audit, incidents, job_nodes, jobs
 from holdfast.store.text import clean, decode, encode
@@ -81,8 +81,7 @@ def find_incidents(connection: Connection, state: IncidentState | None, most: in
 
 
 def write_audit(connection: Connection, entries: Sequence[AuditEntry]) -> None:
-    if entries:
-        connection.execute(audit.insert(), [_audit_row(entry) for entry in entries])
+    insert_many(connection, audit, [_audit_row(entry) for entry in entries])
 
 
 def read_audit(connection: Connection, since: float, most: int) -> list[AuditEntry]:
