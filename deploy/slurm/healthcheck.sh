@@ -2,6 +2,8 @@
 # Slurm HealthCheckProgram: takes a node that fails out of service between two jobs, with our own reason.
 # It never puts one back: a drained node is returned by the person or the controller that looked at it.
 
+# shellcheck source=/dev/null
+[ -r "${0%/*}/settings.sh" ] && . "${0%/*}/settings.sh"
 # Slurm gives its scripts no PATH; add the place of scontrol and holdfast if they are elsewhere.
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/sbin:/opt/slurm/bin
 export PATH

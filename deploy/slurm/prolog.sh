@@ -3,15 +3,27 @@
 # The gate reads the agent's last verdict (some tens of milliseconds), and before it refuses it drains the node with our
 # own reason; Slurm then keeps that reason instead of writing "Prolog error".
 
+here=${0%/*}
+# shellcheck source=/dev/null
+[ -r "$here/settings.sh" ] && . "$here/settings.sh"
 # Slurm gives its scripts no PATH; add the place of scontrol and holdfast if they are elsewhere.
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin:/usr/sbin:/opt/slurm/bin
 export PATH
 
 : "${HOLDFAST:=holdfast}"
+: "${HOLDFAST_VERDICT:=/run/holdfast/verdict}"
 : "${HOLDFAST_GATE_OPTIONS:=--max-age 120}"
 # An unknown verdict (agent down, stale file) says nothing against the node: the job starts and the log tells.
 # Where no job may ever start on an unjudged node, say refuse; then a dead agent drains its node.
 : "${HOLDFAST_ON_UNKNOWN:=allow}"
+# yes: no job starts before a full test newer than the last one. The epilog should have seen to it already.
+: "${HOLDFAST_REQUIRE_TEST:=no}"
+
+if [ "$HOLDFAST_REQUIRE_TEST" = yes ] && [ ! -e "$HOLDFAST_VERDICT.tested" ]; then
+    echo "not tested since the last job or start of slurmd"
+    "$here/untested.sh" "job $SLURM_JOB_ID came before a test"
+    exit 1
+fi
 
 # shellcheck disable=SC2086  # options are a list of words
 answer=$($HOLDFAST gate --on-unknown "$HOLDFAST_ON_UNKNOWN" $HOLDFAST_GATE_OPTIONS)

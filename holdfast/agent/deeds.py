@@ -13,6 +13,8 @@ from holdfast.actions.backend import NoAnswer, Result
 from holdfast.actions.gpu_reset import GpuReset, GpuSituation, Plan, decide
 from holdfast.agent.orders import Deed, Order, refused
 from holdfast.agent.suite import Result as SuiteResult
+from holdfast.agent.tested import TestedMark
+from holdfast.model.health import Health
 from holdfast.model.life import Action, Verb
 from holdfast.model.report import LONGEST_TEXT, OrderOutcome
 from holdfast.model.settings import Settings
@@ -29,31 +31,42 @@ LET_GO_SECONDS = 20.0
 
 def retest(settings: Settings) -> Deed:
     """The bootstrap suite in a process of its own, with an end to the waiting."""
+    mark = TestedMark(settings.agent.verdict_file)
 
     def perform(order: Order, now: float) -> OrderOutcome:
-        command = (sys.executable, "-m", "holdfast.agent.suite", msgspec.json.encode(settings).decode())
-        try:
-            answer = process.run(command, os.environ, settings.controller.retest_budget_seconds)
-            if answer.code != 0:
-                return _blind(order, now, f"the suite ended with exit code {answer.code}: {answer.said}")
-            found = msgspec.json.decode(answer.out, type=SuiteResult)
-        except NoAnswer:
-            budget = settings.controller.retest_budget_seconds
-            return _blind(order, now, f"the suite did not end within its {budget:g} s")
-        except msgspec.DecodeError as error:
-            return _blind(order, now, f"the suite's answer cannot be read: {error}")
-        return OrderOutcome(
-            order=order.id,
-            verb=order.verb,
-            ok=True,
-            health=found.health.value,
-            cause=found.cause,
-            reason=found.reason[:LONGEST_TEXT],
-            began=now,
-            suite=order.suite,
-        )
+        mark.begin(f"order {order.id}")
+        outcome = _tested(settings, order, now)
+        if outcome.health not in (Health.PASS.value, Health.DEGRADED.value):
+            mark.not_passed()
+        elif not mark.passed():
+            return _blind(order, now, "the node was used, or its scheduler started, while the suite ran")
+        return outcome
 
     return Deed(perform=perform, repeatable=True)
+
+
+def _tested(settings: Settings, order: Order, now: float) -> OrderOutcome:
+    command = (sys.executable, "-m", "holdfast.agent.suite", msgspec.json.encode(settings).decode())
+    try:
+        answer = process.run(command, os.environ, settings.controller.retest_budget_seconds)
+        if answer.code != 0:
+            return _blind(order, now, f"the suite ended with exit code {answer.code}: {answer.said}")
+        found = msgspec.json.decode(answer.out, type=SuiteResult)
+    except NoAnswer:
+        budget = settings.controller.retest_budget_seconds
+        return _blind(order, now, f"the suite did not end within its {budget:g} s")
+    except msgspec.DecodeError as error:
+        return _blind(order, now, f"the suite's answer cannot be read: {error}")
+    return OrderOutcome(
+        order=order.id,
+        verb=order.verb,
+        ok=True,
+        health=found.health.value,
+        cause=found.cause,
+        reason=found.reason[:LONGEST_TEXT],
+        began=now,
+        suite=order.suite,
+    )
 
 
 def _blind(order: Order, began: float, why: str) -> OrderOutcome:
