@@ -42,11 +42,17 @@ class Link:
         self._timeout = timeout
         self._connection: http.client.HTTPConnection | None = None
 
-    def post(self, path: str, body: bytes, credential: str = "") -> Answer:
-        """A standby says who leads; that one is asked from then on, until it fails us."""
-        answer = self._post(path, body, credential)
+    def post(self, path: str, body: bytes, credential: str = "", clock: float | None = None) -> Answer:
+        """A standby says who leads; that one is asked from then on, until it fails us. `clock` is told along: what our
+        clock shows now, so that the controller can put our times on its own."""
+        headers = {"Content-Type": "application/json"}
+        if credential:
+            headers["Authorization"] = f"Bearer {credential}"
+        if clock is not None:
+            headers["Holdfast-Clock"] = f"{clock:.3f}"
+        answer = self._post(path, body, headers)
         if answer.status in REDIRECTS and self._follow(answer.location):
-            answer = self._post(path, body, credential)
+            answer = self._post(path, body, headers)
         return answer
 
     def _follow(self, location: str) -> bool:
@@ -58,10 +64,7 @@ class Link:
         self._parts = leader._replace(path=self._configured.path, query="")
         return True
 
-    def _post(self, path: str, body: bytes, credential: str) -> Answer:
-        headers = {"Content-Type": "application/json"}
-        if credential:
-            headers["Authorization"] = f"Bearer {credential}"
+    def _post(self, path: str, body: bytes, headers: dict[str, str]) -> Answer:
         kept = self._connection is not None
         try:
             return self._once(path, body, headers)

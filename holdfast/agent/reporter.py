@@ -174,7 +174,7 @@ class Reporter:
             if not batch:
                 return
             body = b"[" + b",".join(text for _, text in batch) + b"]"
-            answer = self._link.post("/v1/reports", body, self._credential)
+            answer = self._link.post("/v1/reports", body, self._credential, self._clock())
             self._take_answer(answer, [entry for entry, _ in batch])
         except (LinkDown, NotEnrolled) as error:
             self._wait(str(error))

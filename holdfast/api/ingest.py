@@ -10,6 +10,7 @@ import msgspec
 from holdfast.api.access import Caller, bearer
 from holdfast.api.desk import Desk
 from holdfast.api.problem import Problem, Refused, elsewhere, headers_for
+from holdfast.api.skew import HEADER, Clocks, on_our_clock
 from holdfast.model.report import Report
 from holdfast.store import StoreError
 from holdfast.store.words import AuditEntry
@@ -29,6 +30,7 @@ _encoder = msgspec.json.Encoder()
 class Ingest:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._clocks = Clocks()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Caller | None = None
@@ -36,7 +38,9 @@ class Ingest:
             caller = await self._desk.access.caller(_token(scope), "report")
             if not self._desk.board.leading:
                 raise elsewhere(self._desk.board.leader)
-            ack = await self._desk.take(caller, decode(await _body(scope, receive)))
+            reports = decode(await _body(scope, receive))
+            behind = self._clocks.seconds_behind(caller.name, _header(scope, HEADER), time.time())
+            ack = await self._desk.take(caller, [on_our_clock(report, behind) for report in reports])
         except Problem as problem:
             self._note(problem, caller, scope)
             await _answer(send, problem.status, Refused(problem.sentence), headers_for(problem, PATH))
@@ -77,17 +81,18 @@ def _short(error: Exception) -> str:
 
 
 def _token(scope: Scope) -> str:
-    for name, value in scope["headers"]:
-        if name == b"authorization":
-            return bearer(value.decode("latin-1"))
-    return ""
+    return bearer(_header(scope, b"authorization").decode("latin-1"))
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes:
+    return next((value for name, value in scope["headers"] if name == wanted), b"")
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes:
     """Refused by its stated length before it is read, and by its true one while it is."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value[:20]) > LARGEST_BODY:
-            raise _too_large()
+    stated = _header(scope, b"content-length")
+    if stated.isdigit() and int(stated[:20]) > LARGEST_BODY:
+        raise _too_large()
     parts: list[bytes] = []
     size = 0
     while True:

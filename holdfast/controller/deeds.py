@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from holdfast.api.access import Caller
@@ -30,9 +31,7 @@ def take(reports: Sequence[Report], turn: Turn, fresh: Sequence[bool]) -> Ack:
         if not is_new:
             continue
         turn.touched.add(report.node)
-        for outcome in report.outcomes:
-            _end_order(turn, report.node, outcome)
-        turn.decide(turn.fleet.take(report, turn.now))
+        turn.decide(turn.fleet.take(_answers_alone(turn, report), turn.now))
     life = turn.fleet.nodes.get(reports[0].node)
     if life is None:
         return Ack(accepted=tuple(fresh))
@@ -40,12 +39,23 @@ def take(reports: Sequence[Report], turn: Turn, fresh: Sequence[bool]) -> Ack:
     return Ack(accepted=tuple(fresh), orders=orders)
 
 
-def _end_order(turn: Turn, node: str, outcome: OrderOutcome) -> None:
-    """Only a node's own order can be answered by it."""
-    if not turn.orders.answered(node, outcome.order):
-        return
+def _answers_alone(turn: Turn, report: Report) -> Report:
+    """Outcomes that answer an open order of ours; late, repeated and invented ones move nobody."""
+    if not report.outcomes:
+        return report
+    ended = (_end_order(turn, report.node, outcome) for outcome in report.outcomes)
+    return replace(report, outcomes=tuple(outcome for outcome in ended if outcome is not None))
+
+
+def _end_order(turn: Turn, node: str, outcome: OrderOutcome) -> OrderOutcome | None:
+    """Only a node's own order can be answered by it, and once. What it did began no earlier than we asked for it: that
+    is by our clock, as is the end of the last workload, while the agent's own may be an hour ahead."""
+    stored = turn.orders.answered(node, outcome.order) or turn.store.take_over(outcome.order, node, turn.epoch)
+    if stored is None:
+        return None
     words = f"{outcome.health}: {outcome.reason}" if outcome.health else outcome.reason
     _finish(turn, outcome.order, Outcome.DONE if outcome.ok else Outcome.FAILED, words)
+    return replace(outcome, verb=stored.action.verb.value, began=stored.action.at)
 
 
 def _finish(turn: Turn, number: int, outcome: Outcome, detail: str) -> bool:

@@ -51,10 +51,10 @@ class Orders:
                 waiting[number] = (stored, now + AGAIN_SECONDS)
         return tuple(orders)
 
-    def answered(self, node: str, number: int) -> bool:
-        """Forget an order that this node was given; False when it was not."""
+    def answered(self, node: str, number: int) -> StoredAction | None:
+        """Forget an order that this node was given; None when it was not."""
         waiting = self._open.get(node, {})
-        known = waiting.pop(number, None) is not None
-        if known and not waiting:
+        stored, _ = waiting.pop(number, (None, 0.0))
+        if stored is not None and not waiting:
             del self._open[node]
-        return known
+        return stored

@@ -167,6 +167,11 @@ class Store:
         with self._writing() as connection:
             return actions.adopt(connection, epoch)
 
+    def take_over(self, action_id: int, node: str, epoch: int) -> StoredAction | None:
+        """For an order whose answer comes before the new leader has claimed it again."""
+        with self._writing() as connection:
+            return actions.take_over(connection, action_id, node, epoch)
+
     def finish(
         self, action_id: int, outcome: Outcome, detail: str, epoch: int, now: float, retry_at: float | None = None
     ) -> bool:
