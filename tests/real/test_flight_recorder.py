@@ -1,0 +1,20 @@
+"""Real dumps of a 16-rank job with faults injected on known ranks."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast.diagnosis.collectives import Place, standings
+from holdfast.formats.flight_recorder import parse
+
+DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared/data")) / "flight_recorder"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no captures in {DATA}")
+
+
+@pytest.mark.parametrize("layout", ["pickle", "json"])
+@pytest.mark.parametrize(("job", "ranks"), [("gpu_error_2nd", (9, 14)), ("lock_gil_2nd", (10, 15))])
+def test_exactly_the_injured_ranks_are_named(job: str, ranks: tuple[int, ...], layout: str) -> None:
+    dumps = [parse(path.read_bytes(), path.name) for path in sorted((DATA / job / layout).iterdir())]
+    assert sorted(dump.rank for dump in dumps) == list(range(16))
+    assert [(found.place, found.ranks) for found in standings(dumps)] == [(Place.NOT_JOINED, ranks)]
