@@ -1,7 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
-.PHONY: setup system console demo fleet test quick soak lint docs bench clean
+.PHONY: setup system console demo fleet test test-kubernetes quick soak lint docs bench clean
 
 setup: .venv/.ready
 
@@ -43,6 +43,12 @@ quick: setup
 
 test: system setup lint
 	$(PY) -m pytest -m "not soak" -rs
+
+# Builds the Kubernetes servers from Debian's source package (once per machine, about ten minutes) and runs their tests;
+# afterwards `make test` runs them too.
+test-kubernetes: setup
+	scripts/build-kubernetes
+	$(PY) -m pytest tests/kubernetes -rs
 
 soak: system setup
 	$(PY) -m pytest -rs

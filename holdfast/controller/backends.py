@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
-from holdfast.actions.backend import Backend, Outcome, done, failed, would
+from holdfast.actions.backend import Backend, Outcome, Scheduler, done, failed, would
 from holdfast.actions.command import Command
+from holdfast.actions.kubernetes import Kubernetes
 from holdfast.actions.redfish import Redfish
 from holdfast.actions.slurm import Slurm
 from holdfast.actions.webhook import Webhook
-from holdfast.controller.settings import AGENT, COMMAND, RECORD, REDFISH, SIMULATED, SLURM, Controlling
+from holdfast.controller.settings import AGENT, COMMAND, KUBERNETES, RECORD, REDFISH, SIMULATED, SLURM, Controlling
 from holdfast.model.life import Action, Verb
 
 _NEEDS_A_DOER = frozenset({Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT})
@@ -42,10 +43,13 @@ class Simulated:
 class Backends:
     def __init__(self, settings: Controlling) -> None:
         self.slurm = Slurm(settings.slurm) if settings.slurm is not None else None
+        self.kubernetes = Kubernetes(settings.kubernetes) if settings.kubernetes is not None else None
         self._by_verb = settings.actions
         self._by_name: dict[str, Backend] = {RECORD: Record(), SIMULATED: Simulated()}
         if self.slurm is not None:
             self._by_name[SLURM] = self.slurm
+        if self.kubernetes is not None:
+            self._by_name[KUBERNETES] = self.kubernetes
         if settings.redfish is not None:
             self._by_name[REDFISH] = Redfish(settings.redfish)
         if settings.command is not None:
@@ -58,9 +62,13 @@ class Backends:
         """What is not done from here but by the node's own agent."""
         return frozenset(verb for verb, name in self._by_verb.items() if name == AGENT)
 
+    @property
+    def scheduler(self) -> Scheduler | None:
+        return self.slurm or self.kubernetes
+
     def of(self, verb: Verb) -> Backend:
-        """With Slurm set up, what it can do is Slurm's unless said otherwise."""
+        """With a scheduler set up, what it can do is the scheduler's unless said otherwise."""
         name = self._by_verb.get(verb)
         if name is None:
-            name = SLURM if self.slurm is not None and verb in self.slurm.verbs else RECORD
+            name = self.scheduler.name if self.scheduler is not None and verb in self.scheduler.verbs else RECORD
         return self._by_name[name]

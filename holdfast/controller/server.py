@@ -21,6 +21,7 @@ from holdfast.controller.actor import Actor
 from holdfast.controller.backends import Backends
 from holdfast.controller.desk import FrontDesk
 from holdfast.controller.lead import Lead
+from holdfast.controller.observe_kubernetes import observe_kubernetes
 from holdfast.controller.observer import observe_slurm
 from holdfast.controller.settings import Controlling
 from holdfast.controller.writer import Writer
@@ -68,7 +69,7 @@ class _Process:
         base = self._settings.base
         console = base.console or str(static_directory() or "")
         desk = FrontDesk(self._store, self._board, console, anonymous=base.demo)
-        scheduled = self._backends.slurm is not None
+        scheduled = self._backends.scheduler is not None
         writer = Writer(self._store, self._board.policy, self._lead, desk.tell, scheduled=scheduled)
         actor = Actor(writer, self._backends)
         desk.writer, desk.acting = writer, actor.wake
@@ -82,6 +83,9 @@ class _Process:
         ]
         if self._backends.slurm is not None:
             loops.append(asyncio.create_task(observe_slurm(self._backends.slurm, writer, base.observe_seconds)))
+        if self._backends.kubernetes is not None:
+            watch = observe_kubernetes(self._backends.kubernetes, writer, base.observe_seconds)
+            loops.append(asyncio.create_task(watch))
         self._on_hangup(writer)
         if ready is not None:
             ready(self.address)

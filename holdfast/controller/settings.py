@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from holdfast.actions.command import CommandSettings
+from holdfast.actions.kubernetes_access import KubernetesSettings
 from holdfast.actions.redfish import RedfishSettings
 from holdfast.actions.slurm import SlurmSettings
 from holdfast.actions.webhook import WebhookSettings
@@ -12,8 +14,10 @@ from holdfast.controller.tables import Document
 from holdfast.model.life import Verb
 from holdfast.model.settings import SettingsError
 
-AGENT, RECORD, SIMULATED, SLURM, REDFISH, COMMAND = "agent", "record", "simulated", "slurm", "redfish", "command"
+AGENT, RECORD, SIMULATED, REDFISH, COMMAND = "agent", "record", "simulated", "redfish", "command"
+SLURM, KUBERNETES = "slurm", "kubernetes"
 DEFAULT_STORE = "sqlite:////var/lib/holdfast/holdfast.db"
+T = TypeVar("T")
 _DEFAULT_ACTIONS = {Verb.RETEST: AGENT, Verb.RESET_GPU: AGENT}
 
 
@@ -47,6 +51,7 @@ class Controlling:
     base: Listening = Listening()
     actions: Mapping[Verb, str] = field(default_factory=lambda: dict(_DEFAULT_ACTIONS))
     slurm: SlurmSettings | None = None
+    kubernetes: KubernetesSettings | None = None
     redfish: RedfishSettings | None = None
     command: CommandSettings | None = None
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
@@ -62,19 +67,24 @@ def load(path: str) -> Controlling:
 
 def parse(text: str, origin: str) -> Controlling:
     document = Document(text, origin)
-    tables = {"actions", SLURM, REDFISH, COMMAND, "webhook"}
+    tables = {"actions", SLURM, KUBERNETES, REDFISH, COMMAND, "webhook"}
     base = {key: value for key, value in document.raw.items() if key not in tables}
     hooks = document.only(document.raw.get("webhook", {}), document.raw.get("webhook", {}), "webhook")
     made = Controlling(
         base=document.fill(Listening, base),
-        slurm=document.fill(SlurmSettings, document.raw[SLURM], SLURM) if SLURM in document.raw else None,
-        redfish=document.fill(RedfishSettings, document.raw[REDFISH], REDFISH) if REDFISH in document.raw else None,
-        command=document.fill(CommandSettings, document.raw[COMMAND], COMMAND) if COMMAND in document.raw else None,
+        slurm=_table(document, SlurmSettings, SLURM),
+        kubernetes=_table(document, KubernetesSettings, KUBERNETES),
+        redfish=_table(document, RedfishSettings, REDFISH),
+        command=_table(document, CommandSettings, COMMAND),
         webhooks={name: document.fill(WebhookSettings, table, f"webhook.{name}") for name, table in hooks.items()},
         actions={**_DEFAULT_ACTIONS, **_actions(document)},
     )
     _check(document, made)
     return made
+
+
+def _table(document: Document, kind: type[T], name: str) -> T | None:
+    return document.fill(kind, document.raw[name], name) if name in document.raw else None
 
 
 def _actions(document: Document) -> dict[Verb, str]:
@@ -87,12 +97,14 @@ def _actions(document: Document) -> dict[Verb, str]:
 
 def _check(document: Document, made: Controlling) -> None:
     known = {AGENT, RECORD, *(f"webhook.{name}" for name in made.webhooks)}
-    known |= {name for name in (SLURM, REDFISH, COMMAND) if getattr(made, name) is not None}
+    known |= {name for name in (SLURM, KUBERNETES, REDFISH, COMMAND) if getattr(made, name) is not None}
     known |= {SIMULATED} if made.base.demo else set()
     for verb, name in made.actions.items():
         if name not in known:
             expected = f"expected one that is set up: {', '.join(sorted(known))}"
             raise document.refuse("actions", verb.value, f"no back end is called {name!r}; {expected}")
+    if made.slurm is not None and made.kubernetes is not None:
+        raise SettingsError(f"{document.origin}: slurm and kubernetes: expected one scheduler; each has its controller")
     if bool(made.base.certificate) != bool(made.base.key):
         raise SettingsError(f"{document.origin}: certificate and key: expected both or neither")
     host, _, port = made.base.listen.rpartition(":")

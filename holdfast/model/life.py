@@ -54,6 +54,7 @@ class Happening(StrEnum):
     CLIMB = "climb"  # the fleet allows the next rung of the ladder
     RESET_DONE = "reset_done"
     RESET_FAILED = "reset_failed"
+    REMINDED = "reminded"  # the scheduler does not show what the stage asks of it; the stage stays
     QUARANTINE = "quarantine"  # an operator's word, as are the three below
     RELEASE = "release"
     RETEST = "retest"

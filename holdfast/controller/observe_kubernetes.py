@@ -1,0 +1,93 @@
+"""Looking at Kubernetes: pods that came and went, nodes that became empty, and our marks where they belong."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from holdfast.actions.backend import NoAnswer, Outcome, Result
+from holdfast.actions.kubernetes import Kubernetes, Look, statuses
+from holdfast.api.problem import Problem
+from holdfast.controller.kubernetes_keeper import OPEN, Keeper
+from holdfast.controller.turn import Turn, Work
+from holdfast.controller.writer import Writer
+from holdfast.model.job import Job, JobState
+from holdfast.model.life import Action, Happening, NodeEvent, Verb
+from holdfast.store.words import AuditEntry, Step, Transition
+
+log = logging.getLogger("holdfast.controller")
+
+
+async def observe_kubernetes(kubernetes: Kubernetes, writer: Writer, seconds: float) -> None:
+    """For ever. A server that does not answer is no empty cluster: nothing is concluded from silence."""
+    seen = Seen()
+    while True:
+        try:
+            look = await asyncio.to_thread(kubernetes.look)
+            for action in await writer.ask(Work(partial(seen.take, look))):
+                said = await asyncio.to_thread(kubernetes.perform, action, False)
+                await writer.ask(Work(partial(_audit, action, said)))
+        except NoAnswer as error:
+            log.warning("Kubernetes does not answer: %s", error)
+        except Problem as problem:
+            log.debug("what Kubernetes says is not for us now: %s", problem)
+        await asyncio.sleep(seconds)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is remembered from look to look. Used in the writer's thread only."""
+
+    keeper: Keeper = field(default_factory=Keeper)
+    jobs: dict[str, Job] = field(default_factory=dict)
+
+    def take(self, look: Look, turn: Turn, fresh: Sequence[bool]) -> list[Action]:
+        """Into lives and history. Returns what is to be done at once, without a stage having changed."""
+        turn.decide(turn.fleet.observe(statuses(look), turn.now))
+        turn.store.save_jobs(self._changed_jobs(look, turn.now))
+        for name in self.keeper.registered_anew(look, turn.fleet.nodes):
+            reason = "its Node object in Kubernetes is younger than its last test"
+            turn.decide(turn.fleet.operator(name, Happening.RETEST, reason, "kubernetes", turn.now))
+        if turn.fleet.policy.dry_run:
+            return []  # nothing is carried out, so everything would be missing for ever
+        due = self.keeper.due(look, turn.fleet.nodes, turn.now)
+        # An action that a stage does not call for is abandoned, and no stage in service calls for a taint.
+        ahead = [a for a in due if a.verb is Verb.CORDON and turn.fleet.nodes[a.node].stage in OPEN]
+        turn.decide([_reminded(turn, action) for action in due if action not in ahead])
+        return ahead
+
+    def _changed_jobs(self, look: Look, now: float) -> list[Job]:
+        """Pods that ask for GPUs, where they changed; one that is gone was deleted, and ended by now at the latest."""
+        current = {pod.uid: pod.job for pod in look.pods if pod.is_gpu_work}
+        gone = [job for uid, job in self.jobs.items() if uid not in current and job.state.holds_nodes]
+        changed = [job for uid, job in current.items() if self.jobs.get(uid) != job]
+        self.jobs = current
+        return changed + [replace(job, state=JobState.CANCELLED, end=now) for job in gone]
+
+
+def _reminded(turn: Turn, action: Action) -> Step:
+    life = turn.fleet.nodes[action.node]
+    event = NodeEvent(kind=Happening.REMINDED, cause=action.cause, reason=action.reason, by="kubernetes")
+    reason = f"{action.verb.value} again: {action.reason}"
+    transition = Transition(
+        node=life.name, at=turn.now, before=life.stage, after=life.stage, event=event, reason=reason
+    )
+    return Step(node=life, transition=transition, actions=(action,))
+
+
+def _audit(action: Action, said: Outcome, turn: Turn, fresh: Sequence[bool]) -> None:
+    if said.result is Result.NOTHING_TO_DO:
+        return
+    log.info("%s %s: %s", action.verb.value, action.node, said.said)
+    turn.audit.append(
+        AuditEntry(
+            at=turn.now,
+            who="holdfast",
+            role="controller",
+            verb=action.verb.value,
+            target=action.node,
+            outcome=said.result.value,
+            reason=said.said,
+        )
+    )
