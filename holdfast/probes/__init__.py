@@ -1,0 +1,1 @@
+"""What is measured on purpose: costly, asked for, judged elsewhere. Measuring needs torch; choosing pairs does not."""

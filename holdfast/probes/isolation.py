@@ -1,0 +1,210 @@
+"""Which part explains the slow pairs: a node, one link, a leaf, a rail, a trunk; or nobody. Pure.
+
+Every measured pair runs over some parts. A part is suspected by how much better the measurements fit if it is slow
+than if nothing is; pairs that use it and are fast speak against it. What one part explains is taken away before the
+next is looked for, so two faults are two suspects and the victims of one are none.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from holdfast.probes.pairing import Pair, pair
+
+Parts = Callable[[str, str], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a pair reached. `rail` where every rail was measured by itself."""
+
+    one: str
+    other: str
+    bytes_per_second: float
+    rail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """How fast a healthy pair is, as a logarithm, and how far healthy pairs lie apart."""
+
+    centre: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    part: str
+    loss: float  # share of the bandwidth that is gone
+    confidence: float
+    slow: int
+    measured: int
+    evidence: tuple[Pair, ...]
+    confirmed: bool  # slow again, with another partner known to be good (a pair: slow twice)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    least_loss: float = 0.10  # less is not called a fault
+    bounded: float = 6.0  # no single measurement speaks louder than so many spreads
+    odds: float = 1000.0  # how much likelier than nothing a part must be, for all parts together
+    doubt: float = 3.0  # worth a second look from here on
+
+
+LEAST_SPREAD = 0.05
+DOUBT_SPREADS = 1.2
+FEW = 24
+SPREAD_OF_FEW = math.log(2) / 2  # healthy pairs differ by a factor of two from run to run
+
+
+def learn(rates: Sequence[float], least_spread: float = LEAST_SPREAD) -> Baseline:
+    """Iteratively trimmed below, since faults only make slower.
+
+    Of a few pairs most may be slow (a trunk between two halves): the fastest are believed, and their spread is not.
+    """
+    logs = sorted(math.log(rate) for rate in rates if rate > 0)
+    if not logs:
+        return Baseline(0.0, least_spread)
+    if len(logs) < FEW:
+        return Baseline(median(logs[-max(1, len(logs) // 4) :]), max(least_spread, SPREAD_OF_FEW))
+    kept = logs
+    for _ in range(10):
+        centre, spread = median(kept), max(_deviation(kept), least_spread)
+        trimmed = [one for one in logs if centre - 3.0 * spread <= one]
+        if trimmed == kept:
+            break
+        kept = trimmed
+    return Baseline(median(kept), max(_deviation(kept), least_spread))
+
+
+def _deviation(values: Sequence[float]) -> float:
+    centre = fmean(values)
+    return math.sqrt(fmean((value - centre) ** 2 for value in values))
+
+
+def doubts(measured: Sequence[Measured], baseline: Baseline) -> tuple[list[str], list[str]]:
+    """Who should meet somebody good next, slowest first, and who is good, fastest first."""
+    low = baseline.centre - DOUBT_SPREADS * baseline.spread
+    by_rate = sorted(measured, key=lambda one: one.bytes_per_second)
+    doubtful: dict[str, None] = {}
+    for one in by_rate:
+        if one.bytes_per_second <= 0 or math.log(one.bytes_per_second) < low:
+            doubtful |= dict.fromkeys((one.one, one.other))
+    good = dict.fromkeys(end for one in reversed(by_rate) for end in (one.one, one.other) if end not in doubtful)
+    return list(doubtful), list(good)
+
+
+def suspects(
+    measured: Sequence[Measured], parts: Parts, baseline: Baseline, limits: Limits | None = None
+) -> list[Suspect]:
+    """The parts that must be slow, most certain first; possible ones that need another look follow with less."""
+    return _Trial(measured, parts, baseline, limits or Limits()).verdict()
+
+
+class _Trial:
+    def __init__(self, measured: Sequence[Measured], parts: Parts, baseline: Baseline, limits: Limits) -> None:
+        self._limits, self._spread = limits, baseline.spread
+        self._shift = [_shift(one, baseline, limits) for one in measured]
+        self._pairs = [pair(one.one, one.other) for one in measured]
+        self._users: dict[str, list[int]] = defaultdict(list)
+        for index, one in enumerate(measured):
+            for part in {*parts(one.one, one.other), *_own_parts(one)}:
+                self._users[part].append(index)
+        self._kinds = Counter(part.partition("/")[0] for part in self._users)
+        self._explained: set[int] = set()
+
+    def verdict(self) -> list[Suspect]:
+        found: list[Suspect] = []
+        while True:
+            best = max(self._candidates(), key=lambda one: (one[0], -len(self._users[one[1]])), default=None)
+            if best is None or best[0] < self._limits.doubt:
+                return found
+            score, part = best
+            found.append(self._suspect(part, score))
+            self._explained.update(self._users[part])
+
+    def _candidates(self) -> Iterable[tuple[float, str]]:
+        for part, users in self._users.items():
+            left = [index for index in users if index not in self._explained]
+            if left and (score := self._score(part, left)) >= self._limits.doubt:
+                yield score, part
+
+    def _score(self, part: str, users: Sequence[int]) -> float:
+        """Log odds against nothing being wrong, the number of parts that could be meant being paid for."""
+        shift = self._common_shift(users)
+        if 1 - math.exp(shift) < self._limits.least_loss:
+            return -math.inf
+        gain = sum(self._misfit(self._shift[i]) - self._misfit(self._shift[i] - shift) for i in users)
+        return gain - math.log(self._kinds[part.partition("/")[0]])
+
+    def _common_shift(self, users: Sequence[int]) -> float:
+        return median(self._shift[index] for index in users) if len(users) > 2 else fmean(self._shift[i] for i in users)
+
+    def _misfit(self, shift: float) -> float:
+        return min(abs(shift) / self._spread, self._limits.bounded) ** 2 / 2
+
+    def _suspect(self, part: str, score: float) -> Suspect:
+        users = [index for index in self._users[part] if index not in self._explained]
+        shift = self._common_shift(users)
+        slow = [index for index in users if self._shift[index] < shift / 2]
+        certain = score >= math.log(self._limits.odds)
+        return Suspect(
+            part=part,
+            loss=1 - math.exp(shift),
+            confidence=1 / (1 + math.exp(-min(score, 50.0))),
+            slow=len(slow),
+            measured=len(users),
+            evidence=tuple(dict.fromkeys(self._pairs[index] for index in sorted(slow, key=lambda i: self._shift[i]))),
+            confirmed=certain and len(slow) >= 2 and (part.startswith("pair/") or self._with_someone_good(part, slow)),
+        )
+
+    def _with_someone_good(self, part: str, slow: Sequence[int]) -> bool:
+        """At least one partner is fast with somebody else: two bad nodes together prove nothing about either."""
+        ends = {end for index in slow for end in self._pairs[index]}
+        suspect_users = set(self._users[part])
+        fast = {
+            end
+            for index, names in enumerate(self._pairs)
+            if index not in suspect_users and self._shift[index] > -2 * self._spread
+            for end in names
+        }
+        return bool(ends & fast)
+
+
+def _shift(one: Measured, baseline: Baseline, limits: Limits) -> float:
+    floor = baseline.centre - 4 * limits.bounded * baseline.spread
+    rate = math.log(one.bytes_per_second) if one.bytes_per_second > 0 else floor
+    return max(rate, floor) - baseline.centre
+
+
+def _own_parts(one: Measured) -> Iterable[str]:
+    rail = f"/rail/{one.rail}" if one.rail else ""
+    yield f"node/{one.one}"
+    yield f"node/{one.other}"
+    yield f"pair/{'+'.join(pair(one.one, one.other))}"
+    if rail:
+        yield f"node/{one.one}{rail}"
+        yield f"node/{one.other}{rail}"
+        yield f"rail/{one.rail}"
+
+
+def leaf_parts(leaves: Mapping[str, str]) -> Parts:
+    """What a pair uses where only the leaves are known: its leaves, the way out of each, the way between the two.
+
+    Under adaptive routing the two leaves are as close as pairs can point; the switch counters know the link.
+    """
+
+    def parts(one: str, other: str) -> Iterable[str]:
+        here, there = leaves.get(one, ""), leaves.get(other, "")
+        if not here or not there:
+            return
+        yield f"leaf/{here}"
+        yield f"leaf/{there}"
+        if here != there:
+            yield f"uplinks/{here}"
+            yield f"uplinks/{there}"
+            yield f"trunk/{'+'.join(sorted((here, there)))}"
+
+    return parts

@@ -1,0 +1,78 @@
+"""Which nodes meet in the next round: everybody once, suspects with partners known to be good. Pure.
+
+A round is a set of pairs that run at the same time, so a node is in one pair at most.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from zlib import crc32
+
+Pair = tuple[str, str]
+
+
+def pair(one: str, other: str) -> Pair:
+    """The same pair whichever end is named first."""
+    return (one, other) if one < other else (other, one)
+
+
+def next_round(
+    nodes: Sequence[str],
+    number: int,
+    *,
+    leaves: Mapping[str, str] | None = None,
+    suspects: Collection[str] = (),
+    trusted: Sequence[str] = (),
+    met: Collection[Pair] = frozenset(),
+    suspect_pairs: Sequence[Pair] = (),
+) -> list[Pair]:
+    """Round `number` (from 0). A pair that is itself under suspicion meets again; a suspect meets someone trusted.
+
+    The rest turn as in a round robin, so that in as many rounds as there are nodes everybody meets everybody. Nodes
+    are laid out with their leaves interleaved: the first rounds already cross from every leaf to others.
+    """
+    free = dict.fromkeys(_interleaved(nodes, leaves or {}))
+    chosen: list[Pair] = []
+
+    def take(one: str, other: str) -> None:
+        chosen.append(pair(one, other))
+        del free[one], free[other]
+
+    for one, other in suspect_pairs:
+        if one in free and other in free:
+            take(one, other)
+    good = [name for name in trusted if name not in suspects]
+    for suspect in suspects:
+        partner = next((g for g in good if g in free and pair(g, suspect) not in met), None)
+        if suspect in free and partner is not None:
+            take(suspect, partner)
+    for one, other in _turn(list(free), number):
+        take(one, other)
+    return chosen
+
+
+def every_pair(nodes: Sequence[str]) -> list[list[Pair]]:
+    """All rounds of a round robin: for a few nodes the whole matrix is the cheapest answer."""
+    count = len(nodes) - 1 + len(nodes) % 2
+    return [_turn(list(nodes), number) for number in range(count)]
+
+
+def _turn(nodes: list[str], number: int) -> list[Pair]:
+    """The circle method: the first stays, the others move on by one place a round. With an odd count one rests."""
+    seats: list[str | None] = [*nodes, None] if len(nodes) % 2 else [*nodes]
+    if len(seats) < 2:
+        return []
+    shift = number % (len(seats) - 1)
+    circle = [seats[0], *seats[1 + shift :], *seats[1 : 1 + shift]]
+    half = len(circle) // 2
+    both = zip(circle[:half], reversed(circle[half:]), strict=True)
+    return [pair(one, other) for one, other in both if one is not None and other is not None]
+
+
+def _interleaved(nodes: Sequence[str], leaves: Mapping[str, str]) -> list[str]:
+    """One of every leaf in turn, in an order that is mixed anew each turn: else a round would use few of the links."""
+    seen: dict[str, int] = {}
+    order = []
+    for position, node in enumerate(nodes):
+        leaf = leaves.get(node, "")
+        turn = seen[leaf] = seen.get(leaf, -1) + 1
+        order.append((turn, crc32(f"{turn} {leaf}".encode()), node) if leaf else (position, 0, node))
+    return [node for _, _, node in sorted(order)]

@@ -1,0 +1,96 @@
+"""The matrix of pairs: one cell is a link, a row a node, a block a leaf or a trunk; healthy pairs differ by two."""
+
+import random
+
+import pytest
+
+from holdfast.probes.isolation import Measured, doubts, leaf_parts, learn, suspects
+from holdfast.probes.pairing import every_pair, next_round, pair
+
+HOSTS = ["h1", "h2", "h3", "h4"]
+LEAVES = {"h1": "east", "h2": "east", "h3": "west", "h4": "west"}
+
+
+def matrix(chance, slow, factor=0.08, rounds=2):
+    """Every pair of four hosts, twice; healthy ones anywhere within a factor of two."""
+    return [
+        Measured(one, other, 400e6 * chance.uniform(0.5, 1.0) * (factor if slow(one, other) else 1.0))
+        for _ in range(rounds)
+        for turn in every_pair(HOSTS)
+        for one, other in turn
+    ]
+
+
+def named(measured, leaves=LEAVES):
+    baseline = learn([one.bytes_per_second for one in measured])
+    return [one.part for one in suspects(measured, leaf_parts(leaves), baseline) if one.confirmed]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_slow_host_is_named_and_no_other(seed):
+    assert named(matrix(random.Random(seed), lambda one, other: "h3" in (one, other))) == ["node/h3"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_slow_pair_is_the_pair_not_its_ends(seed):
+    assert named(matrix(random.Random(seed), lambda one, other: {one, other} == {"h1", "h4"})) == ["pair/h1+h4"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_slow_trunk_is_the_trunk(seed):
+    crossing = matrix(random.Random(seed), lambda one, other: LEAVES[one] != LEAVES[other])
+    assert named(crossing) == ["trunk/east+west"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nobody_is_named_where_nothing_is_slow(seed):
+    assert named(matrix(random.Random(seed), lambda one, other: False)) == []
+
+
+def test_without_a_topology_a_slow_host_is_still_named():
+    assert named(matrix(random.Random(1), lambda one, other: "h2" in (one, other)), {}) == ["node/h2"]
+
+
+def test_a_pair_slow_once_is_not_blamed_yet():
+    once = matrix(random.Random(3), lambda one, other: {one, other} == {"h1", "h4"}, rounds=1)
+    baseline = learn([one.bytes_per_second for one in once])
+    found = suspects(once, leaf_parts(LEAVES), baseline)
+    assert [one.part for one in found][:1] == ["pair/h1+h4"]
+    assert not found[0].confirmed
+
+
+def test_two_bad_nodes_of_many_are_two_suspects():
+    chance = random.Random(5)
+    nodes = [f"n{i:03d}" for i in range(128)]
+    measured = []
+    for number in range(3):
+        doubtful, good = doubts(measured, learn([one.bytes_per_second for one in measured]))
+        met = {pair(one.one, one.other) for one in measured}
+        for one, other in next_round(nodes, number, suspects=doubtful, trusted=good, met=met):
+            bad = 0.3 if {"n017", "n093"} & {one, other} else 1.0
+            measured.append(Measured(one, other, bad * chance.gauss(1.0, 0.1)))
+    assert sorted(named(measured, {})) == ["node/n017", "node/n093"]
+
+
+def test_a_slow_leaf_is_one_suspect_not_its_nodes():
+    chance = random.Random(6)
+    nodes = [f"n{i:02d}" for i in range(64)]
+    leaves = {name: f"l{i // 16}" for i, name in enumerate(nodes)}
+    measured = [
+        Measured(one, other, (0.4 if "l2" in (leaves[one], leaves[other]) else 1.0) * chance.gauss(1.0, 0.08))
+        for number in range(3)
+        for one, other in next_round(nodes, number, leaves=leaves)
+    ]
+    (found,) = named(measured, leaves)
+    assert found in ("leaf/l2", "uplinks/l2")
+
+
+def test_one_bad_rail_of_one_node_is_that_rail():
+    chance = random.Random(7)
+    measured = [
+        Measured(one, other, chance.gauss(1.0, 0.1) * (0.3 if rail == "3" and "h2" in (one, other) else 1.0), rail)
+        for turn in every_pair(HOSTS)
+        for one, other in turn
+        for rail in "0123"
+    ]
+    assert named(measured) == ["node/h2/rail/3"]
