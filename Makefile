@@ -1,7 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
-.PHONY: setup system console demo fleet test test-kubernetes quick soak lint docs bench clean
+.PHONY: setup system console demo demo-node test test-kubernetes quick soak lint docs bench clean
 
 setup: .venv/.ready
 
@@ -20,13 +20,16 @@ system:
 console:
 	@scripts/build-console
 
+# A simulated fleet of 64 nodes with its controller and web page, until Ctrl-C; `make demo SECONDS=90` ends by itself.
+SECONDS := 0
 demo: setup
-	@$(PY) scripts/demo.py
-
-# A simulated fleet of 64 nodes with its controller and web page, until Ctrl-C.
-fleet: setup
+	@echo "== building the web page, if it is due"
 	@scripts/build-console || echo "== going on without the web page"
-	@.venv/bin/holdfast up --demo
+	@.venv/bin/holdfast up --demo --seconds $(SECONDS)
+
+# One simulated node, with files and a driver, and the real agent on it.
+demo-node: setup
+	@$(PY) scripts/demo.py
 
 lint: setup
 	.venv/bin/ruff check .

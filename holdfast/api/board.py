@@ -134,6 +134,11 @@ class Board:
         self.watchers.add(watcher)
         return watcher
 
+    def let_go(self) -> None:
+        """The controller ends."""
+        for watcher in list(self.watchers):
+            self.drop(watcher)
+
     def drop(self, watcher: Watcher) -> None:
         self.watchers.discard(watcher)
         while not watcher.queue.empty():

@@ -7,6 +7,7 @@ import typer
 from holdfast import __version__
 from holdfast.cli import (
     agent,
+    audit,
     check,
     controller,
     diagnose,
@@ -43,6 +44,7 @@ app.command()(doctor.doctor)
 app.command()(agent.agent)
 app.command()(controller.controller)
 app.command()(diagnose.diagnose)
+app.command()(audit.audit)
 app.add_typer(node.app, name="node")
 app.add_typer(policy.app, name="policy")
 app.add_typer(token.app, name="token")

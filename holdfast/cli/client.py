@@ -72,14 +72,14 @@ class Client:
 
 def connect(url: str, token: str) -> Client:
     """Raises Refusal when nobody said where the controller is."""
-    kept = _kept()
-    address = url or os.environ.get("HOLDFAST_URL", "") or kept.get("url", "")
+    known = kept()
+    address = url or os.environ.get("HOLDFAST_URL", "") or known.get("url", "")
     if not address:
         raise Refusal("no controller is known; start one with `holdfast up`, or name it with --url or HOLDFAST_URL")
     if not address.startswith(("http://", "https://")):
         raise Refusal(f"--url: expected an http or https address, found {address!r}")
     # The kept token is for the kept controller; it is never sent to another.
-    own = kept.get("token", "") if address == kept.get("url") else ""
+    own = known.get("token", "") if address == known.get("url") else ""
     return Client(address.rstrip("/"), token or os.environ.get("HOLDFAST_TOKEN", "") or own)
 
 
@@ -87,7 +87,8 @@ def node_path(name: str, *more: str) -> str:
     return "/".join(["/v1/nodes", quote(name, safe=""), *more])
 
 
-def _kept() -> dict[str, str]:
+def kept() -> dict[str, str]:
+    """What the last `holdfast up` wrote down: url, token, store."""
     try:
         found = json.loads(client_file().read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -2,15 +2,20 @@
 
 import json
 import time
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
+from holdfast.cli import story_text
 from holdfast.cli.client import AsJson, Client, Token, Url, connect, node_path
 from holdfast.cli.refusal import Refusal
-from holdfast.cli.table import STYLES, ago, clock, console, styled, table
+from holdfast.cli.table import STYLES, ago, clock, console, lasting, plain, styled, table
 from holdfast.formats import hostlist
 
+SILENT_SECONDS = 60.0  # two heartbeats
+Node = dict[str, Any]
 Names = Annotated[str, typer.Argument(help="A node, or a list such as n[001-016].", metavar="NAME")]
 Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the node's story.")]
 
@@ -31,22 +36,34 @@ def list_nodes(
     if as_json:
         typer.echo(json.dumps({"nodes": shown}))
         return
-    now = time.time()
-    rows = table("node", "pool", "stage", "since", "health", "heard", "why")
-    for node in shown:
-        why = node["reason"] + (f" ({node['cause']})" if node["cause"] and node["stage"] != "ready" else "")
-        heard = ago(now, node["heard_at"])
-        rows.add_row(
-            node["name"],
-            node["pool"],
-            styled(node["stage"]),
-            ago(now, node["since"]),
-            styled(node["health"]),
-            heard,
-            why,
-        )
-    console().print(rows)
-    console().print(f"{len(shown)} nodes")
+    _print_list(shown, time.time())
+
+
+def _print_list(nodes: Sequence[Node], now: float) -> None:
+    """A column that says the same of all is left out."""
+    pools = len({node["pool"] for node in nodes}) > 1
+    rows = table("node", *(["pool"] if pools else []), "stage", "for", "health", "why")
+    for node in nodes:
+        stage, health = styled(node["stage"]), styled(node["health"])
+        cells = (stage, lasting(now - node["since"]), health, plain(_why(node, now)))
+        rows.add_row(plain(node["name"]), *([plain(node["pool"])] if pools else []), *cells)
+    out = console()
+    out.print(rows)
+    counts = Counter(node["stage"] for node in nodes).most_common()
+    out.print(f"{len(nodes)} nodes" + (": " if counts else "") + ", ".join(f"{many} {stage}" for stage, many in counts))
+
+
+def _why(node: Node, now: float) -> str:
+    """What an operator asks next: which fault, which job, how long silent."""
+    words = node["reason"]
+    if node["stage"] == "allocated":
+        words = f"runs {', '.join(node['jobs'])}" if node["jobs"] else words
+    elif node["stage"] not in ("ready", "cleaning", "provisioning") and node["cause"]:
+        words = f"{node['cause']}: {words}"
+    if node["degraded_by"]:
+        words += f"; degraded by {node['degraded_by']}"
+    silent = now - (node["heard_at"] or node["since"])
+    return f"{words}; not heard for {lasting(silent)}" if silent > SILENT_SECONDS else words
 
 
 def show(names: Names, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
@@ -71,13 +88,14 @@ def _show_one(node: dict[str, Any]) -> None:
     rows = table("check", "health", "since", "what was seen")
     order = list(STYLES)
     for verdict in sorted(node["verdicts"], key=lambda v: order.index(v["health"]) if v["health"] in order else 99):
-        rows.add_row(verdict["check"], styled(verdict["health"]), ago(now, verdict["since"]), verdict["reason"])
+        cells = (styled(verdict["health"]), ago(now, verdict["since"]), plain(verdict["reason"]))
+        rows.add_row(plain(verdict["check"]), *cells)
     out.print(rows)
 
 
 def story(
     name: Annotated[str, typer.Argument(help="The node.", metavar="NAME")],
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Lines.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="The newest so many entries.")] = 200,
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
@@ -87,9 +105,9 @@ def story(
     if as_json:
         typer.echo(json.dumps(page))
         return
-    rows = table("when", "what", "", "why")
-    for entry in reversed(page["entries"]):
-        rows.add_row(clock(entry["at"]), styled(entry["kind"]), entry["title"], entry["detail"])
+    rows = table("when", "kind", "what", "why")
+    for line in story_text.lines(page["entries"][::-1]):
+        rows.add_row(clock(line.at), styled(line.kind), plain(line.what), plain(line.why))
     console().print(rows)
 
 

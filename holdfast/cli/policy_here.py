@@ -1,13 +1,13 @@
 """Reading a policy and replaying history through it: what `holdfast policy` does. Needs the extra [controller]."""
 
 import json as json_
-import re
 import time
 from pathlib import Path
 
 import typer
 
-from holdfast.cli.client import state_directory
+from holdfast.cli import span
+from holdfast.cli.client import kept, state_directory
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import console, table
 from holdfast.controller import policy_file
@@ -18,8 +18,6 @@ from holdfast.model.incident import Incident
 from holdfast.model.life import Stage
 from holdfast.store import Store, StoreError
 
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-
 
 def check(file: str) -> None:
     policy = policy_file.load(file)
@@ -29,8 +27,7 @@ def check(file: str) -> None:
 
 def show_preview(file: str, since: str, config: str, as_json: bool) -> None:
     policy = policy_file.load(file) if file else Policy()
-    now = time.time()
-    begin = now - _span(since)
+    begin = time.time() - span.seconds(since)
     try:
         store = Store.open(_url(config))
         try:
@@ -76,14 +73,7 @@ def _show(found: Preview, left: int, since: str) -> None:
 def _url(config: str) -> str:
     if config:
         return load_controller(config).base.store
-    path = state_directory() / "holdfast.db"
+    path = Path(kept().get("store") or state_directory() / "holdfast.db")
     if not path.exists():
         raise Refusal(f"no store is at {path}; name the controller's configuration with --config")
-    return f"sqlite:///{Path(path).absolute()}"
-
-
-def _span(text: str) -> float:
-    found = re.fullmatch(r"([0-9]{1,6})([smhdw])", text)
-    if found is None:
-        raise Refusal(f"--since: expected a number and s, m, h, d or w, such as 7d; found {text!r}")
-    return float(found[1]) * _SECONDS[found[2]]
+    return f"sqlite:///{path.absolute()}"

@@ -1,5 +1,6 @@
 """Tables for people: colours by stage and health, times as they are said."""
 
+import os
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -25,13 +26,18 @@ STYLES = {
     "action": "cyan",
     "event": "dim",
 }
+WIDE = 300
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def console() -> "Console":
+    """As wide as the terminal; where none is looked at, wide enough that nothing is folded."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    made = Console(highlight=False)
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = WIDE
+    return made
 
 
 def table(*columns: str) -> "Table":
@@ -50,14 +56,22 @@ def styled(word: str) -> str:
     return f"[{style}]{word}[/]" if style else escape(word)
 
 
+def plain(text: str) -> str:
+    """What others wrote is never taken for a style."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
 def ago(now: float, then: float | None) -> str:
-    if then is None:
-        return "never"
-    seconds = max(0.0, now - then)
+    return "never" if then is None else f"{lasting(now - then)} ago"
+
+
+def lasting(seconds: float) -> str:
     for size, unit in _UNITS:
         if seconds >= size:
-            return f"{seconds / size:.0f} {unit} ago"
-    return f"{seconds:.0f} s ago"
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
 
 
 def clock(at: float) -> str:

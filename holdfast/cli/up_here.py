@@ -1,19 +1,21 @@
 """Controller, console and this machine's agent as one: what `holdfast up` does. Needs the extra [controller]."""
 
+import asyncio
 import json
 import logging
-import os
-import subprocess
+import signal
 import sys
-from collections.abc import Sequence
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
-from holdfast.cli.agent import SMALL
+from holdfast.cli import up_words
 from holdfast.cli.client import client_file, state_directory
 from holdfast.cli.refusal import Refusal
+from holdfast.cli.up_parts import Children, agent_config, make_private, only_one, start, stopped_afterwards
+from holdfast.cli.up_summary import summary
 from holdfast.controller import bootstrap
 from holdfast.controller.server import serve
 from holdfast.controller.settings import AGENT, SIMULATED, Controlling, Listening
@@ -24,8 +26,8 @@ DEMO_POLICY = """# The demo's policy: actions are carried out, on simulated node
 dry_run = false
 breaker_share = 0.15
 """
-PATIENCE_SECONDS = 5.0
-BY_AGENTS = (Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT)
+DEMO_SCENARIO = "demo"
+BY_AGENTS = (Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +36,39 @@ class Wanted:
     listen: str
     nodes: int
     speed: float
+    seconds: float
     agent: bool
     verbose: bool
 
 
 def run(wanted: Wanted) -> None:
-    """Blocks until it is told to stop; then everything it started has ended."""
-    demo = wanted.demo
+    """Blocks until it is told to stop or its time is over; then everything it started has ended."""
     logging.basicConfig(level=logging.INFO if wanted.verbose else logging.WARNING, stream=sys.stderr)
-    state = state_directory() / "demo" if demo else state_directory()
-    _make_private(state)
-    if demo:
-        _start_anew(state)
+    state = state_directory() / "demo" if wanted.demo else state_directory()
+    make_private(state)
+    with only_one(state):
+        if wanted.demo:
+            _start_anew(state)
+        began = time.time()
+        settings = _settings(wanted, state)
+        try:
+            _serve(settings, state, wanted)
+            if wanted.seconds:
+                typer.echo("\n" + summary(settings.base.store, began))
+        except StoreError as error:
+            raise Refusal(str(error), 1) from None
+
+
+def _serve(settings: Controlling, state: Path, wanted: Wanted) -> None:
+    url = settings.base.store
+    up_words.step(f"the store is {url.removeprefix('sqlite:///')}")
+    admin, join = _tokens(url, state, wanted.nodes if wanted.demo else 1)
+    with stopped_afterwards() as children:
+        serve(settings, lambda address: _ready(address, admin, join, state, wanted, children))
+
+
+def _settings(wanted: Wanted, state: Path) -> Controlling:
+    demo = wanted.demo
     base = Listening(
         store=f"sqlite:///{(state / 'holdfast.db').absolute()}",
         listen=wanted.listen,
@@ -54,18 +77,7 @@ def run(wanted: Wanted) -> None:
         demo=demo,
         time_factor=wanted.speed if demo else 1.0,
     )
-    children: list[subprocess.Popen[bytes]] = []
-    try:
-        tokens = _tokens(base.store, state, wanted.nodes if demo else 1)
-        serve(_settings(base), lambda address: children.extend(_ready(address, tokens, state, wanted)))
-    except StoreError as error:
-        raise Refusal(str(error), 1) from None
-    finally:
-        _stop(children)
-
-
-def _settings(base: Listening) -> Controlling:
-    if not base.demo:
+    if not demo:
         return Controlling(base=base)
     return Controlling(base=base, actions={verb: AGENT if verb in BY_AGENTS else SIMULATED for verb in Verb})
 
@@ -78,37 +90,32 @@ def _tokens(url: str, state: Path, uses: int) -> tuple[str, str]:
         store.close()
 
 
-def _ready(address: str, tokens: tuple[str, str], state: Path, wanted: Wanted) -> list[subprocess.Popen[bytes]]:
-    admin, join = tokens
-    _make_private(client_file().parent)
-    bootstrap.write_private(client_file(), json.dumps({"url": address, "token": admin}) + "\n")
-    typer.echo(f"console: {address}/" + ("" if wanted.demo else f"#token={admin}"))
-    typer.echo("holdfast node list    holdfast node story NAME    Ctrl-C stops")
+def _ready(address: str, admin: str, join: str, state: Path, wanted: Wanted, children: Children) -> None:
+    """Called in the controller's event loop when it listens."""
+    make_private(client_file().parent)
+    where = {"url": address, "token": admin, "store": str(state / "holdfast.db")}
+    bootstrap.write_private(client_file(), json.dumps(where) + "\n")
+    up_words.step(f"the controller listens on {address}")
     if wanted.demo:
-        size = ("--nodes", str(wanted.nodes), "--speed", f"{wanted.speed:g}")
-        return [_child("holdfast.twin.fleet", "--url", address, "--join-token", join, *size)]
-    if wanted.agent:
-        return [_child("holdfast.agent", "--config", str(_agent_config(address, join, state)))]
-    return []
+        up_words.step(f"{wanted.nodes} simulated nodes of 8 GPUs enrol; their time runs {wanted.speed:g} times as fast")
+        size = ("--nodes", str(wanted.nodes), "--speed", f"{wanted.speed:g}", "--scenario", DEMO_SCENARIO)
+        loud = ("--verbose",) if wanted.verbose else ()
+        children.append(start("holdfast.twin.fleet", "--url", address, "--join-token", join, *size, *loud))
+    elif wanted.agent:
+        up_words.step("this machine's agent starts")
+        children.append(start("holdfast.agent", "--config", str(agent_config(address, join, state))))
+    up_words.where_to_look(f"{address}/" + ("" if wanted.demo else f"#token={admin}"), demo=wanted.demo)
+    if wanted.demo:
+        up_words.tell_live(address)
+    if wanted.seconds:
+        asyncio.get_running_loop().call_later(wanted.seconds, _end, children)
 
 
-def _child(module: str, *arguments: str) -> subprocess.Popen[bytes]:
-    environ = {**os.environ, **SMALL}
-    return subprocess.Popen([sys.executable, "-P", "-m", module, *arguments], env=environ, stdin=subprocess.DEVNULL)
-
-
-def _agent_config(address: str, join: str, state: Path) -> Path:
-    """This machine's own agent; a configuration of the machine, if there is one, is left to `holdfast agent`."""
-    home = state / "agent"
-    _make_private(home)
-    bootstrap.write_private(home / "join.token", join + "\n")
-    quoted = {name: json.dumps(str(home / name)) for name in ("verdict.json", "join.token")}
-    text = (
-        f'[agent]\nstate_dir = {json.dumps(str(home))}\nverdict_file = {quoted["verdict.json"]}\nlisten = ""\n'
-        f"[controller]\nurl = {json.dumps(address)}\njoin_token_file = {quoted['join.token']}\n"
-    )
-    bootstrap.write_private(home / "holdfast.toml", text)
-    return home / "holdfast.toml"
+def _end(children: Children) -> None:
+    """The fleet first, so that it does not complain about a controller that is gone."""
+    for child in children:
+        child.terminate()
+    signal.raise_signal(signal.SIGTERM)
 
 
 def _policy(state: Path, demo: bool) -> str:
@@ -122,21 +129,3 @@ def _start_anew(state: Path) -> None:
     """A demo tells its own story from the beginning."""
     for name in ("holdfast.db", "holdfast.db-wal", "holdfast.db-shm"):
         (state / name).unlink(missing_ok=True)
-
-
-def _make_private(directory: Path) -> None:
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise Refusal(f"{directory}: cannot be made: {error.strerror}") from None
-
-
-def _stop(children: Sequence[subprocess.Popen[bytes]]) -> None:
-    for child in children:
-        child.terminate()
-    for child in children:
-        try:
-            child.wait(PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()

@@ -9,6 +9,7 @@ from functools import partial
 from holdfast.api.access import Caller
 from holdfast.api.problem import Problem
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, TokenAsk, TokenMade
+from holdfast.controller.agent_jobs import AgentJobs
 from holdfast.controller.turn import Turn
 from holdfast.model.life import Happening
 from holdfast.model.report import OrderOutcome, Report
@@ -24,7 +25,7 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
 LONGEST_REASON = 1_000
 
 
-def take(reports: Sequence[Report], turn: Turn, fresh: Sequence[bool]) -> Ack:
+def take(reports: Sequence[Report], jobs: AgentJobs | None, turn: Turn, fresh: Sequence[bool]) -> Ack:
     """Of one node, at least one. Only what is new is judged: a report sent twice must not count twice."""
     for report, is_new in zip(reports, fresh, strict=True):
         turn.heard[report.node] = report.twin
@@ -32,6 +33,8 @@ def take(reports: Sequence[Report], turn: Turn, fresh: Sequence[bool]) -> Ack:
             continue
         turn.touched.add(report.node)
         turn.decide(turn.fleet.take(_answers_alone(turn, report), turn.now))
+        if jobs is not None:
+            jobs.take(report, turn)
     life = turn.fleet.nodes.get(reports[0].node)
     if life is None:
         return Ack(accepted=tuple(fresh))

@@ -12,6 +12,7 @@ from holdfast.api.problem import Problem
 from holdfast.api.show import transition_view, verdict_view
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
 from holdfast.controller import deeds
+from holdfast.controller.agent_jobs import AgentJobs
 from holdfast.controller.turn import News, Work
 from holdfast.controller.writer import Writer
 from holdfast.model.life import Happening
@@ -27,6 +28,7 @@ class FrontDesk:
         self.store, self.board, self.console = store, board, console
         self.access = Access(self._find, anonymous=anonymous)
         self.acting: Callable[[], None] = lambda: None  # wakes the actor: there is something to do
+        self.agent_jobs: AgentJobs | None = None  # None where a scheduler tells of jobs
         self.writer: Writer | None = None
         self._loop = asyncio.get_running_loop()
         self._noted = (0, 0)
@@ -41,7 +43,7 @@ class FrontDesk:
                 raise Problem(403, f"the credential of {caller.name} cannot report for {report.node[:80]!r}")
             if report.twin and not self.board.demo:
                 raise Problem(403, "readings of simulated hardware are taken only in demo mode")
-        ack: Ack = await self._ask(partial(deeds.take, reports), reports)
+        ack: Ack = await self._ask(partial(deeds.take, reports, self.agent_jobs), reports)
         self.board.counts["reports"] += len(reports)
         return ack
 

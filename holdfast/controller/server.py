@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from uuid import uuid4
 
 import uvicorn
@@ -18,6 +19,7 @@ from holdfast.api.board import Board
 from holdfast.console import static_directory
 from holdfast.controller import bootstrap, policy_file, standby
 from holdfast.controller.actor import Actor
+from holdfast.controller.agent_jobs import AgentJobs
 from holdfast.controller.backends import Backends
 from holdfast.controller.desk import FrontDesk
 from holdfast.controller.lead import Lead
@@ -73,7 +75,8 @@ class _Process:
         writer = Writer(self._store, self._board.policy, self._lead, desk.tell, scheduled=scheduled)
         actor = Actor(writer, self._backends)
         desk.writer, desk.acting = writer, actor.wake
-        server = _server(Front(desk), base.certificate, base.key)
+        desk.agent_jobs = None if scheduled else AgentJobs()
+        server = _Quiet(_config(Front(desk), base.certificate, base.key), self._board.let_go)
         writer.start()
         loops = [
             asyncio.create_task(actor.run()),
@@ -116,7 +119,18 @@ class _Process:
 
 
 class _Quiet(uvicorn.Server):
-    """Ends when told, and lets us end after it: uvicorn itself would raise the signal again, past our own clean-up."""
+    """Ends when told, and lets us end after it: uvicorn itself would raise the signal again, past our own clean-up.
+
+    Streams never end by themselves; who watches is let go first.
+    """
+
+    def __init__(self, config: uvicorn.Config, let_go: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._let_go = let_go
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._let_go()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -126,8 +140,8 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-def _server(front: Front, certificate: str, key: str) -> uvicorn.Server:
-    config = uvicorn.Config(
+def _config(front: Front, certificate: str, key: str) -> uvicorn.Config:
+    return uvicorn.Config(
         front,
         ssl_certfile=certificate or None,
         ssl_keyfile=key or None,
@@ -139,7 +153,6 @@ def _server(front: Front, certificate: str, key: str) -> uvicorn.Server:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=2,
     )
-    return _Quiet(config)
 
 
 def _listening(listen: str) -> socket.socket:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 
+from holdfast.model.job import JobState
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
 
@@ -12,6 +13,7 @@ LONGEST_TEXT = 16_384
 MOST_EVENTS = 1_000
 MOST_CHANGES = 1_000
 MOST_OUTCOMES = 100
+MOST_JOBS = 256
 MOST_SUBJECTS = 1_024
 MOST_EVIDENCE = 64
 LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 and what names them
@@ -46,6 +48,16 @@ class OrderOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobSeen:
+    """A job that holds GPUs of the node, as its agent sees it; one that just ended may be named once more."""
+
+    id: str
+    state: JobState = JobState.RUNNING
+    start: float | None = None
+    gpus: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """`(node, session, seq)` names it: a session is one life of an agent, its reports are counted from 1."""
 
@@ -59,6 +71,7 @@ class Report:
     digest: bytes = b""  # kept in the controller's memory, never stored
     twin: bool = False  # from simulated hardware
     outcomes: tuple[OrderOutcome, ...] = ()
+    jobs: tuple[JobSeen, ...] | None = None  # all that hold GPUs here now; None where the agent cannot tell
 
     def __post_init__(self) -> None:
         """A report that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
@@ -87,6 +100,10 @@ class Report:
             _require(0 <= outcome.order <= LARGEST_SEQUENCE, "outcomes.order", f"0 to {LARGEST_SEQUENCE}")
             _require_short("outcomes", (outcome.verb, outcome.health, outcome.cause, outcome.suite), LONGEST_NAME)
             _require_short("outcomes.reason", (outcome.reason,), LONGEST_TEXT)
+        _require(len(self.jobs or ()) <= MOST_JOBS, "jobs", f"at most {MOST_JOBS}")
+        for job in self.jobs or ():
+            _require(0 < len(job.id) <= LONGEST_NAME, "jobs.id", f"1 to {LONGEST_NAME} characters")
+            _require(isfinite(job.start or 0.0), "jobs.start", "a finite number of seconds")
 
 
 def _require(holds: bool, what: str, expected: str) -> None:

@@ -42,6 +42,14 @@ def test_a_story_is_told_from_the_beginning(capsys: pytest.CaptureFixture[str]) 
     assert json.loads(capsys.readouterr().out)["entries"]
 
 
+def test_the_audit_log_is_told_and_given_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit"]) == 0
+    assert "enrol" in capsys.readouterr().out
+    assert run(["audit", "--since", "1h", "--json"]) == 0
+    entries = json.loads(capsys.readouterr().out)["entries"]
+    assert {"n01", "n02"} <= {entry["target"] for entry in entries if entry["verb"] == "enrol"}
+
+
 def test_wishes_take_lists_of_nodes(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
     controller.ready_node("w1")
     controller.ready_node("w2")
@@ -83,6 +91,7 @@ def test_tokens_are_made_and_ended(controller: Controller, capsys: pytest.Captur
         (["token", "revoke", "nobody"], 1, "no valid token"),
         (["policy", "check", "/no/such/policy"], 64, "/no/such/policy"),
         (["policy", "preview", "--since", "yesterday"], 64, "--since"),
+        (["audit", "--since", "soon"], 64, "--since"),
         (["policy", "preview"], 64, "no store is at"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from holdfast import checks
 from holdfast.catalog.xid import all_codes
 from holdfast.model.health import Health
+from holdfast.model.job import JobState
 from holdfast.model.life import Verb
 from holdfast.twin.error import TwinError
 from holdfast.twin.fleet.chance import Chance
@@ -41,6 +42,13 @@ def obeying(simulation: Simulation, seconds: float, step: float = 10.0) -> list[
                 verb = "retest" if acted else "reboot" if tested_bad else "reset_gpu"
                 simulation.orders.give(node, Order(id=number, verb=verb, suite="1"))
     return told
+
+
+def opened(simulation: Simulation) -> Simulation:
+    """Every gate is open: work may start."""
+    for node in simulation.nodes:
+        simulation.orders.give(node, Order(id=1_000_000 + node.index, verb="uncordon"))
+    return simulation
 
 
 SEEDS = st.integers(0, 10_000)
@@ -122,7 +130,7 @@ def test_one_leaf_takes_the_ports_of_its_nodes_down() -> None:
 
 
 def test_the_promised_first_fault_is_reset_away_and_the_node_passes_again() -> None:
-    told = [said for said in obeying(Simulation(scenario("background"), 64, 1), 1200.0) if said.node == 0]
+    told = [said for said in obeying(Simulation(scenario("demo"), 64, 1), 1200.0) if said.node == 0]
     story = [
         *(f"{change.check} {change.after}" for said in told for change in said.changes),
         *(f"{outcome.verb} {outcome.health or outcome.ok}" for said in told for outcome in said.outcomes),
@@ -170,28 +178,79 @@ def test_what_an_agent_cannot_do_it_refuses(verb: str) -> None:
     assert not outcome.ok
 
 
+def test_nothing_runs_on_a_node_before_it_is_uncordoned() -> None:
+    fleet = Simulation(scenario("quiet"), 8, 1)
+    for node in fleet.nodes[:4]:
+        fleet.orders.give(node, Order(id=1, verb="uncordon"))
+    used = {said.node for said in fleet.advance(HOUR) if said.jobs}
+    assert used
+    assert used <= {0, 1, 2, 3}
+
+
 def test_jobs_take_nodes_run_and_end_and_a_failing_node_ends_its_job() -> None:
-    fleet = Simulation(scenario("quiet"), 32, 1)
-    told = fleet.advance(600)
-    started = {event.code for said in told for event in said.events if event.kind == "job_started"}
-    assert started
+    fleet = opened(Simulation(scenario("quiet"), 32, 1))
+    fleet.advance(600)
     busy = [node for node in fleet.nodes if node.job]
     assert 0 < len(busy) <= 0.7 * 32
     victim = busy[0]
-    shared = [node for node in fleet.nodes if node.job == victim.job]
+    job = fleet.jobs.running[victim.job]
+    used = job.nodes
     fleet.strike(victim, kinds()["gsp_timeout"], (0,))
-    fleet.advance(610)
-    assert all(node.job == 0 for node in shared)
+    told = fleet.advance(610)
+    assert job.deaths == 1
+    assert not any(node.job or node.open for node in used), "used nodes are closed until they are tested"
+    states = {seen.state for said in told for seen in said.jobs if seen.id == f"twin-{job.number}"}
+    assert JobState.NODE_FAILED in states
+
+
+def test_a_job_that_died_goes_on_from_its_last_checkpoint_and_ends() -> None:
+    fleet = opened(Simulation(scenario("quiet"), 8, 3))
+    fleet.advance(100)
+    job = next(iter(fleet.jobs.running.values()))
+    while job.saved == 0:
+        fleet.advance(fleet.now + 60)
+    saved = job.saved
+    fleet.jobs.node_failed(job.nodes[0])
+    assert job.saved == saved
+    opened(fleet)
+    for number in range(200):
+        for node in fleet.nodes:
+            if not node.open and not node.job:
+                fleet.orders.give(node, Order(id=2_000_000 + 100 * number + node.index, verb="uncordon"))
+        fleet.advance(fleet.now + 600)
+    assert job.saved == job.steps
+    assert job.name not in fleet.jobs.running
+
+
+def test_a_fleet_too_small_for_large_jobs_still_has_jobs() -> None:
+    fleet = opened(Simulation(scenario("quiet"), 2, 1))
+    fleet.advance(HOUR)
+    assert fleet.jobs.running or any(not node.open for node in fleet.nodes)
+
+
+def test_every_word_of_an_agent_says_which_jobs_are_there() -> None:
+    fleet = opened(Simulation(scenario("quiet"), 8, 1))
+    beats = [said for said in fleet.advance(600) if said.heartbeat and said.at > 300]
+    running = {node.index for node in fleet.nodes if node.job}
+    assert {said.node for said in beats if said.jobs} >= running
 
 
 def test_a_reset_is_refused_while_a_job_is_on_the_node() -> None:
-    fleet = Simulation(scenario("quiet"), 32, 1)
+    fleet = opened(Simulation(scenario("quiet"), 32, 1))
     fleet.advance(600)
     busy = next(node for node in fleet.nodes if node.job)
     fleet.orders.give(busy, Order(id=1, verb="reset_gpu"))
     [outcome] = [o for said in fleet.advance(601) for o in said.outcomes]
     assert not outcome.ok
     assert "in use" in outcome.reason
+
+
+def test_an_order_answered_at_once_does_not_end_the_one_under_way() -> None:
+    fleet = Simulation(scenario("quiet"), 1, 1)
+    node = fleet.nodes[0]
+    fleet.orders.give(node, Order(id=1, verb="retest"))
+    fleet.orders.give(node, Order(id=2, verb="cordon"))
+    assert node.working_on == 1
 
 
 def test_faults_arrive_as_often_as_the_catalogue_says() -> None:

@@ -24,11 +24,13 @@ def main() -> int:
     parser.add_argument("--pool", default="twins")
     parser.add_argument("--ca-file", default="")
     parser.add_argument("--connections", type=_positive, default=32)
+    parser.add_argument("--verbose", action="store_true", help="say every ten seconds how it goes")
     parser.add_argument("--seconds", type=float, help="end after so many seconds; without it, when interrupted")
     options = parser.parse_args()
     if options.speed <= 0 or options.infant_shape <= 0:
         parser.error("--speed and --infant-shape: expected more than 0")
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
+    level = logging.INFO if options.verbose else logging.WARNING
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(message)s")
     simulation = Simulation(scenario(options.scenario), options.nodes, options.seed, options.infant_shape)
     target = Target(
         url=options.url,

@@ -1,96 +1,114 @@
-"""Jobs on the simulated fleet: they take free nodes, run steps, end, and die or move away when a node fails."""
+"""The simulated fleet's scheduler: jobs wait, take open nodes, train, end; one whose node fails waits to go on."""
 
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from holdfast.model.job import JobState
+from holdfast.model.report import JobSeen
 from holdfast.model.signal import Event
 from holdfast.model.subject import job as job_subject
 from holdfast.twin.fleet.chance import Chance
 from holdfast.twin.fleet.clock import VirtualClock
-from holdfast.twin.fleet.node import FleetNode
+from holdfast.twin.fleet.node import GPUS, FleetNode
+from holdfast.twin.fleet.training import TrainingJob
 
 SIZES = (1, 2, 4, 8, 16)
 WEIGHTS = (4.0, 3.0, 3.0, 2.0, 1.0)
-MEAN_SECONDS = 2400.0
-STEP_SECONDS = 5.0
+MEAN_STEPS = 480.0
+FEWEST_STEPS = 12
 SCHEDULE_SECONDS = 20.0
 OCCUPIED_SHARE = 0.7
 STARTED, ENDED = "job_started", "job_ended"
-Tell = Callable[[FleetNode, Event], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetJob:
-    number: int
-    nodes: tuple[FleetNode, ...]
-    start: float
-    end: float  # planned
-
-    def steps(self, now: float) -> int:
-        return int((now - self.start) / STEP_SECONDS)
+Tell = Callable[[FleetNode, Event, Sequence[JobSeen]], None]
 
 
 class Jobs:
     def __init__(self, clock: VirtualClock, chance: Chance, nodes: list[FleetNode], tell: Tell) -> None:
         self._clock, self._chance, self._tell = clock, chance, tell
         self._free = deque(nodes)
-        self._most = int(OCCUPIED_SHARE * len(nodes))
+        self._most = max(1, int(OCCUPIED_SHARE * len(nodes)))
+        self._sizes = [size for size in SIZES if size <= self._most]
+        self._waiting: deque[TrainingJob] = deque()
         self._busy = 0
         self._number = 0
-        self.running: dict[int, FleetJob] = {}
+        self.running: dict[str, TrainingJob] = {}
 
     def schedule(self) -> None:
-        """Start jobs while nodes are free, then again in a while."""
-        while self._start_one():
-            pass
+        """Start jobs in their order while there are nodes for the first of them, then again in a while."""
+        while self._start(self._first()):
+            self._waiting.popleft()
         self._clock.after(SCHEDULE_SECONDS, self.schedule)
 
-    def _start_one(self) -> bool:
-        number = self._number + 1
-        size = self._chance.one_of(SIZES, WEIGHTS, "size", number)
-        if self._busy + size > self._most:
+    def _first(self) -> TrainingJob:
+        if not self._waiting:
+            self._number += 1
+            size = self._chance.one_of(self._sizes, WEIGHTS[: len(self._sizes)], "size", self._number)
+            steps = FEWEST_STEPS + int(self._chance.exponential(MEAN_STEPS, "steps", self._number))
+            self._waiting.append(TrainingJob(self._number, size, steps))
+        return self._waiting[0]
+
+    def _start(self, job: TrainingJob) -> bool:
+        if self._busy + job.size > self._most:
             return False
-        chosen = self._choose(size)
-        if len(chosen) < size:
-            self._free.extend(chosen)
+        chosen = self._choose(job.size)
+        if len(chosen) < job.size:
+            self._free.extendleft(reversed(chosen))
             return False
-        self._number = number
-        lasts = 60.0 + self._chance.exponential(MEAN_SECONDS, "lasts", number)
-        job = FleetJob(number=number, nodes=tuple(chosen), start=self._clock.now, end=self._clock.now + lasts)
-        self.running[number] = job
-        self._busy += size
+        now = self._clock.now
+        job.nodes, job.start = tuple(chosen), now
+        self.running[job.name] = job
+        self._busy += job.size
+        again = f" from step {job.saved}" if job.deaths else ""
         for node in chosen:
-            node.job = number
-            self._tell(node, _event(STARTED, job, f"job {number} started on {size} nodes", self._clock.now))
-        self._clock.at(job.end, lambda: self.end(number, JobState.COMPLETED))
+            node.job, node.job_since = job.name, now
+            self._tell(node, _event(STARTED, job, f"{job.name} started on {job.size} nodes{again}", now), ())
+        self._clock.at(job.begin_stretch(now), partial(self._checkpoint, job, job.name))
         return True
 
     def _choose(self, size: int) -> list[FleetNode]:
-        """The nodes that have been free the longest, passing over those that are ill or being worked on."""
+        """The nodes that have been free the longest, passing over those that are closed, off or being worked on."""
         chosen: list[FleetNode] = []
         for _ in range(len(self._free)):
             node = self._free.popleft()
-            fit = not (node.faults or node.down or node.working_on)
+            fit = node.open and not (node.down or node.working_on)
             (chosen if fit else self._free).append(node)
             if len(chosen) == size:
                 break
         return chosen
 
-    def end(self, number: int, state: JobState) -> None:
-        job = self.running.pop(number, None)
+    def _checkpoint(self, job: TrainingJob, attempt: str) -> None:
+        """A stretch is done, unless the job died in it."""
+        if attempt not in self.running:
+            return
+        if job.end_stretch():
+            self._leave(job, JobState.COMPLETED, f"{job.name} completed {job.steps} steps")
+        else:
+            self._clock.at(job.begin_stretch(self._clock.now), partial(self._checkpoint, job, attempt))
+
+    def node_failed(self, node: FleetNode) -> None:
+        """Its job dies with it, and waits to start again from its last checkpoint."""
+        job = self.running.get(node.job)
         if job is None:
             return
-        self._busy -= len(job.nodes)
+        lost = job.since_checkpoint(self._clock.now)
+        words = f"{job.name} died with {node.name}: {lost} steps lost, goes on from step {job.saved}"
+        self._leave(job, JobState.NODE_FAILED, words)
+        job.die(self._clock.now)
+        self._waiting.appendleft(job)
+
+    def _leave(self, job: TrainingJob, state: JobState, words: str) -> None:
+        """What was used is closed until it is tested again."""
+        del self.running[job.name]
+        self._busy -= job.size
         now = self._clock.now
+        seen = JobSeen(id=job.name, state=state, start=job.start, gpus=GPUS)
         for node in job.nodes:
-            node.job = 0
+            node.job = ""
+            node.open = False
             self._free.append(node)
-            words = f"job {number} ended after {job.steps(now)} steps: {state.value}"
-            self._tell(node, _event(ENDED, job, words, now))
+            self._tell(node, _event(ENDED, job, words, now), (seen,))
 
 
-def _event(kind: str, job: FleetJob, text: str, now: float) -> Event:
-    name = f"twin-{job.number}"
-    return Event(kind=kind, at=now, text=text, subject=job_subject(name), code=name, severity="info")
+def _event(kind: str, job: TrainingJob, text: str, now: float) -> Event:
+    return Event(kind=kind, at=now, text=text, subject=job_subject(job.name), code=job.name, severity="info")

@@ -42,6 +42,7 @@ class Kind:
     event: Heard | None = None
     heals_seconds: float = 0.0
     unreachable: bool = False
+    slows: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class Strike:
     within: float = 0.0
     lasts: float = 0.0  # 0: until it is mended
     behind: str = ""
+    of: int = 1  # the node it strikes, or whose neighbours
     parts: str = "one"
     cured_by: str = ""
     once_tested: bool = False

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from holdfast.model import subject
 from holdfast.model.health import Health, worst
-from holdfast.model.report import OrderOutcome, VerdictChange
+from holdfast.model.report import JobSeen, OrderOutcome, VerdictChange
 from holdfast.model.signal import Event
 from holdfast.model.verdict import Row, Verdict
 from holdfast.twin.fleet.kinds import Kind, Saying
@@ -52,10 +52,13 @@ class FleetNode:
     down: bool = False  # rebooting: says nothing
     working_on: int = 0  # an order's id, 0 when none
     outcomes: dict[int, OrderOutcome] = field(default_factory=dict)
-    job: int = 0
+    open: bool = False  # its gate: may work start? Uncordoned by the controller, closed by a job's end or a failure
+    job: str = ""
+    job_since: float = 0.0
 
-    def failing(self) -> bool:
-        return any(saying.health is Health.FAIL for fault in self.faults for saying in fault.standing())
+    def jobs(self) -> tuple[JobSeen, ...]:
+        """What its agent sees on the GPUs."""
+        return (JobSeen(id=self.job, start=self.job_since, gpus=GPUS),) if self.job else ()
 
     def verdict(self, check: str) -> Verdict:
         """Row by row, so that it reads as the real agent's does."""

@@ -17,6 +17,7 @@ RESET_SECONDS = 25.0
 REBOOT_SECONDS = 240.0
 BLIND_SHARE = 0.01  # of suites that could not see enough
 MOST_REMEMBERED = 32
+GATE = {"cordon": False, "drain": False, "uncordon": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +43,14 @@ class OrderBook:
             self._begin(node, order)
 
     def _begin(self, node: FleetNode, order: Order) -> None:
-        if order.verb == "retest":
+        if order.verb in GATE:
+            node.open = GATE[order.verb]
+            words = "open: work may start here" if node.open else "closed: nothing new starts here"
+            self._answer(node, self._outcome(order, ok=True, reason=f"the gate is {words}"))
+        elif order.verb == "retest":
             self._later(node, order, SUITE_SECONDS, self._tested)
         elif order.verb in ("reset_gpu", "reboot") and node.job:
-            self._answer(node, self._outcome(order, ok=False, reason=f"GPUs are in use (job twin-{node.job})"))
+            self._answer(node, self._outcome(order, ok=False, reason=f"GPUs are in use ({node.job})"))
         elif order.verb == "reset_gpu":
             self._later(node, order, RESET_SECONDS, self._reset)
         elif order.verb == "reboot":
@@ -93,7 +98,8 @@ class OrderBook:
         return self._fleet.chance.uniform("cure", order.verb, node.index, fault.number, order.id) < likely
 
     def _answer(self, node: FleetNode, outcome: OrderOutcome) -> None:
-        node.working_on = 0
+        if node.working_on == outcome.order:
+            node.working_on = 0
         node.outcomes[outcome.order] = outcome
         if len(node.outcomes) > MOST_REMEMBERED:
             del node.outcomes[next(iter(node.outcomes))]

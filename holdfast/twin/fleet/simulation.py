@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from holdfast.model.health import Health
-from holdfast.model.job import JobState
-from holdfast.model.report import OrderOutcome, VerdictChange
+from holdfast.model.report import JobSeen, OrderOutcome, VerdictChange
 from holdfast.model.signal import Event
 from holdfast.twin.fleet.chance import Chance
 from holdfast.twin.fleet.clock import VirtualClock
@@ -30,6 +29,7 @@ class Told:
     changes: Sequence[VerdictChange] = ()
     events: Sequence[Event] = ()
     outcomes: Sequence[OrderOutcome] = ()
+    jobs: Sequence[JobSeen] = ()
 
 
 class Simulation:
@@ -43,7 +43,7 @@ class Simulation:
         self.nodes = [FleetNode(i, f"n{i + 1:0{width}d}", _place(i, scenario)) for i in range(nodes)]
         self._told: list[Told] = []
         self._tested = False
-        self.jobs = Jobs(self.clock, self.chance, self.nodes, lambda node, event: self.tell(node, events=(event,)))
+        self.jobs = Jobs(self.clock, self.chance, self.nodes, self._tell_job)
         self.orders = OrderBook(self)
         self._hazards = list(kinds().values())
         self._weights = [kind.per_gpu_year for kind in self._hazards]
@@ -65,9 +65,11 @@ class Simulation:
         changes: Sequence[VerdictChange] = (),
         events: Sequence[Event] = (),
         outcomes: Sequence[OrderOutcome] = (),
+        ended: Sequence[JobSeen] = (),
         *,
         heartbeat: bool = False,
     ) -> None:
+        """Every word also says which jobs are there, so that one lost word is made up for by the next."""
         if node.down or not (changes or events or outcomes or heartbeat):
             return
         self._told.append(
@@ -79,8 +81,12 @@ class Simulation:
                 changes=changes,
                 events=events,
                 outcomes=outcomes,
+                jobs=(*node.jobs(), *ended),
             )
         )
+
+    def _tell_job(self, node: FleetNode, event: Event, ended: Sequence[JobSeen]) -> None:
+        self.tell(node, events=(event,), ended=ended)
 
     def strike(
         self, node: FleetNode, kind: Kind, parts: tuple[int, ...], lasts: float = 0.0, cured_by: str = ""
@@ -115,7 +121,7 @@ class Simulation:
                     self._plan_strike(number, strike)
 
     def _say(self, node: FleetNode, fault: Fault) -> None:
-        """The next thing its checks say of a fault; one that fails ends the job there."""
+        """The next thing its checks say of a fault; one that fails closes the gate and ends the job there."""
         if fault not in node.faults:
             return
         saying = fault.kind.says[fault.said]
@@ -123,8 +129,9 @@ class Simulation:
         if node.down:
             return
         self.tell(node, node.changes((saying.check,), self.clock.now))
-        if saying.health is Health.FAIL and node.job:
-            self.jobs.end(node.job, JobState.NODE_FAILED)
+        if saying.health is Health.FAIL:
+            node.open = False
+            self.jobs.node_failed(node)
 
     def _plan(self) -> None:
         for node in self.nodes:
@@ -155,7 +162,7 @@ class Simulation:
 
     def _plan_strike(self, number: int, strike: Strike) -> None:
         kind = kinds()[strike.kind]
-        first = self.nodes[0]
+        first = self.nodes[min(strike.of, len(self.nodes)) - 1]
         hit = [first]
         if strike.behind:
             hit = [node for node in self.nodes if node.place[strike.behind] == first.place[strike.behind]]

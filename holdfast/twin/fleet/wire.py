@@ -44,6 +44,7 @@ class Agent:
             changes=tuple(replace(change, at=wall(change.at)) for change in told.changes),
             events=tuple(replace(event, at=wall(event.at)) for event in told.events),
             outcomes=tuple(replace(outcome, began=wall(outcome.began)) for outcome in told.outcomes),
+            jobs=tuple(replace(job, start=wall(job.start or 0.0)) for job in told.jobs),
             digest=_digest(self.node, told.at, chance) if told.heartbeat and self.beats % 2 else b"",
             twin=True,
         )

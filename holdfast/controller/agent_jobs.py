@@ -1,0 +1,64 @@
+"""Jobs as the agents see them: which process groups hold GPUs. Listened to where no scheduler tells it better."""
+
+from holdfast.controller.turn import Turn
+from holdfast.model.job import Job, JobState
+from holdfast.model.node_status import NodeStatus
+from holdfast.model.report import JobSeen, Report
+
+SOURCE = "agent"
+
+
+class AgentJobs:
+    """Belongs to the writer's thread."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, tuple[str, int]] = {}  # node -> session and number of what it said last of its jobs
+        self._known: dict[str, Job] = {}
+
+    def take(self, report: Report, turn: Turn) -> None:
+        """What a node holds now, not what changed: a lost or late report is made up for by the next."""
+        life = turn.fleet.nodes.get(report.node)
+        if report.jobs is None or life is None or self._is_late(report):
+            return
+        held = frozenset(job.id for job in report.jobs if job.state.holds_nodes)
+        status = NodeStatus(
+            node=report.node, accepts_work=not held, cordoned=False, down=False, busy=bool(held), jobs=held
+        )
+        turn.decide(turn.fleet.observe([status], turn.now))
+        told = {job.id: job for job in report.jobs}
+        changed = life.jobs ^ held
+        turn.store.save_jobs([self._job(name, told.get(name), report.node, turn) for name in sorted(changed)])
+
+    def _is_late(self, report: Report) -> bool:
+        session, number = self._latest.get(report.node, ("", 0))
+        if session == report.session and report.seq < number:
+            return True
+        self._latest[report.node] = (report.session, report.seq)
+        return False
+
+    def _job(self, name: str, seen: JobSeen | None, node: str, turn: Turn) -> Job:
+        """The whole job, put together from its nodes. It has ended when none of them holds it any more."""
+        known = self._known.get(name) or Job(id=name, source=SOURCE)
+        nodes = tuple(sorted({*known.nodes, node}))
+        holding = any(name in turn.fleet.nodes[one].jobs for one in nodes if one in turn.fleet.nodes)
+        gpus = _sum(known.gpus, seen.gpus if seen else None) if node not in known.nodes else known.gpus
+        start = known.start if known.start is not None or seen is None else seen.start
+        state = JobState.RUNNING if holding else seen.state if seen else JobState.UNKNOWN
+        job = Job(
+            id=name,
+            source=SOURCE,
+            nodes=nodes,
+            gpus=gpus,
+            start=start,
+            end=None if holding else turn.now,
+            state=state,
+        )
+        if holding:
+            self._known[name] = job
+        else:
+            self._known.pop(name, None)
+        return job
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other

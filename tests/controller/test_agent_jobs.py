@@ -1,0 +1,77 @@
+"""Jobs that agents see move a node: allocated, cleaned, tested, ready; late and lost words change nothing for long."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from .running import Agent, Controller, running
+
+
+@pytest.fixture(scope="module")
+def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    with running(tmp_path_factory.mktemp("jobs"), policy="dry_run = false\nbreaker_share = 1.0\n") as one:
+        yield one
+
+
+def holds(agent: Agent, *jobs: str, **more: Any) -> None:
+    seen = [{"id": job, "gpus": 8, "start": time.time(), **more} for job in jobs]
+    agent.send(agent.next(jobs=seen))
+
+
+def job(controller: Controller, name: str) -> dict[str, Any]:
+    return next(one for one in controller.get("/v1/jobs")["jobs"] if one["id"] == name)
+
+
+def test_a_job_takes_its_nodes_through_a_round(controller: Controller) -> None:
+    agents = [controller.ready_node(name) for name in ("a1", "a2")]
+    for agent in agents:
+        holds(agent, "train")
+    assert [controller.stage(agent.name) for agent in agents] == ["allocated", "allocated"]
+    assert (job(controller, "train")["nodes"], job(controller, "train")["gpus"]) == (["a1", "a2"], 16)
+    holds(agents[0], "train", state="completed")
+    assert job(controller, "train")["state"] == "running", "the other node still holds it"
+    holds(agents[1], "train", state="completed")
+    ended = job(controller, "train")
+    assert ended["state"] == "completed"
+    assert ended["end"] is not None
+    agents[0].pass_test()
+    controller.reaches("a1", "ready")
+
+
+def test_an_agent_that_cannot_tell_changes_nothing(controller: Controller) -> None:
+    agent = controller.ready_node("b1")
+    holds(agent, "j1")
+    agent.beat()
+    assert controller.stage("b1") == "allocated"
+    holds(agent)
+    assert controller.stage("b1") in ("cleaning", "testing")
+    assert job(controller, "j1")["state"] == "unknown", "nobody said how it ended"
+
+
+def test_a_late_report_brings_no_job_back(controller: Controller) -> None:
+    agent = controller.ready_node("c1")
+    late = agent.next(jobs=[{"id": "old"}])
+    holds(agent)
+    agent.send(late)
+    assert controller.stage("c1") == "ready"
+
+
+def test_a_draining_node_is_quarantined_when_its_job_is_gone(controller: Controller) -> None:
+    agent = controller.ready_node("d1")
+    holds(agent, "last")
+    agent.verdict("gpu.ecc", "fail", "2 errors")
+    assert controller.stage("d1") == "draining"
+    holds(agent)
+    controller.reaches("d1", "resetting")
+
+
+@pytest.mark.parametrize(
+    "jobs", [[{"id": ""}], [{"id": "x" * 300}], [{"id": "a", "state": "dancing"}], [{"id": "a"}] * 300, "all of them"]
+)
+def test_jobs_that_make_no_sense_are_refused(controller: Controller, jobs: Any) -> None:
+    agent = controller.enrol("e1")
+    reply = controller.report([agent.next(jobs=jobs)], agent.credential)
+    assert reply.status_code == 400
+    assert "jobs" in reply.json()["error"]
