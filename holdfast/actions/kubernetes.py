@@ -16,6 +16,8 @@ from holdfast.actions.backend import NoAnswer, Outcome, done, failed, nothing_to
 from holdfast.actions.kubernetes_access import KubernetesSettings
 from holdfast.actions.kubernetes_api import CONFLICT, NOT_FOUND, STRATEGIC, KubernetesApi, Refused
 from holdfast.actions.kubernetes_eviction import Eviction
+from holdfast.actions.kubernetes_look import Look, Watched, statuses
+from holdfast.actions.kubernetes_mirror import Mirror
 from holdfast.formats import kubernetes as words
 from holdfast.formats.kubernetes_nodes import KubernetesNode
 from holdfast.formats.kubernetes_nodes import node as read_node
@@ -25,6 +27,8 @@ from holdfast.model.life import Action, Verb
 from holdfast.model.node_status import NodeStatus
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_NODES, _PODS = "/api/v1/nodes", "/api/v1/pods"
+_BOUND = {"fieldSelector": "spec.nodeName!="}
 _ATTEMPTS = 5  # at a change that others' changes keep overtaking
 Plan = Callable[[KubernetesNode], marks.Change | None]
 
@@ -41,14 +45,6 @@ class Told:
 UNTESTED = Told("Unknown", "Untested")
 OUT_OF_SERVICE = Told("False", "OutOfService", "Warning")
 PASSED = Told("True", "FullSuitePassed")
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Nodes and pods of one moment, as nearly as two lists can be."""
-
-    nodes: tuple[KubernetesNode, ...]
-    pods: tuple[KubernetesPod, ...]
 
 
 class Kubernetes:
@@ -85,10 +81,16 @@ class Kubernetes:
     # ------------------------------------------------------------ looking
 
     def look(self) -> Look:
-        resources = self._settings.gpu_resources
-        nodes = [read_node(item, resources) for item in self._api.list("/api/v1/nodes")]
-        pods = [read_pod(item, resources) for item in self._api.list("/api/v1/pods", fieldSelector="spec.nodeName!=")]
+        nodes = [self._read_node(item) for item in self._api.everything(_NODES)]
+        pods = [self._read_pod(item) for item in self._api.everything(_PODS, **_BOUND)]
         return Look(tuple(one for one in nodes if one), tuple(one for one in pods if one))
+
+    def keep_looking(self, changed: Callable[[], None]) -> Watched:
+        """The same, kept up to date. `changed` is called from another thread whenever it differs."""
+        return Watched(
+            Mirror(self._api, _NODES, self._read_node, changed),
+            Mirror(self._api, _PODS, self._read_pod, changed, **_BOUND),
+        )
 
     def observe(self) -> list[NodeStatus]:
         return statuses(self.look())
@@ -97,14 +99,20 @@ class Kubernetes:
         return frozenset(pod.uid for pod in self._pods(node) if pod.holds_node)
 
     def _node(self, name: str) -> KubernetesNode:
-        found = read_node(self._api.get(f"/api/v1/nodes/{name}"), self._settings.gpu_resources)
+        found = self._read_node(self._api.get(f"{_NODES}/{name}"))
         if found is None:
             raise NoAnswer(f"Kubernetes did not answer with the node {name}", retryable=True)
         return found
 
     def _pods(self, node: str) -> list[KubernetesPod]:
-        items = self._api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
-        return [pod for item in items if (pod := read_pod(item, self._settings.gpu_resources)) is not None]
+        items = self._api.everything(_PODS, fieldSelector=f"spec.nodeName={node}")
+        return [pod for item in items if (pod := self._read_pod(item)) is not None]
+
+    def _read_node(self, item: object) -> KubernetesNode | None:
+        return read_node(item, self._settings.gpu_resources)
+
+    def _read_pod(self, item: object) -> KubernetesPod | None:
+        return read_pod(item, self._settings.gpu_resources)
 
     # ------------------------------------------------------------ deeds
 
@@ -157,7 +165,7 @@ class Kubernetes:
             if change is None:
                 return False
             try:
-                self._api.patch(f"/api/v1/nodes/{node.name}", change)
+                self._api.patch(f"{_NODES}/{node.name}", change)
                 return True
             except Refused as error:
                 if error.status != CONFLICT:
@@ -172,7 +180,7 @@ class Kubernetes:
         if change is None:
             return False
         try:
-            self._api.patch(f"/api/v1/nodes/{node.name}/status", change, STRATEGIC)
+            self._api.patch(f"{_NODES}/{node.name}/status", change, STRATEGIC)
             self._event(node, action, told.event, told.reason, message)
         except Refused as error:
             if error.retryable:
@@ -191,32 +199,8 @@ class Kubernetes:
                 raise
 
 
-def statuses(look: Look) -> list[NodeStatus]:
-    """Jobs are pods that ask for GPUs; busy is whatever would have to leave before the node is empty."""
-    held: dict[str, list[KubernetesPod]] = {}
-    for pod in look.pods:
-        if pod.holds_node:
-            held.setdefault(pod.node, []).append(pod)
-    return [_status(node, held.get(node.name, [])) for node in look.nodes]
-
-
-def _status(node: KubernetesNode, pods: list[KubernetesPod]) -> NodeStatus:
-    return NodeStatus(
-        node=node.name,
-        accepts_work=node.accepts_work,
-        cordoned=node.unschedulable or node.untested,
-        down=not node.ready,
-        busy=bool(pods),
-        ours=node.untested or node.closed_by_us,
-        note=node.note,
-        note_by=words.MANAGER if node.closed_by_us else "",
-        jobs=frozenset(pod.uid for pod in pods if pod.is_gpu_work),
-        state=node.state,
-    )
-
-
 def _would(action: Action, node: KubernetesNode, change: marks.Change | None, leaving: list[KubernetesPod]) -> Outcome:
-    steps = [f"PATCH /api/v1/nodes/{node.name} {json.dumps(change)}"] if change else []
+    steps = [f"PATCH {_NODES}/{node.name} {json.dumps(change)}"] if change else []
     steps += [f"evict {pod.shown_as}" for pod in leaving]
     if not steps:
         return nothing_to_do(f"{action.verb.value} of {node.name} would change nothing: it is {node.state}")

@@ -1,8 +1,9 @@
-"""Requests to a Kubernetes API server: JSON in and out, long lists in pages, refusals in its own words."""
+"""Requests to a Kubernetes API server: JSON in and out, lists in pages, watches, refusals in its own words."""
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -37,8 +38,11 @@ class KubernetesApi:
     def get(self, path: str, **query: str) -> Mapping[str, Any]:
         return self._send("GET", path, query)
 
-    def list(self, path: str, **query: str) -> list[Mapping[str, Any]]:
-        """Everything, page by page. A list that went stale meanwhile is begun again by the caller, later."""
+    def everything(self, path: str, **query: str) -> list[Mapping[str, Any]]:
+        return self.listed(path, **query)[0]
+
+    def listed(self, path: str, **query: str) -> tuple[list[Mapping[str, Any]], str]:
+        """Everything, page by page, and the version to watch on from."""
         found: list[Mapping[str, Any]] = []
         more = ""
         while True:
@@ -46,9 +50,28 @@ class KubernetesApi:
             if not isinstance(page.get("items"), list):
                 raise NoAnswer(f"Kubernetes did not answer {path} with a list", retryable=True)
             found += words.rows(page, "items")
-            more = words.word(words.table(page, "metadata"), "continue")
+            meta = words.table(page, "metadata")
+            more = words.word(meta, "continue")
             if not more:
-                return found
+                return found, words.word(meta, "resourceVersion")
+
+    def watch(self, path: str, version: str, seconds: int, **query: str) -> Iterator[Mapping[str, Any]]:
+        """What changes from a version on, as it happens, until the server ends it after so many seconds."""
+        access, client = self._open()
+        asked = {"watch": "1", "resourceVersion": version, "timeoutSeconds": str(seconds), **query}
+        asked["allowWatchBookmarks"] = "true"
+        waiting = httpx.Timeout(self._settings.timeout, read=seconds + self._settings.timeout)
+        with (
+            _said_plainly(access.server, self._settings.timeout),
+            client.stream(
+                "GET", access.server + path, params=asked, headers=_headers(access), timeout=waiting
+            ) as reply,
+        ):
+            if not reply.is_success:
+                reply.read()
+                _answer(reply, "GET", path)
+            for line in reply.iter_lines():
+                yield _object(line.encode(), f"the watch of {path}")
 
     def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         return self._send("POST", path, {"fieldManager": words.MANAGER}, body)
@@ -65,18 +88,13 @@ class KubernetesApi:
         kind: str = "application/json",
     ) -> Mapping[str, Any]:
         access, client = self._open()
-        headers = {**access.headers(), "Accept": "application/json", "User-Agent": words.MANAGER}
+        headers = _headers(access)
         content = None
         if body is not None:
             headers["Content-Type"] = kind
             content = json.dumps(body).encode()
-        try:
+        with _said_plainly(access.server, self._settings.timeout):
             reply = client.request(method, access.server + path, params=query, headers=headers, content=content)
-        except httpx.TimeoutException:
-            why = f"no answer within {self._settings.timeout:g} s"
-            raise NoAnswer(f"Kubernetes at {access.server}: {why}", retryable=True) from None
-        except httpx.HTTPError as error:
-            raise NoAnswer(f"Kubernetes at {access.server} cannot be reached: {error}", retryable=True) from None
         return _answer(reply, method, path)
 
     def _open(self) -> tuple[Access, httpx.Client]:
@@ -88,15 +106,36 @@ class KubernetesApi:
             return self._opened
 
 
-def _answer(reply: httpx.Response, method: str, path: str) -> Mapping[str, Any]:
+def _headers(access: Access) -> dict[str, str]:
+    return {**access.headers(), "Accept": "application/json", "User-Agent": words.MANAGER}
+
+
+@contextmanager
+def _said_plainly(server: str, timeout: float) -> Iterator[None]:
     try:
-        found = json.loads(reply.content)
+        yield
+    except httpx.TimeoutException:
+        raise NoAnswer(f"Kubernetes at {server}: no answer within {timeout:g} s", retryable=True) from None
+    except (httpx.HTTPError, httpx.StreamError) as error:
+        raise NoAnswer(f"Kubernetes at {server} cannot be reached: {error}", retryable=True) from None
+
+
+def _answer(reply: httpx.Response, method: str, path: str) -> Mapping[str, Any]:
+    if reply.is_success:
+        return _object(reply.content, f"{method} {path}")
+    try:
+        said = words.word(_object(reply.content, path), "message")
+    except NoAnswer:
+        said = reply.text[:200]
+    why = " ".join(said.split()) or f"{method} {path}"
+    raise Refused(reply.status_code, f"Kubernetes refused ({reply.status_code}): {why}")
+
+
+def _object(text: bytes, asked: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
-    said = found if isinstance(found, dict) else {}
-    if not reply.is_success:
-        why = " ".join((words.word(said, "message") or reply.text[:200]).split())
-        raise Refused(reply.status_code, f"Kubernetes refused ({reply.status_code}): {why or f'{method} {path}'}")
     if not isinstance(found, dict):
-        raise NoAnswer(f"Kubernetes did not answer {method} {path} with a JSON object", retryable=True)
+        raise NoAnswer(f"Kubernetes did not answer {asked} with a JSON object", retryable=True)
     return found

@@ -7,7 +7,7 @@ away for longer than that, and somebody can remove a taint. So the difference it
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.actions.kubernetes import Look
+from holdfast.actions.kubernetes_look import Look
 from holdfast.formats.kubernetes import UNTESTED
 from holdfast.formats.kubernetes_nodes import KubernetesNode
 from holdfast.formats.kubernetes_pods import KubernetesPod
@@ -58,16 +58,19 @@ def _younger(created: float | None, tested: float | None) -> bool:
 
 
 def _taken_whole(look: Look, lives: Mapping[str, NodeLife], now: float) -> list[Action]:
-    """Nodes whose GPUs one pod holds all: nothing else can start there, so the taint costs nobody anything now, and
-    when the pod ends there is no moment in which the scheduler could be faster than we are."""
+    """Nodes whose GPUs one workload holds all: nothing else can start there, so the taint costs nobody anything now,
+    and when the workload ends there is no moment in which the scheduler could be faster than we are."""
+    held: dict[tuple[str, str], list[KubernetesPod]] = {}
+    for pod in look.pods:
+        if pod.is_gpu_work and pod.holds_node:
+            held.setdefault((pod.node, pod.owner), []).append(pod)
     nodes = {node.name: node for node in look.nodes if node.gpus and not node.untested}
     found = []
-    for pod in look.pods:
-        node, life = nodes.get(pod.node), lives.get(pod.node)
-        whole = node is not None and pod.is_gpu_work and pod.holds_node and pod.gpus >= node.gpus
-        if whole and life is not None and life.stage in OPEN:
-            reason = f"{pod.shown_as} has the whole node; it is tested again before anything else starts"
-            found.append(Action(node=pod.node, verb=Verb.CORDON, reason=reason, at=now))
+    for (name, _), pods in held.items():
+        node, life = nodes.get(name), lives.get(name)
+        if node and life and life.stage in OPEN and sum(pod.gpus for pod in pods) >= node.gpus:
+            reason = f"{pods[0].shown_as} has the whole node; it is tested again before anything else starts"
+            found.append(Action(node=name, verb=Verb.CORDON, reason=reason, at=now))
     return found
 
 

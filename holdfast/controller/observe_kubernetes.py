@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from holdfast.actions.backend import NoAnswer, Outcome, Result
-from holdfast.actions.kubernetes import Kubernetes, Look, statuses
+from holdfast.actions.kubernetes import Kubernetes
+from holdfast.actions.kubernetes_look import Look, Watched, statuses
 from holdfast.api.problem import Problem
 from holdfast.controller.kubernetes_keeper import OPEN, Keeper
 from holdfast.controller.turn import Turn, Work
@@ -17,22 +19,43 @@ from holdfast.model.life import Action, Happening, NodeEvent, Verb
 from holdfast.store.words import AuditEntry, Step, Transition
 
 log = logging.getLogger("holdfast.controller")
+GATHER_SECONDS = 0.1  # changes come in swarms; one look takes them all
 
 
 async def observe_kubernetes(kubernetes: Kubernetes, writer: Writer, seconds: float) -> None:
-    """For ever. A server that does not answer is no empty cluster: nothing is concluded from silence."""
-    seen = Seen()
-    while True:
-        try:
-            look = await asyncio.to_thread(kubernetes.look)
-            for action in await writer.ask(Work(partial(seen.take, look))):
-                said = await asyncio.to_thread(kubernetes.perform, action, False)
-                await writer.ask(Work(partial(_audit, action, said)))
-        except NoAnswer as error:
-            log.warning("Kubernetes does not answer: %s", error)
-        except Problem as problem:
-            log.debug("what Kubernetes says is not for us now: %s", problem)
-        await asyncio.sleep(seconds)
+    """For ever: at every change, and at least every so many seconds.
+
+    A server that does not answer is no empty cluster: nothing is concluded from silence.
+    """
+    seen, changed, loop = Seen(), asyncio.Event(), asyncio.get_running_loop()
+    watched = kubernetes.keep_looking(partial(_wake, loop, changed))
+    watched.start()
+    try:
+        while True:
+            changed.clear()
+            await _look(kubernetes, watched, seen, writer)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await changed.wait()
+            await asyncio.sleep(GATHER_SECONDS)
+    finally:
+        watched.stop()
+
+
+def _wake(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
+    with suppress(RuntimeError):  # the loop has ended before the watch
+        loop.call_soon_threadsafe(changed.set)
+
+
+async def _look(kubernetes: Kubernetes, watched: Watched, seen: "Seen", writer: Writer) -> None:
+    try:
+        for action in await writer.ask(Work(partial(seen.take, watched.look()))):
+            said = await asyncio.to_thread(kubernetes.perform, action, False)
+            await writer.ask(Work(partial(_audit, action, said)))
+    except NoAnswer as error:
+        log.warning("Kubernetes does not answer: %s", error)
+    except Problem as problem:
+        log.debug("what Kubernetes says is not for us now: %s", problem)
 
 
 @dataclass(slots=True)

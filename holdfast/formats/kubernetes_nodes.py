@@ -14,7 +14,7 @@ CLOSING = frozenset({"NoSchedule", "NoExecute"})
 class KubernetesNode:
     name: str
     uid: str = ""
-    version: str = ""
+    version: str = field(default="", compare=False)
     """resourceVersion: a change that names it is refused if somebody else was faster."""
     created: float | None = None
     unschedulable: bool = False
@@ -25,7 +25,7 @@ class KubernetesNode:
     labels: Mapping[str, str] = field(default_factory=dict)
     ready: bool = False
     gpus: int = 0
-    condition: Mapping[str, Any] = field(default_factory=dict)
+    condition: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """Our own condition as it stands."""
 
     @property

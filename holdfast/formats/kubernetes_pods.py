@@ -34,6 +34,8 @@ class KubernetesPod:
     node: str
     state: JobState
     gpus: int = 0
+    owner: str = ""
+    """uid of what made it, such as a Job: pods of one owner are one workload. Its own where nothing did."""
     belongs_to_node: bool = False
     """Of a DaemonSet, or a mirror of a file on the node: it leaves with the node, not before."""
     start: float | None = None
@@ -80,6 +82,7 @@ def pod(item: object, gpu_resources: Sequence[str]) -> KubernetesPod | None:
         node=words.word(spec, "nodeName"),
         state=state,
         gpus=_gpus(spec, gpu_resources),
+        owner=_owner(meta) or uid,
         belongs_to_node=_belongs_to_node(meta),
         start=words.moment(status.get("startTime")),
         end=_end(status) if not state.holds_nodes else None,
@@ -93,6 +96,11 @@ def _state(meta: Mapping[str, Any], status: Mapping[str, Any]) -> JobState:
     if phase != "Succeeded" and meta.get("deletionTimestamp"):
         return JobState.ENDING
     return _STATES.get(phase, JobState.UNKNOWN)
+
+
+def _owner(meta: Mapping[str, Any]) -> str:
+    owners = words.rows(meta, "ownerReferences")
+    return next((words.word(one, "uid") for one in owners if one.get("controller") is True), "")
 
 
 def _belongs_to_node(meta: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ TAINT = {"key": "holdfast/untested", "effect": "NoSchedule"}
 
 @pytest.fixture(scope="module")
 def controller(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    more = f'observe_seconds = 0.3\n[kubernetes]\nkubeconfig = "{cluster.kubeconfig("controller")}"\n'
+    more = f'observe_seconds = 5\n[kubernetes]\nkubeconfig = "{cluster.kubeconfig("controller")}"\n'
     policy = "dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 100\n"
     with running(tmp_path_factory.mktemp("controller"), more=more, policy=policy) as made:
         yield made
