@@ -1,1 +1,1 @@
-"""Why a job died: its evidence ranked into causes, and the next step. Pure."""
+"""A job's evidence -> ranked causes and the next step. Pure."""

@@ -74,12 +74,24 @@ class KernelLog:
         self._carry, self._skipping = b"", True
         return events
 
-    def _scan(self, block: bytes) -> list[Event]:
+    @property
+    def keywords(self) -> tuple[bytes, ...]:
+        """A line without any of these says nothing here."""
+        return tuple(self._by_keyword)
+
+    def scan(self, block: bytes, hits: dict[int, list[bytes]]) -> list[Event]:
+        """The events of whole lines in which somebody else has looked for the keywords."""
+        if not self._lspci.reading and not any(_LSPCI_BLOCK in words for words in hits.values()):
+            wanted = {start: [word for word in words if word not in _LSPCI_REGISTERS] for start, words in hits.items()}
+            hits = {start: words for start, words in wanted.items() if words}
+        return self._scan(block, hits)
+
+    def _scan(self, block: bytes, hits: dict[int, list[bytes]] | None = None) -> list[Event]:
         """The events of a block of whole lines; a line that repeats another of the block is not read again."""
         number, position = self._lines + 1, 0
         found: list[Event] = []
         repeats = Repeats()
-        for start, keywords in sorted(self._hits(block).items()):
+        for start, keywords in sorted((self._hits(block) if hits is None else hits).items()):
             number += block.count(b"\n", position, start)
             position = start
             raw = block[start : block.find(b"\n", start)]

@@ -1,0 +1,58 @@
+"""What CUDA errors, exceptions and kernel events mean for a job, as rows of job_messages.toml."""
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+
+class Meaning(NamedTuple):
+    role: str
+    cause: str
+
+
+_OWN = Meaning("strong", "job.exception")
+
+
+def of_cuda(text: str) -> Meaning:
+    """Of the text of a CUDA error, without the words around it."""
+    return _first("cuda", text)
+
+
+def of_exception(text: str) -> Meaning:
+    """Of 'Type: message'."""
+    found = _first("exception", text)
+    return of_cuda(text) if found.role == "cuda" else found
+
+
+def of_kernel_event(kind: str, code: str, severity: str) -> Meaning:
+    for row_kind, codes, severities, role, cause in _table()["kernel"]:
+        if (
+            kind == row_kind
+            and (not codes or code in codes.split())
+            and (not severities or severity in severities.split())
+        ):
+            return Meaning(role, cause)
+    return Meaning("note", "")
+
+
+def _first(table: str, text: str) -> Meaning:
+    for meaning, regex in _rows()[table]:
+        if regex.search(text):
+            return meaning
+    return _OWN
+
+
+@cache
+def _table() -> dict[str, list[list[str]]]:
+    text = files(__package__).joinpath("job_messages.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(text)["errors"])
+
+
+@cache
+def _rows() -> dict[str, list[tuple[Meaning, re.Pattern[str]]]]:
+    return {
+        name: [(Meaning(role, cause), re.compile(regex)) for role, cause, regex in _table()[name]]
+        for name in ("cuda", "exception")
+    }

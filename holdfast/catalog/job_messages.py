@@ -1,0 +1,36 @@
+"""Messages of a training job's logs that mean something, as rows of job_messages.toml."""
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+_NUMBER = r"\d{1,18}"
+_ADDRESS = r"[\w.:%\[\]-]{1,255}<\d{1,5}>"
+
+
+class Message(NamedTuple):
+    code: str
+    role: str
+    cause: str
+    regex: re.Pattern[str]
+
+
+class Group(NamedTuple):
+    kind: str
+    keywords: tuple[str, ...]
+    messages: tuple[Message, ...]
+
+
+@cache
+def groups() -> tuple[Group, ...]:
+    text = files(__package__).joinpath("job_messages.toml").read_text(encoding="utf-8")
+    return tuple(
+        Group(group["kind"], tuple(group["keywords"]), tuple(_message(*row) for row in group["messages"]))
+        for group in tomllib.loads(text)["group"]
+    )
+
+
+def _message(code: str, role: str, cause: str, regex: str) -> Message:
+    return Message(code, role, cause, re.compile(regex.replace("$N", _NUMBER).replace("$IP", _ADDRESS)))

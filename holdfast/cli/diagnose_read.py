@@ -1,0 +1,78 @@
+"""Files of any kind -> evidence, each by the reader that knows it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.formats import aer, pcie
+from holdfast.formats.job_log import JobLog
+from holdfast.formats.job_message import of_kernel
+from holdfast.model.evidence import Evidence
+from holdfast.model.signal import Event
+from holdfast.sources import log_file
+
+_AER_FILE = re.compile(r"aer_dev_(correctable|nonfatal|fatal)")
+_RANK_IN_NAME = re.compile(r"(?:^|[._-])rank[._-]?(\d{1,6})(?=\D|$)", re.IGNORECASE)
+_ELASTIC_FOLDER = re.compile(r"(?:.*/)?attempt_\d+/(\d{1,4})/std(?:out|err)\.log$")
+_HOST_IN_NAME = re.compile(
+    r"(?:^|[._/-])((?:node|host|gpu|worker|compute|vm|dgx|hgx|cn|nid|n|r|ip|srv)-?[a-z0-9]*(?:-[a-z0-9]+)*\d[a-z0-9]*)(?=[._/]|$)"
+)
+
+
+def read(file: Path) -> tuple[list[Evidence], str]:
+    """What one file holds, in the order of its lines, and why it could not be read to its end ('' if it was)."""
+    if counters := _AER_FILE.fullmatch(file.name):
+        return _counters(file, counters[1])
+    log, trouble = JobLog(), ""
+    try:
+        for chunk in log_file.chunks(file):
+            log.feed(chunk)
+    except log_file.Unreadable as why:
+        trouble = str(why)
+    return [_placed(one, file) for one in log.finish()], trouble
+
+
+def read_events(file: Path) -> tuple[list[Event], str]:
+    """The kernel's events of one file alone."""
+    found, trouble = read(file)
+    return [one.event for one in found if one.event.severity and one.event.action], trouble
+
+
+def _counters(file: Path, severity: str) -> tuple[list[Evidence], str]:
+    text, trouble = b"", ""
+    try:
+        for chunk in log_file.chunks(file):
+            text += chunk[: log_file.CHUNK_BYTES - len(text)]
+    except log_file.Unreadable as why:
+        trouble = str(why)
+    events = aer.from_sysfs(text.decode("utf-8", "replace"), _device_of(file), severity)
+    return [replace(of_kernel(event), file=str(file)) for event in events], trouble
+
+
+def _placed(one: Evidence, file: Path) -> Evidence:
+    """With the file, and with the rank and host that its name tells where its lines do not."""
+    rank, host = one.rank, one.host
+    if rank is None:
+        told = _RANK_IN_NAME.search(file.name) or _ELASTIC_FOLDER.match(file.as_posix())
+        rank = int(told[1]) if told else None
+    if not host:
+        host = next(_hosts_in(file), "")
+    return replace(one, file=str(file), rank=rank, host=host)
+
+
+def _hosts_in(file: Path) -> Iterator[str]:
+    for part in reversed(file.parts[-2:]):
+        for match in _HOST_IN_NAME.finditer(part.lower()):
+            if not match[1].startswith("rank"):
+                yield match[1]
+
+
+def _device_of(counter_file: Path) -> str:
+    """sysfs names the device in the path; through /sys/class it may be a link to there."""
+    for path in (counter_file.resolve(), counter_file):
+        for part in reversed(path.parts):
+            if address := pcie.address(part):
+                return address
+    parts = counter_file.parts
+    return parts[-3] if len(parts) > 2 and parts[-2] == "device" else counter_file.parent.name

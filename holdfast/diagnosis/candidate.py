@@ -1,0 +1,56 @@
+"""A candidate: one cause of one subject, and the evidence that speaks for it."""
+
+from dataclasses import dataclass, field
+
+from holdfast.catalog import causes
+from holdfast.model.evidence import Evidence
+
+_WEIGHT = {"strong": 0.8, "weak": 0.45, "hint": 0.25}
+_MOST = 0.97
+
+
+@dataclass(slots=True)
+class Candidate:
+    cause: causes.Cause
+    host: str = ""
+    device: str = ""
+    ranks: tuple[int, ...] = ()
+    evidence: list[Evidence] = field(default_factory=list)
+    explains: list[str] = field(default_factory=list)
+    contradicts: list[str] = field(default_factory=list)
+    base: float | None = None  # its weight where that comes from comparing ranks, not from single lines
+    factor: float = 1.0  # below one where something speaks against it
+    note: str = ""  # what a person should read of it: the exception, the path, the code
+
+    @property
+    def name(self) -> str:
+        return self.cause.name
+
+    @property
+    def began(self) -> float:
+        """When it was told first, 0.0 where nothing tells."""
+        return min((one.at for one in self.evidence if one.at), default=0.0)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        first = self.evidence[0]
+        return first.file, first.event.line
+
+    @property
+    def confidence(self) -> float:
+        if self.base is not None:
+            return round(self.base * self.factor, 2)
+        doubt = 1.0
+        for kind in {(one.event.kind, one.role) for one in self.evidence}:
+            doubt *= 1.0 - _WEIGHT.get(kind[1], 0.2)
+        return round(min(_MOST, (1.0 - doubt)) * self.factor, 2)
+
+    def against(self, factor: float, why: str) -> None:
+        self.factor *= factor
+        if why not in self.contradicts:
+            self.contradicts.append(why)
+
+    def best_evidence(self) -> list[Evidence]:
+        order = {"strong": 0, "weak": 1, "exit": 2, "watchdog": 3, "hint": 4}
+        ranked = sorted(enumerate(self.evidence), key=lambda pair: (order.get(pair[1].role, 5), pair[0]))
+        return [one for _, one in ranked]

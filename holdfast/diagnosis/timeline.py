@@ -1,0 +1,88 @@
+"""Evidence on one clock: years filled in, hosts found, what a run survived taken out."""
+
+import calendar
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from holdfast.model.evidence import Evidence
+
+YEARLESS = 1972  # the year that readers give to stamps without one
+SURVIVED_STEPS = 5  # the run made so many steps after it: it was not what ended it
+_MAY_BE_SURVIVED = (
+    "exception",
+    "cuda",
+    "memory",
+    "files",
+    "dataloader",
+    "numbers",
+    "mismatch",
+    "rendezvous",
+    "watchdog",
+)
+
+
+def prepared(evidence: Sequence[Evidence]) -> list[Evidence]:
+    placed = _with_hosts([*evidence])
+    year = _year(placed)
+    dated = [_in_year(one, year) for one in placed]
+    return sorted(dated, key=lambda one: (one.at or float("inf"), one.file, one.event.line))
+
+
+def _year(evidence: Sequence[Evidence]) -> int | None:
+    years = Counter(_moment(one.at).year for one in evidence if one.at)
+    told = {year: count for year, count in years.items() if year > YEARLESS}
+    return max(told, key=lambda year: told[year], default=None)
+
+
+def _in_year(one: Evidence, year: int | None) -> Evidence:
+    if not one.at or year is None or _moment(one.at).year != YEARLESS:
+        return one
+    moment = _moment(one.at)
+    try:
+        at = calendar.timegm(moment.replace(year=year).timetuple()) + moment.microsecond / 1e6
+    except ValueError:  # the 29th of February of another year
+        return one
+    return replace(one, event=replace(one.event, at=at))
+
+
+def _moment(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+def _with_hosts(evidence: list[Evidence]) -> list[Evidence]:
+    """A line that does not name its host takes the one that its rank, or its file, belongs to."""
+    of_rank = {one.rank: one.host for one in evidence if one.rank is not None and one.host}
+    known = {one.host for one in evidence if one.host}
+    of_file: dict[str, Counter[str]] = {}
+    for one in evidence:
+        if one.host:
+            of_file.setdefault(one.file, Counter())[one.host] += 1
+    placed = []
+    for one in evidence:
+        if not one.host:
+            host = of_rank.get(one.rank, "") if one.rank is not None else ""
+            host = host or _named_in(one.file, known) or _only(of_file.get(one.file))
+            one = replace(one, host=host) if host else one
+        placed.append(one)
+    return placed
+
+
+def _named_in(file: str, hosts: set[str]) -> str:
+    parts = file.split("/")[-3:]
+    fitting = [host for host in hosts if any(host in part for part in parts)]
+    return max(fitting, key=len, default="")
+
+
+def _only(hosts: Counter[str] | None) -> str:
+    return next(iter(hosts)) if hosts and len(hosts) == 1 else ""
+
+
+def survived(one: Evidence, done: dict[str, int]) -> bool:
+    """Whether the run went on after it as if nothing had been: handled, or words in a sample of the data."""
+    if one.event.kind not in _MAY_BE_SURVIVED and not one.event.kind.startswith("nccl."):
+        return False
+    if one.event.line < done.get(one.file, 0):
+        return True
+    return (one.number("steps_after") or 0) >= SURVIVED_STEPS

@@ -1,0 +1,103 @@
+"""What the watchdogs of the ranks tell together: since when they waited, for what, and who is not among them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.catalog import causes
+from holdfast.diagnosis.candidate import Candidate
+from holdfast.model.evidence import Evidence
+
+_FAR_BEHIND = 2  # collectives; ranks that overlap communication differ by one
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    told: tuple[Evidence, ...]
+    since: float  # when the wait began: fire time minus duration; 0.0 where no time is told
+    fired: float
+    ranks: tuple[int, ...]
+
+    def says(self) -> str:
+        who = f"of rank{'s' * (len(self.ranks) > 1)} {_some(self.ranks)}" if self.ranks else "of the job"
+        return f"watchdog timeout {who}"
+
+
+def look(evidence: Sequence[Evidence]) -> Waiting | None:
+    told = tuple(one for one in evidence if one.role == "watchdog")
+    if not told:
+        return None
+    starts = [one.at - (one.number("ran_ms") or 0) / 1000.0 for one in told if one.at]
+    fired = [one.at for one in told if one.at]
+    ranks = tuple(sorted({one.rank for one in told if one.rank is not None}))
+    return Waiting(told, min(starts, default=0.0), min(fired, default=0.0), ranks)
+
+
+def suspects(waiting: Waiting, evidence: Sequence[Evidence]) -> list[Candidate]:
+    """Ranks that differ from the others in what they wait for, or do not wait at all."""
+    found = [_mismatch(waiting), _behind(waiting), _absent(waiting, evidence)]
+    return [one for one in found if one]
+
+
+def _mismatch(waiting: Waiting) -> Candidate | None:
+    """Same number, other operation or size: the minority is suspected, not whoever was read first."""
+    by_sequence: dict[int, dict[int, tuple[str, str]]] = {}
+    for one in waiting.told:
+        seq = one.number("seq")
+        if one.rank is not None and seq is not None and one.word("op"):
+            by_sequence.setdefault(seq, {})[one.rank] = (one.word("op"), one.word("numel_in"))
+    for seq, calls in by_sequence.items():
+        counts = Counter(calls.values())
+        if len(counts) < 2 or len(calls) < 2:
+            continue
+        usual = counts.most_common(1)[0][0]
+        odd = tuple(sorted(rank for rank, call in calls.items() if call != usual))
+        evidence = [one for one in waiting.told if one.number("seq") == seq and one.word("op")]
+        candidate = Candidate(
+            causes.find("job.collective_mismatch"), ranks=odd, evidence=_odd_first(evidence, odd), base=0.65
+        )
+        candidate.note = f"at collective {seq}: " + ", ".join(f"{op} of {size or '?'}" for op, size in counts)
+        return candidate
+    return None
+
+
+def _behind(waiting: Waiting) -> Candidate | None:
+    """The rank that has enqueued least, where the others are well ahead."""
+    last: dict[int, int] = {}
+    for one in waiting.told:
+        number = one.number("enqueued")
+        number = one.number("seq") if number is None else number
+        if one.rank is not None and number is not None:
+            last[one.rank] = max(number, last.get(one.rank, -1))
+    if len(last) < 2:
+        return None
+    stuck = max(last.values())
+    odd = tuple(sorted(rank for rank, number in last.items() if stuck - number >= _FAR_BEHIND))
+    if not odd or len(odd) > len(last) / 2:
+        return None
+    evidence = [one for one in waiting.told if one.rank in odd]
+    candidate = Candidate(causes.find("job.rank_missing"), ranks=odd, evidence=evidence, base=0.7)
+    candidate.note = f"{stuck - min(last[rank] for rank in odd)} collectives behind"
+    return candidate
+
+
+def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
+    """Every rank but a few wrote that it waits."""
+    worlds = [world for one in evidence if (world := one.number("world"))]
+    known = {one.rank for one in evidence if one.rank is not None} | set(range(max(worlds, default=0)))
+    missing = tuple(sorted(known - set(waiting.ranks)))
+    if not waiting.ranks or not missing or len(missing) > max(1, len(known) // 4):
+        return None
+    timeouts = [one for one in waiting.told if one.event.code == "timeout"] or [*waiting.told]
+    candidate = Candidate(causes.find("job.rank_missing"), ranks=missing, evidence=timeouts[:3], base=0.5)
+    candidate.note = "every other rank wrote that it waits"
+    return candidate
+
+
+def _odd_first(evidence: list[Evidence], odd: tuple[int, ...]) -> list[Evidence]:
+    return sorted(evidence, key=lambda one: one.rank not in odd)
+
+
+def _some(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:6]))
+    return f"{shown} and {len(numbers) - 6} more" if len(numbers) > 6 else shown

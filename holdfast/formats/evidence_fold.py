@@ -1,0 +1,48 @@
+"""Evidence that says the same again is one with a count: a storm of a million lines stays small."""
+
+from dataclasses import replace
+
+from holdfast.model.evidence import Evidence
+
+MAX_DISTINCT = 20_000
+_TELLS_APART = ("seq", "op", "status", "peer", "pid", "exit", "signal", "where", "step", "network", "ranks", "enqueued")
+
+Key = tuple[object, ...]
+
+
+class EvidenceFold:
+    def __init__(self) -> None:
+        self._kept: dict[Key, Evidence] = {}
+        self._last: dict[Key, tuple[int, float]] = {}
+
+    def add(self, evidence: Evidence) -> None:
+        event = evidence.event
+        told = tuple(event.detail.get(name) for name in _TELLS_APART)
+        key: Key = (
+            event.kind,
+            event.code,
+            evidence.role,
+            evidence.cause,
+            evidence.rank,
+            evidence.host,
+            event.device,
+            told,
+        )
+        if key not in self._kept and len(self._kept) >= MAX_DISTINCT:
+            key = key[:4]
+        kept = self._kept.get(key)
+        self._kept[key] = (
+            replace(kept, event=replace(kept.event, count=kept.event.count + event.count)) if kept else evidence
+        )
+        self._last[key] = (event.line, event.at)
+
+    def take(self) -> list[Evidence]:
+        """In order of first sight; `last_line` tells where it was said last."""
+        return [self._with_end(key, evidence) for key, evidence in self._kept.items()]
+
+    def _with_end(self, key: Key, evidence: Evidence) -> Evidence:
+        line, at = self._last[key]
+        if line == evidence.event.line:
+            return evidence
+        detail = {**evidence.event.detail, "last_line": float(line), "last_at": at}
+        return replace(evidence, event=replace(evidence.event, detail=detail))

@@ -1,0 +1,145 @@
+"""One line of a training job's log: the prefixes of loggers and launchers taken off, what they tell kept."""
+
+import calendar
+import re
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import NamedTuple
+
+from holdfast.formats.kernel_line import printable
+
+MAX_LINE_CHARS = 4096
+YEARLESS = 1972  # stands in for the year that a stamp does not tell; the diagnosis fills it in
+_MAX_PREFIXES = 10
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
+_ISO = r"(?P<iso>\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d\b))?"
+_GLOG = r"(?P<level>[IWEFVD])(?P<month>\d{1,2})(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})"
+_CLOCK_ONLY = r"(?P<us>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
+STAMP = re.compile(rf"(?<![\d:]){_ISO}|(?<!\w){_GLOG}|(?<!\d){_CLOCK_ONLY}")
+
+_PREFIXES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\s*\[rank ?(?P<rank>\d{1,6})\]:? ?",
+        r"\s*\[\d{1,9}\] (?=\[)",
+        r"\[(?:default|trainer|worker|node)_?(?P<local>\d{1,4})\]:? ?",
+        r"\[(?:\d+),(?P<rank>\d{1,6})\](?:<std(?:out|err)>)?: ?",
+        r"\((?P<actor>[\w:.-]+) pid=\d+(?:, ip=(?P<host>[\w.:-]+))?[^)]*\) ?",
+        r"\[pod/(?P<host>[\w.-]+)/[\w.-]+\] ?",
+        rf"[\[(]?{_ISO}[\])]?(?:[:,|]| -)? ?",
+        rf"\[?{_GLOG}(?: +\d+)? (?P<place>[\w./<>-]+:\d+)\] ?",
+        rf"[\[(]?{_CLOCK_ONLY}[\])]?(?:[:,|]| -)? ?",
+        r"(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>-?\d{1,4})\] (?:(?P<place>[\w./]+:\d+) )?"
+        r"(?P<nccl>NCCL (?:WARN|INFO|ERROR|TRACE) )",
+        r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?:WARN|INFO) )",
+        r"\[?(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG|FATAL)\]?:? ?(?:\|)? ?(?=\S)",
+        r"(?:std(?:out|err)|stderr|E|F): ",
+        r"std(?:out|err) [FP] ",
+        r" {0,4}(?P<task>\d{1,5}): (?=\s*\S)",
+        r"(?P<host>(?:node|worker|host|gpu|compute|vm|ip|srv|cn|dgx|hgx|nid|n|r|h|a|c|g)-?[\w.-]*\d[\w.-]*"
+        r"|\d{1,3}(?:\.\d{1,3}){3}): (?=[\[\s\w])",
+        r"\[(?P<place>[\w./<>-]+\.(?:py|cpp|cc|cu):\d+(?::\w+)?)\] ?",
+        r"(?:torch\.distributed[\w.]*|root|lightning[\w.]*|__main__):(?=\S)",
+        r"\s*\|\s+",
+        r"\[[IWEF] [\w./]+:\d+\] ?",
+    )
+)
+_RANK_INSIDE = re.compile(
+    r"\[(?:PG [^\]]*)?[Rr]ank:? ?(\d{1,6})\]|\(rank (\d{1,6})\)|\bRankID:(\d{1,6})|\bglobal_rank:? ?(\d{1,6})"
+)
+
+
+class JobLine(NamedTuple):
+    text: str  # the message without its prefixes
+    number: int = 0
+    at: float = 0.0  # seconds since the epoch; in YEARLESS where the stamp tells no year; 0.0 where there is none
+    rank: int | None = None
+    local_rank: int | None = None
+    host: str = ""
+    stream: str = ""  # what tells the lines of one process from those of others
+    place: str = ""  # source file and line of the logger, where it tells them
+    nccl: bool = False  # NCCL's own prefix was there
+
+
+def decode(raw: bytes, number: int = 0) -> JobLine:
+    """Never fails: what is no known prefix is message."""
+    text = raw[: MAX_LINE_CHARS * 2].decode("utf-8", "replace").replace("\0", "")
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    line = JobLine(text.rstrip()[:MAX_LINE_CHARS], number)
+    for _ in range(_MAX_PREFIXES):
+        shorter = _strip_one(line)
+        if shorter is None:
+            break
+        line = shorter
+    if line.rank is None and (match := _RANK_INSIDE.search(line.text)):
+        line = line._replace(rank=int(next(group for group in match.groups() if group)))
+    return line
+
+
+def _strip_one(line: JobLine) -> JobLine | None:
+    for prefix in _PREFIXES:
+        match = prefix.match(line.text)
+        if match and match.end() > 0:
+            return _told(line, match.groupdict(), line.text[: match.end()])._replace(text=line.text[match.end() :])
+    return None
+
+
+def _told(line: JobLine, found: dict[str, str | None], prefix: str) -> JobLine:
+    stamp = seconds(found)
+    rank = found.get("rank") or found.get("task")
+    local = found.get("local")
+    host = printable(found.get("host") or "")
+    return line._replace(
+        at=line.at or stamp,
+        rank=line.rank if rank is None else int(rank),
+        local_rank=line.local_rank if local is None else int(local),
+        host=line.host or host,
+        stream=line.stream + (f"{host}:{found['pid']}" if found.get("pid") else _speaker(found, prefix)),
+        place=found.get("place") or line.place,
+        nccl=line.nccl or bool(found.get("nccl")),
+    )
+
+
+def _speaker(found: dict[str, str | None], prefix: str) -> str:
+    """The prefix itself, where it is one that a process has to itself."""
+    return prefix.strip() if any(found.get(name) for name in ("rank", "task", "local", "actor", "host")) else ""
+
+
+def last_stamp(text: bytes) -> float:
+    """The time told last in some text, 0.0 where none is: what a line without a stamp of its own was written after."""
+    found = [*STAMP.finditer(text.decode("utf-8", "replace"))]
+    return seconds(found[-1].groupdict()) if found else 0.0
+
+
+def seconds(found: dict[str, str | None]) -> float:
+    if stamp := found.get("iso"):
+        return _iso_seconds(stamp, found.get("zone") or "")
+    if clock := found.get("clock"):
+        return _glog_seconds(found["month"] or "", found["day"] or "", clock)
+    if stamp := found.get("us"):
+        month, day, year, clock = stamp[:2], stamp[3:5], stamp[6:10], stamp[11:]
+        return _iso_seconds(f"{year}-{month}-{day} {clock}", "")
+    return 0.0
+
+
+@lru_cache(maxsize=256)
+def _iso_seconds(stamp: str, zone: str) -> float:
+    plain = stamp.replace("/", "-").replace("_", " ").replace(",", ".")
+    offset = {"Z": "+00:00", "UTC": "+00:00"}.get(zone, zone)
+    try:
+        moment = datetime.fromisoformat(plain + offset)
+    except ValueError:
+        return 0.0
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+@lru_cache(maxsize=256)
+def _glog_seconds(month: str, day: str, clock: str) -> float:
+    hour, minute, rest = clock.split(":")
+    try:
+        whole = calendar.timegm((YEARLESS, int(month), int(day), int(hour), int(minute), 0))
+    except (ValueError, OverflowError):
+        return 0.0
+    return whole + float(rest)

@@ -1,0 +1,83 @@
+"""Which lines of a block hold one of many words, in one pass over its bytes."""
+
+import importlib
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+Hits = dict[int, list[bytes]]  # where a line begins -> the words it holds
+
+
+class Keywords:
+    """With hyperscan one pass finds all; without it every word is looked for by itself, slower and with equal result.
+
+    `common` words stand in every other line of some logs: of them only the first of a block is told, as `seen`.
+    """
+
+    def __init__(self, words: Iterable[bytes], common: Iterable[bytes] = ()) -> None:
+        self._words = tuple(dict.fromkeys(words))
+        self._common = tuple(dict.fromkeys(common))
+        self._engine = _engine(self._words, self._common)
+
+    def find(self, block: bytes) -> tuple[Hits, set[bytes]]:
+        """(the lines that hold a word and which, the common words that are in the block at all)."""
+        if self._engine is None:
+            return self._find_each(block)
+        ends: list[tuple[int, int]] = []
+        self._engine.scan(block, match_event_handler=lambda word, _from, to, _flags, _context: ends.append((to, word)))
+        hits: Hits = {}
+        seen: set[bytes] = set()
+        everything = self._words + self._common
+        for end, number in ends:
+            word = everything[number]
+            if number >= len(self._words):
+                seen.add(word)
+                continue
+            words = hits.setdefault(line_start(block, end - len(word)), [])
+            if word not in words:
+                words.append(word)
+        return hits, seen
+
+    def _find_each(self, block: bytes) -> tuple[Hits, set[bytes]]:
+        hits: Hits = {}
+        for word in self._words:
+            at = block.find(word)
+            while at >= 0:
+                hits.setdefault(line_start(block, at), []).append(word)
+                end = line_end(block, at + len(word))
+                at = block.find(word, end)
+        return hits, {word for word in self._common if word in block}
+
+
+def line_start(block: bytes, at: int) -> int:
+    """Where the line around a place begins; a progress bar's carriage return begins one too."""
+    start = block.rfind(b"\n", 0, at) + 1
+    return max(start, block.rfind(b"\r", start, at) + 1)
+
+
+def line_end(block: bytes, at: int) -> int:
+    end = block.find(b"\n", at)
+    end = len(block) if end < 0 else end
+    carriage = block.find(b"\r", at, end)
+    return end if carriage < 0 else carriage
+
+
+@cache
+def _engine(words: tuple[bytes, ...], common: tuple[bytes, ...]) -> Any | None:
+    try:
+        hyperscan: Any = importlib.import_module("hyperscan")
+    except ImportError:
+        return None
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    everything = words + common
+    database.compile(
+        expressions=[_escaped(word) for word in everything],
+        ids=list(range(len(everything))),
+        elements=len(everything),
+        flags=[0] * len(words) + [hyperscan.HS_FLAG_SINGLEMATCH] * len(common),
+    )
+    return database
+
+
+def _escaped(word: bytes) -> bytes:
+    return b"".join(b"\\x%02x" % byte for byte in word)

@@ -1,0 +1,52 @@
+"""The last line of a Python traceback, 'Type: message', and whether a traceback really stands above it."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from holdfast.formats.job_line import JobLine
+
+KEYWORDS = (
+    b"Error:", b"Exception:", b"Error\n", b"Error\r", b"Exception\n", b"KeyboardInterrupt", b"SystemExit",
+    b"Interrupt\n", b"OutOfMemory", b"Timeout:",
+)  # fmt: skip
+_LINE = re.compile(
+    r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*)"
+    r"(?:: ?(?P<message>.*))?$"
+)
+_FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
+_BELOW_A_FRAME = 6  # lines of code, carets and notes between the last frame and the exception
+_ERROR_SAID_ABOVE = "Traceback (most recent call last)"
+_WARNING = re.compile(r"Warning\b")
+
+
+class Raised(NamedTuple):
+    type: str
+    message: str
+    framed: bool  # a traceback of the same process ends here
+    where: str  # 'train.py:120 in step' of the innermost frame that is not of a library, '' where there is none
+
+    @property
+    def text(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
+    """`above`: the lines before it, nearest last."""
+    match = _LINE.match(line.text)
+    if match is None or _WARNING.search(match["type"]):
+        return None
+    same = [one for one in above if one.stream == line.stream]
+    near = same[-_BELOW_A_FRAME:]
+    framed = any(_FRAME.match(one.text) or _ERROR_SAID_ABOVE in one.text for one in near)
+    return Raised(match["type"].rsplit(".", 1)[-1], match["message"] or "", framed, _where(same) if framed else "")
+
+
+def _where(lines: Sequence[JobLine]) -> str:
+    frames = [match for one in lines if (match := _FRAME.match(one.text))]
+    own = [match for match in frames if "site-packages" not in match["file"] and "dist-packages" not in match["file"]]
+    if not frames:
+        return ""
+    innermost = (own or frames)[-1]
+    function = f" in {innermost['function']}" if innermost["function"] else ""
+    return f"{innermost['file'].rsplit('/', 1)[-1]}:{innermost['line']}{function}"

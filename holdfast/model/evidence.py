@@ -1,0 +1,33 @@
+"""Evidence: one event of a job's end, with the file, the host and the rank it was told by."""
+
+from dataclasses import dataclass
+
+from holdfast.model.signal import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Readers of any kind (logs, kernel logs, Flight Recorder dumps) hand these to the diagnosis."""
+
+    event: Event
+    file: str = ""
+    host: str = ""
+    rank: int | None = None
+    role: str = "note"  # strong, weak: may be a cause; effect: never one; watchdog, exit, note: see docs/diagnose.md
+    cause: str = ""  # what it speaks for, by its stable name
+
+    @property
+    def at(self) -> float:
+        """Seconds since the epoch, 0.0 where nobody told."""
+        return self.event.at
+
+    def number(self, name: str) -> int | None:
+        """A whole number of the detail, None where it is not told."""
+        value = self.event.detail.get(name)
+        try:
+            return int(value) if value is not None else None
+        except ValueError:
+            return None
+
+    def word(self, name: str) -> str:
+        return str(self.event.detail.get(name, ""))
