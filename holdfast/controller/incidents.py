@@ -1,44 +1,74 @@
-"""Incidents of the fleet: opened once per parent or node, kept while their cause lasts, closed when it is gone."""
+"""Incidents of the fleet: opened once per parent, pool or node, kept while the cause lasts, closed when it is gone."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from holdfast.lifecycle.shared import NOT_PARENTS
 from holdfast.model.incident import Incident, IncidentState
 
 
+def is_parent(subject: str) -> bool:
+    """Whether an incident on this explains the nodes it names; one on a node or a pool does not."""
+    return subject.partition("/")[0] not in NOT_PARENTS
+
+
 class Incidents:
-    """Open incidents by what they are about. `changed` holds what must be stored."""
+    """Open incidents by what they are about. No node is a member of two parents' incidents."""
 
-    def __init__(self, known: tuple[Incident, ...] = ()) -> None:
+    def __init__(self, known: Iterable[Incident] = ()) -> None:
         self.open = {incident.subject: incident for incident in known if incident.state is IncidentState.OPEN}
-        self.members: dict[str, frozenset[str]] = {}  # subject -> nodes it explains
-        self.changed: list[Incident] = []
+        self._members = {subject: set(one.evidence) for subject, one in self.open.items()}
+        self._explained = {
+            node: subject for subject, nodes in self._members.items() if is_parent(subject) for node in nodes
+        }
+        self._changed: dict[str, Incident] = {}
 
-    def raise_(self, subject: str, cause: str, reason: str, now: float, nodes: frozenset[str] = frozenset()) -> None:
-        members = self.members.get(subject, frozenset()) | nodes
+    @property
+    def parents(self) -> list[str]:
+        return [subject for subject in self.open if is_parent(subject)]
+
+    def members(self, subject: str) -> frozenset[str]:
+        return frozenset(self._members.get(subject, ()))
+
+    def raise_(self, subject: str, cause: str, reason: str, now: float, nodes: Collection[str] = ()) -> None:
+        """Opened, or told anew if its words or its nodes are others."""
         known = self.open.get(subject)
-        if known is not None and members == self.members.get(subject, frozenset()):
+        told = replace(known or _new(subject, cause, now), reason=reason, evidence=tuple(sorted(nodes)))
+        if told == known:
             return
-        self.members[subject] = members
-        evidence = tuple(sorted(members))
-        if known is None:
-            identity = f"{subject}@{now:.0f}"
-            known = Incident(id=identity, opened=now, subject=subject, parent=subject, cause=cause)
-        self.open[subject] = replace(known, reason=reason, evidence=evidence)
-        self.changed.append(self.open[subject])
+        self._forget_members(subject)
+        self._members[subject] = set(nodes)
+        if is_parent(subject):
+            self._explained.update(dict.fromkeys(nodes, subject))
+        self.open[subject] = self._changed[told.id] = told
 
-    def close(self, subject: str, now: float) -> None:
+    def join(self, subject: str, node: str) -> None:
+        """One more node of an open incident; it is told with the next `raise_`, for many may join at once."""
+        self._members[subject].add(node)
+        if is_parent(subject):
+            self._explained[node] = subject
+
+    def close(self, subject: str, now: float, why: str = "") -> None:
         known = self.open.pop(subject, None)
-        self.members.pop(subject, None)
+        self._forget_members(subject)
         if known is not None:
-            self.changed.append(replace(known, state=IncidentState.CLOSED, closed=now))
+            reason = f"{known.reason}; {why}" if why else known.reason
+            self._changed[known.id] = replace(known, state=IncidentState.CLOSED, closed=now, reason=reason)
 
-    def explaining(self, node: str) -> Incident | None:
-        """The open incident that already accounts for this node's failure."""
-        for subject, members in self.members.items():
-            if node in members:
-                return self.open.get(subject)
-        return None
+    def _forget_members(self, subject: str) -> None:
+        for node in self._members.pop(subject, ()):
+            if self._explained.get(node) == subject:
+                del self._explained[node]
+
+    def explaining(self, node: str) -> str:
+        """The parent whose open incident accounts for this node's failure, or ''."""
+        return self._explained.get(node, "")
 
     def take_changed(self) -> list[Incident]:
-        changed, self.changed = self.changed, []
-        return changed
+        """What must be stored: each incident once, as it is now."""
+        changed, self._changed = self._changed, {}
+        return list(changed.values())
+
+
+def _new(subject: str, cause: str, now: float) -> Incident:
+    return Incident(id=f"{subject}@{now:.3f}", opened=now, subject=subject, parent=subject, cause=cause)

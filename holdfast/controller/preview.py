@@ -31,7 +31,7 @@ class Preview:
 def preview(
     policy: Policy, nodes: Iterable[NodeLife], changes: Sequence[tuple[str, VerdictChange]], since: float
 ) -> Preview:
-    fleet = Fleet(policy, [_fresh(node, since) for node in nodes])
+    fleet = Fleet(policy, [_fresh(node, since, policy) for node in nodes])
     found = Preview(changes=len(changes))
     for number, (name, change) in enumerate(changes, start=1):
         report = Report(node=name, session="preview", seq=number, at=change.at, changes=(change,))
@@ -40,7 +40,7 @@ def preview(
     return found
 
 
-def _fresh(node: NodeLife, since: float) -> NodeLife:
+def _fresh(node: NodeLife, since: float, policy: Policy) -> NodeLife:
     return NodeLife(
         name=node.name,
         pool=node.pool,
@@ -48,6 +48,7 @@ def _fresh(node: NodeLife, since: float) -> NodeLife:
         stage=Stage.READY,
         since=since,
         tested_at=since,
+        tested_suite=policy.of(node.pool).suite,
         reason="start",
     )
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from holdfast.api.problem import Problem, busy, elsewhere
 from holdfast.controller.fleet import Fleet
-from holdfast.controller.incidents import Incidents
 from holdfast.controller.lead import Lead
 from holdfast.controller.orders import Orders
 from holdfast.controller.turn import News, Turn, Work
@@ -230,8 +229,13 @@ class Writer:
     def _load(self, epoch: int) -> Fleet:
         """The fleet as it was last committed; what was claimed and not ended is taken up again."""
         self._store.adopt(epoch)
-        fleet = Fleet(self.policy, self._store.nodes(), self._store.verdicts(), scheduled=self._scheduled)
-        fleet.incidents = Incidents(tuple(self._store.incidents(IncidentState.OPEN)))
+        fleet = Fleet(
+            self.policy,
+            self._store.nodes(),
+            self._store.verdicts(),
+            incidents=self._store.incidents(IncidentState.OPEN),
+            scheduled=self._scheduled,
+        )
         fleet.heard.update(self._store.heartbeats())
         return fleet
 

@@ -1,8 +1,31 @@
 """Policy: what this operator wants done. Defaults harm nobody: dry-run, small caps, a person before the third rung."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 
+from holdfast.lifecycle.maintenance import Maintenance
 from holdfast.model.life import Verb
+
+
+class OnUnknownTest(StrEnum):
+    """What a full test that could not see enough leads to. It never admits."""
+
+    RETEST = "retest"  # again, up to `inconclusive_tests`, then a person
+    PERSON = "person"  # a person at once
+
+
+class OnUnknown(StrEnum):
+    """What a check that is unknown for too long in service leads to. Never a drain."""
+
+    TICKET = "ticket"
+    NOTHING = "nothing"
+
+
+class OnDegraded(StrEnum):
+    CHOOSE_LAST = "choose_last"  # the scheduler takes it only when nothing better is free
+    NOTHING = "nothing"
+    FAIL = "fail"  # as if it had failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,6 +34,8 @@ class Policy:
     """Actions are printed and recorded, not carried out, until an operator switches them on."""
     suite: str = "1"
     """Version of the full suite. A node tested by another version counts as untested."""
+    suite_seconds: float = 3600.0
+    """A test not answered within this is unknown, and asked for again. The agent has its own, shorter budget."""
     ladder: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
     """Rungs climbed one after another while the same cause comes back."""
     automatic_rungs: int = 2
@@ -24,15 +49,22 @@ class Policy:
     shared_nodes: int = 4
     """So many nodes behind one parent failing together are the parent's incident."""
     shared_seconds: float = 120.0
-    """How close together 'together' is."""
+    """How close together 'together' is; and how long fewer must fail before the shared cause is over."""
     shared_share: float = 0.5
     """And at least this share of the parent's nodes."""
+    shared_wait_seconds: float = 60.0
+    """A second failure behind a parent that fails far more often than the rest waits so long for the pattern to show,
+    so that one broken leaf does not use up what its pool may lose. The first is drained at once. 0: nobody waits."""
     lemon_seconds: float = 30 * 86400.0
     """How far back offences count."""
     lemon_offences: int = 3
-    """So many offences and the ladder starts one rung higher."""
+    """More offences than this and the ladder starts one rung higher."""
     degraded_repeats: int = 3
-    """A node degraded this often by the same check within the lemon window is drained."""
+    """A node degraded this often by the same check within `lemon_seconds` is drained."""
+    bootstrap_unknown: OnUnknownTest = OnUnknownTest.RETEST
+    bootstrap_degraded: OnDegraded = OnDegraded.CHOOSE_LAST
+    service_unknown: OnUnknown = OnUnknown.TICKET
+    service_degraded: OnDegraded = OnDegraded.CHOOSE_LAST
     shadow_checks: frozenset[str] = frozenset()
     """Checks that are recorded but change nothing."""
     silent_seconds: float = 120.0
@@ -40,4 +72,11 @@ class Policy:
     blind_seconds: float = 600.0
     """A verdict unknown for so long in service is an alarm; never a drain."""
     spares: int = 0
-    """Ready nodes to hold back per pool."""
+    """Tested nodes to hold back per pool; one is promoted for every node that leaves."""
+    maintenance: tuple[Maintenance, ...] = ()
+    """Planned work: failures of these nodes are recorded meanwhile, and all are tested in full when it ends."""
+    pools: Mapping[str, "Policy"] = field(default_factory=dict)
+    """What is otherwise in some pools: whole policies, made from `[pool.NAME]` over the rest of the file."""
+
+    def of(self, pool: str) -> "Policy":
+        return self.pools.get(pool, self)

@@ -9,6 +9,7 @@ class Stage(StrEnum):
     PROVISIONING = "provisioning"  # known, never tested
     TESTING = "testing"  # the full suite is running; nothing may start here
     READY = "ready"  # passed, and nothing has run since
+    SPARE = "spare"  # the same, but held back by us until another node leaves
     ALLOCATED = "allocated"  # a workload runs here
     CLEANING = "cleaning"  # the workload ended; the suite has not begun
     DRAINING = "draining"  # failed or asked for; running work finishes first
@@ -33,7 +34,6 @@ class Verb(StrEnum):
     TICKET = "ticket"
     CHOOSE_LAST = "choose_last"  # the scheduler takes this node only when nothing better is free
     CHOOSE_NORMALLY = "choose_normally"
-    PROMOTE_SPARE = "promote_spare"
 
 
 class Happening(StrEnum):
@@ -54,6 +54,9 @@ class Happening(StrEnum):
     CLIMB = "climb"  # the fleet allows the next rung of the ladder
     RESET_DONE = "reset_done"
     RESET_FAILED = "reset_failed"
+    HELD = "held"  # a failure that is observed only: a shared cause, an open breaker, maintenance
+    FREED = "freed"  # whatever held it is over
+    PROMOTED = "promoted"  # a spare that is needed now
     REMINDED = "reminded"  # the scheduler does not show what the stage asks of it; the stage stays
     QUARANTINE = "quarantine"  # an operator's word, as are the three below
     RELEASE = "release"
@@ -71,11 +74,13 @@ class NodeEvent:
     suite: str = ""  # version of the suite a test ran
     began: float | None = None  # when a test began: one that began before the workload ended proves nothing
     by: str = "holdfast"  # who said so
+    spare: bool = False  # of a passed test: the pool wants this node as a spare
+    holder: str = ""  # what holds a node: 'loop/c2', 'pool/train', 'maintenance/winter'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offence:
-    """One time a node left service, kept to know repeat offenders."""
+    """One time a node failed or was degraded, kept to know repeat offenders."""
 
     at: float
     cause: str
@@ -96,8 +101,18 @@ class NodeLife:
     used_until: float | None = None  # when its last workload started or ended
     jobs: frozenset[str] = frozenset()
     degraded_by: str = ""
+    failed: bool = False  # since its last passed test
+    held: str = ""  # what a failure of it is part of while nothing is done about it: 'loop/c2'
+    held_since: float = 0.0
+    asked_at: float | None = None  # when the test was asked for that has not been answered
     offences: tuple[Offence, ...] = ()
+    degradations: tuple[Offence, ...] = ()
     place: Mapping[str, str] = field(default_factory=dict)  # rack, loop, leaf, feed: what it shares with others
+
+    @property
+    def out(self) -> bool:
+        """Whether the breaker counts it: out of service, or on trial after it was."""
+        return self.stage in OUT_OF_SERVICE or (self.stage is Stage.TESTING and self.failed)
 
     @property
     def freshly_tested(self) -> bool:

@@ -4,67 +4,12 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from holdfast.controller.fleet import Fleet
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.life import Happening, Stage, Verb
 from holdfast.model.node_status import NodeStatus
-from holdfast.model.report import OrderOutcome, Report, VerdictChange
-from holdfast.store.words import Step
+from holdfast.model.report import OrderOutcome
 
-POLICY = Policy(dry_run=False)
-
-
-class Told:
-    """A fleet and a clock; every step is kept."""
-
-    def __init__(self, count: int = 16, policy: Policy = POLICY, per_leaf: int = 8) -> None:
-        self.fleet = Fleet(policy)
-        self.now = 0.0
-        self.steps: list[Step] = []
-        self._sequence = 0
-        for index in range(count):
-            name = f"n{index}"
-            self.steps += self.fleet.enrol(name, "default", {"leaf": f"l{index // per_leaf}"}, self.now)
-            self.test(name)
-
-    def says(
-        self, node: str, check: str, after: str, at: float | None = None, outcome: OrderOutcome | None = None
-    ) -> None:
-        self._sequence += 1
-        when = self.now if at is None else at
-        changes = (
-            (VerdictChange(at=when, check=check, before="pass", after=after, reason=f"{check} {after}"),)
-            if check
-            else ()
-        )
-        outcomes = (outcome,) if outcome else ()
-        report = Report(node=node, session="s", seq=self._sequence, at=when, changes=changes, outcomes=outcomes)
-        self.steps += self.fleet.take(report, self.now)
-
-    def test(self, node: str, health: str = "pass", cause: str = "") -> None:
-        self.now += 1
-        began = self.now - 0.5
-        outcome = OrderOutcome(
-            order=1, verb="retest", ok=True, health=health, cause=cause, reason="", began=began, suite=POLICY.suite
-        )
-        self.says(node, "", "", outcome=outcome)
-
-    def reset(self, node: str, verb: str = "reset_gpu", ok: bool = True) -> None:
-        outcome = OrderOutcome(order=2, verb=verb, ok=ok, health="", cause="", reason="", began=self.now, suite="")
-        self.says(node, "", "", outcome=outcome)
-
-    def passes(self, seconds: float = 1.0) -> None:
-        self.now += seconds
-        self.steps += self.fleet.tick(self.now)
-
-    def stage(self, node: str) -> Stage:
-        return self.fleet.nodes[node].stage
-
-    def stages(self) -> set[Stage]:
-        return {node.stage for node in self.fleet.nodes.values()}
-
-    def verbs(self, node: str) -> list[Verb]:
-        return [action.verb for step in self.steps for action in step.actions if action.node == node]
+from .told import POLICY, Told
 
 
 def test_a_failed_node_is_drained_reset_tested_and_returned() -> None:
@@ -103,10 +48,10 @@ def test_fifty_nodes_behind_one_leaf_are_one_incident_and_no_quarantine_beyond_t
         told.now += 1
         told.says(f"n{index}", "fabric.port_down", "fail")
         told.passes(0.1)
-    out = [name for name, node in told.fleet.nodes.items() if node.stage not in (Stage.READY, Stage.ALLOCATED)]
-    assert len(out) <= POLICY.breaker_nodes
-    assert "leaf/l0" in told.fleet.incidents.open
+    assert list(told.fleet.incidents.open) == ["leaf/l0"]
     assert "50 of 64 nodes behind leaf/l0" in told.fleet.incidents.open["leaf/l0"].reason
+    assert told.out() == ["n0"]
+    assert told.fleet.nodes["n40"].reason == "part of the incident on leaf/l0, not quarantined by itself"
 
 
 def test_scattered_failures_stop_at_the_breaker_and_nothing_stale_is_replayed_when_it_closes() -> None:
@@ -137,6 +82,7 @@ def test_a_late_report_does_not_undo_a_newer_one() -> None:
 
 def test_a_silent_agent_is_unknown_and_an_incident_but_not_a_quarantine() -> None:
     told = Told()
+    told.quiet.add("n5")
     told.passes(POLICY.silent_seconds + 60)
     assert told.fleet.health("n5", told.now) == "unknown"
     assert "node/n5" in told.fleet.incidents.open

@@ -1,20 +1,19 @@
-"""Nobody is quarantined en masse by mistake."""
+"""Nobody is quarantined en masse by mistake, and spares are counted from who is out."""
+
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.lifecycle.fleet import Failure, breaker, shared_cause, spares_short
+from holdfast.lifecycle.fleet import Tally, breaker, spares_short, spares_wanted, tally
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.life import NodeLife, Stage
 
 
-def fleet(count: int, out: int = 0, per_leaf: int = 16) -> list[NodeLife]:
+def fleet(count: int, out: int = 0, spares: int = 0) -> list[NodeLife]:
+    stages = [Stage.QUARANTINED] * out + [Stage.SPARE] * spares
     return [
-        NodeLife(
-            name=f"n{i}",
-            stage=Stage.QUARANTINED if i < out else Stage.READY,
-            place={"leaf": f"leaf{i // per_leaf}", "loop": f"c{i // (2 * per_leaf)}"},
-        )
+        NodeLife(name=f"n{i}", stage=stages[i] if i < len(stages) else Stage.READY, pool="default")
         for i in range(count)
     ]
 
@@ -28,31 +27,20 @@ def test_the_breaker_trips_at_the_smaller_of_share_and_cap() -> None:
     assert breaker(fleet(1000, out=8), "default", policy).open
 
 
+def test_a_pool_has_its_own_limits_if_it_is_given_some() -> None:
+    policy = Policy(pools={"default": Policy(breaker_share=1.0, breaker_nodes=20)})
+    assert not breaker(fleet(20, out=19), "default", policy).open
+    assert breaker([replace(node, pool="other") for node in fleet(20, out=19)], "other", policy).open
+
+
 def test_one_node_may_always_leave_even_a_tiny_pool() -> None:
     assert not breaker(fleet(4), "default", Policy()).open
 
 
-def test_fifty_nodes_behind_one_loop_are_one_incident_on_the_loop() -> None:
-    nodes = fleet(128, per_leaf=32)
-    failures = [Failure(f"n{i}", 100.0 + i * 0.5, "gpu.throttle") for i in range(50)]
-    found = shared_cause(failures, nodes, 130.0, Policy())
-    assert found is not None
-    assert found.parent == "loop/c0"
-    assert len(found.nodes) == 50
-
-
-def test_a_leaf_explains_its_own_nodes_better_than_the_loop_above_it() -> None:
-    failures = [Failure(f"n{i}", 100.0, "fabric.port_down") for i in range(16)]
-    found = shared_cause(failures, fleet(64), 110.0, Policy())
-    assert found is not None
-    assert found.parent == "leaf/leaf0"
-
-
-def test_scattered_or_old_failures_have_no_shared_cause() -> None:
-    scattered = [Failure(f"n{i}", 100.0, "gpu.xid") for i in (0, 17, 33, 49)]
-    assert shared_cause(scattered, fleet(64), 110.0, Policy()) is None
-    old = [Failure(f"n{i}", 100.0, "gpu.xid") for i in range(16)]
-    assert shared_cause(old, fleet(64), 5000.0, Policy()) is None
+def test_a_node_on_trial_after_it_failed_is_still_counted_as_out() -> None:
+    trial = NodeLife(name="n0", stage=Stage.TESTING, failed=True)
+    assert breaker([trial, *fleet(5)[1:]], "default", Policy()).open
+    assert not breaker([replace(trial, failed=False), *fleet(5)[1:]], "default", Policy()).open
 
 
 @given(st.integers(1, 300), st.floats(0, 1), st.integers(0, 50))
@@ -61,5 +49,22 @@ def test_the_cap_is_never_zero_and_never_above_either_limit(size: int, share: fl
     assert 1 <= found.cap <= max(1, most)
 
 
-def test_spares_are_counted_among_ready_nodes_of_the_pool() -> None:
-    assert spares_short(fleet(4, out=3), "default", Policy(spares=3)) == 2
+def test_every_node_that_is_out_needs_one_spare_less_held_back() -> None:
+    policy = Policy(spares=3)
+    assert spares_wanted(tally(fleet(10), "default"), "default", policy) == 3
+    assert spares_wanted(tally(fleet(10, out=2), "default"), "default", policy) == 1
+    assert spares_wanted(tally(fleet(10, out=5), "default"), "default", policy) == 0
+    assert spares_short(fleet(10, out=2, spares=1), "default", policy) == 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(list(Stage)), st.booleans()), max_size=40))
+def test_counting_node_by_node_is_counting_them_all(moves: list[tuple[int, Stage, bool]]) -> None:
+    nodes = {node.name: node for node in fleet(10)}
+    kept = tally(nodes.values(), "default")
+    for number, stage, failed in moves:
+        before = nodes[f"n{number}"]
+        nodes[before.name] = replace(before, stage=stage, failed=failed)
+        kept.count(before, -1)
+        kept.count(nodes[before.name], 1)
+    assert kept == tally(nodes.values(), "default")
+    assert isinstance(kept, Tally)

@@ -1,0 +1,156 @@
+"""What stands between a failure and a quarantine: planned work, a shared cause, one that may be, the breaker."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from holdfast.controller.incidents import Incidents
+from holdfast.lifecycle.fleet import Tally, breaker_of
+from holdfast.lifecycle.policy import Policy
+from holdfast.lifecycle.shared import Places, SharedCause, enough, explain, suspect
+from holdfast.model.life import NodeLife, Stage
+
+SILENT = "agent.silent"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why nothing is done about a failure now."""
+
+    holder: str  # 'maintenance/winter', 'loop/c2', 'loop/c2?' while it is only suspected, 'pool/train'
+    reason: str
+
+
+def planned(node: NodeLife, now: float, policy: Policy) -> Hold | None:
+    for window in policy.maintenance:
+        if window.covers(node, now):
+            return Hold(f"maintenance/{window.name}", f"maintenance {window.name}: recorded, nothing is done")
+    return None
+
+
+class Guards:
+    def __init__(self, nodes: Iterable[NodeLife], incidents: Incidents) -> None:
+        self.places = Places()
+        self.tallies: defaultdict[str, Tally] = defaultdict(Tally)  # by pool
+        self.incidents = incidents
+        self._ill: dict[str, tuple[float, str]] = {}  # failing node -> since when, by what
+        self._waning: dict[str, float] = {}  # shared cause -> since when too few of its nodes fail to go on
+        self._recent: tuple[float, set[str]] = (0.0, set())  # who began to fail lately, as of when
+        self._look_again = True
+        for node in nodes:
+            self.moved(None, node)
+
+    def moved(self, before: NodeLife | None, after: NodeLife) -> None:
+        """Keeps count of a node that is another than it was."""
+        if before is not None:
+            self.tallies[before.pool].count(before, -1)
+        self.tallies[after.pool].count(after, 1)
+        if before is None or before.place != after.place or Stage.REMOVED in (before.stage, after.stage):
+            self.places.put(after)
+
+    def fell_ill(self, name: str, cause: str, now: float, policy: Policy) -> None:
+        """A node began to fail. It joins the incident of a parent of its; else all failures are looked at anew."""
+        if name in self._ill:
+            return
+        self._ill[name] = (now, cause)
+        self._recent[1].add(name)
+        self._look_again = True
+        if self.incidents.explaining(name):
+            return
+        parents = self.places.parents(name)
+        known = next((parent for parent in parents if parent in self.incidents.open), "")
+        if known:
+            self.incidents.join(known, name)
+        elif any(self._may_explain(parent, policy) for parent in parents):
+            self.look(now, policy)
+
+    def remember(self, name: str, cause: str, at: float) -> None:
+        """A node that was failing already when we began; the next look counts it."""
+        self._ill[name] = (at, cause)
+
+    def recovered(self, name: str, cause: str = "") -> None:
+        """From what it fell ill with, or from all."""
+        if name in self._ill and cause in ("", self._ill[name][1]):
+            del self._ill[name]
+            self._recent[1].discard(name)
+
+    def _may_explain(self, parent: str, policy: Policy) -> bool:
+        below = self.places.below(parent)
+        return len(below) >= policy.shared_nodes and enough(len(below & self._ill.keys()), len(below), policy)
+
+    def look(self, now: float, policy: Policy) -> None:
+        """Which parents explain the failures of now? A better explanation absorbs those it makes needless."""
+        self._look_again = False
+        known = self.incidents.parents
+        evidence = self._lately(now, policy).union(*(self.incidents.members(parent) for parent in known))
+        found = explain(evidence, self.places, policy, known)
+        for parent in known:
+            if all(cause.parent != parent for cause in found):
+                self._close(parent, now, _absorbed_by(self.incidents.members(parent), found))
+        for cause in found:
+            self.incidents.raise_(cause.parent, self._main_cause(cause), cause.reason, now, cause.nodes)
+
+    def _lately(self, now: float, policy: Policy) -> set[str]:
+        """Counted anew once for every time that is asked about, for many may ask."""
+        if self._recent[0] != now:
+            since = now - policy.shared_seconds
+            self._recent = (now, {name for name, (at, _) in self._ill.items() if at >= since})
+        return self._recent[1]
+
+    def _main_cause(self, cause: SharedCause) -> str:
+        """What most of its nodes fail by."""
+        said = [self._ill[name][1] for name in cause.nodes if name in self._ill]
+        return max(sorted(set(said)), key=said.count, default="")
+
+    def end_what_is_over(self, now: float, policy: Policy, fails: Callable[[str], bool]) -> None:
+        """A shared cause is over when none of its nodes fails, or for a while too few for it to explain them."""
+        if self._look_again:
+            self.look(now, policy)
+        for parent in self.incidents.parents:
+            members = self.incidents.members(parent)
+            still = sum(map(fails, members))
+            if not still:
+                self._close(parent, now, "none of its nodes fails any more")
+            elif enough(still, len(members), policy):
+                self._waning.pop(parent, None)
+            elif now - self._waning.setdefault(parent, now) >= policy.shared_seconds:
+                self._close(parent, now, f"{still} nodes still fail and are judged one by one")
+
+    def _close(self, parent: str, now: float, why: str) -> None:
+        """Those that still fail are no evidence for another shared cause: they had their part in this one."""
+        self._waning.pop(parent, None)
+        if not why.startswith("absorbed"):
+            for name in self.incidents.members(parent):
+                if name in self._ill:
+                    self._ill[name] = (float("-inf"), self._ill[name][1])
+                    self._recent[1].discard(name)
+        self.incidents.close(parent, now, why)
+
+    def hold(self, node: NodeLife, now: float, policy: Policy, *, out: bool) -> Hold | None:
+        """Why nothing may be done about a failure of this node; `out`: it would leave service."""
+        if (work := planned(node, now, policy)) is not None:
+            return work
+        if parent := self.incidents.explaining(node.name):
+            return Hold(parent, f"part of the incident on {parent}, not quarantined by itself")
+        if not out:
+            return None
+        if (pattern := self.pattern(node, now, policy)) is not None:
+            return pattern
+        guard = breaker_of(self.tallies[node.pool], node.pool, policy)
+        return Hold(f"pool/{node.pool}", guard.reason) if guard.open else None
+
+    def pattern(self, node: NodeLife, now: float, policy: Policy) -> Hold | None:
+        """A parent that may turn out to be the cause is waited for, but not for long."""
+        if now - self._ill.get(node.name, (now, ""))[0] >= policy.shared_wait_seconds:
+            return None
+        parent = suspect(node.name, self._lately(now, policy), self.places, policy)
+        if not parent:
+            return None
+        return Hold(f"{parent}?", f"others behind {parent} fail too: waiting to see whether it is the cause")
+
+
+def _absorbed_by(members: frozenset[str], found: list[SharedCause]) -> str:
+    heirs = [cause for cause in found if cause.nodes & members]
+    if not heirs:
+        return "it no longer explains enough of them"
+    return f"absorbed by {max(heirs, key=lambda cause: len(cause.nodes & members)).parent}"

@@ -1,0 +1,127 @@
+"""The fleet's memory and its guarded steps: every failure passes the guards before the machine moves a node."""
+
+from collections.abc import Iterable, Mapping
+
+from holdfast.controller.guards import Guards, Hold, planned
+from holdfast.controller.incidents import Incidents
+from holdfast.controller.standing import Standing
+from holdfast.lifecycle.fleet import spares_wanted
+from holdfast.lifecycle.machine import step, takes_out
+from holdfast.lifecycle.policy import OnDegraded, Policy
+from holdfast.model.health import Health
+from holdfast.model.incident import Incident
+from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage
+from holdfast.model.report import OrderOutcome, VerdictChange
+from holdfast.store.words import Step, Transition
+
+_H = Happening
+JUDGED_STAGES = (Stage.READY, Stage.SPARE, Stage.ALLOCATED, Stage.CLEANING)
+TEST_RESULTS = {
+    Health.PASS.value: _H.TEST_PASSED,
+    Health.DEGRADED.value: _H.TEST_PASSED,
+    Health.FAIL.value: _H.TEST_FAILED,
+}
+
+
+class Judgement:
+    def __init__(
+        self,
+        policy: Policy,
+        nodes: Iterable[NodeLife] = (),
+        verdicts: Mapping[str, Iterable[VerdictChange]] | None = None,
+        *,
+        incidents: Iterable[Incident] = (),
+        scheduled: bool = False,
+    ) -> None:
+        """`scheduled`: a scheduler tells when a node is empty; without one, no known job means that it is."""
+        self.policy = policy
+        self.nodes = {node.name: node for node in nodes}
+        self.heard: dict[str, float] = {}
+        self.scheduled = scheduled
+        self.standing = Standing(verdicts or {})
+        self.incidents = Incidents(incidents)
+        self.guards = Guards(self.nodes.values(), self.incidents)
+        for name in self.standing.failing_nodes():
+            if (failing := self.failing(name)) is not None:
+                self.guards.remember(name, failing.check, failing.at)
+
+    def failing(self, name: str) -> VerdictChange | None:
+        """What counts against a node of ours now; checks in shadow mode do not."""
+        node = self.nodes.get(name)
+        return self.standing.failing(name, self.policy.of(node.pool).shadow_checks) if node else None
+
+    def step(self, name: str, event: NodeEvent, now: float) -> list[Step]:
+        node = self.nodes.get(name)
+        if node is None:
+            return []
+        after, actions, reason = step(node, event, now, self.policy)
+        if after == node and not actions:
+            return []
+        self.put(after)
+        transition = Transition(node=name, at=now, before=node.stage, after=after.stage, event=event, reason=reason)
+        return [Step(node=after, transition=transition, actions=tuple(actions))]
+
+    def put(self, node: NodeLife) -> None:
+        self.guards.moved(self.nodes.get(node.name), node)
+        self.nodes[node.name] = node
+
+    def guarded(self, name: str, event: NodeEvent, now: float) -> list[Step]:
+        """A step that may take a node out of service: held where a guard says so, and told once."""
+        node = self.nodes[name]
+        out = takes_out(node, event, now, self.policy)
+        hold = self.guards.hold(node, now, self.policy, out=out)
+        on_trial = event.kind is _H.TEST_FAILED and node.stage is Stage.TESTING
+        if hold is None or not (out or on_trial):
+            return self.step(name, event, now)
+        if hold.holder == f"pool/{node.pool}":
+            members = self.incidents.members(hold.holder) | {name}
+            self.incidents.raise_(hold.holder, "breaker", hold.reason, now, members)
+        return self.held(name, hold, event.cause, now)
+
+    def held(self, name: str, hold: Hold, cause: str, now: float) -> list[Step]:
+        event = NodeEvent(kind=_H.HELD, cause=cause, holder=hold.holder, reason=hold.reason)
+        return self.step(name, event, now)
+
+    def failed(self, name: str, change: VerdictChange, now: float) -> list[Step]:
+        """A failure in service. What is failing while it is on trial is the test's to find."""
+        node = self.nodes[name]
+        if change.check in self.policy.of(node.pool).shadow_checks:
+            return []
+        if planned(node, now, self.policy) is None:
+            self.guards.fell_ill(name, change.check, now, self.policy)
+        if node.stage not in JUDGED_STAGES:
+            return []
+        return self.guarded(name, event_of(_H.FAILED, change), now)
+
+    def tested(self, name: str, outcome: OrderOutcome, now: float) -> list[Step]:
+        """What a full test found."""
+        node = self.nodes[name]
+        own = self.policy.of(node.pool)
+        degraded = outcome.health == Health.DEGRADED.value
+        kind = TEST_RESULTS.get(outcome.health, _H.TEST_UNKNOWN)
+        if degraded and own.bootstrap_degraded is OnDegraded.FAIL:
+            kind = _H.TEST_FAILED
+        event = NodeEvent(
+            kind=kind,
+            cause=outcome.cause,
+            reason=outcome.reason,
+            suite=outcome.suite,
+            began=outcome.began,
+            spare=kind is _H.TEST_PASSED and self._wants_spare(node.pool),
+        )
+        if kind is _H.TEST_FAILED and node.stage is Stage.TESTING:
+            self.guards.fell_ill(name, outcome.cause, now, self.policy)
+        elif kind is _H.TEST_PASSED and self.failing(name) is None:
+            self.guards.recovered(name)
+        steps = self.guarded(name, event, now)
+        if degraded and kind is _H.TEST_PASSED and own.bootstrap_degraded is OnDegraded.CHOOSE_LAST:
+            steps += self.guarded(name, NodeEvent(kind=_H.DEGRADED, cause=outcome.cause, reason=outcome.reason), now)
+        return steps
+
+    def _wants_spare(self, pool: str) -> bool:
+        counted = self.guards.tallies[pool]
+        return len(counted.spares) < spares_wanted(counted, pool, self.policy)
+
+
+def event_of(kind: Happening, change: VerdictChange) -> NodeEvent:
+    return NodeEvent(kind=kind, cause=change.check, reason=change.reason, evidence=change.evidence)

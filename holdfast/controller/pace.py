@@ -1,0 +1,148 @@
+"""What time alone brings: silence, the next rung, a hold that ends, a test without an answer, a spare's turn."""
+
+from holdfast.controller.guards import SILENT, planned
+from holdfast.controller.judgement import JUDGED_STAGES, Judgement
+from holdfast.lifecycle.fleet import breaker_of, spares_wanted
+from holdfast.lifecycle.machine import may_climb
+from holdfast.lifecycle.memory import OPERATOR
+from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage
+from holdfast.store.words import Step
+
+_H, _S = Happening, Stage
+HELD_RETEST_SECONDS = 600.0  # a node held on trial is tried again so often, or it would wait for the world to change
+IDLE = (_S.READY, _S.SPARE)
+
+
+class Pace:
+    def __init__(self, judgement: Judgement) -> None:
+        self._judge = judgement
+        self._began: float | None = None  # silence counts from here: before, we were not there to hear
+        self._alarmed: set[str] = set()  # nodes whose blindness was told
+
+    def begin(self, now: float) -> None:
+        self._began = now if self._began is None else self._began
+
+    def tick(self, now: float) -> list[Step]:
+        self.begin(now)
+        judge = self._judge
+        for name in judge.nodes:
+            self._note_silence(name, now)
+        judge.guards.end_what_is_over(now, judge.policy, lambda name: self._fails(name, now))
+        steps = [step for name in list(judge.nodes) for step in self._next_for(judge.nodes[name], now)]
+        steps += self._promote(now)
+        self._close_breakers(now)
+        return steps
+
+    def _fails(self, name: str, now: float) -> bool:
+        """On trial and held counts as failing until a test says otherwise."""
+        node = self._judge.nodes.get(name)
+        on_trial = node is not None and node.stage is _S.TESTING and bool(node.held)
+        return on_trial or self._judge.failing(name) is not None or self._silent(name, now)
+
+    def _silent(self, name: str, now: float) -> bool:
+        began = now if self._began is None else self._began
+        return now - max(self._judge.heard.get(name, now), began) > self._judge.policy.silent_seconds
+
+    def _note_silence(self, name: str, now: float) -> None:
+        judge = self._judge
+        heard = judge.heard.setdefault(name, now)
+        subject = f"node/{name}"
+        if not self._silent(name, now) or planned(judge.nodes[name], now, judge.policy):
+            return
+        judge.guards.fell_ill(name, SILENT, now, judge.policy)
+        if parent := judge.incidents.explaining(name):
+            judge.incidents.close(subject, now, f"absorbed by {parent}")
+        elif subject not in judge.incidents.open:
+            reason = f"the agent of {name} has not been heard for {now - heard:.0f} s"
+            judge.incidents.raise_(subject, SILENT, reason, now)
+
+    def _next_for(self, node: NodeLife, now: float) -> list[Step]:
+        judge = self._judge
+        hold = judge.guards.hold(node, now, judge.policy, out=False)
+        if hold is None and node.stage is _S.QUARANTINED:
+            hold = judge.guards.pattern(node, now, judge.policy)
+        if node.held and (freed := self._reconsider(node, hold is not None, now)):
+            return freed
+        waits = hold is not None and (node.stage is _S.QUARANTINED or hold.holder.startswith("maintenance/"))
+        if hold is not None and waits and node.held != hold.holder and node.stage is not _S.REMOVED:
+            return judge.held(node.name, hold, node.cause, now)
+        return self._next_of_stage(node, hold is not None, now) + self._note_blindness(node, now)
+
+    def _next_of_stage(self, node: NodeLife, held: bool, now: float) -> list[Step]:
+        judge, name = self._judge, node.name
+        if node.stage is _S.CLEANING:
+            return judge.step(name, NodeEvent(kind=_H.CLEANED), now)
+        if node.stage is _S.DRAINING and not judge.scheduled and not node.jobs:
+            return judge.step(name, NodeEvent(kind=_H.EMPTIED), now)
+        if node.stage is _S.QUARANTINED and not held and may_climb(node, judge.policy):
+            return judge.step(name, NodeEvent(kind=_H.CLIMB, cause=node.cause), now)
+        if node.stage is _S.TESTING:
+            return self._on_trial(node, now)
+        if node.stage in JUDGED_STAGES and (failing := judge.failing(name)) is not None:
+            return judge.failed(name, failing, now)
+        if node.stage in IDLE and node.tested_suite != (suite := judge.policy.of(node.pool).suite):
+            reason = f"tested by suite {node.tested_suite}, but suite {suite} is asked for"
+            return judge.step(name, NodeEvent(kind=_H.RETEST, reason=reason), now)
+        return []
+
+    def _on_trial(self, node: NodeLife, now: float) -> list[Step]:
+        """A test without an answer is unknown; an agent that is silent was not even asked."""
+        budget = self._judge.policy.of(node.pool).suite_seconds
+        if node.held and now - node.held_since >= HELD_RETEST_SECONDS and node.asked_at is None:
+            return self._judge.step(node.name, NodeEvent(kind=_H.RETEST, reason="held for long; tried again"), now)
+        if node.asked_at is None or now - node.asked_at <= budget or self._silent(node.name, now):
+            return []
+        event = NodeEvent(kind=_H.TEST_UNKNOWN, cause="suite", reason=f"no answer within its {budget:g} s")
+        return self._judge.guarded(node.name, event, now)
+
+    def _reconsider(self, node: NodeLife, still: bool, now: float) -> list[Step]:
+        """A hold that is over. Whoever was kept from a test or taken out by what is over now is tested in full."""
+        judge, maintained = self._judge, node.held.startswith("maintenance/")
+        on_trial = node.stage is _S.TESTING
+        judged = node.stage in JUDGED_STAGES and judge.failing(node.name) is not None
+        if still or (judged and not maintained):
+            return []  # a failure that is still there is judged as one, and freed by that
+        if on_trial and judge.guards.hold(node, now, judge.policy, out=True) is not None:
+            return []
+        why = f"{node.held.rstrip('?')} no longer holds it"
+        steps = judge.step(node.name, NodeEvent(kind=_H.FREED, reason=why), now)
+        waiting = on_trial or (node.stage is _S.QUARANTINED and node.cause != OPERATOR)
+        if waiting or (maintained and node.stage in IDLE):
+            steps += judge.step(node.name, NodeEvent(kind=_H.RETEST, reason=why), now)
+        return steps
+
+    def _note_blindness(self, node: NodeLife, now: float) -> list[Step]:
+        """A check unknown for too long in service is told once, until the node sees again."""
+        since = self._judge.standing.blind_since(node.name)
+        if since is None:
+            self._alarmed.discard(node.name)
+        elif now - since > self._judge.policy.of(node.pool).blind_seconds and node.name not in self._alarmed:
+            self._alarmed.add(node.name)
+            event = NodeEvent(kind=_H.BLIND, reason="a check has been unknown too long")
+            return self._judge.step(node.name, event, now)
+        return []
+
+    def _promote(self, now: float) -> list[Step]:
+        """As many spares as are too many now that others are out: tested, and never more than needed."""
+        judge = self._judge
+        steps: list[Step] = []
+        for pool, counted in judge.guards.tallies.items():
+            too_many = len(counted.spares) - spares_wanted(counted, pool, judge.policy)
+            for name in sorted(counted.spares)[: max(0, too_many)]:
+                reason = f"{counted.out + counted.removed} nodes of pool {pool} are out"
+                steps += judge.step(name, NodeEvent(kind=_H.PROMOTED, reason=reason), now)
+        return steps
+
+    def _close_breakers(self, now: float) -> None:
+        """A breaker's incident ends when there is room again, or when nobody is kept in service by it any more."""
+        judge = self._judge
+        for subject in [one for one in judge.incidents.open if one.startswith("pool/")]:
+            pool = subject.partition("/")[2]
+            members = judge.incidents.members(subject)
+            kept = [name for name in members if judge.nodes[name].held == subject]
+            if not breaker_of(judge.guards.tallies[pool], pool, judge.policy).open:
+                judge.incidents.close(subject, now, "there is room again")
+            elif not kept:
+                parents = sorted({judge.incidents.explaining(name) for name in members} - {""})
+                why = f"absorbed by {', '.join(parents)}" if parents else "nobody is kept in service by it any more"
+                judge.incidents.close(subject, now, why)

@@ -1,0 +1,56 @@
+"""The standing verdict of every check of every node, and who fails or is blind, without looking at all of them."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from holdfast.model.health import Health, worst
+from holdfast.model.report import VerdictChange
+
+JUDGED = {one.value: one for one in (Health.PASS, Health.DEGRADED, Health.FAIL, Health.UNKNOWN)}
+_FAIL, _UNKNOWN = Health.FAIL.value, Health.UNKNOWN.value
+
+
+class Standing:
+    def __init__(self, verdicts: Mapping[str, Iterable[VerdictChange]]) -> None:
+        self._of = {name: {change.check: change for change in changes} for name, changes in verdicts.items()}
+        self._failing: dict[str, dict[str, VerdictChange]] = {}
+        self._blind: dict[str, dict[str, VerdictChange]] = {}
+        for name, known in self._of.items():
+            for change in known.values():
+                self._index(name, change)
+
+    def take(self, name: str, change: VerdictChange) -> bool:
+        """False for one that is older than what is known: late reports never undo newer ones."""
+        known = self._of.setdefault(name, {})
+        before = known.get(change.check)
+        if before is not None and before.at > change.at:
+            return False
+        known[change.check] = change
+        self._index(name, change)
+        return True
+
+    def _index(self, name: str, change: VerdictChange) -> None:
+        for health, index in ((_FAIL, self._failing), (_UNKNOWN, self._blind)):
+            if change.after == health:
+                index.setdefault(name, {})[change.check] = change
+            elif name in index:
+                index[name].pop(change.check, None)
+                if not index[name]:
+                    del index[name]
+
+    def verdicts(self, name: str) -> list[VerdictChange]:
+        return list(self._of.get(name, {}).values())
+
+    def health(self, name: str) -> Health:
+        """The worst of its verdicts; a node of which nothing was said yet has nothing against it."""
+        known = [JUDGED[one.after] for one in self._of.get(name, {}).values() if one.after in JUDGED]
+        return worst(known or [Health.PASS])
+
+    def failing(self, name: str, shadow: Collection[str] = ()) -> VerdictChange | None:
+        """What fails first on it, leaving aside checks that are only watched."""
+        return next((one for one in self._failing.get(name, {}).values() if one.check not in shadow), None)
+
+    def failing_nodes(self) -> list[str]:
+        return list(self._failing)
+
+    def blind_since(self, name: str) -> float | None:
+        return min((one.at for one in self._blind.get(name, {}).values()), default=None)

@@ -1,0 +1,108 @@
+"""What a node remembers of what happens to it, whatever that leads to."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from holdfast.lifecycle.policy import Policy
+from holdfast.lifecycle.table import TABLE
+from holdfast.model.life import Happening, NodeEvent, NodeLife, Offence
+
+_H = Happening
+MOST_OFFENCES = 32
+OPERATOR = "operator"
+
+
+def note(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    noting = _NOTES.get(event.kind)
+    return noting(node, event, now, policy) if noting else node
+
+
+def counts(node: NodeLife, event: NodeEvent, policy: Policy) -> bool:
+    """A pass counts if the current suite gave it and began after the last workload ended."""
+    current = event.suite in ("", policy.suite)
+    overlapped = event.began is not None and node.used_until is not None and event.began <= node.used_until
+    return current and not overlapped
+
+
+def _passed(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    if (node.stage, event.kind) not in TABLE or not counts(node, event, policy):
+        return node
+    tested_at = now if event.began is None else event.began
+    return replace(
+        node, tested_at=tested_at, tested_suite=policy.suite, tests=0, degraded_by="", failed=False, asked_at=None
+    )
+
+
+def _started(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    return replace(node, jobs=node.jobs | {event.job}, used_until=now)
+
+
+def _ended(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    return replace(node, jobs=node.jobs - {event.job}, used_until=now)
+
+
+def _failed(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    """A new cause starts at the foot of the ladder, a known lemon one rung up; the same cause goes on climbing."""
+    if (node.stage, event.kind) not in TABLE:
+        return node
+    offences = _with(node.offences, event, now, policy)
+    known = event.cause == node.cause and sum(one.cause == event.cause for one in offences) > 1
+    after = replace(node, offences=offences, cause=event.cause, tests=0, failed=True, asked_at=None, held="")
+    if known:
+        return after
+    return replace(after, rung=1 if len(offences) > policy.lemon_offences else 0)
+
+
+def _with(known: tuple[Offence, ...], event: NodeEvent, now: float, policy: Policy) -> tuple[Offence, ...]:
+    recent = [one for one in known if one.at >= now - policy.lemon_seconds][-MOST_OFFENCES:]
+    return (*recent, Offence(at=now, cause=event.cause))
+
+
+def _unknown(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    return replace(node, tests=node.tests + 1, asked_at=None) if (node.stage, event.kind) in TABLE else node
+
+
+def _degraded(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    if node.degraded_by == event.cause:
+        return node
+    return replace(node, degraded_by=event.cause, degradations=_with(node.degradations, event, now, policy))
+
+
+def _recovered(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    return replace(node, degraded_by="")
+
+
+def _climbed(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    return replace(node, rung=node.rung + 1)
+
+
+def _held(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    """Of a node on trial it also means that its test was answered."""
+    if node.held == event.holder:
+        return replace(node, asked_at=None)
+    return replace(node, held=event.holder, held_since=now, reason=event.reason, asked_at=None)
+
+
+def _freed(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    return replace(node, held="", held_since=0.0, reason=event.reason) if node.held else node
+
+
+def _by_a_person(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    """A person's quarantine is not climbed out of by the machine, whatever the node suffered from before."""
+    return replace(node, cause=OPERATOR) if (node.stage, event.kind) in TABLE else node
+
+
+_NOTES: dict[Happening, Callable[[NodeLife, NodeEvent, float, Policy], NodeLife]] = {
+    _H.TEST_PASSED: _passed,
+    _H.TEST_FAILED: _failed,
+    _H.TEST_UNKNOWN: _unknown,
+    _H.JOB_STARTED: _started,
+    _H.JOB_ENDED: _ended,
+    _H.FAILED: _failed,
+    _H.DEGRADED: _degraded,
+    _H.RECOVERED: _recovered,
+    _H.CLIMB: _climbed,
+    _H.HELD: _held,
+    _H.FREED: _freed,
+    _H.QUARANTINE: _by_a_person,
+}
