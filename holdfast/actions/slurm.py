@@ -6,6 +6,7 @@ compare-and-set, so we look at the node right before each change and once more a
 
 import re
 import shlex
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,16 @@ class SlurmSettings:
     """Weight of a node to be chosen last (lower ones are taken first). None: weights are left alone."""
     last_feature: str = ""
     """A feature put on such a node, for sites that place by features. '': none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What Slurm showed. Begun before the first question was asked: what changed since then is not in it."""
+
+    began: float
+    statuses: Sequence[NodeStatus]
+    jobs: Sequence[Job]
+    """Those that hold nodes, and those that ended lately."""
 
 
 class Slurm:
@@ -64,20 +75,26 @@ class Slurm:
 
     # ------------------------------------------------------------ looking
 
-    def observe(self) -> list[NodeStatus]:
+    def look(self) -> Look:
+        """Nodes before jobs: a node that looks empty while a job is starting there is then told of the job."""
+        began = time.time()
         nodes = self._commands.nodes()
+        jobs = self._commands.jobs(ended=True)
         held: dict[str, set[str]] = {}
-        for job in self._commands.jobs():
-            for name in job.nodes:
+        for job in jobs:
+            for name in job.nodes if job.state.holds_nodes else ():
                 held.setdefault(name, set()).add(job.id)
-        return [_status(node, frozenset(held.get(node.name, ()))) for node in nodes]
+        return Look(began, [_status(node, frozenset(held.get(node.name, ()))) for node in nodes], jobs)
+
+    def observe(self) -> list[NodeStatus]:
+        return list(self.look().statuses)
 
     def running_jobs(self, node: str) -> frozenset[str]:
         return frozenset(job.id for job in self._commands.jobs(node))
 
-    def jobs(self) -> list[Job]:
-        """Every job that holds nodes now."""
-        return self._commands.jobs()
+    def accounted(self, since: float) -> list[Job]:
+        """What ran since then, where the site keeps an accounting. Raises NoAnswer where it does not."""
+        return self._commands.accounted(since)
 
     # ------------------------------------------------------------ nodes
 
@@ -86,8 +103,9 @@ class Slurm:
         note = slurm.note(slurm.UNTESTED if untested else action.cause, action.reason)
         if node.drained and not node.ours:
             return nothing_to_do(f"{node.name} is already drained by {_whose(node)}, whose note stays: {node.reason}")
-        if node.drained and node.reason == note:
-            return nothing_to_do(f"{node.name} is already drained with this note: {note}")
+        if node.drained and (node.reason == note or (untested and node.untested)):
+            # A script on the node was first; its note stays, for its time tells what a test must be newer than.
+            return nothing_to_do(f"{node.name} is already drained with the note: {node.reason}")
         if node.down and node.reason and not node.ours and not node.reason.startswith(_LOST):
             return nothing_to_do(f"{node.name} is down by {_whose(node)}, whose note stays: {node.reason}")
         if dry_run:
@@ -110,6 +128,8 @@ class Slurm:
             return refused(
                 f"{node.name} is {_words(node)}: that is not ours to lift, so our drain stays until it is back"
             )
+        if node.untested and node.reason_at is not None and node.reason_at > action.at:
+            return refused(f"{node.name} was marked again after the test that this is about: {node.reason}")
         if dry_run:
             return would(f"lift our drain of {node.name}: {_shown(_update(node, state='undrain'))}")
         # Not 'resume', which would also lift a DOWN that came between our look and this.
@@ -220,5 +240,6 @@ def _status(node: SlurmNode, jobs: frozenset[str]) -> NodeStatus:
         note_by=node.reason_by,
         note_at=node.reason_at,
         jobs=jobs,
+        up_since=node.slurmd_since,
         state=_words(node),
     )

@@ -1,6 +1,7 @@
 """Slurm's own commands: asked with a clean environment, in UTC, and with an end to the waiting."""
 
 import os
+import time
 from collections.abc import Callable, Mapping
 
 from holdfast.actions import process
@@ -10,12 +11,18 @@ from holdfast.formats.slurm_nodes import SlurmNode
 from holdfast.model.job import Job
 
 # Asking again does not help against these.
-_FINAL = ("invalid", "denied", "not permitted", "not found", "unrecognized", "no longer")
+_FINAL = ("invalid", "denied", "not permitted", "not found", "unrecognized", "no longer", "disabled")
 _UNKNOWN_NODE = ("not found", "invalid node name")
-_SITE_FORMATS = ("SQUEUE_", "SINFO_", "SCONTROL_", "SLURM_TIME_FORMAT", "SLURM_JSON", "SLURM_YAML", "SLURM_CLUSTERS")
+_SITE_FORMATS = (
+    *("SQUEUE_", "SACCT_", "SINFO_", "SCONTROL_"),
+    *("SLURM_TIME_FORMAT", "SLURM_JSON", "SLURM_YAML", "SLURM_CLUSTERS"),
+)
 _HOLDING = "RUNNING,COMPLETING,SUSPENDED,STOPPED,CONFIGURING,RESIZING,SIGNALING,STAGE_OUT"
-_COLUMNS = ("JobID", "JobArrayID", "Account", "UserName", "State", "StartTime", "EndTime", "tres-alloc", "NodeList")
+_ENDED = "COMPLETED,FAILED,CANCELLED,TIMEOUT,NODE_FAIL,PREEMPTED,OUT_OF_MEMORY,BOOT_FAIL,DEADLINE"
+_TIMES = ("StartTime", "EndTime")
+_COLUMNS = ("JobID", "JobArrayID", "Account", "UserName", "State", *_TIMES, "exit_code", "tres-alloc", "NodeList")
 _NAMES = ("JobIDRaw", "JobID", *_COLUMNS[2:])
+_ACCOUNTED = ("JobIDRaw", "JobID", "Account", "User", "State", "Start", "End", "ExitCode", "AllocTRES", "NodeList")
 
 
 class SlurmCommands:
@@ -69,12 +76,16 @@ class SlurmCommands:
                 return nodes
         raise trouble
 
-    def jobs(self, node: str = "") -> list[Job]:
-        """What holds nodes now. As a table, for the JSON of some versions carries the whole queue whatever is asked."""
+    def jobs(self, node: str = "", *, ended: bool = False) -> list[Job]:
+        """What holds nodes now, and if asked what ended lately (Slurm remembers it for MinJobAge, 300 s).
+
+        As a table, for the JSON of some versions carries the whole queue whatever is asked.
+        """
         where = ("-w", node) if node else ()
+        states = f"{_HOLDING},{_ENDED}" if ended else _HOLDING
         columns = ",".join(f"{column}:|" for column in _COLUMNS)
         try:
-            text = self.ask("squeue", "-a", "-h", "-r", "-t", _HOLDING, *where, "-O", columns)
+            text = self.ask("squeue", "-a", "-h", "-r", "-t", states, *where, "-O", columns)
             found = slurm_jobs.from_table(text, _NAMES, delimiter="|")
             if found.unreadable:
                 raise NoAnswer(f"squeue: {found.unreadable} lines could not be read", retryable=False)
@@ -86,7 +97,13 @@ class SlurmCommands:
             if told is None:
                 raise
             jobs = [job for job in told if not node or node in job.nodes]
-        return [job for job in jobs if job.state.holds_nodes]
+        return [job for job in jobs if job.state.holds_nodes or (ended and job.end is not None)]
+
+    def accounted(self, since: float) -> list[Job]:
+        """What ran since then, by the accounting. Raises NoAnswer where the site keeps none."""
+        begin = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(since))
+        text = self.ask("sacct", "-a", "-X", "-P", "-n", "-S", begin, "-o", ",".join(_ACCOUNTED))
+        return slurm_jobs.from_table(text, _ACCOUNTED, delimiter="|").whole
 
     def job(self, job: str) -> str:
         """What scontrol shows of a job."""

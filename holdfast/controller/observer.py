@@ -1,35 +1,135 @@
-"""Looking at the scheduler every few seconds: jobs that came and went, nodes that became empty."""
+"""Looking at Slurm every few seconds: jobs that came and went, nodes that became empty, marks that say untested."""
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from holdfast.actions.backend import NoAnswer
-from holdfast.actions.slurm import Slurm
+from holdfast.actions.slurm import Look, Slurm
 from holdfast.api.problem import Problem
+from holdfast.controller.slurm_keeper import Keeper
 from holdfast.controller.turn import Turn, Work
 from holdfast.controller.writer import Writer
 from holdfast.model.job import Job
+from holdfast.model.life import Action, Happening, NodeEvent, NodeLife, Stage
 from holdfast.model.node_status import NodeStatus
+from holdfast.store.words import Step, Transition
 
 log = logging.getLogger("holdfast.controller")
+FORGETFUL_SECONDS = 120.0  # Slurm itself remembers a job that ended for MinJobAge, 300 s unless the site says less
+FIRST_LOOK_BACK_SECONDS = 86_400.0
+MOST_REMEMBERED = 100_000
+UNUSED = frozenset({Stage.READY, Stage.SPARE})
 
 
 async def observe_slurm(slurm: Slurm, writer: Writer, seconds: float) -> None:
     """For ever. A scheduler that does not answer is not an empty one: nothing is concluded from silence."""
+    seen = Seen()
+    accounting = Accounting(slurm)
     while True:
         try:
-            statuses = await asyncio.to_thread(slurm.observe)
-            jobs = await asyncio.to_thread(slurm.jobs)
-            await writer.ask(Work(partial(_observed, statuses, jobs)))
+            look = await asyncio.to_thread(slurm.look)
+            missed = await asyncio.to_thread(accounting.missed, look.began)
+            await writer.ask(Work(partial(seen.take, look, missed)))
+            accounting.caught_up_at = look.began
         except NoAnswer as error:
             log.warning("Slurm does not answer: %s", error)
         except Problem as problem:
+            seen = Seen()  # another leads, or it could not be stored: the store is asked again what it knows
             log.debug("what Slurm says is not for us now: %s", problem)
         await asyncio.sleep(seconds)
 
 
-def _observed(statuses: Sequence[NodeStatus], jobs: Sequence[Job], turn: Turn, fresh: Sequence[bool]) -> None:
-    turn.decide(turn.fleet.observe(statuses, turn.now))
-    turn.store.save_jobs([job for job in jobs if job.nodes])
+@dataclass(slots=True)
+class Accounting:
+    """What ended while nobody looked for longer than Slurm itself remembers: sacct knows, where a site runs it."""
+
+    slurm: Slurm
+    caught_up_at: float | None = None
+    kept: bool = True
+
+    def missed(self, now: float) -> Sequence[Job]:
+        if not self.kept or (self.caught_up_at is not None and now - self.caught_up_at < FORGETFUL_SECONDS):
+            return ()
+        since = now - FIRST_LOOK_BACK_SECONDS if self.caught_up_at is None else self.caught_up_at
+        try:
+            return self.slurm.accounted(since)
+        except NoAnswer as error:
+            self.kept = error.retryable
+            log.warning("jobs come from squeue alone, not from the accounting: %s", error)
+            return ()
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is remembered from look to look. Used in the writer's thread only."""
+
+    keeper: Keeper = field(default_factory=Keeper)
+    jobs: dict[str, Job] | None = None
+
+    def take(self, look: Look, missed: Sequence[Job], turn: Turn, fresh: Sequence[bool]) -> None:
+        """Into lives and history. A node whose stage changed since the look began is left for the next one."""
+        lives = turn.fleet.nodes
+        statuses = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
+        changed = self._changed_jobs([*missed, *look.jobs], turn)
+        unseen = _unseen(changed, lives)
+        turn.decide(turn.fleet.observe([_with(s, unseen.get(s.node, frozenset())) for s in statuses], turn.now))
+        current = [_still_open(s, lives[s.node], turn.fleet.policy.dry_run) for s in statuses]
+        turn.decide(turn.fleet.observe(current, turn.now))
+        turn.store.save_jobs(changed)
+        for name, why in self.keeper.untested(current, lives):
+            turn.decide(turn.fleet.retest(name, why, "slurm", turn.now))
+        if not turn.fleet.policy.dry_run:  # nothing is carried out there, so everything would be missing for ever
+            due = self.keeper.due(current, lives, look.began)
+            turn.decide([_reminded(turn, action) for action in due])
+
+    def _changed_jobs(self, told: Sequence[Job], turn: Turn) -> list[Job]:
+        """Only what is new: the same thousand jobs are not written every few seconds."""
+        if self.jobs is None:
+            known = turn.store.jobs(None, turn.now - FIRST_LOOK_BACK_SECONDS, MOST_REMEMBERED)
+            self.jobs = {job.id: job for job in known if job.source == "slurm" and not job.step}
+        changed = {job.id: job for job in told if job.nodes and self.jobs.get(job.id) != job}
+        self.jobs.update(changed)
+        while len(self.jobs) > MOST_REMEMBERED:
+            del self.jobs[next(iter(self.jobs))]
+        return list(changed.values())
+
+
+def _unseen(changed: Sequence[Job], lives: Mapping[str, NodeLife]) -> dict[str, frozenset[str]]:
+    """Jobs that came and went between two looks, by node: shorter than our interval, but they did use the node.
+
+    One that ended before a node on trial came to its stage says nothing new about it.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for job in changed:
+        if job.state.holds_nodes:
+            continue
+        for name in job.nodes:
+            life = lives.get(name)
+            if life is None or job.id in life.jobs:
+                continue
+            if life.stage in (*UNUSED, Stage.ALLOCATED) or (job.start is not None and job.start > life.since):
+                found[name] = found.get(name, frozenset()) | {job.id}
+    return found
+
+
+def _with(status: NodeStatus, jobs: frozenset[str]) -> NodeStatus:
+    return replace(status, jobs=status.jobs | jobs, busy=True) if jobs else status
+
+
+def _still_open(status: NodeStatus, life: NodeLife, dry_run: bool) -> NodeStatus:
+    """A node that is to drain but takes work still is not called empty: a job may be on its way there."""
+    waits = life.stage is Stage.DRAINING and status.accepts_work and not dry_run
+    return replace(status, busy=True) if waits else status
+
+
+def _reminded(turn: Turn, action: Action) -> Step:
+    life = turn.fleet.nodes[action.node]
+    event = NodeEvent(kind=Happening.REMINDED, cause=action.cause, reason=action.reason, by="slurm")
+    reason = f"{action.verb.value} again: {action.reason}"
+    transition = Transition(
+        node=life.name, at=turn.now, before=life.stage, after=life.stage, event=event, reason=reason
+    )
+    return Step(node=life, transition=transition, actions=(action,))

@@ -65,6 +65,10 @@ def ours(text: str) -> bool:
     return text.startswith(PREFIX)
 
 
+def says_untested(text: str) -> bool:
+    return text.startswith(f"{PREFIX} {UNTESTED}")
+
+
 def plain(text: str) -> str:
     """One line of printable ASCII without double quotes, which scontrol would print back unescaped."""
     printable = "".join(c if " " <= c <= "~" else " " for c in text.replace('"', "'"))

@@ -68,6 +68,8 @@ _COLUMNS = {
     "endtime": "end",
     "state": "state",
     "st": "state",
+    "exitcode": "exit_code",
+    "exit_code": "exit_code",
 }
 
 
@@ -101,6 +103,7 @@ def _from_cells(cells: Mapping[str, str]) -> Job | None:
         start=slurm.time(cells.get("start", "")),
         end=slurm.time(cells.get("end", "")),
         state=state,
+        exit_code=_exit_code(cells.get("exit_code", "")),
     )
 
 
@@ -139,6 +142,7 @@ def _from_block(block: str) -> Job | None:
         start=slurm.time(pairs.get("StartTime", "")),
         end=slurm.time(pairs.get("EndTime", "")),
         state=job_state([pairs["JobState"]]),
+        exit_code=_exit_code(pairs.get("ExitCode", "")),
     )
 
 
@@ -170,6 +174,7 @@ def _from_entry(entry: slurm_json.Entry) -> Job | None:
         start=slurm_json.time(entry, "start_time") or slurm_json.time(times, "start"),
         end=slurm_json.time(entry, "end_time") or slurm_json.time(times, "end"),
         state=job_state(state),
+        exit_code=_exit_code_told(entry),
     )
 
 
@@ -181,6 +186,20 @@ def _shown(entry: slurm_json.Entry) -> str:
     return f"{of}_{task}" if of and task is not None else ""
 
 
+def _exit_code_told(entry: slurm_json.Entry) -> str:
+    """A wait status before 23.02; since then its parts, and the signal's number may be wrapped once more."""
+    status = slurm_json.number(entry, "exit_code")
+    if status is not None:
+        return _exit_code(str(status))
+    told = slurm_json.inner(entry, "exit_code")
+    code = slurm_json.number(told, "return_code")
+    if code is None:
+        return ""
+    by = slurm_json.inner(told, "signal")
+    number = slurm_json.number(by, "signal_id") or slurm_json.number(by, "id") or 0
+    return f"{code}:{number}"
+
+
 def _gpus_allocated(tres: slurm_json.Entry) -> int | None:
     allocated = list(slurm_json.entries(tres, "allocated"))
     if not allocated:
@@ -188,6 +207,17 @@ def _gpus_allocated(tres: slurm_json.Entry) -> int | None:
     gpus = [one for one in allocated if one.get("type") == "gres" and slurm_json.text(one, "name").startswith("gpu")]
     total = [one for one in gpus if one.get("name") == "gpu"]
     return sum(slurm_json.number(one, "count") or 0 for one in total or gpus)
+
+
+def _exit_code(text: str) -> str:
+    """Code and signal as sacct writes them; a bare number is a wait status."""
+    stripped = slurm.value(text)
+    if re.fullmatch(r"[0-9]{1,5}:[0-9]{1,3}", stripped):
+        return stripped
+    if stripped.isascii() and stripped.isdigit() and len(stripped) < 7:
+        status = int(stripped)
+        return f"{status >> 8}:{status & 0x7F}"
+    return ""
 
 
 def _job(
@@ -202,6 +232,7 @@ def _job(
     start: float | None = None,
     end: float | None = None,
     state: JobState = JobState.UNKNOWN,
+    exit_code: str = "",
 ) -> Job:
     """A waiting job's start is only Slurm's guess, and the end of a running one only its time limit."""
     ended = state not in (_S.WAITING, _S.RUNNING, _S.SUSPENDED, _S.UNKNOWN)
@@ -221,4 +252,5 @@ def _job(
         start=None if state is _S.WAITING else start,
         end=end if ended else None,
         state=state,
+        exit_code=exit_code if ended else "",
     )

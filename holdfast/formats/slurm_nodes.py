@@ -22,6 +22,7 @@ class SlurmNode:
     active_features: tuple[str, ...] = ()
     comment: str = ""
     gpus: int | None = None
+    slurmd_since: float | None = None
 
     @property
     def drained(self) -> bool:
@@ -42,6 +43,11 @@ class SlurmNode:
     @property
     def ours(self) -> bool:
         return slurm.ours(self.reason)
+
+    @property
+    def untested(self) -> bool:
+        """Drained by us, or by a script of ours on the node, for nothing but the want of a test."""
+        return self.drained and slurm.says_untested(self.reason)
 
 
 # ---------------------------------------------------------------- scontrol show node
@@ -79,6 +85,7 @@ def _from_block(block: str) -> SlurmNode | None:
         active_features=_features(pairs.get("ActiveFeatures", "")),
         comment=slurm.value(pairs.get("Comment", "")),
         gpus=None if gres is None else slurm.gpus_in_gres(gres),
+        slurmd_since=slurm.time(pairs.get("SlurmdStartTime", "")),
     )
 
 
@@ -194,6 +201,7 @@ def _from_node(entry: slurm_json.Entry) -> Iterable[SlurmNode]:
             active_features=tuple(slurm_json.words(entry, "active_features")),
             comment=slurm_json.text(entry, "comment"),
             gpus=slurm.gpus_in_gres(slurm_json.text(entry, "gres")) if "gres" in entry else None,
+            slurmd_since=slurm_json.time(entry, "slurmd_start_time"),
         )
 
 

@@ -48,3 +48,5 @@ class Job:
     end: float | None = None
     """When it ended; for a running job None, whatever its time limit says."""
     state: JobState = JobState.UNKNOWN
+    exit_code: str = ""
+    """As the scheduler says it, such as 0:9 (exit code and signal); '' while it runs or where nobody says."""

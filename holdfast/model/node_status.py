@@ -20,5 +20,7 @@ class NodeStatus:
     note_by: str = ""
     note_at: float | None = None
     jobs: frozenset[str] = frozenset()
+    up_since: float | None = None
+    """When the scheduler's daemon on the node last started."""
     state: str = ""
     """The scheduler's own words, for people."""

@@ -1,5 +1,6 @@
 """The Slurm back end on a real Slurm: drains, manners, weights, jobs."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from holdfast.actions.backend import NoAnswer, Outcome, Result
 from holdfast.actions.slurm import Slurm, SlurmSettings
-from holdfast.formats import slurm_nodes
+from holdfast.formats import slurm_jobs, slurm_nodes
 from holdfast.formats.hostlist import compress
 from holdfast.model.job import JobState
 from holdfast.model.life import Action, Verb
@@ -27,7 +28,7 @@ class Site:
     def do(
         self, verb: Verb, node: str = "node1", reason: str = REASON, cause: str = "gpu.xid", dry: bool = False
     ) -> Outcome:
-        return self.backend.perform(Action(node=node, verb=verb, reason=reason, cause=cause, at=1.0), dry)
+        return self.backend.perform(Action(node=node, verb=verb, reason=reason, cause=cause, at=time.time()), dry)
 
     def shown(self, node: str) -> str:
         return str(self.slurm.run("scontrol", "show", "node", node))
@@ -116,13 +117,58 @@ def test_a_node_that_went_down_under_our_drain_is_left_down(site: Site) -> None:
     assert "DOWN" in site.shown("node1")
 
 
+def test_a_mark_newer_than_the_test_is_not_lifted_by_its_uncordon(site: Site) -> None:
+    """A controller that was killed after an uncordon does it again; meanwhile a job may have come and gone."""
+    late = Action(node="node1", verb=Verb.UNCORDON, reason="passed", at=time.time() - 2)
+    site.slurm.update("node1", "drain", "holdfast: untested: job 7 ended here")
+    refusal = site.backend.perform(late, dry_run=False)
+    assert refusal.result is Result.REFUSED and "marked again" in refusal.said
+    assert site.slurm.state("node1") == "drain"
+
+
+def test_a_cordon_leaves_the_mark_that_a_script_on_the_node_made(site: Site) -> None:
+    site.slurm.update("node1", "drain", "holdfast: untested: job 7 ended here")
+    assert site.do(Verb.CORDON, cause="", reason="the last workload ended").result is Result.NOTHING_TO_DO
+    assert site.slurm.reason("node1") == "holdfast: untested: job 7 ended here"
+
+
+def test_a_job_that_came_and_went_is_told_with_its_end_nodes_and_exit_code(site: Site) -> None:
+    good = site.slurm.submit("node1", "true")
+    bad = site.slurm.submit("node2", "exit 3")
+    killed = site.run_until_told("node3")
+    site.slurm.run("scancel", killed)
+    site.slurm.eventually(lambda: site.slurm.run("squeue", "-h") == "")
+    told = {job.id: job for job in site.backend.look().jobs}
+    assert [told[one].state for one in (good, bad, killed)] == [
+        JobState.COMPLETED,
+        JobState.FAILED,
+        JobState.CANCELLED,
+    ]
+    assert [told[one].exit_code for one in (good, bad)] == ["0:0", "3:0"]
+    assert told[killed].exit_code.endswith(":15")
+    assert told[bad].nodes == ("node2",)
+    assert told[bad].start is not None and told[bad].end is not None
+    [shown] = slurm_jobs.from_scontrol(site.slurm.run("env", "TZ=UTC", "scontrol", "show", "job", bad))
+    assert (shown.exit_code, shown.end, shown.nodes) == (told[bad].exit_code, told[bad].end, told[bad].nodes)
+    in_json = {job.id: job for job in slurm_jobs.from_json(site.slurm.run("squeue", "-t", "all", "--json")) or ()}
+    assert {one: in_json[one].exit_code for one in (good, bad, killed)} == {
+        one: told[one].exit_code for one in (good, bad, killed)
+    }
+
+
+def test_a_site_without_accounting_says_so_and_asking_again_would_not_help(site: Site) -> None:
+    with pytest.raises(NoAnswer) as refusal:
+        site.backend.accounted(time.time() - 3600)
+    assert "disabled" in str(refusal.value) and not refusal.value.retryable
+
+
 def test_draining_lets_a_running_job_finish_and_nothing_follows_it(site: Site) -> None:
     job = site.run_until_told("node3")
     drained = site.do(Verb.DRAIN, node="node3")
     assert drained.result is Result.DONE and "finishes first" in drained.said
     assert site.slurm.state("node3") == "drng"
     assert site.backend.running_jobs("node3") == {job}
-    [running] = site.backend.jobs()
+    [running] = [one for one in site.backend.look().jobs if one.state.holds_nodes]
     assert (running.id, running.nodes, running.state, running.end) == (job, ("node3",), JobState.RUNNING, None)
     assert running.start is not None and running.user
     [status] = [one for one in site.backend.observe() if one.node == "node3"]

@@ -1,0 +1,82 @@
+"""What a node's stage asks of Slurm and Slurm does not show, and what Slurm shows that makes a test worthless.
+
+Actions are tried a few times and then given up; slurmctld can be away for longer, and somebody can lift a drain of
+ours or of their own. So the difference itself is looked at, every time.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from holdfast.formats import slurm
+from holdfast.model.life import Action, NodeLife, Stage, Verb
+from holdfast.model.node_status import NodeStatus
+
+OPEN = frozenset({Stage.READY, Stage.ALLOCATED})
+UNUSED = frozenset({Stage.READY, Stage.SPARE})
+AGAIN_SECONDS = 20.0  # the actor may be at it, or between two tries
+
+
+@dataclass(slots=True)
+class Keeper:
+    """Remembers what it asked for, so that it neither hurries those who are at it nor floods the history."""
+
+    _missing_since: dict[tuple[str, Verb], float] = field(default_factory=dict)
+    _up_since: dict[str, float] = field(default_factory=dict)
+
+    def due(self, statuses: Iterable[NodeStatus], lives: Mapping[str, NodeLife], now: float) -> list[Action]:
+        """`now` is when the look began."""
+        before, self._missing_since = self._missing_since, {}
+        due = []
+        for status in statuses:
+            action = _reminder(status, lives[status.node], now)
+            if action is None:
+                continue
+            key = (action.node, action.verb)
+            since = before.get(key, now)
+            if now - since >= AGAIN_SECONDS:
+                due.append(action)
+                since = now
+            self._missing_since[key] = since
+        return due
+
+    def untested(self, statuses: Iterable[NodeStatus], lives: Mapping[str, NodeLife]) -> list[tuple[str, str]]:
+        """Nodes that count as tested although their slurmd started anew, or a script on them says untested; and why."""
+        found = []
+        for status in statuses:
+            life = lives[status.node]
+            started = self._started_anew(status, life)
+            if life.stage not in UNUSED:
+                continue
+            if marked_since(status, life.since):
+                found.append((status.node, status.note.removeprefix(f"{slurm.PREFIX} ")))
+            elif started:
+                found.append((status.node, "slurmd started after its last test"))
+        return found
+
+    def _started_anew(self, status: NodeStatus, life: NodeLife) -> bool:
+        """By another time than before; the clock of a node is asked only when we have not seen it before."""
+        if status.up_since is None:
+            return False
+        before = self._up_since.get(status.node)
+        self._up_since[status.node] = status.up_since
+        if before is None:
+            return life.tested_at is not None and status.up_since > life.tested_at
+        return before != status.up_since
+
+
+def marked_since(status: NodeStatus, when: float) -> bool:
+    """A mark of the time before is only an undrain that has not been done yet."""
+    mark = status.ours and slurm.says_untested(status.note)
+    return mark and status.note_at is not None and status.note_at > when
+
+
+def _reminder(status: NodeStatus, life: NodeLife, now: float) -> Action | None:
+    if life.stage is Stage.READY and life.freshly_tested and status.ours and not status.busy:
+        # From before the look, in whole seconds as Slurm tells them: a mark made since then is not lifted by this.
+        return Action(node=status.node, verb=Verb.UNCORDON, reason=life.reason, at=now - 1)
+    if life.stage in OPEN or not status.accepts_work:
+        return None
+    reason = f"{life.stage.value}, but Slurm would start work here"
+    if life.cause and life.stage not in (Stage.TESTING, Stage.CLEANING, Stage.SPARE):
+        return Action(node=status.node, verb=Verb.DRAIN, reason=life.reason, cause=life.cause, at=now)
+    return Action(node=status.node, verb=Verb.CORDON, reason=reason, at=now)
