@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.agent.link import Link
+from holdfast.agent.link import Answer, Link
 
 log = logging.getLogger("holdfast.agent")
 
@@ -47,12 +47,19 @@ class Enrolment:
             raise NotEnrolled(f"the join token cannot be read: {error}") from None
         asked = {"node": self.node, "join_token": token, "pool": self.pool, "place": self.place, "twin": self.twin}
         answer = link.post("/v1/enrol", msgspec.json.encode(asked))
+        return self._granted(answer, f"the controller did not enrol {self.node}")
+
+    def renew(self, link: Link, credential: str) -> str:
+        """A new credential for an old one that still holds. Raises NotEnrolled or LinkDown."""
+        return self._granted(link.post("/v1/credential", b"", credential), "the credential was not renewed")
+
+    def _granted(self, answer: Answer, otherwise: str) -> str:
         try:
             granted = msgspec.json.decode(answer.body, type=_Granted).credential if answer.status < 300 else ""
         except (msgspec.DecodeError, UnicodeDecodeError):
             granted = ""
         if not granted or not granted.isprintable():
-            raise NotEnrolled(f"the controller did not enrol {self.node}: {answer.said}")
+            raise NotEnrolled(f"{otherwise}: {answer.said}")
         self._keep(granted)
         return granted
 

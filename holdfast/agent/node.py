@@ -88,16 +88,11 @@ class Node:
         self.verdicts[name] = verdict
         if before is not None and _standing(before) == _standing(verdict):
             return None
-        return Change(
-            at=now,
-            check=name,
-            before=before.state if before else "",
-            after=verdict.state,
-            reason=verdict.summary(),
-            subjects=tuple(row.subject for row in verdict.rows if row.health is verdict.health)
-            if verdict.health is not Health.PASS
-            else (),
-        )
+        return _change(verdict, before.state if before else "", now)
+
+    def standing(self, now: float) -> list[Change]:
+        """Every verdict as if it were the first, for somebody who has forgotten."""
+        return [_change(verdict, "", now) for verdict in self.verdicts.values()]
 
     def _judged(self, question: Question, now: float) -> Verdict:
         """A check that fails has seen nothing: that is UNKNOWN, and the other checks go on."""
@@ -122,6 +117,18 @@ class Node:
             if not verdict.disabled and verdict.health is health:
                 return f"{verdict.check}: {verdict.summary()}"
         return ""
+
+
+def _change(verdict: Verdict, before: str, now: float) -> Change:
+    guilty = tuple(row.subject for row in verdict.rows if row.health is verdict.health)
+    return Change(
+        at=now,
+        check=verdict.check,
+        before=before,
+        after=verdict.state,
+        reason=verdict.summary(),
+        subjects=guilty if verdict.health is not Health.PASS else (),
+    )
 
 
 def _standing(verdict: Verdict) -> tuple[str, frozenset[tuple[Subject, Health]]]:

@@ -1,6 +1,7 @@
 """Orders of the controller: carried out only where this node's own policy lists the verb, and each only once."""
 
 import logging
+import os
 import queue
 import threading
 from collections.abc import Callable, Collection, Mapping
@@ -32,10 +33,15 @@ class Deed:
 
     perform: Callable[[Order, float], OrderOutcome]
     repeatable: bool
+    mark: Callable[[], str] = str
+    """What is written down before one begins that is not repeatable."""
+    settle: Callable[[Order, str], OrderOutcome | None] = lambda order, mark: None
+    """What came of one that was interrupted, judged from its mark; None where nobody knows."""
 
 
 class _Begun(msgspec.Struct):
     begun: int  # an order that may have had an effect although no outcome is known
+    mark: str = ""
 
 
 class Orders:
@@ -57,7 +63,7 @@ class Orders:
         self._waiting: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self._accepted: set[int] = set()
         self._done: dict[int, OrderOutcome] = {}
-        self._begun: set[int] = set()
+        self._begun: dict[int, str] = {}
         self._answered_at: dict[int, float] = {}
         self._load()
 
@@ -99,16 +105,16 @@ class Orders:
             return refused(order, f"this agent does not know how to {order.verb[:100]!r}")
         if order.verb not in self._obeys:
             return refused(order, f"this node's own policy does not list {order.verb}")
-        if order.id in self._begun and not self._deeds[order.verb].repeatable:
-            return refused(
-                order, f"the agent ended while it was carrying out {order.verb}; what came of it is not known"
-            )
-        return None
+        deed = self._deeds[order.verb]
+        if order.id not in self._begun or deed.repeatable:
+            return None
+        unknown = f"the agent ended while it was carrying out {order.verb}; what came of it is not known"
+        return deed.settle(order, self._begun[order.id]) or refused(order, unknown)
 
     def _perform(self, order: Order, now: float) -> OrderOutcome:
         deed = self._deeds[order.verb]
         if not deed.repeatable:
-            self._note(_Begun(order.id))
+            self._note(_Begun(order.id, deed.mark()))
         try:
             return deed.perform(order, now)
         except Exception as error:
@@ -116,10 +122,12 @@ class Orders:
             return refused(order, f"{order.verb} failed: {type(error).__name__}: {error}"[:LONGEST_TEXT])
 
     def _note(self, record: OrderOutcome | _Begun) -> None:
-        """Kept before it is answered: after a crash the same order gets the same answer."""
+        """Kept before it is answered or begun, also if the machine goes down: the same order gets the same answer."""
         try:
             with self._path.open("ab") as file:
                 file.write(b"\n" + msgspec.json.encode(record))
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             log.warning("%s: %s; what was done is remembered in memory only", self._path, error.strerror)
 
@@ -131,7 +139,8 @@ class Orders:
         for line in lines[-2 * MOST_REMEMBERED :]:
             try:
                 if line.startswith(b'{"begun"'):
-                    self._begun.add(msgspec.json.decode(line, type=_Begun).begun)
+                    begun = msgspec.json.decode(line, type=_Begun)
+                    self._begun[begun.begun] = begun.mark
                 else:
                     outcome = msgspec.json.decode(line, type=OrderOutcome)
                     self._done[outcome.order] = outcome
@@ -141,8 +150,9 @@ class Orders:
             self._forget()
 
     def _forget(self) -> None:
-        kept = list(self._done.values())[-MOST_REMEMBERED:]
-        write_atomically(self._path, b"\n".join(msgspec.json.encode(outcome) for outcome in kept))
+        unsettled = [_Begun(number, mark) for number, mark in self._begun.items() if number not in self._done]
+        kept = [*unsettled, *list(self._done.values())[-MOST_REMEMBERED:]]
+        write_atomically(self._path, b"\n".join(msgspec.json.encode(one) for one in kept))
 
 
 def refused(order: Order, why: str) -> OrderOutcome:

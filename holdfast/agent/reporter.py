@@ -55,6 +55,8 @@ class News:
 class _Acknowledged(msgspec.Struct):
     accepted: list[bool]
     orders: list[Order] = []
+    tell_all: bool = False
+    renew: bool = False
 
 
 class Reporter:
@@ -74,6 +76,7 @@ class Reporter:
         self._clock, self._digest = clock, digest
         self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._take_orders: Callable[[list[Order]], None] = lambda orders: None
+        self._verdicts: Callable[[], Sequence[Change]] = tuple
         self._seq = 0
         self._credential, self._newly_enrolled = "", False
         self._digest_at = 0.0
@@ -85,6 +88,10 @@ class Reporter:
 
     def on_orders(self, take: Callable[[list[Order]], None]) -> None:
         self._take_orders = take
+
+    def on_tell_all(self, verdicts: Callable[[], Sequence[Change]]) -> None:
+        """Asked for every standing verdict when the controller lacks earlier reports: its store is an old copy."""
+        self._verdicts = verdicts
 
     def start(self) -> None:
         threading.Thread(target=self.run, name="reporter", daemon=True).start()
@@ -220,6 +227,18 @@ class Reporter:
             self._one_by_one = False
             self._tell_losses()
         self._take_orders(told.orders)
+        if told.tell_all:
+            log.warning("the controller lacks earlier reports of ours; every verdict is told anew")
+            self.tell(self._verdicts())
+        if told.renew:
+            self._renew()
+
+    def _renew(self) -> None:
+        """Before it expires. The old one still holds, so a failure is tried again with the next report."""
+        try:
+            self._credential = self._enrolment.renew(self._link, self._credential)
+        except NotEnrolled as error:
+            log.warning("%s", error)
 
     def _wait(self, why: str) -> None:
         """Said once, however often it is tried again; each pause twice as long, and never all agents at once."""

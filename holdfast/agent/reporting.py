@@ -12,6 +12,7 @@ from holdfast.agent.gpu_situation import situation
 from holdfast.agent.link import Link
 from holdfast.agent.node import Change, Node
 from holdfast.agent.orders import Orders
+from holdfast.agent.reboot import reboot
 from holdfast.agent.reporter import Reporter
 from holdfast.agent.spool import Spool
 from holdfast.model import digest
@@ -47,10 +48,12 @@ class Reporting:
         )
         deeds = {
             "retest": retest(settings),
+            "reboot": reboot(settings),
             "reset_gpu": reset_gpu(settings, name, gate, lambda: situation(node, guard, settings, clock.now())),
         }
         self._orders = Orders(deeds, controller.obeys, directory / "orders.jsonl", clock.now, self._reporter.answer)
         self._reporter.on_orders(self._orders.take)
+        self._reporter.on_tell_all(self._standing)
 
     @property
     def trouble(self) -> str:
@@ -75,6 +78,10 @@ class Reporting:
             event if event.subject else replace(event, subject=inventory.subject_of(event.device)) for event in events
         ]
         self._reporter.tell(changes, owned)
+
+    def _standing(self) -> list[Change]:
+        with self._guard:
+            return self._node.standing(self._clock.now())
 
     def _was_told(self, event: Event) -> bool:
         starting = self._clock.now() - self._started_at < SETTLED_SECONDS

@@ -11,6 +11,7 @@ from holdfast.store.words import Credential, Role
 CACHE_SECONDS = 120.0  # a revocation is taken by the leader, which forgets at once; others learn of it in this time
 MOST_CACHED = 50_000
 LONGEST_TOKEN = 512
+LAST_SHARE = 1 / 3  # of a credential's life, in which its holder is told to get another
 _READERS = frozenset({Role.VIEWER, Role.OPERATOR, Role.ADMIN})
 MAY = {
     "report": frozenset({Role.AGENT}),
@@ -25,6 +26,7 @@ Find = Callable[[str], Awaitable[Credential | None]]
 class Caller:
     name: str
     role: Role
+    expires_soon: bool = False
 
 
 ANONYMOUS = Caller("anonymous", Role.VIEWER)
@@ -55,7 +57,7 @@ class Access:
         if credential.role not in MAY[right]:
             who = (credential.name, credential.role.value)
             raise Problem(403, f"a token of role {credential.role.value} may not {right}", who=who)
-        return Caller(credential.name, credential.role)
+        return Caller(credential.name, credential.role, _expires_soon(credential, self._clock()))
 
     async def _credential(self, token: str) -> Credential | None:
         if len(token) > LONGEST_TOKEN:
@@ -73,6 +75,10 @@ class Access:
                 self._known.clear()
             self._known[hashed] = (credential, now)
         return credential
+
+
+def _expires_soon(credential: Credential, now: float) -> bool:
+    return credential.expires - now < LAST_SHARE * (credential.expires - credential.created)
 
 
 def bearer(header: str) -> str:

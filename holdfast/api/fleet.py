@@ -78,6 +78,12 @@ async def enrol(desk: Asked, data: EnrolAsk) -> Enrolled:
     return await desk.enrol(data)
 
 
+@post("/v1/credential", opt={"right": "report"}, status_code=200, tags=["agents"])
+async def renew_credential(desk: Asked, request: Request[Any, Any, Any]) -> Enrolled:
+    """A new credential for the node that asks with its old one, before that expires."""
+    return await desk.renew(caller_of(request))
+
+
 @post(PATH, opt={"right": "report"}, status_code=200, tags=["agents"])
 async def report(desk: Asked, request: Request[Any, Any, Any], data: list[Report]) -> Ack:
     """What agents saw. Answered after it is committed. (Served by api/ingest.py; here for the document.)"""
@@ -106,6 +112,7 @@ ROUTES = [
     list_jobs,
     read_audit,
     enrol,
+    renew_credential,
     report,
     make_token,
     revoke_token,

@@ -170,6 +170,10 @@ class Ack:
 
     accepted: tuple[bool, ...]
     orders: tuple[Order, ...] = ()
+    tell_all: bool = False
+    """Earlier reports of this agent are not in the store (any more): it should tell every verdict anew."""
+    renew: bool = False
+    """The credential expires before long: it should ask for a new one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,21 +78,31 @@ class Actor:
     async def _work_off(self, node: str, waiting: deque[StoredAction]) -> None:
         while waiting:
             stored = waiting[0]
-            said = await self._perform(stored)
-            log.info("%s %s: %s", stored.action.verb.value, node, said.said)
-            try:
-                await self._writer.ask(Work(partial(claims.end, stored, said)))
-            except Problem as problem:
-                log.warning("what became of action %d is not stored: %s", stored.id, problem)
+            await self._work_on(stored)
             self._known.discard(stored.id)
             waiting.popleft()
         del self._queues[node]
 
-    async def _perform(self, stored: StoredAction) -> Outcome:
+    async def _work_on(self, stored: StoredAction) -> None:
+        said = await self._perform(stored)
+        if said is None:
+            log.warning("action %d is left to whoever leads now: our lease ran out", stored.id)
+            return
+        log.info("%s %s: %s", stored.action.verb.value, stored.action.node, said.said)
+        try:
+            await self._writer.ask(Work(partial(claims.end, stored, said)))
+        except Problem as problem:
+            log.warning("what became of action %d is not stored: %s", stored.id, problem)
+
+    async def _perform(self, stored: StoredAction) -> Outcome | None:
         backend = self._backends.of(stored.action.verb)
         dry_run = self._writer.policy.dry_run
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads_of(backend), _perform, backend, stored, dry_run)
+        return await loop.run_in_executor(self._threads_of(backend), self._if_leading, backend, stored, dry_run)
+
+    def _if_leading(self, backend: Backend, stored: StoredAction, dry_run: bool) -> Outcome | None:
+        """Looked at in the last moment: a controller that was stopped for a while wakes in the middle of its work."""
+        return _perform(backend, stored, dry_run) if self._writer.leads_surely else None
 
     def _threads_of(self, backend: Backend) -> ThreadPoolExecutor:
         if backend.name not in self._threads:

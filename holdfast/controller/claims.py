@@ -6,12 +6,13 @@ from holdfast.actions.backend import Outcome as Said
 from holdfast.actions.backend import Result
 from holdfast.controller.orders import AGENT_LEASE_SECONDS, fits
 from holdfast.controller.turn import Turn
-from holdfast.model.life import Stage, Verb
+from holdfast.model.life import Happening, Stage, Verb
 from holdfast.store.words import Outcome, StoredAction
 
 MOST_CLAIMED = 200
 MOST_ATTEMPTS = 5
 LONGEST_PAUSE = 60.0
+STALE_SECONDS = 3_600.0  # an uncordon that is older is not believed
 # A test changes nothing, so it is asked for in a dry run too: without one no node would ever be seen to be ready.
 ALWAYS_DONE = frozenset({Verb.RETEST})
 
@@ -26,6 +27,8 @@ def claim(agent_verbs: frozenset[Verb], turn: Turn, fresh: Sequence[bool]) -> li
         stage = life.stage if life else Stage.REMOVED
         if not fits(action.verb, stage):
             _finish(turn, stored, Outcome.ABANDONED, f"the node is {stage.value} now")
+        elif action.verb is Verb.UNCORDON and turn.now - action.at > STALE_SECONDS:
+            _test_instead(turn, stored)
         elif action.verb not in agent_verbs:
             due.append(stored)
         elif turn.fleet.policy.dry_run and action.verb not in ALWAYS_DONE:
@@ -34,6 +37,13 @@ def claim(agent_verbs: frozenset[Verb], turn: Turn, fresh: Sequence[bool]) -> li
         else:
             turn.orders.give(stored)
     return due
+
+
+def _test_instead(turn: Turn, stored: StoredAction) -> None:
+    """After a long absence, or a restore from a backup, what we knew then is no reason to let work in now."""
+    why = f"asked for {turn.now - stored.action.at:.0f} s ago and never done"
+    _finish(turn, stored, Outcome.ABANDONED, f"{why}: the node is tested again first")
+    turn.decide(turn.fleet.operator(stored.action.node, Happening.RETEST, why, "holdfast", turn.now))
 
 
 def end(stored: StoredAction, said: Said, turn: Turn, fresh: Sequence[bool]) -> None:

@@ -39,7 +39,8 @@ def take(reports: Sequence[Report], jobs: AgentJobs | None, turn: Turn, fresh: S
     if life is None:
         return Ack(accepted=tuple(fresh))
     orders = turn.orders.handed_over(life, turn.now, turn.fleet.policy.suite, partial(_finish, turn))
-    return Ack(accepted=tuple(fresh), orders=orders)
+    tell_all = turn.orders.continuity.broken(reports, turn.store)
+    return Ack(accepted=tuple(fresh), orders=orders, tell_all=tell_all)
 
 
 def _answers_alone(turn: Turn, report: Report) -> Report:
@@ -80,6 +81,17 @@ def enrol(ask: EnrolAsk, demo: bool, turn: Turn, fresh: Sequence[bool]) -> Enrol
     turn.heard[ask.node] = ask.twin
     turn.touched.add(ask.node)
     turn.audit.append(_entry(turn, ask.node, Role.AGENT, "enrol", ask.node, "done", f"pool {ask.pool}"))
+    return Enrolled(credential=token, expires=expires)
+
+
+def renew(node: str, turn: Turn, fresh: Sequence[bool]) -> Enrolled:
+    """A new credential for one that will expire; the old one lasts until then, for the new one may not arrive."""
+    token = secrets.token_urlsafe(32)
+    expires = turn.now + CREDENTIAL_SECONDS
+    turn.store.add_credential(
+        Credential(token_hash=token_hash(token), name=node, role=Role.AGENT, created=turn.now, expires=expires)
+    )
+    turn.audit.append(_entry(turn, node, Role.AGENT, "credential renew", node, "done", "before the old one expires"))
     return Enrolled(credential=token, expires=expires)
 
 

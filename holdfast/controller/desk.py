@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -45,13 +46,17 @@ class FrontDesk:
                 raise Problem(403, "readings of simulated hardware are taken only in demo mode")
         ack: Ack = await self._ask(partial(deeds.take, reports, self.agent_jobs), reports)
         self.board.counts["reports"] += len(reports)
-        return ack
+        return replace(ack, renew=True) if caller.expires_soon else ack
 
     async def enrol(self, ask: EnrolAsk) -> Enrolled:
         deeds.check_enrolment(ask)
         enrolled: Enrolled = await self._ask(partial(deeds.enrol, ask, self.board.demo))
         self.access.forget()
         return enrolled
+
+    async def renew(self, caller: Caller) -> Enrolled:
+        renewed: Enrolled = await self._ask(partial(deeds.renew, caller.name))
+        return renewed
 
     async def wish(self, node: str, kind: Happening, reason: str, caller: Caller) -> NodeView:
         if not 0 < len(reason.strip()) <= deeds.LONGEST_REASON:

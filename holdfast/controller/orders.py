@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from holdfast.api.views import Order
+from holdfast.controller.continuity import Continuity
 from holdfast.model.life import NodeLife, Stage, Verb
 from holdfast.store.words import Outcome, StoredAction
 
@@ -30,6 +31,7 @@ class Orders:
     """Belongs to the writer's thread: what agents are asked, by node and number, until they answer."""
 
     def __init__(self) -> None:
+        self.continuity = Continuity()
         self._open: dict[str, dict[int, tuple[StoredAction, float]]] = {}  # beside each, when to hand it over (again)
 
     def give(self, action: StoredAction) -> None:

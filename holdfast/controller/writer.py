@@ -59,6 +59,10 @@ class Writer:
     def waiting(self) -> int:
         return self._queue.qsize()
 
+    @property
+    def leads_surely(self) -> bool:
+        return self._lead.sure
+
     def start(self) -> None:
         self._thread.start()
 

@@ -37,7 +37,7 @@ class AgentSettings:
     twin: bool = False  # readings come from a simulated node and are marked so
 
 
-AGENT_VERBS = ("retest", "reset_gpu")  # what an agent knows how to do; a reboot is the controller's own action
+AGENT_VERBS = ("retest", "reset_gpu", "reboot")  # what an agent knows how to do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,7 @@ class ControllerSettings:
     place: Mapping[str, str] = field(default_factory=dict)  # what it shares with others: rack, loop, leaf, feed
     obeys: tuple[str, ...] = ("retest",)  # verbs that are carried out; every other order is refused
     retest_budget_seconds: float = 1800.0  # a suite that takes longer is ended and counts as unknown
+    reboot_command: tuple[str, ...] = ()  # an argument list, never a shell; needed where `obeys` lists reboot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +109,8 @@ def _controller(raw: Any, origin: str) -> ControllerSettings:
             raise SettingsError(
                 f"{origin}: controller.obeys: an agent cannot {verb!r}; expected some of {', '.join(AGENT_VERBS)}"
             )
+    if "reboot" in found.obeys and not found.reboot_command:
+        raise SettingsError(f"{origin}: controller.reboot_command: expected an argument list, since obeys lists reboot")
     return found
 
 

@@ -180,6 +180,13 @@ def _read_change(row: Any) -> VerdictChange:
     )
 
 
+def has_all_before(connection: Connection, node: str, session: str, seq: int) -> bool:
+    """Whether every report of this session before that number is stored."""
+    key = (sessions.c.node == clean(node), sessions.c.session == clean(session))
+    seen = connection.execute(select(sessions.c.seen).where(*key)).scalar_one_or_none()
+    return Seen(seen or "").has_all_before(seq)
+
+
 def missing(connection: Connection, node: str) -> dict[str, list[tuple[int, int]]]:
     """By session, the report numbers that never came: a spool that overflowed, or a store restored from a backup."""
     asked = select(sessions.c.session, sessions.c.seen).where(sessions.c.node == clean(node))

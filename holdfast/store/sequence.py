@@ -21,6 +21,9 @@ class Seen:
         self._ranges = _bounded(_joined(sorted([*ranges, (number, number)])))
         return True
 
+    def has_all_before(self, number: int) -> bool:
+        return number <= 1 or any(low <= 1 and number - 1 <= high for low, high in self._ranges[:1])
+
     def gaps(self) -> list[tuple[int, int]]:
         """The numbers between that never came."""
         return [(a[1] + 1, b[0] - 1) for a, b in zip(self._ranges, self._ranges[1:], strict=False)]

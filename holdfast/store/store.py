@@ -118,6 +118,11 @@ class Store:
         with self._reading() as connection:
             return reports.current_verdicts(connection, node)
 
+    def has_all_before(self, node: str, session: str, seq: int) -> bool:
+        """Asked by the writer, inside its batch."""
+        with self._writing() as connection:
+            return reports.has_all_before(connection, node, session, seq)
+
     def missing(self, node: str) -> dict[str, list[tuple[int, int]]]:
         with self._reading() as connection:
             return reports.missing(connection, node)

@@ -115,7 +115,8 @@ def test_by_default_an_agent_reports_to_nobody_and_a_reset_must_be_allowed() -> 
     ("text", "word"),
     [
         ('[controller]\nurl = "ftp://x"', "http"),
-        ('[controller]\nobeys = ["reboot"]', "cannot 'reboot'"),
+        ('[controller]\nobeys = ["dance"]', "cannot 'dance'"),
+        ('[controller]\nobeys = ["reboot"]', "reboot_command: expected an argument list"),
         ("[controller]\nplace = { rack = 1 }", "controller.place"),
         ("[controller]\nwhere = 1", "unknown key 'where'"),
     ],

@@ -92,7 +92,7 @@ def test_an_agent_an_hour_off_is_dated_by_the_controllers_clock(controller: Cont
 
 
 def test_a_clock_set_back_an_hour_does_not_hide_what_comes_after(controller: Controller) -> None:
-    """The agent restarts with the right time: its new verdicts are older, by its own count, than those it gave before."""
+    """The agent restarts with the right time: by its own count its new verdicts are older."""
     agent = controller.ready_node("setback")
     ahead = time.time() + HOUR
     send_at(agent, ahead, agent.next(changes=[change("gpu.lost", "pass", ahead)]))
