@@ -14,6 +14,7 @@ from holdfast.cli import (
     doctor,
     gate_command,
     node,
+    plan,
     policy,
     signals,
     token,
@@ -46,6 +47,7 @@ app.command()(controller.controller)
 app.command()(diagnose.diagnose)
 app.command()(audit.audit)
 app.add_typer(node.app, name="node")
+app.add_typer(plan.app, name="plan")
 app.add_typer(policy.app, name="policy")
 app.add_typer(token.app, name="token")
 app.add_typer(twin.app, name="twin")

@@ -1,0 +1,110 @@
+"""How far a run can scale before failures stop it."""
+
+from fractions import Fraction
+from math import isfinite
+
+from holdfast.cli.plan_answer import Answer, Figure, count, sways, time
+from holdfast.cli.plan_inputs import Asked, rate
+from holdfast.cli.plan_plot import Chart, Line, spaced
+from holdfast.cli.refusal import Refusal
+from holdfast.costs.feasible import NoProgress, positive
+from holdfast.costs.limits import Run, largest, stalled_by_restarts, wall
+from holdfast.costs.survival import YEAR_SECONDS
+
+
+def answer(
+    rate_text: str | None,
+    events: str | None,
+    gpu_years: str | None,
+    state: str | None,
+    state_gpus: str | None,
+    bandwidth: str | None,
+    network_exponent: str | None,
+    growing: bool,
+    restart: str | None,
+) -> Answer:
+    asked = Asked()
+    chosen = rate(asked, rate_text, events, gpu_years)
+    exponent = _exponent(asked, network_exponent)
+    run = Run(
+        gpu_seconds_between=YEAR_SECONDS / chosen.per_gpu_year,
+        state_bytes=positive("--state", asked.size("state", state, "5TB", "a frontier model's weights and optimiser")),
+        bytes_per_second=positive(
+            "--bandwidth",
+            asked.bandwidth("bandwidth", bandwidth, "2TB/s", "Llama 3's storage; with an exponent, one GPU's link"),
+        ),
+        reference_gpus=positive(
+            "--state-gpus", asked.number("state-gpus", state_gpus, "GPUs", "16384", "the size whose state is told")
+        ),
+        growing=growing,
+        network_exponent=exponent,
+        restart_seconds=asked.duration("restart", restart, "10m", "0s leaves restarts out, as published limits do"),
+    )
+    asked.note("growing", float(growing), "flag", "yes" if growing else "no", "the model grows with the cluster")
+    walls, stall = wall(run), stalled_by_restarts(run)
+    half, most = largest(run, 0.5), _size(run, 0.9)
+    shown = "none" if not isfinite(walls) else f"{count(walls)} GPUs"
+    figures = [
+        Figure("gpus_at_90_percent", most, "90 % productive up to", _or_never(most)),
+        Figure("gpus_at_50_percent", half, "50 % productive up to", _or_never(half)),
+        Figure("wall_gpus", walls, "the wall: a write takes as long as the time between failures", shown),
+        Figure("restart_wall_gpus", stall, "failures come as fast as restarts at", f"{count(stall)} GPUs"),
+        Figure(
+            "write_seconds_at_reference",
+            run.write_seconds(run.reference_gpus),
+            "a write at the told size",
+            time(run.write_seconds(run.reference_gpus)),
+        ),
+    ]
+    notes = ["the wall is where nothing gets done any more, and it leaves restarts out; plan with the 90 % figure"]
+    if exponent:
+        notes.append("bandwidth that grows with the network is derived here, not confirmed by anybody's measurement")
+    if chosen.caveat:
+        notes.append(f"{chosen.name}: {chosen.caveat}")
+    names = {"gpu_seconds_between": "time between failures", "state_bytes": "state", "bytes_per_second": "bandwidth"}
+    if run.restart_seconds:
+        names["restart_seconds"] = "restart"
+    return Answer(
+        plan="limit",
+        headline=f"90 % of the time is productive up to {_or_never(most)}, 50 % up to {_or_never(half)}.",
+        figures=figures,
+        inputs=asked.given,
+        sways=sways(run, lambda r: largest(r, 0.9), names),
+        swayed="the GPUs at 90 %",
+        show=count,
+        notes=notes,
+        chart=_chart(run, most),
+    )
+
+
+def _exponent(asked: Asked, text: str | None) -> float:
+    said = "0" if text is None else text
+    try:
+        value = float(Fraction(said))
+    except (ValueError, ZeroDivisionError):
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise Refusal(f"--network-exponent: expected 0 (storage) to 1 (full bisection), such as 2/3, found {said!r}")
+    source = "given" if text is not None else "default: storage of a fixed size"
+    asked.note("network-exponent", value, "exponent", said, source)
+    return value
+
+
+def _size(run: Run, goodput: float) -> float | None:
+    try:
+        return largest(run, goodput)
+    except NoProgress:
+        return None
+
+
+def _or_never(gpus: float | None) -> str:
+    if gpus is None:
+        return "not even one GPU"
+    return f"{count(gpus)} GPUs" if isfinite(gpus) else "any size"
+
+
+def _chart(run: Run, most: float | None) -> Chart:
+    middle = most if most is not None and isfinite(most) else run.reference_gpus
+    points = tuple((n, run.goodput(n)) for n in spaced(max(1.0, middle / 100), middle * 100))
+    mark = (middle, run.goodput(middle))
+    return Chart("Productive share by size of the run", "GPUs", "share", (Line("best interval", points),), True, mark)

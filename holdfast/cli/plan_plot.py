@@ -1,0 +1,155 @@
+"""A plan's curve as a picture: SVG written here, PNG where matplotlib is installed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from math import ceil, floor, isfinite, log10
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.cli.refusal import Refusal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes  # type: ignore[import-not-found,unused-ignore]
+
+WIDTH, HEIGHT = 720, 420
+LEFT, RIGHT, TOP, BOTTOM = 70, 150, 40, 55
+COLOURS = ("#1f6feb", "#d1495b", "#2e7d32", "#8e44ad", "#b26a00")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    title: str
+    across: str  # what is on the x axis, with its unit
+    up: str
+    lines: tuple[Line, ...]
+    log_x: bool = False
+    mark: tuple[float, float] | None = None  # the answer itself
+
+
+def write(chart: Chart | None, path: str) -> None:
+    if chart is None:
+        raise Refusal("--plot: this plan has no curve to draw")
+    target = Path(path)
+    if target.suffix == ".png":
+        _png(chart, target)
+        return
+    if target.suffix != ".svg":
+        raise Refusal(f"--plot: expected a file that ends in .svg or .png, found {path!r}")
+    try:
+        target.write_text(svg(chart), encoding="utf-8")
+    except OSError as error:
+        raise Refusal(f"--plot: cannot write {path}: {error.strerror}") from None
+
+
+def spaced(low: float, high: float, count: int = 60) -> list[float]:
+    """Points at equal ratios."""
+    step = (log10(high) - log10(low)) / (count - 1)
+    return [float(10 ** (log10(low) + step * i)) for i in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Where a value lies on the page."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    log_x: bool
+
+    def across(self, value: float) -> float:
+        low, high = self.x
+        at = log10(value / low) / log10(high / low) if self.log_x else (value - low) / (high - low)
+        return LEFT + at * (WIDTH - LEFT - RIGHT)
+
+    def up(self, value: float) -> float:
+        low, high = self.y
+        return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
+
+
+def svg(chart: Chart) -> str:
+    frame = _frame(chart)
+    body = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+        ' font-family="system-ui, sans-serif" font-size="12" role="img">',
+        f"<title>{escape(chart.title)}</title>",
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        _text(LEFT, 22, chart.title, "start", 'font-weight="600" font-size="14"'),
+        *_grid(chart, frame),
+    ]
+    for number, line in enumerate(chart.lines):
+        colour = COLOURS[number % len(COLOURS)]
+        points = " ".join(f"{frame.across(x):.1f},{frame.up(y):.1f}" for x, y in _drawn(line))
+        body.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{points}"/>')
+        body.append(_text(WIDTH - RIGHT + 10, TOP + 18 * (number + 1), line.name, "start", f'fill="{colour}"'))
+    if chart.mark is not None:
+        x, y = frame.across(chart.mark[0]), frame.up(chart.mark[1])
+        body.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="#111"/>')
+    return "\n".join([*body, "</svg>"]) + "\n"
+
+
+def _drawn(line: Line) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in line.points if isfinite(x) and isfinite(y)]
+
+
+def _frame(chart: Chart) -> _Frame:
+    points = [point for line in chart.lines for point in _drawn(line)]
+    points += [chart.mark] if chart.mark else []
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    top = max(ys)
+    step = 10 ** floor(log10(top)) / 2 if top > 0 else 1.0
+    return _Frame((min(xs), max(xs)), (0.0, min(1.0, 1.05 * top) if top <= 1 else ceil(top / step) * step), chart.log_x)
+
+
+def _ticks(low: float, high: float, log: bool) -> Sequence[float]:
+    if log:
+        return [10.0**power for power in range(ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9) + 1)]
+    return [low + (high - low) * i / 5 for i in range(6)]
+
+
+def _grid(chart: Chart, frame: _Frame) -> list[str]:
+    lines = []
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    for value in _ticks(*frame.y, log=False):
+        y = frame.up(value)
+        lines.append(f'<path d="M{LEFT} {y:.1f}H{right}" stroke="#ddd"/>')
+        lines.append(_text(LEFT - 8, y + 4, f"{value:.3g}", "end"))
+    for value in _ticks(*frame.x, log=chart.log_x):
+        x = frame.across(value)
+        lines.append(f'<path d="M{x:.1f} {bottom}v5" stroke="#555"/>')
+        lines.append(
+            _text(x, bottom + 19, f"{value:g}" if value < 1e5 else f"{value:.0e}".replace("e+0", "e"), "middle")
+        )
+    lines.append(f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="#555"/>')
+    lines.append(_text((LEFT + right) / 2, HEIGHT - 14, chart.across, "middle"))
+    lines.append(
+        _text(16, (TOP + bottom) / 2, chart.up, "middle", f'transform="rotate(-90 16 {(TOP + bottom) / 2:.0f})"')
+    )
+    return lines
+
+
+def _text(x: float, y: float, words: str, anchor: str, more: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {more}>{escape(words)}</text>'
+
+
+def _png(chart: Chart, target: Path) -> None:
+    try:
+        from matplotlib.figure import Figure  # type: ignore[import-not-found,unused-ignore]
+    except ModuleNotFoundError:
+        raise Refusal("--plot: a PNG needs matplotlib, which is not installed; an .svg needs nothing") from None
+    figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=150, layout="constrained")
+    axes: Axes = figure.subplots()
+    for line in chart.lines:
+        axes.plot(*zip(*_drawn(line), strict=True), label=line.name)
+    if chart.mark is not None:
+        axes.plot(*chart.mark, "ko")
+    if chart.log_x:
+        axes.set_xscale("log")
+    axes.set(title=chart.title, xlabel=chart.across, ylabel=chart.up)
+    axes.legend()
+    figure.savefig(target)

@@ -1,0 +1,161 @@
+"""What a productive GPU-hour costs at each supplier, and what failures cost under three ways of recovering."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from holdfast.cli.plan_answer import Answer, Figure, Sway, money, percent
+from holdfast.cli.plan_inputs import Asked, rate
+from holdfast.cli.plan_plot import Chart, Line
+from holdfast.cli.refusal import Refusal
+from holdfast.costs.claims import Agreement, Tier
+from holdfast.costs.feasible import positive
+from holdfast.costs.pricing import Offer, Recovery, break_even_premium, restart_expense
+from holdfast.costs.survival import expected_failures
+
+_OFFER = re.compile(r"(?P<name>[^=]+)=(?P<price>[0-9.]+)@(?P<goodput>[0-9.]+%?)")
+_TIER = re.compile(r"([0-9.]+%?):([0-9.]+%?)")
+HOURS_PER_MONTH = 730.0
+
+
+def answer(
+    offers: Sequence[str],
+    gpus: str | None,
+    days: str | None,
+    rate_text: str | None,
+    recovery: Mapping[str, str | None],
+    sla: str | None,
+    down: str | None,
+) -> Answer:
+    asked = Asked()
+    if not offers:
+        raise Refusal("--offer is missing: expected at least one such as 'a=2.00@0.90', a name, a price and a goodput")
+    made = sorted((_offer(asked, text) for text in offers), key=lambda offer: offer.effective_price)
+    best = made[0]
+    figures = [
+        Figure("effective_price", {o.name: o.effective_price for o in made}),
+        *(
+            Figure("", None, o.name, f"{money(o.price)} at {percent(o.goodput)}: {money(o.effective_price)}")
+            for o in made
+        ),
+    ]
+    figures += _premiums(made)
+    if gpus is None:
+        _refuse_alone(days, rate_text, sla, *recovery.values())
+    else:
+        machines = asked.machines("gpus", gpus)
+        figures += _restarts(asked, machines, days, rate_text, recovery, best.price)
+        figures += _credit(asked, sla, down, machines, best.price) if sla is not None else []
+    return Answer(
+        plan="price",
+        headline=f"{best.name} is the cheapest: {money(best.effective_price)} per productive GPU-hour.",
+        figures=figures,
+        inputs=asked.given,
+        sways=_sways(best),
+        swayed=f"the effective price of {best.name}",
+        show=money,
+        notes=["goodput is yours to measure: suppliers market it, none was found to guarantee it in a contract"],
+        chart=_chart(made),
+    )
+
+
+def _refuse_alone(*others: str | None) -> None:
+    if any(other is not None for other in others):
+        raise Refusal("--gpus is missing: expected the size of the job whose failures are priced")
+
+
+def _offer(asked: Asked, text: str) -> Offer:
+    found = _OFFER.fullmatch(text)
+    if found is None:
+        raise Refusal(f"--offer: expected NAME=PRICE@GOODPUT such as a=2.00@0.90, found {text!r}")
+    name = found["name"].strip()
+    price = asked.number(f"offer {name} price", found["price"], "dollars per GPU-hour")
+    goodput = asked.share(f"offer {name} goodput", found["goodput"])
+    return Offer(name=name, price=positive(f"--offer {name}: price", price), goodput=goodput)
+
+
+def _premiums(made: Sequence[Offer]) -> list[Figure]:
+    """How much more each may charge than the one with the poorest goodput."""
+    worst = min(made, key=lambda offer: offer.goodput)
+    premiums = {o.name: break_even_premium(o.goodput, worst.goodput) for o in made if o is not worst}
+    if not premiums:
+        return []
+    shown = ", ".join(f"{name} {percent(premium)}" for name, premium in premiums.items())
+    return [Figure("break_even_premium", premiums, f"may charge more than {worst.name}", shown)]
+
+
+def _restarts(
+    asked: Asked,
+    machines: float,
+    days: str | None,
+    rate_text: str | None,
+    recovery: Mapping[str, str | None],
+    price: float,
+) -> list[Figure]:
+    length = positive("--days", asked.number("days", days, "days", "30", "a month"))
+    chosen = rate(asked, rate_text)
+    hours = {name: asked.duration(name, recovery[name], *default) / 3600 for name, default in _STAGES.items()}
+    stages = Recovery(
+        job_gpus=machines,
+        blast_gpus=asked.number("blast", recovery["blast"], "GPUs", "8", "an HGX node; 64 in an NVL72 rack"),
+        identify_hours=hours["identify"],
+        checkpoint_hours=hours["interval"],
+        start_hours=hours["start"],
+        repair_hours=hours["repair"],
+        failover_hours=hours["failover"],
+    )
+    failures = expected_failures(machines, length, chosen.per_gpu_year)
+    expense = restart_expense(stages, failures, price)
+    paid = machines * length * 24 * price
+    shown = ", ".join(f"{kind} {money(cost)} ({percent(cost / paid)})" for kind, cost in expense.items())
+    return [
+        Figure("failures", failures, f"failures in {length:g} days", f"{failures:.3g}"),
+        Figure("restart_expense", expense, "they cost, by recovery", shown),
+    ]
+
+
+_STAGES = {
+    "identify": ("15m", "SemiAnalysis's better supplier; 1h is its worse one"),
+    "interval": ("1h", "an assumption: `holdfast plan checkpoint`"),
+    "start": ("10m", "SemiAnalysis's better supplier; 15m is its worse one"),
+    "repair": ("1h", "SemiAnalysis's worse supplier"),
+    "failover": ("1m", "an assumption"),
+}
+
+
+def _credit(asked: Asked, sla: str, down: str | None, machines: float, price: float) -> list[Figure]:
+    """One node down for so long in a month: what the agreement pays for it, and what the job lost."""
+    tiers = _TIER.findall(sla)
+    if not tiers or ",".join(":".join(tier) for tier in tiers) != sla.replace(" ", ""):
+        raise Refusal(f"--sla: expected UPTIME:CREDIT pairs such as 99.9%:10%,99%:25%, found {sla!r}")
+    parsed = Asked()
+    agreement = Agreement(
+        name="sla", tiers=tuple(Tier(parsed.share("sla", up), parsed.share("sla", credit)) for up, credit in tiers)
+    )
+    asked.note("sla", sla, "uptime:credit", sla, "given")
+    hours = asked.duration("down", down, "2h", "one outage of one node in the month") / 3600
+    uptime = max(0.0, 1 - hours / HOURS_PER_MONTH)
+    credit = agreement.credit_share(uptime) * 8 * HOURS_PER_MONTH * price
+    loss = machines * hours * price
+    shown = f"{money(credit)} credited for the node if claimed, {money(loss)} lost by the job"
+    return [
+        Figure("sla_credit", credit, f"one node of 8 GPUs down {hours:g} h", shown),
+        Figure("sla_loss", loss),
+        Figure("sla_uptime", uptime),
+    ]
+
+
+def _chart(made: Sequence[Offer]) -> Chart:
+    shares = [0.5 + 0.01 * step for step in range(51)]
+    lines = tuple(Line(o.name, tuple((goodput, o.price / goodput) for goodput in shares)) for o in made)
+    mark = (max(0.5, made[0].goodput), made[0].price / max(0.5, made[0].goodput))
+    return Chart("Price of a productive GPU-hour by goodput", "goodput", "dollars", lines, False, mark)
+
+
+def _sways(offer: Offer) -> list[Sway]:
+    def at(price: float, goodput: float) -> float:
+        return Offer(name=offer.name, price=price, goodput=min(1.0, goodput)).effective_price
+
+    return [
+        Sway("price", at(offer.price / 2, offer.goodput), at(offer.price * 2, offer.goodput)),
+        Sway("goodput", at(offer.price, offer.goodput / 2), at(offer.price, offer.goodput * 2)),
+    ]

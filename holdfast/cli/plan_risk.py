@@ -1,0 +1,126 @@
+"""How likely a run meets a failure."""
+
+from dataclasses import dataclass
+
+from holdfast.catalog.economics import public_rates
+from holdfast.cli.plan_answer import Answer, Figure, count, percent, sways, time
+from holdfast.cli.plan_inputs import Asked, Rate, rate
+from holdfast.cli.plan_plot import Chart, Line, spaced
+from holdfast.cli.refusal import Refusal
+from holdfast.costs.feasible import positive
+from holdfast.costs.gamma import poisson_quantile
+from holdfast.costs.survival import Weibull, chance_of_failure, mean_seconds_between
+
+MOST_DAYS = 36_500.0
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    gpus: float
+    days: float
+    rate: float
+    shape: float = 1.0
+    age_days: float = 0.0
+
+    @property
+    def lifetimes(self) -> Weibull:
+        return Weibull.with_first_year(self.shape, self.rate)
+
+    @property
+    def probability(self) -> float:
+        return self.lifetimes.chance_of_failure(self.gpus, self.days, self.age_days)
+
+    @property
+    def failures(self) -> float:
+        return self.lifetimes.expected_failures(self.gpus, self.days, self.age_days)
+
+
+def answer(
+    gpus: str | None,
+    days: str | None,
+    rate_text: str | None,
+    events: str | None,
+    gpu_years: str | None,
+    shape: str | None,
+    age_days: str | None,
+) -> Answer:
+    asked = Asked()
+    machines = asked.machines("gpus", gpus)
+    length = _days(asked, days)
+    chosen = rate(asked, rate_text, events, gpu_years)
+    risk = Risk(
+        machines,
+        length,
+        chosen.per_gpu_year,
+        positive("--shape", asked.number("shape", shape, "Weibull shape", "1", "a constant rate; below 1: new parts")),
+        asked.number("age-days", age_days, "days", "0", "parts as old as the run"),
+    )
+    low, high = (poisson_quantile(chance, risk.failures) for chance in (0.025, 0.975))
+    between = mean_seconds_between(risk.gpus, risk.rate)
+    figures = [
+        Figure("probability", risk.probability, "chance of at least one failure", percent(risk.probability)),
+        Figure("expected_failures", risk.failures, "failures to expect", f"{risk.failures:.3g}"),
+        Figure("failures_95_percent", [low, high], "95 % of such runs see", f"{low} to {high}"),
+        Figure("mean_seconds_between_failures", between, "mean time between failures", time(between)),
+        *_uncertainty(risk, chosen),
+        *_elsewhere(risk),
+    ]
+    notes = [f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else []
+    if chosen.posterior is None:
+        notes.append("a rate without counts has no interval; give --events and --gpu-years of your own to get one")
+    if risk.shape != 1:
+        notes.append("the mean time between failures is that of the constant rate; with a shape it changes with age")
+    return Answer(
+        plan="risk",
+        headline=f"{count(risk.gpus)} GPUs for {risk.days:g} days meet at least one failure with a chance of"
+        f" {percent(risk.probability)}.",
+        figures=figures,
+        inputs=asked.given,
+        sways=sways(risk, lambda r: r.probability, {"gpus": "gpus", "days": "days", "rate": "rate"}),
+        swayed="the chance of a failure",
+        show=percent,
+        notes=notes,
+        chart=_chart(risk, chosen),
+    )
+
+
+def _days(asked: Asked, text: str | None) -> float:
+    value = asked.number("days", text, "days")
+    if not 0 < value <= MOST_DAYS:
+        raise Refusal(f"--days: expected above 0 and at most {MOST_DAYS:g}, found {text}")
+    return value
+
+
+def _uncertainty(risk: Risk, chosen: Rate) -> list[Figure]:
+    if chosen.posterior is None:
+        return []
+    low, high = chosen.posterior.interval()
+    ends = [chance_of_failure(risk.gpus, risk.days, end) for end in (low, high)]
+    whole = chosen.posterior.chance_of_failure(risk.gpus, risk.days)
+    return [
+        Figure("rate_95_percent", [low, high], "the rate is with 95 %", f"{low:.3g} to {high:.3g} per GPU-year"),
+        Figure("probability_95_percent", ends, "the chance then is", f"{percent(ends[0])} to {percent(ends[1])}"),
+        Figure("probability_over_the_rate", whole),
+    ]
+
+
+def _elsewhere(risk: Risk) -> list[Figure]:
+    """The same run at the public rates: what the choice of the rate alone does."""
+    asked = Asked()
+    chances = {name: chance_of_failure(risk.gpus, risk.days, rate(asked, name).per_gpu_year) for name in public_rates()}
+    shown = ", ".join(f"{name} {percent(chance)}" for name, chance in chances.items())
+    return [Figure("probability_at_public_rates", chances, "at public rates", shown)]
+
+
+def _chart(risk: Risk, chosen: Rate) -> Chart:
+    sizes = spaced(max(1.0, risk.gpus / 64), risk.gpus * 64)
+    lines = [Line(f"rate {chosen.name}", tuple((n, _at(risk, n, risk.rate)) for n in sizes))]
+    if chosen.posterior is not None:
+        for name, end in zip(("2.5 %", "97.5 %"), chosen.posterior.interval(), strict=True):
+            lines.append(Line(name, tuple((n, _at(risk, n, end)) for n in sizes)))
+    title = f"Chance of at least one failure in {risk.days:g} days"
+    return Chart(title, "GPUs", "chance", tuple(lines), log_x=True, mark=(risk.gpus, risk.probability))
+
+
+def _at(risk: Risk, gpus: float, per_gpu_year: float) -> float:
+    return Risk(gpus, risk.days, per_gpu_year, risk.shape, risk.age_days).probability

@@ -1,0 +1,117 @@
+"""How many spare nodes to hold."""
+
+from dataclasses import dataclass, field
+
+from holdfast.cli.plan_answer import Answer, Figure, percent, sways
+from holdfast.cli.plan_inputs import Asked, rate
+from holdfast.cli.plan_plot import Chart, Line
+from holdfast.cli.refusal import Refusal
+from holdfast.costs.feasible import positive
+from holdfast.costs.spares import Crews, covered, mean_out, spares_for
+from holdfast.costs.survival import DAYS_PER_YEAR
+
+LEVELS = (0.95, 0.99, 0.999)
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    nodes: float
+    gpus_per_node: float
+    rate: float
+    repair: float
+    swap: float = field(metadata={"share": True})
+
+    @property
+    def failures_per_node_day(self) -> float:
+        return self.rate * self.gpus_per_node / DAYS_PER_YEAR
+
+    @property
+    def mean_out(self) -> float:
+        return mean_out(self.nodes, self.failures_per_node_day, self.repair / 86_400, self.swap)
+
+    def spares(self, confidence: float, crews: int) -> int:
+        return Crews(crews, self.mean_out).spares_for(confidence) if crews else spares_for(confidence, self.mean_out)
+
+
+def answer(
+    nodes: str | None,
+    gpus_per_node: str | None,
+    rate_text: str | None,
+    events: str | None,
+    gpu_years: str | None,
+    repair: str | None,
+    swap: str | None,
+    crews: str | None,
+    confidence: str | None,
+) -> Answer:
+    asked = Asked()
+    machines = asked.machines("nodes", nodes)
+    per_node = positive(
+        "--gpus-per-node", asked.number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")
+    )
+    chosen = rate(asked, rate_text, events, gpu_years)
+    fleet = Fleet(
+        machines,
+        per_node,
+        chosen.per_gpu_year,
+        positive("--repair", asked.duration("repair", repair, "3d", "an assumption; yours decides most")),
+        asked.share("swap", swap, "1", "every failure takes its node out; many only need a reset: measure yours"),
+    )
+    people = int(asked.number("crews", crews, "crews", "0", "as many as are needed at once"))
+    wanted = asked.share("confidence", confidence, "0.99", "a node short in 1 % of the time")
+    if not 0 < wanted < 1:
+        raise Refusal("--confidence: expected a share above 0 and below 1")
+    needed = fleet.spares(wanted, people)
+    table = {f"{level:g}": fleet.spares(level, people) for level in LEVELS}
+    figures = [
+        Figure("spares", needed, f"spares for {percent(wanted)}", f"{needed} ({percent(needed / fleet.nodes)})"),
+        Figure("mean_nodes_out", _out(fleet, people), "nodes out on average", f"{_out(fleet, people):.1f}"),
+        Figure(
+            "failures_per_node_day",
+            fleet.failures_per_node_day,
+            "failures per 1,000 node-days",
+            f"{1000 * fleet.failures_per_node_day:.2f}",
+        ),
+        Figure("spares_by_confidence", table, "by confidence", ", ".join(f"{k}: {v}" for k, v in table.items())),
+    ]
+    if people:
+        waits = Crews(people, fleet.mean_out).waits
+        figures.append(Figure("repairs_that_wait", waits, "repairs that wait for a crew", percent(waits)))
+    if chosen.posterior is not None:
+        ends = [Fleet(machines, per_node, end, fleet.repair, fleet.swap) for end in chosen.posterior.interval()]
+        span = [end.spares(wanted, people) for end in ends]
+        figures.append(Figure("spares_95_percent", span, "for the rate's 95 % interval", f"{span[0]} to {span[1]}"))
+    return Answer(
+        plan="spares",
+        headline=f"{needed} spare nodes cover what is out of {fleet.nodes:g} nodes {percent(wanted)} of the time.",
+        figures=figures,
+        inputs=asked.given,
+        sways=sways(
+            fleet,
+            lambda f: float(f.spares(wanted, people)),
+            {name: name for name in ("nodes", "rate", "repair", "swap")},
+        ),
+        swayed="the number of spares",
+        show=lambda value: f"{value:.0f}",
+        notes=[f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else [],
+        chart=_chart(fleet, needed),
+    )
+
+
+def _out(fleet: Fleet, crews: int) -> float:
+    return Crews(crews, fleet.mean_out).mean_out if crews else fleet.mean_out
+
+
+def _chart(fleet: Fleet, needed: int) -> Chart:
+    most = max(10, int(1.4 * needed))
+    step = max(1, most // 80)
+    points = tuple((float(n), covered(n, fleet.mean_out)) for n in range(0, most + 1, step))
+    line = Line("unlimited crews", points)
+    return Chart(
+        "Share of time with enough spares",
+        "spare nodes",
+        "share",
+        (line,),
+        False,
+        (float(needed), covered(needed, fleet.mean_out)),
+    )

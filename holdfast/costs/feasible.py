@@ -1,0 +1,29 @@
+"""What can be answered at all: numbers that make sense, and work that can get anywhere."""
+
+from math import isfinite
+
+
+class BadNumber(ValueError):
+    """A number that no fleet has; the message names it and what was expected."""
+
+
+class NoProgress(ValueError):
+    """The question has an answer, and it is: never. The message says why."""
+
+
+def positive(name: str, value: float) -> float:
+    if not isfinite(value) or value <= 0:
+        raise BadNumber(f"{name}: expected a number above 0, found {value:g}")
+    return value
+
+
+def not_negative(name: str, value: float) -> float:
+    if not isfinite(value) or value < 0:
+        raise BadNumber(f"{name}: expected 0 or more, found {value:g}")
+    return value
+
+
+def share(name: str, value: float) -> float:
+    if not 0 <= value <= 1:
+        raise BadNumber(f"{name}: expected a share from 0 to 1, found {value:g}")
+    return value

@@ -1,0 +1,33 @@
+"""Where paid time went: one set of names everywhere, and the parts always sum to the whole."""
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """Seconds, GPU-seconds or money; the unit is the caller's, and one for all."""
+
+    productive: float = 0.0
+    degraded: float = 0.0
+    checkpoint: float = 0.0
+    rework: float = 0.0
+    restart: float = 0.0
+    waiting: float = 0.0
+    idle: float = 0.0
+    unknown: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return sum(self.parts().values())
+
+    def parts(self) -> dict[str, float]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def share(self, name: str) -> float:
+        """A part of the whole; 0 of nothing is 0."""
+        whole = self.total
+        return self.parts()[name] / whole if whole else 0.0
+
+    def shares(self) -> dict[str, float]:
+        """Of the parts that are there."""
+        return {name: self.share(name) for name, value in self.parts().items() if value}
