@@ -95,7 +95,7 @@ class Wire:
 
 def request(path: str, credential: str, body: bytes) -> bytes:
     head = f"POST {path} HTTP/1.1\r\nhost: controller\r\ncontent-type: application/json\r\n"
-    allowed = f"authorization: Bearer {credential}\r\n" if credential else ""
+    allowed = f"authorization: Bearer {credential}\r\nholdfast-clock: {time.time():.3f}\r\n" if credential else ""
     return f"{head}{allowed}content-length: {len(body)}\r\n\r\n".encode() + body
 
 

@@ -5,6 +5,7 @@ acknowledged is in the store. Verdict to drain is measured from the report's sen
 import argparse
 import json
 import ssl
+import sys
 import tempfile
 import time
 import urllib.error
@@ -38,6 +39,18 @@ def ask_join_token(url: str, folder: Path, nodes: int) -> str:
         except urllib.error.HTTPError:
             time.sleep(0.2)  # it does not lead yet
     raise SystemExit("the controller gave no join token")
+
+
+def settle(url: str) -> None:
+    """Until everything that enrolling a whole fleet at once set off is done."""
+    engine = create_engine(url)
+    left = text("SELECT count(*) FROM actions WHERE state IN ('proposed', 'claimed')")
+    while True:
+        with engine.connect() as connection:
+            if connection.execute(left).scalar_one() == 0:
+                break
+        time.sleep(1)
+    engine.dispose()
 
 
 def stored(url: str, told: dict[str, Any]) -> dict[str, Any]:
@@ -82,6 +95,7 @@ def row(options: argparse.Namespace, folder: Path, generator: Load) -> dict[str,
             generator.ask("meet", url=url, certificate=tls[0], nodes=options.nodes)
             figures = generator.ask("enrol", join_token=ask_join_token(url, folder, options.nodes))
             figures |= generator.ask("warm")
+            settle(store_url)
             steal = cpu_times()
             with Watch(controller=process.pid, database=server, generator=generator.pid) as watch:
                 figures |= generator.ask("sustain", seconds=options.seconds, share_per_minute=CHANGING)
@@ -93,7 +107,7 @@ def row(options: argparse.Namespace, folder: Path, generator: Load) -> dict[str,
                 figures["most"] = generator.ask("saturate", seconds=options.saturate, connections=SATURATING)
             figures |= stored(store_url, generator.ask("quiet"))
             if options.log:
-                print(config.with_suffix(".log").read_text())
+                sys.stderr.write(config.with_suffix(".log").read_text())
     if options.saturate:
         figures["floor"] = floor(generator, tls, options.saturate)
         figures["most_to_floor"] = round(
@@ -109,7 +123,8 @@ def main() -> None:
     parser.add_argument("--tls", action="store_true")
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--saturate", type=float, default=20.0, help="seconds of the closed loop; 0 leaves it out")
-    parser.add_argument("--log", action="store_true", help="print the controller's log at the end")
+    parser.add_argument("--name", default="", help="under which the figures are kept")
+    parser.add_argument("--log", action="store_true", help="show the controller's log at the end")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, load() as generator:
         figures = row(options, Path(scratch), generator)

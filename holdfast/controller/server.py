@@ -4,8 +4,10 @@ import asyncio
 import fcntl
 import logging
 import os
+import resource
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,7 @@ from types import FrameType
 from uuid import uuid4
 
 import uvicorn
+import uvloop
 
 from holdfast.api.app import Front
 from holdfast.api.board import Board
@@ -33,6 +36,7 @@ from holdfast.store import Store, StoreError
 
 log = logging.getLogger("holdfast.controller")
 BACKLOG = 4_096
+SWITCH_SECONDS = 0.0005  # the writer asks the store often and briefly; each time it waits so long behind the event loop
 
 
 class Taken(StoreError):
@@ -43,13 +47,16 @@ def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> 
     """Blocks until SIGINT or SIGTERM. `ready` is called with the address when it listens."""
     policy = policy_file.load(settings.base.policy) if settings.base.policy else Policy()
     backends = Backends(settings)
+    _allow_many_connections()
+    sys.setswitchinterval(SWITCH_SECONDS)
     with _listening(settings.base.listen) as listener:
         store = Store.open(settings.base.store)
         lock = _only_one(settings.base.store)
         try:
             if settings.base.admin_token_file:
                 bootstrap.admin_token(store, Path(settings.base.admin_token_file))
-            asyncio.run(_Process(settings, policy, backends, store, listener).run(ready))
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_Process(settings, policy, backends, store, listener).run(ready))
         finally:
             store.close()
             if lock is not None:
@@ -153,6 +160,12 @@ def _config(front: Front, certificate: str, key: str) -> uvicorn.Config:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=2,
     )
+
+
+def _allow_many_connections() -> None:
+    """Each agent keeps one open; what a shell allows by default is a thousand."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _listening(listen: str) -> socket.socket:

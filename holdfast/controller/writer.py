@@ -9,7 +9,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -18,6 +18,7 @@ from holdfast.api.problem import Problem, busy, elsewhere
 from holdfast.controller.fleet import Fleet
 from holdfast.controller.lead import Lead
 from holdfast.controller.orders import Orders
+from holdfast.controller.told import Told
 from holdfast.controller.turn import News, Turn, Work
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.incident import IncidentState
@@ -28,6 +29,7 @@ MOST_WAITING = 4_000
 MOST_IN_BATCH = 1_000
 ENOUGH_FAILURES = 3
 TICK_SECONDS = 1.0
+COMMIT_SECONDS = 0.02  # at most so often: what comes meanwhile shares the commit, which costs more than a report
 SWEEP_SECONDS = 10.0  # how often silence is looked for on the board
 
 
@@ -49,6 +51,8 @@ class Writer:
         self._queue: queue.SimpleQueue[Work] = queue.SimpleQueue()
         self._fleet: Fleet | None = None
         self._orders = Orders()
+        self._told = Told()
+        self._next_commit = 0.0
         self._stopping = threading.Event()
         self._next_tick = self._next_sweep = 0.0
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -137,6 +141,8 @@ class Writer:
             first = self._queue.get(timeout=0.2)
         except queue.Empty:
             return []
+        self._stopping.wait(self._next_commit - time.monotonic())
+        self._next_commit = time.monotonic() + COMMIT_SECONDS
         return [first, *self._waiting_now()]
 
     def _write(self, batch: list[Work], fleet: Fleet, epoch: int) -> None:
@@ -192,14 +198,14 @@ class Writer:
 
     def _publish(self, turn: Turn, batch: list[Work], results: list[Any]) -> None:
         fleet, now = turn.fleet, turn.now
-        touched = turn.touched | {step.node.name for step in turn.steps}
+        touched: Iterable[str] = turn.touched | {step.node.name for step in turn.steps}
         if now >= self._next_sweep:
             self._next_sweep = now + SWEEP_SECONDS
-            touched = set(fleet.nodes)
+            touched = fleet.nodes.keys()
         self._tell(
             News(
                 answers=[(w.future, r) for w, r in zip(batch, results, strict=True) if w.future is not None],
-                lives=[(fleet.nodes[name], fleet.health(name, now)) for name in touched if name in fleet.nodes],
+                lives=self._told.changed(fleet, touched, now),
                 steps=turn.steps,
                 incidents=turn.incidents,
                 heard=turn.heard,
@@ -219,10 +225,10 @@ class Writer:
         self._tell(News(leader=self._lead.leader, leading=self._lead.epoch is not None))
 
     def _tell_everything(self, fleet: Fleet) -> None:
-        now = self._clock()
+        now, self._told = self._clock(), Told()
         self._tell(
             News(
-                lives=[(life, fleet.health(life.name, now)) for life in fleet.nodes.values()],
+                lives=self._told.changed(fleet, fleet.nodes, now),
                 now=now,
                 everything=True,
                 leader=self._lead.leader,

@@ -98,21 +98,27 @@ def finish(
     if outcome not in FINAL:
         raise StoreError(f"action {action_id}: {outcome.value} is no outcome; expected one of {sorted(FINAL)}")
     fence(connection, epoch)
-    row = (
-        connection.execute(select(actions).where(actions.c.id == action_id).with_for_update()).mappings().one_or_none()
-    )
-    if row is None:
-        raise StoreError(f"action {action_id}: there is none of this number")
-    if row["state"] not in _OPEN:
-        return False
-    if row["claimed_epoch"] != epoch and outcome is not Outcome.ABANDONED:
-        raise StoreError(f"action {action_id}: epoch {epoch} did not claim it, so it cannot know how it ended")
     ended: dict[str, Any] = {"state": outcome.value, "detail": clean(detail)}
     if outcome is Outcome.FAILED and retry_at is not None:
         ended |= {"state": Outcome.PROPOSED.value, "due_at": retry_at}
-    connection.execute(update(actions).where(actions.c.id == action_id).values(**ended))
+    mine = [actions.c.id == action_id, actions.c.state.in_(_OPEN)]
+    if outcome is not Outcome.ABANDONED:
+        mine.append(actions.c.claimed_epoch == epoch)
+    told = update(actions).where(*mine).values(**ended).returning(actions.c.id, actions.c.node, actions.c.attempts)
+    row = connection.execute(told).mappings().one_or_none()
+    if row is None:
+        _refuse_if_open(connection, action_id, epoch)
+        return False
     _note(connection, [_step(row, outcome, clean(detail), epoch, now)])
     return True
+
+
+def _refuse_if_open(connection: Connection, action_id: int, epoch: int) -> None:
+    state = connection.execute(select(actions.c.state).where(actions.c.id == action_id)).scalar_one_or_none()
+    if state is None:
+        raise StoreError(f"action {action_id}: there is none of this number")
+    if state in _OPEN:
+        raise StoreError(f"action {action_id}: epoch {epoch} did not claim it, so it cannot know how it ended")
 
 
 def open_actions(connection: Connection) -> list[StoredAction]:

@@ -1,6 +1,7 @@
 """Who may speak: tokens are kept as hashes, so a stolen store is not a stolen fleet."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,9 +22,10 @@ def add(connection: Connection, credential: Credential) -> None:
     connection.execute(credentials.insert(), row)
 
 
-def find(connection: Connection, hashed: str) -> Credential | None:
-    row = connection.execute(select(credentials).where(credentials.c.token_hash == clean(hashed))).one_or_none()
-    return _credential(row) if row else None
+def find(connection: Connection, hashes: Sequence[str]) -> dict[str, Credential]:
+    """Those that are known, by their hash."""
+    asked = select(credentials).where(credentials.c.token_hash.in_([clean(hashed) for hashed in hashes]))
+    return {row.token_hash: _credential(row) for row in connection.execute(asked)}
 
 
 def every(connection: Connection) -> list[Credential]:

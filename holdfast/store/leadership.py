@@ -8,6 +8,8 @@ from holdfast.store.errors import StaleEpoch
 from holdfast.store.schema import leader
 from holdfast.store.words import Leader
 
+FENCED = "holdfast.fenced"  # the epoch that was found to lead, in the transaction that runs
+
 
 def lead(connection: Connection, holder: str, now: float | None, lease_seconds: float) -> int | None:
     """Take the lead if nobody holds it; the new epoch, or None while another's lease runs. A holder is one process."""
@@ -41,7 +43,11 @@ def current(connection: Connection) -> Leader | None:
 
 
 def fence(connection: Connection, epoch: int) -> None:
-    """Refuse all that is not the leader's. Until this transaction ends nobody else can take the lead."""
+    """Refuse all that is not the leader's. Until this transaction ends nobody else can take the lead, so that once is
+    enough for it."""
+    if connection.info.get(FENCED) == epoch:
+        return
     found = connection.execute(select(leader.c.epoch).with_for_update(read=True)).scalar_one_or_none()
     if found != epoch:
         raise StaleEpoch(epoch, found)
+    connection.info[FENCED] = epoch

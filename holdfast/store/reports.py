@@ -14,6 +14,7 @@ from holdfast.store.text import clean, decode, encode
 
 Key = tuple[str, str]  # node, session
 Held = tuple[Seen, float | None]  # the numbers stored, the last heartbeat
+MOST_KNOWN = 100_000
 KEYS_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
 
 _IF_LATER = (
@@ -38,10 +39,13 @@ _read_many = text(
 )
 
 
-def record(connection: Connection, reports: Sequence[Report], now: float) -> list[bool]:
-    """Store what is new; True for each report that was. The caller's commit makes it so."""
+def record(connection: Connection, reports: Sequence[Report], now: float, known: set[Key]) -> list[bool]:
+    """Store what is new; True for each report that was. The caller's commit makes it so.
+
+    `known` are sessions that should have a row already; it is kept up to date.
+    """
     keys = [(clean(report.node), clean(report.session)) for report in reports]
-    held = _lock_sessions(connection, sorted(set(keys)), now)
+    held = _lock_sessions(connection, sorted(set(keys)), now, known)
     fresh = [held[key][0].add(report.seq) for key, report in zip(keys, reports, strict=True)]
     new = [report for report, is_new in zip(reports, fresh, strict=True) if is_new]
     beats = {key for key, report, is_new in zip(keys, reports, fresh, strict=True) if is_new and report.heartbeat}
@@ -54,16 +58,30 @@ def record(connection: Connection, reports: Sequence[Report], now: float) -> lis
     return fresh
 
 
-def _lock_sessions(connection: Connection, keys: list[Key], now: float) -> dict[Key, Held]:
+def _lock_sessions(connection: Connection, keys: list[Key], now: float, known: set[Key]) -> dict[Key, Held]:
     """What was seen of each session, locked until commit. All rows are there before the first is locked, and both
     steps go in the order of the keys: two controllers cannot wait for each other."""
+    if len(known) > MOST_KNOWN:
+        known.clear()
+    _insert_missing(connection, [key for key in keys if key not in known], now)
+    held = _read_all(connection, keys)
+    lost = [key for key in keys if key not in held]  # forgotten by retention, or never committed
+    _insert_missing(connection, lost, now)
+    known.update(keys)
+    return held | _read_all(connection, lost)
+
+
+def _insert_missing(connection: Connection, keys: list[Key], now: float) -> None:
     rows = [{"node": node, "session": session, "seen": "", "stored_at": now} for node, session in keys]
     insert_many(connection, sessions, rows, "ON CONFLICT DO NOTHING")
-    held = {}
-    for start in range(0, len(keys), KEYS_AT_ONCE):
-        for node, session, seen, beat in _read_some(connection, keys[start : start + KEYS_AT_ONCE]):
-            held[node, session] = (Seen(seen), beat)
-    return held
+
+
+def _read_all(connection: Connection, keys: list[Key]) -> dict[Key, Held]:
+    return {
+        (node, session): (Seen(seen), beat)
+        for start in range(0, len(keys), KEYS_AT_ONCE)
+        for node, session, seen, beat in _read_some(connection, keys[start : start + KEYS_AT_ONCE])
+    }
 
 
 def _read_some(connection: Connection, keys: list[Key]) -> Iterable[Any]:

@@ -38,6 +38,7 @@ class Store:
         self._where = writer.url.render_as_string(hide_password=True)
         self._make_partitions_at = 0.0
         self._joined: Connection | None = None
+        self._sessions: set[reports.Key] = set()  # those that have a row already
 
     @classmethod
     def open(cls, url: str) -> "Store":
@@ -77,6 +78,7 @@ class Store:
                 yield self._joined
             return
         with one_sentence(self._where), self._writer.begin() as connection:
+            connection.info.pop(leadership.FENCED, None)
             yield connection
 
     @contextmanager
@@ -91,7 +93,7 @@ class Store:
         if self._joined is None:
             self.look_ahead(now)
         with self._writing() as connection:
-            return reports.record(connection, reports_, now)
+            return reports.record(connection, reports_, now, self._sessions)
 
     def look_ahead(self, now: float) -> None:
         """Prepare the coming weeks when it is time to, outside any batch. They are prepared well before they begin,
@@ -240,8 +242,11 @@ class Store:
             credentials.add(connection, credential)
 
     def credential(self, token_hash: str) -> Credential | None:
+        return self.credentials_of([token_hash]).get(token_hash)
+
+    def credentials_of(self, token_hashes: Sequence[str]) -> dict[str, Credential]:
         with self._reading() as connection:
-            return credentials.find(connection, token_hash)
+            return credentials.find(connection, token_hashes)
 
     def credentials(self) -> list[Credential]:
         with self._reading() as connection:

@@ -1,0 +1,79 @@
+"""The fleet table: measures the rows that the promise names, or (--table) prints what was kept of them, with dates."""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from measure import PYTHON, RESULTS
+
+HERE = Path(__file__).parent
+ROWS = (("postgresql", 12_500, False), ("postgresql", 12_500, True), ("sqlite", 2_000, False), ("sqlite", 2_000, True))
+
+
+def measure(engine: str, nodes: int, tls: bool, seconds: float) -> None:
+    sys.stderr.write(f"== {nodes} agents on {engine}{', TLS' if tls else ''}, {seconds:g} s\n")
+    command = [PYTHON, str(HERE / "fleet_scale.py"), "--engine", engine, "--nodes", str(nodes)]
+    command += ["--seconds", str(seconds), *(["--tls"] if tls else [])]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def kept() -> list[dict[str, Any]]:
+    files = [RESULTS / f"fleet_{engine}_{nodes}{'_tls' if tls else ''}.json" for engine, nodes, tls in ROWS]
+    return [json.loads(file.read_text()) for file in files if file.exists()]
+
+
+def lines(row: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Figure, value, goal."""
+    troubles = ", ".join(f"{count} {what}" for what, count in row["met"].items()) or "none"
+    most, floor = row["most"], row["floor"]
+    return [
+        ("sustained", f"{row['reports_per_second']} reports/s for {row['seconds']:g} s", "600 s"),
+        ("errors and retries", troubles, "none"),
+        ("acknowledged, not stored", f"{row['acknowledged_but_not_stored']} of {row['acknowledged']}", "0"),
+        ("report to acknowledgement", _spread(row["ingest"]), ""),
+        (
+            "verdict to drain called",
+            f"{_spread(row['drain'])} ({row['drains']} of {row['failures']})",
+            "p99 <= 1000 ms",
+        ),
+        ("controller, peak memory", f"{row['controller_peak_mb']} MB", "<= 1024 MB"),
+        ("controller, CPU", f"{row['controller_cpu_seconds_per_minute']} s a minute", ""),
+        ("database, CPU", f"{row.get('database_cpu_seconds_per_minute', 'in the controller')} s a minute", ""),
+        ("enrolled, then all tested", f"{row['enrol_seconds']} s, {row['ready_seconds']} s", ""),
+        ("most, closed loop", f"{most['most_reports_per_second']} reports/s, p99 {most['p99_ms']} ms", ""),
+        ("bare floor, same client", f"{floor['most_reports_per_second']} reports/s, p99 {floor['p99_ms']} ms", ""),
+        ("most against the floor", f"{row['most_to_floor']} x", ""),
+    ]
+
+
+def _spread(told: dict[str, float]) -> str:
+    return f"p50 {told['p50_ms']} ms, p99 {told['p99_ms']} ms, max {told['max_ms']} ms" if told else "nothing"
+
+
+def show(row: dict[str, Any]) -> None:
+    tls = "on" if row["tls"] else "off"
+    print(f"{row['nodes']} agents, {row['engine']}, TLS {tls} ({row['date']}, steal {row['steal']:.1%})")
+    for figure, value, goal in lines(row):
+        print(f"  {figure:<27}{value:<62}{goal}".rstrip())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--table", action="store_true", help="measure nothing: print the kept results")
+    options = parser.parse_args()
+    if not options.table:
+        for engine, nodes, tls in ROWS:
+            measure(engine, nodes, tls, options.seconds)
+    rows = kept()
+    if not rows:
+        raise SystemExit("nothing is kept yet: run it without --table first")
+    for row in rows:
+        show(row)
+
+
+if __name__ == "__main__":
+    main()
