@@ -81,13 +81,13 @@ def ours(cluster: Cluster, routes: bool, most_rounds: int) -> tuple[set[str], in
     parts = cluster.route if routes else leaf_parts(cluster.leaves)
     measured: list[Measured] = []
     for number in range(most_rounds):
-        doubtful, trusted = doubts(measured, learn([one.bytes_per_second for one in measured]))
+        doubtful, trusted = doubts(measured, learn(measured))
         met = {pair(one.one, one.other) for one in measured}
         for one, other in next_round(
             cluster.nodes, number, leaves=cluster.leaves, suspects=doubtful, trusted=trusted, met=met
         ):
             measured.append(Measured(one, other, cluster.run(one, other)))
-    found = suspects(measured, parts, learn([one.bytes_per_second for one in measured]), LIMITS)
+    found = suspects(measured, parts, learn(measured), LIMITS)
     return {one.part for one in found if one.confirmed}, most_rounds
 
 

@@ -32,6 +32,7 @@ class Baseline:
 
     centre: float
     spread: float
+    least_shift: float = 0.0  # closer to the centre than this is not called slow, however often it is seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,18 @@ FEW = 24
 SPREAD_OF_FEW = math.log(2) / 2  # healthy pairs differ by a factor of two from run to run
 
 
-def learn(rates: Sequence[float], least_spread: float = LEAST_SPREAD) -> Baseline:
+def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> Baseline:
     """Iteratively trimmed below, since faults only make slower.
 
-    Of a few pairs most may be slow (a trunk between two halves): the fastest are believed, and their spread is not.
+    Of a few pairs most may be slow (a trunk between two halves): the fastest are believed, and how far apart healthy
+    ones lie is what the same pair showed when it was measured again, never less than a factor of two.
     """
-    logs = sorted(math.log(rate) for rate in rates if rate > 0)
+    logs = sorted(math.log(one.bytes_per_second) for one in measured if one.bytes_per_second > 0)
     if not logs:
         return Baseline(0.0, least_spread)
     if len(logs) < FEW:
-        return Baseline(median(logs[-max(1, len(logs) // 4) :]), max(least_spread, SPREAD_OF_FEW))
+        spread = max(least_spread, SPREAD_OF_FEW, _spread_of_repeats(measured))
+        return Baseline(median(logs[-max(1, len(logs) // 4) :]), spread, 2.0 * spread)
     kept = logs
     for _ in range(10):
         centre, spread = median(kept), max(_deviation(kept), least_spread)
@@ -76,7 +79,17 @@ def learn(rates: Sequence[float], least_spread: float = LEAST_SPREAD) -> Baselin
         if trimmed == kept:
             break
         kept = trimmed
-    return Baseline(median(kept), max(_deviation(kept), least_spread))
+    spread = max(_deviation(kept), least_spread)
+    return Baseline(median(kept), spread, 1.2 * spread)
+
+
+def _spread_of_repeats(measured: Sequence[Measured]) -> float:
+    repeats: dict[tuple[Pair, str], list[float]] = defaultdict(list)
+    for one in measured:
+        if one.bytes_per_second > 0:
+            repeats[pair(one.one, one.other), one.rail].append(math.log(one.bytes_per_second))
+    squares = [_deviation(logs) ** 2 * len(logs) / (len(logs) - 1) for logs in repeats.values() if len(logs) > 1]
+    return math.sqrt(fmean(squares)) if squares else 0.0
 
 
 def _deviation(values: Sequence[float]) -> float:
@@ -105,7 +118,7 @@ def suspects(
 
 class _Trial:
     def __init__(self, measured: Sequence[Measured], parts: Parts, baseline: Baseline, limits: Limits) -> None:
-        self._limits, self._spread = limits, baseline.spread
+        self._limits, self._spread, self._least_shift = limits, baseline.spread, baseline.least_shift
         self._shift = [_shift(one, baseline, limits) for one in measured]
         self._pairs = [pair(one.one, one.other) for one in measured]
         self._users: dict[str, list[int]] = defaultdict(list)
@@ -134,7 +147,7 @@ class _Trial:
     def _score(self, part: str, users: Sequence[int]) -> float:
         """Log odds against nothing being wrong, the number of parts that could be meant being paid for."""
         shift = self._common_shift(users)
-        if 1 - math.exp(shift) < self._limits.least_loss:
+        if shift > -max(self._least_shift, -math.log(1 - self._limits.least_loss)):
             return -math.inf
         gain = sum(self._misfit(self._shift[i]) - self._misfit(self._shift[i] - shift) for i in users)
         return gain - math.log(self._kinds[part.partition("/")[0]])

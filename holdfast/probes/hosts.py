@@ -1,0 +1,66 @@
+"""The hosts of a probe: a TOML file with a [[host]] each, or a line each: `name address [leaf=L] [launch words...]`."""
+
+import shlex
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+
+class HostsError(ValueError):
+    """One sentence with the line or host it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    name: str
+    address: str = ""  # of the fabric under test
+    leaf: str = ""
+    launch: tuple[str, ...] = ()  # put before the worker's command: ssh NAME, ip netns exec NS, srun -w NAME
+
+
+def parse(text: str, origin: str) -> list[Host]:
+    hosts = _from_toml(text, origin) if "[[host]]" in text else _from_lines(text, origin)
+    names = [host.name for host in hosts]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise HostsError(f"{origin}: host {twice!r} is listed twice")
+    if len(hosts) < 2:
+        raise HostsError(f"{origin}: expected two hosts or more, found {len(hosts)}")
+    return hosts
+
+
+def _from_lines(text: str, origin: str) -> list[Host]:
+    hosts = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError as error:
+            raise HostsError(f"{origin} line {number}: {error}") from None
+        if not words:
+            continue
+        if len(words) < 2:
+            raise HostsError(f"{origin} line {number}: expected `name address`, found {line.strip()!r}")
+        leaf = next((word[5:] for word in words[2:3] if word.startswith("leaf=")), "")
+        hosts.append(Host(words[0], words[1], leaf, tuple(words[3 if leaf else 2 :])))
+    return hosts
+
+
+def _from_toml(text: str, origin: str) -> list[Host]:
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise HostsError(f"{origin}: {error}") from None
+    return [_host(table, number, origin) for number, table in enumerate(document["host"], start=1)]
+
+
+def _host(table: dict[str, Any], number: int, origin: str) -> Host:
+    known = {"name", "address", "leaf", "launch"}
+    if unknown := sorted(set(table) - known):
+        raise HostsError(
+            f"{origin}: host {number} has the unknown key {unknown[0]!r}; expected {', '.join(sorted(known))}"
+        )
+    launch = table.get("launch", [])
+    words = shlex.split(launch) if isinstance(launch, str) else launch
+    if not isinstance(table.get("name"), str) or not all(isinstance(word, str) for word in words):
+        raise HostsError(f"{origin}: host {number} needs a name, and `launch` is a list of words")
+    return Host(table["name"], str(table.get("address", "")), str(table.get("leaf", "")), tuple(words))

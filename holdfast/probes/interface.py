@@ -1,0 +1,20 @@
+"""The network interface that has an address: collectives must use the fabric under test, not what a host name says."""
+
+import fcntl
+import socket
+import struct
+
+SIOCGIFADDR = 0x8915
+
+
+def interface_of(address: str) -> str:
+    """Raises ValueError in one sentence when no interface of this host has it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            try:
+                answer = fcntl.ioctl(probe.fileno(), SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            except OSError:
+                continue  # an interface without an address
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    raise ValueError(f"no interface of {socket.gethostname()} has the address {address}")

@@ -1,0 +1,109 @@
+"""The probe's hand on one host: reads one JSON command a line, answers with one JSON document a line.
+
+It lives for a whole probe, so that torch is loaded once; every exchange gets a process group of its own, which ends
+with it. Whatever goes wrong is said in one sentence: a host that cannot take part is not a slow one.
+"""
+
+import datetime
+import json
+import os
+import platform
+import socket
+import sys
+from typing import IO, Any
+
+from holdfast.probes.interface import interface_of
+
+
+def main() -> int:
+    answers = _private_stdout()
+    say(answers, hello())
+    for line in sys.stdin:
+        command = json.loads(line)
+        if command["do"] == "stop":
+            break
+        if command["do"] == "port":
+            say(answers, {"port": _free_port(command["address"])})
+            continue
+        try:
+            say(answers, {"id": command["id"], **exchange(command, answers)})
+        except (RuntimeError, ValueError, OSError, MemoryError) as error:
+            say(answers, {"id": command["id"], "error": " ".join(str(error).split())[:400]})
+    return 0
+
+
+def _private_stdout() -> IO[str]:
+    """Libraries print; the protocol's line stays clean."""
+    keep = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(keep, "w", buffering=1)
+
+
+def say(answers: IO[str], document: dict[str, Any]) -> None:
+    answers.write(json.dumps(document) + "\n")
+    answers.flush()
+
+
+def hello() -> dict[str, Any]:
+    try:
+        import torch
+    except ImportError as error:
+        return {"hello": platform.node(), "error": f"torch is not installed: {error}"}
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return {"hello": platform.node(), "torch": torch.__version__, "gpus": gpus, "free_bytes": _free_memory()}
+
+
+def _free_port(address: str) -> int:
+    with socket.socket() as listener:
+        listener.bind((address, 0))
+        return int(listener.getsockname()[1])
+
+
+def _free_memory() -> int:
+    with open("/proc/meminfo", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def exchange(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    import torch.distributed as dist
+
+    address = command["address"]
+    if address:
+        os.environ["GLOO_SOCKET_IFNAME"] = interface_of(address)
+    dist.init_process_group(
+        command["backend"],
+        init_method=f"tcp://{command['master']}",
+        rank=command["rank"],
+        world_size=command["world"],
+        timeout=datetime.timedelta(seconds=command["patience_seconds"]),
+    )
+    try:
+        return _sweep(command, answers)
+    finally:
+        dist.destroy_process_group()
+
+
+def _sweep(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    from holdfast.probes import collective
+
+    device = "cuda" if command["backend"] == "nccl" else "cpu"
+    spoil = collective.spoil_one(*command["spoil"]) if command.get("spoil") else collective.spoil_nothing
+    rows = []
+    stopped = ""
+    for size in command["sizes"]:
+        timing = collective.measure(command["operation"], size, command["budget_seconds"], device, spoil)
+        rows.append({"bytes": size, "seconds": timing.seconds, "wrong": timing.wrong})
+        if timing.wrong and command["operation"] == "all_reduce":
+            rows[-1]["wrong_ranks"] = collective.wrong_ranks(size, device, spoil)
+        say(answers, {"id": command["id"], "progress": size})
+        if timing.slowest > command["longest_seconds"]:
+            stopped = f"stopped after {size} bytes: one {command['operation']} took {timing.slowest:.1f} s"
+            break
+    return {"rows": rows, "stopped": stopped}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
