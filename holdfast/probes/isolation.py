@@ -71,7 +71,7 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> B
         return Baseline(0.0, least_spread)
     if len(logs) < FEW:
         spread = max(least_spread, SPREAD_OF_FEW, _spread_of_repeats(measured))
-        return Baseline(median(logs[-max(1, len(logs) // 4) :]), spread, 2.0 * spread)
+        return Baseline(median(logs[-max(1, len(logs) // 4) :]), spread, 2.5 * spread)
     kept = logs
     for _ in range(10):
         centre, spread = median(kept), max(_deviation(kept), least_spread)
