@@ -34,17 +34,23 @@ Plan = Callable[[KubernetesNode], marks.Change | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is said on the node about a deed."""
+class Notice:
+    """What is said on the node about a deed: its condition, and the kind of its event."""
 
     status: str
     reason: str
     event: str = "Normal"
 
 
-UNTESTED = Told("Unknown", "Untested")
-OUT_OF_SERVICE = Told("False", "OutOfService", "Warning")
-PASSED = Told("True", "FullSuitePassed")
+UNTESTED = Notice("Unknown", "Untested")
+OUT_OF_SERVICE = Notice("False", "OutOfService", "Warning")
+PASSED = Notice("True", "FullSuitePassed")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    changed: bool
+    complaint: str = ""
 
 
 class Kubernetes:
@@ -125,16 +131,17 @@ class Kubernetes:
         if dry_run:
             return _would(action, node, plan(node), leaving)
         changed = self._change(node, plan)
-        changed |= self._tell(action, OUT_OF_SERVICE if cordon else UNTESTED, note)
+        told = self._tell(action, OUT_OF_SERVICE if cordon else UNTESTED, note)
         how = f"{node.name} takes no new work ({'cordon and ' if cordon else ''}taint {words.UNTESTED}: {note})"
         if cordon and node.unschedulable and not node.closed_by_us:
             how += "; the cordon made by another stays theirs"
         sent = self._eviction.send_away(leaving)
+        how += f"; {sent.said}" if leaving else ""
         if sent.held:
-            return failed(f"{how}; {sent.said}", retryable=True)
-        if not changed and not sent.evicted:
-            return nothing_to_do(f"{how} already{f'; {sent.said}' if leaving else ''}")
-        return done(f"{how}{f'; {sent.said}' if leaving else ''}")
+            return failed(how, retryable=True)
+        if not (changed or told.changed or sent.evicted):
+            return nothing_to_do(f"already so: {how}{told.complaint}")
+        return done(how + told.complaint)
 
     def _open(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
         by_hand = node.unschedulable and not node.closed_by_us
@@ -142,10 +149,10 @@ class Kubernetes:
         if dry_run:
             return _would(action, node, marks.release(node), [])
         changed = self._change(node, marks.release)
-        changed |= self._tell(action, PASSED, words.note("", action.reason))
-        if not changed:
-            return nothing_to_do(f"nothing of ours keeps {node.name} from work{stays}")
-        return done(f"lifted our marks from {node.name}{stays or ': it takes work'}")
+        told = self._tell(action, PASSED, words.note("", action.reason))
+        if not (changed or told.changed):
+            return nothing_to_do(f"nothing of ours keeps {node.name} from work{stays}{told.complaint}")
+        return done(f"lifted our marks from {node.name}{stays or ': it takes work'}{told.complaint}")
 
     def _prefer(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
         last = action.verb is Verb.CHOOSE_LAST
@@ -173,20 +180,20 @@ class Kubernetes:
                 node = self._node(node.name)
         raise NoAnswer(f"{node.name} was changed by others {_ATTEMPTS} times while we tried", retryable=True)
 
-    def _tell(self, action: Action, told: Told, message: str) -> bool:
+    def _tell(self, action: Action, notice: Notice, message: str) -> Told:
         """The condition and an event. A server that forbids them has still done what matters."""
         node = self._node(action.node)
-        change = marks.condition(node, told.status, told.reason, message, action.at)
+        change = marks.condition(node, notice.status, notice.reason, message, action.at)
         if change is None:
-            return False
+            return Told(False)
         try:
             self._api.patch(f"{_NODES}/{node.name}/status", change, STRATEGIC)
-            self._event(node, action, told.event, told.reason, message)
+            self._event(node, action, notice.event, notice.reason, message)
         except Refused as error:
             if error.retryable:
                 raise
-            return False
-        return True
+            return Told(False, f"; but condition or event could not be written: {error}")
+        return Told(True)
 
     def _event(self, node: KubernetesNode, action: Action, kind: str, reason: str, message: str) -> None:
         """Named after the deed, so that a second try does not tell it twice."""

@@ -14,14 +14,16 @@ from holdfast.formats.kubernetes_pods import KubernetesPod
 from holdfast.model.life import Action, NodeLife, Stage, Verb
 
 OPEN = frozenset({Stage.READY, Stage.ALLOCATED})
+UNUSED = frozenset({Stage.READY, Stage.SPARE})
 AGAIN_SECONDS = 20.0
+ACTOR_SECONDS = 3.0  # after a new stage the actor is about to do what it asks for
 
 
 @dataclass(slots=True)
 class Keeper:
     """Remembers what it asked for, so that it neither hurries those who are at it nor floods the history."""
 
-    _asked: dict[tuple[str, Verb], float] = field(default_factory=dict)
+    _asked: dict[tuple[str, Verb, float], float] = field(default_factory=dict)
     _registered: dict[str, str] = field(default_factory=dict)
 
     def due(self, look: Look, lives: Mapping[str, NodeLife], now: float) -> list[Action]:
@@ -29,7 +31,7 @@ class Keeper:
         before, self._asked = self._asked, {}
         due = []
         for action in [*_missing(look, lives, now), *_taken_whole(look, lives, now)]:
-            key = (action.node, action.verb)
+            key = (action.node, action.verb, lives[action.node].since)  # in another stage it is another wish
             first = now - AGAIN_SECONDS if action.verb is Verb.CORDON else now
             asked = before.get(key, first)
             if now - asked >= AGAIN_SECONDS:
@@ -39,7 +41,7 @@ class Keeper:
         return due
 
     def registered_anew(self, look: Look, lives: Mapping[str, NodeLife]) -> list[str]:
-        """Nodes in service whose Node object is not the one that was tested: another machine may bear the name."""
+        """Nodes that count as tested, but not as this Node object: another machine may bear the name."""
         found = []
         for node in look.nodes:
             life = lives.get(node.name)
@@ -47,7 +49,7 @@ class Keeper:
             if life is None or known == node.uid:
                 continue
             self._registered[node.name] = node.uid
-            if life.stage is Stage.READY and (known is not None or _younger(node.created, life.tested_at)):
+            if life.stage in UNUSED and (known is not None or _younger(node.created, life.tested_at)):
                 found.append(node.name)
         return found
 
@@ -88,7 +90,7 @@ def _reminder(node: KubernetesNode, life: NodeLife, pods: Sequence[KubernetesPod
     if life.stage is Stage.READY and life.freshly_tested and not any(pod.is_gpu_work for pod in pods):
         closed = node.untested or node.closed_by_us or node.note
         return Action(node=node.name, verb=Verb.UNCORDON, reason=life.reason, at=now) if closed else None
-    if life.stage in OPEN:
+    if life.stage in OPEN or now - life.since < ACTOR_SECONDS:
         return None
     if not node.untested:
         reason = f"{life.stage.value}, but Kubernetes shows it without {UNTESTED}"

@@ -71,7 +71,7 @@ class Seen:
         turn.store.save_jobs(self._changed_jobs(look, turn.now))
         for name in self.keeper.registered_anew(look, turn.fleet.nodes):
             reason = "its Node object in Kubernetes is younger than its last test"
-            turn.decide(turn.fleet.operator(name, Happening.RETEST, reason, "kubernetes", turn.now))
+            turn.decide(turn.fleet.retest(name, reason, "kubernetes", turn.now))
         if turn.fleet.policy.dry_run:
             return []  # nothing is carried out, so everything would be missing for ever
         due = self.keeper.due(look, turn.fleet.nodes, turn.now)

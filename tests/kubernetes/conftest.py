@@ -24,7 +24,11 @@ BINARIES = Path(os.environ.get("HOLDFAST_KUBERNETES") or CACHE)
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 # token, user, uid, groups: the controller is the service account of deploy/kubernetes/controller.yaml
 CONTROLLER = "system:serviceaccount:holdfast:holdfast-controller"
-TOKENS = f"admin-token,admin,1,system:masters\nviewer-token,viewer,2\ncontroller-token,{CONTROLLER},3\n"
+TOKENS = f"""admin-token,admin,1,system:masters
+viewer-token,viewer,2
+controller-token,{CONTROLLER},3
+limited-token,limited,4
+"""
 PATHS = {
     "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",

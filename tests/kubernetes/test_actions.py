@@ -149,6 +149,20 @@ def test_what_the_account_may_not_do_is_said_and_not_tried_again(cluster: Cluste
     assert 'User "viewer" cannot get resource "nodes"' in said.said
 
 
+def test_where_words_are_forbidden_the_deed_is_done_and_says_so(cluster: Cluster, node: str) -> None:
+    rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}]
+    group = "rbac.authorization.k8s.io"
+    named = {"apiVersion": f"{group}/v1", "metadata": {"name": "limited"}}
+    cluster.create({**named, "kind": "ClusterRole", "rules": rules})
+    role = {"apiGroup": group, "kind": "ClusterRole", "name": "limited"}
+    subjects = [{"apiGroup": group, "kind": "User", "name": "limited"}]
+    cluster.create({**named, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": subjects})
+    said = cluster.backend("limited").perform(action(node, Verb.CORDON), False)
+    assert said.result is Result.DONE
+    assert 'cannot patch resource "nodes/status"' in said.said
+    assert cluster.taints(node) == {UNTESTED}
+
+
 def test_a_token_that_nobody_knows_is_said(cluster: Cluster, node: str) -> None:
     said = cluster.backend("nobody").perform(action(node, Verb.CORDON), False)
     assert (said.result, said.retryable) == (Result.FAILED, False)

@@ -14,7 +14,7 @@ TAINT = {"key": "holdfast/untested", "effect": "NoSchedule"}
 
 @pytest.fixture(scope="module")
 def controller(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    more = f'observe_seconds = 5\n[kubernetes]\nkubeconfig = "{cluster.kubeconfig("controller")}"\n'
+    more = f'observe_seconds = 1\n[kubernetes]\nkubeconfig = "{cluster.kubeconfig("controller")}"\n'
     policy = "dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 100\n"
     with running(tmp_path_factory.mktemp("controller"), more=more, policy=policy) as made:
         yield made
@@ -79,7 +79,7 @@ def test_a_node_that_one_pod_takes_whole_is_tainted_before_the_pod_ends(
     until(lambda: UNTESTED in cluster.taints(node), "tainted while the pod runs")
     assert controller.stage(node) == "allocated"
     assert cluster.pods(node) == {"whole"}
-    assert controller.audited(verb="cordon", target=node, outcome="done")
+    until(lambda: controller.audited(verb="cordon", target=node, outcome="done"), "audited")
     cluster.end("whole")
     agent.pass_test()
     until(lambda: cluster.taints(node) == set(), "open again")
@@ -123,3 +123,23 @@ def test_a_node_that_registers_with_our_taint_is_opened_by_its_test(cluster: Clu
     controller.enrol(name).pass_test()
     until(lambda: cluster.taints(name) == set(), "open")
     cluster.remove_node(name)
+
+
+def test_in_a_dry_run_the_cluster_stays_as_it_is(
+    cluster: Cluster, node: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    more = f'observe_seconds = 0.2\n[kubernetes]\nkubeconfig = "{cluster.kubeconfig("controller")}"\n'
+    before = cluster.get_node(node)["metadata"]["resourceVersion"]
+    with running(tmp_path_factory.mktemp("dry"), more=more, policy="dry_run = true\n") as controller:
+        agent = controller.enrol(node)
+        agent.pass_test()
+        agent.verdict("gpu.xid", "fail", "Xid 79 on GPU 3")
+        controller.reaches(node, "quarantined")
+
+        def told() -> set[str]:
+            actions = controller.get("/v1/actions", node=node)["actions"]
+            return {one["verb"] for one in actions if one["state"] == "dry_run" and one["detail"].startswith("would")}
+
+        until(lambda: told() >= {"cordon", "drain"}, "told what it would do")
+    assert cluster.get_node(node)["metadata"]["resourceVersion"] == before
+    assert cluster.events(node) == []
