@@ -57,21 +57,21 @@ class Limits:
 LEAST_SPREAD = 0.05
 DOUBT_SPREADS = 1.2
 FEW = 24
-SPREAD_OF_FEW = math.log(2) / 2  # healthy pairs differ by a factor of two from run to run
+SPREAD_OF_FEW = 0.5  # healthy pairs differ by a factor of two from run to run, by three on a busy host
 
 
 def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> Baseline:
     """Iteratively trimmed below, since faults only make slower.
 
     Of a few pairs most may be slow (a trunk between two halves): the fastest are believed, and how far apart healthy
-    ones lie is what the same pair showed when it was measured again, never less than a factor of two.
+    ones lie is what the same pair showed when it was measured again, never little.
     """
     logs = sorted(math.log(one.bytes_per_second) for one in measured if one.bytes_per_second > 0)
     if not logs:
         return Baseline(0.0, least_spread)
     if len(logs) < FEW:
         spread = max(least_spread, SPREAD_OF_FEW, _spread_of_repeats(measured))
-        return Baseline(median(logs[-max(1, len(logs) // 4) :]), spread, 2.5 * spread)
+        return Baseline(median(logs[-max(1, len(logs) // 4) :]), spread, 2.0 * spread)
     kept = logs
     for _ in range(10):
         centre, spread = median(kept), max(_deviation(kept), least_spread)
