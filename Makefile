@@ -1,7 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
-.PHONY: setup system console demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
+.PHONY: agreement setup system console demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
 
@@ -40,6 +40,10 @@ lint: setup
 
 docs: setup
 	$(PY) scripts/generate_docs.py
+
+# What others published beside what we compute: docs/agreement.md.
+agreement: setup
+	$(PY) scripts/agreement.py
 
 quick: setup
 	$(PY) -m pytest -m "not slow and not soak" -n 2
