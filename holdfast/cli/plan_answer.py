@@ -108,7 +108,7 @@ def _print(answer: Answer) -> None:
     from holdfast.cli.table import console, table
 
     out = console()
-    out.print(answer.headline, style="bold", markup=False)
+    out.print(answer.headline, style="bold", markup=False, soft_wrap=True)
     out.print()
     results = table("result", "")
     for figure in answer.figures:
@@ -127,7 +127,7 @@ def _print(answer: Answer) -> None:
         rests.add_row(f"--{given.name}", given.shown, given.source)
     out.print(rests)
     for note in answer.notes:
-        out.print(f"\nNote: {note}", markup=False)
+        out.print(f"\nNote: {note}", markup=False, soft_wrap=True)
 
 
 def _sway(answer: Answer, value: float | None) -> str:
