@@ -49,14 +49,20 @@ class Mirror(Generic[T]):
             return tuple(self._held.values())
 
     def _run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                self._follow(self._list())
-            except NoAnswer as error:
-                with self._lock:
-                    self._why_blind = str(error)
-                self._changed()
-            self._stopping.wait(PAUSE_SECONDS)
+        try:
+            while not self._stopping.is_set():
+                try:
+                    self._follow(self._list())
+                except NoAnswer as error:
+                    self._lose_sight(str(error))
+                self._stopping.wait(PAUSE_SECONDS)
+        finally:  # also of a mistake of our own: what is no longer kept up must not be shown
+            self._lose_sight(f"{self._path} is not watched any more")
+
+    def _lose_sight(self, why: str) -> None:
+        with self._lock:
+            self._why_blind = why
+        self._changed()
 
     def _list(self) -> str:
         items, version = self._api.listed(self._path, **self._query)

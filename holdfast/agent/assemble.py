@@ -1,5 +1,6 @@
 """Where settings become sources, questions and a census: the one list of what a node agent is made of."""
 
+import os
 import socket
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -43,7 +44,8 @@ def load_settings(path: str = "") -> Settings:
 
 
 def node_name(settings: Settings) -> str:
-    return settings.node or socket.gethostname().split(".", 1)[0]
+    """In a pod the Kubernetes name of the node comes by the environment: one configuration serves all nodes."""
+    return settings.node or os.environ.get("HOLDFAST_NODE") or socket.gethostname().split(".", 1)[0]
 
 
 def census(settings: Settings) -> Census:

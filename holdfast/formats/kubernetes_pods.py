@@ -110,9 +110,15 @@ def _belongs_to_node(meta: Mapping[str, Any]) -> bool:
 
 
 def _gpus(spec: Mapping[str, Any], patterns: Sequence[str]) -> int:
-    """Containers hold theirs together; those that run first hold theirs one after another."""
-    together = sum(_asked(one, patterns) for one in words.rows(spec, "containers"))
-    return max([together, *(_asked(one, patterns) for one in words.rows(spec, "initContainers"))])
+    """Containers hold theirs together; those that run first hold theirs one after another.
+
+    A claim (dynamic resource allocation) names a device elsewhere; it may be a GPU, so it counts as one.
+    """
+    first = words.rows(spec, "initContainers")
+    beside = [one for one in first if one.get("restartPolicy") == "Always"]  # sidecars run on
+    together = sum(_asked(one, patterns) for one in [*words.rows(spec, "containers"), *beside])
+    claims = len(words.rows(spec, "resourceClaims"))
+    return max([together, *(_asked(one, patterns) for one in first)]) + claims
 
 
 def _asked(container: Mapping[str, Any], patterns: Sequence[str]) -> int:

@@ -169,6 +169,19 @@ def test_containers_that_run_first_count_only_where_they_ask_for_more() -> None:
     assert found.gpus == 8
 
 
+def test_a_sidecar_holds_its_gpus_beside_the_others() -> None:
+    sidecar = {"restartPolicy": "Always", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    found = pod(a_pod(spec={"initContainers": [sidecar]}), GPUS)
+    assert found is not None
+    assert found.gpus == 5
+
+
+def test_a_claimed_device_may_be_a_gpu() -> None:
+    found = pod(a_pod(spec={"containers": [], "resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}), GPUS)
+    assert found is not None
+    assert found.is_gpu_work
+
+
 def test_pods_of_one_job_have_one_owner() -> None:
     owner = [{"kind": "Job", "controller": True, "uid": "j"}]
     mine, alone = pod(a_pod(ownerReferences=owner), GPUS), pod(a_pod(), GPUS)
