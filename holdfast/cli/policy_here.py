@@ -50,6 +50,8 @@ def _document(found: Preview, left: int, begin: float) -> dict[str, object]:
         "actions": dict(found.actions),
         "left_service": dict(found.nodes),
         "left_service_then": left,
+        "held": dict(found.held),
+        "promoted": found.promoted,
         "incidents": [_incident(one) for one in found.incidents],
     }
 
@@ -66,6 +68,10 @@ def _show(found: Preview, left: int, since: str) -> None:
     for verb, times in found.actions.most_common():
         rows.add_row(verb, str(times))
     console().print(rows)
+    if found.promoted:
+        typer.echo(f"spares promoted: {found.promoted}")
+    for holder, times in found.held.most_common():
+        typer.echo(f"observed only because of {holder.rstrip('?')}: {times} nodes")
     for incident in found.incidents:
         typer.echo(f"incident on {incident.subject}: {incident.reason}")
 

@@ -96,7 +96,7 @@ class Actor:
 
     async def _perform(self, stored: StoredAction) -> Outcome | None:
         backend = self._backends.of(stored.action.verb)
-        dry_run = self._writer.policy.dry_run
+        dry_run = self._writer.dry_run(stored.action.node)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads_of(backend), self._if_leading, backend, stored, dry_run)
 

@@ -31,7 +31,7 @@ def claim(agent_verbs: frozenset[Verb], turn: Turn, fresh: Sequence[bool]) -> li
             _test_instead(turn, stored)
         elif action.verb not in agent_verbs:
             due.append(stored)
-        elif turn.fleet.policy.dry_run and action.verb not in ALWAYS_DONE:
+        elif turn.fleet.dry_run(action.node) and action.verb not in ALWAYS_DONE:
             said = f"would order the agent of {action.node} to {action.verb.value}"
             end(stored, Said(result=Result.DONE, said=said, dry_run=True), turn, ())
         else:

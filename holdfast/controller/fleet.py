@@ -43,6 +43,11 @@ class Fleet:
     def policy(self, policy: Policy) -> None:
         self._judge.policy = policy
 
+    def dry_run(self, node: str) -> bool:
+        """Whether what is done to this node is only told."""
+        life = self.nodes.get(node)
+        return self.policy.of(life.pool if life else "").dry_run
+
     def verdicts(self, node: str) -> list[VerdictChange]:
         """The standing verdict of every check of a node."""
         return self._judge.standing.verdicts(node)
@@ -53,9 +58,9 @@ class Fleet:
             return Health.UNKNOWN.value
         return self._judge.standing.health(node).value
 
-    def enrol(self, name: str, pool: str, place: Mapping[str, str], now: float) -> list[Step]:
+    def enrol(self, name: str, pool: str, place: Mapping[str, str], now: float, twin: bool = False) -> list[Step]:
         if name not in self.nodes:
-            self._judge.put(NodeLife(name=name, pool=pool, place=dict(place), since=now))
+            self._judge.put(NodeLife(name=name, pool=pool, place=dict(place), since=now, twin=twin))
         return self._judge.step(name, NodeEvent(kind=Happening.ENROLLED, reason="the agent enrolled"), now)
 
     def take(self, report: Report, now: float) -> list[Step]:

@@ -107,7 +107,7 @@ class Judgement:
             reason=outcome.reason,
             suite=outcome.suite,
             began=outcome.began,
-            spare=kind is _H.TEST_PASSED and self._wants_spare(node.pool),
+            spare=kind is _H.TEST_PASSED and self._wants_spare(node),
         )
         if kind is _H.TEST_FAILED and node.stage is Stage.TESTING:
             self.guards.fell_ill(name, outcome.cause, now, self.policy)
@@ -118,9 +118,10 @@ class Judgement:
             steps += self.guarded(name, NodeEvent(kind=_H.DEGRADED, cause=outcome.cause, reason=outcome.reason), now)
         return steps
 
-    def _wants_spare(self, pool: str) -> bool:
-        counted = self.guards.tallies[pool]
-        return len(counted.spares) < spares_wanted(counted, pool, self.policy)
+    def _wants_spare(self, node: NodeLife) -> bool:
+        """Counted as if the node had returned, which it does by this."""
+        counted = self.guards.tallies[node.pool]
+        return len(counted.spares) < spares_wanted(counted, node.pool, self.policy, returning=node.out)
 
 
 def event_of(kind: Happening, change: VerdictChange) -> NodeEvent:

@@ -72,9 +72,9 @@ class Seen:
         for name in self.keeper.registered_anew(look, turn.fleet.nodes):
             reason = "its Node object in Kubernetes is younger than its last test"
             turn.decide(turn.fleet.retest(name, reason, "kubernetes", turn.now))
-        if turn.fleet.policy.dry_run:
-            return []  # nothing is carried out, so everything would be missing for ever
         due = self.keeper.due(look, turn.fleet.nodes, turn.now)
+        # In a dry run nothing is carried out, so everything would be missing for ever.
+        due = [action for action in due if not turn.fleet.dry_run(action.node)]
         # An action that a stage does not call for is abandoned, and no stage in service calls for a taint.
         ahead = [a for a in due if a.verb is Verb.CORDON and turn.fleet.nodes[a.node].stage in OPEN]
         turn.decide([_reminded(turn, action) for action in due if action not in ahead])

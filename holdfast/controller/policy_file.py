@@ -1,15 +1,22 @@
 """The policy file: TOML with the names of lifecycle/policy.py. A wrong one is refused whole."""
 
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
+from holdfast.controller import maintenance_file
 from holdfast.controller.tables import Document
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.settings import SettingsError
 
 _SHARES = ("breaker_share", "shared_share")
 _AT_LEAST_ONE = ("automatic_rungs", "inconclusive_tests", "breaker_nodes", "shared_nodes", "degraded_repeats")
-_POSITIVE = ("shared_seconds", "lemon_seconds", "silent_seconds", "blind_seconds")
-_NOT_NEGATIVE = ("lemon_offences", "spares")
+_POSITIVE = ("shared_seconds", "lemon_seconds", "silent_seconds", "blind_seconds", "suite_seconds")
+_NOT_NEGATIVE = ("lemon_offences", "spares", "shared_wait_seconds")
+_TABLES = ("pool", "maintenance")
+_KEYS = frozenset(field.name for field in fields(Policy)) - {"pools", "maintenance"}
+# A parent may have nodes of several pools behind it, and agents are told one suite.
+_FLEET_WIDE = frozenset(key for key in _KEYS if key.startswith("shared_")) | {"suite", "silent_seconds"}
 
 
 def load(path: str) -> Policy:
@@ -23,12 +30,33 @@ def load(path: str) -> Policy:
 
 def parse(text: str, origin: str) -> Policy:
     document = Document(text, origin)
-    policy = document.fill(Policy, document.raw)
-    for key in document.raw:
-        why = _out_of_bounds(key, getattr(policy, key))
+    document.only(document.raw, {*_KEYS, *_TABLES}, "")
+    own = {key: value for key, value in document.raw.items() if key not in _TABLES}
+    fleet = replace(
+        Policy(**_values(document, own, "")),
+        maintenance=maintenance_file.read(document, document.raw.get("maintenance", [])),
+    )
+    tables = document.only(document.raw.get("pool", {}), document.raw.get("pool", {}), "pool")
+    pools = {name: replace(fleet, **_values_of_pool(document, name, table)) for name, table in tables.items()}
+    return replace(fleet, pools=pools)
+
+
+def _values_of_pool(document: Document, name: str, table: Any) -> dict[str, Any]:
+    place = f"pool.{name}"
+    for key in document.only(table, _KEYS, place):
+        if key in _FLEET_WIDE:
+            raise document.refuse(place, key, "is one for the whole fleet, not for a pool")
+    return _values(document, table, place)
+
+
+def _values(document: Document, table: Any, place: str) -> dict[str, Any]:
+    """What the table says, each value checked against its field's type and bounds."""
+    filled = document.fill(Policy, table, place)
+    for key, value in table.items():
+        why = _out_of_bounds(key, getattr(filled, key))
         if why:
-            raise document.refuse("", key, f"{why}, found {document.raw[key]!r}")
-    return policy
+            raise document.refuse(place, key, f"{why}, found {value!r}")
+    return {key: getattr(filled, key) for key in table}
 
 
 def _out_of_bounds(key: str, value: float) -> str:
@@ -38,7 +66,7 @@ def _out_of_bounds(key: str, value: float) -> str:
         return "expected at least 1"
     if key in _POSITIVE and not 0 < value < float("inf"):
         return "expected more than 0 seconds"
-    if key in _NOT_NEGATIVE and value < 0:
+    if key in _NOT_NEGATIVE and not 0 <= value < float("inf"):
         return "expected 0 or more"
     if key == "suite" and not value:
         return "expected the name of a version"

@@ -1,7 +1,7 @@
 """What another policy would have done: stored verdict changes, replayed through the same judgement, with no effect.
 
 The world is assumed to obey: a reset succeeds, a drained node is empty at once, and a test finds what the checks of
-that moment said. Nodes begin the span ready and tested, and no agent counts as silent.
+that moment said. Nodes begin the span tested, as many of them spares as the policy asks for; no agent is silent.
 """
 
 from collections import Counter
@@ -9,13 +9,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.controller.fleet import RESETS, Fleet
+from holdfast.controller.pace import HELD_RETEST_SECONDS
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.health import Health
-from holdfast.model.incident import Incident, IncidentState
-from holdfast.model.life import NodeLife, Stage, Verb
+from holdfast.model.incident import Incident
+from holdfast.model.life import Happening, NodeLife, Stage, Verb
 from holdfast.model.report import OrderOutcome, Report, VerdictChange
 from holdfast.store.words import Step
 
+AFTERWARDS_SECONDS = 3600.0
 MOST_ROUNDS = 16  # of consequences to one change; a ladder is shorter
 
 
@@ -24,28 +26,56 @@ class Preview:
     changes: int = 0
     actions: Counter[str] = field(default_factory=Counter)
     nodes: Counter[str] = field(default_factory=Counter)  # node -> times it left service
-    incidents: list[Incident] = field(default_factory=list)
+    held: Counter[str] = field(default_factory=Counter)  # what kept us from acting -> nodes it kept
+    promoted: int = 0  # spares
+    incidents: list[Incident] = field(default_factory=list)  # without those that a better explanation absorbed
     steps: list[Step] = field(default_factory=list)
 
 
 def preview(
     policy: Policy, nodes: Iterable[NodeLife], changes: Sequence[tuple[str, VerdictChange]], since: float
 ) -> Preview:
-    fleet = Fleet(policy, [_fresh(node, since, policy) for node in nodes])
+    fleet = Fleet(policy, _fresh(nodes, since, policy))
     found = Preview(changes=len(changes))
+    now = since
     for number, (name, change) in enumerate(changes, start=1):
-        report = Report(node=name, session="preview", seq=number, at=change.at, changes=(change,))
-        _let_follow(fleet, fleet.take(report, change.at), change.at, found)
-    found.incidents = [one for one in fleet.incidents.take_changed() if one.state is IncidentState.OPEN]
+        for moment in _moments(fleet, now, change.at):
+            _let_follow(fleet, [], moment, found)
+        now = max(now, change.at)
+        report = Report(node=name, session="preview", seq=number, at=now, changes=(change,))
+        _let_follow(fleet, fleet.take(report, now), now, found)
+    for moment in _moments(fleet, now, now + AFTERWARDS_SECONDS):
+        _let_follow(fleet, [], moment, found)
+    found.incidents = [one for one in fleet.incidents.take_changed() if "absorbed by" not in one.reason]
     return found
 
 
-def _fresh(node: NodeLife, since: float, policy: Policy) -> NodeLife:
+def _moments(fleet: Fleet, since: float, until: float) -> list[float]:
+    """When time alone may bring something between two changes."""
+    policy = fleet.policy
+    waits = (policy.shared_wait_seconds, policy.shared_seconds, HELD_RETEST_SECONDS)
+    somebody_waits = any(node.held for node in fleet.nodes.values())
+    moments = {since + wait + late for wait in waits for late in (0.0, 1.0) if somebody_waits}
+    moments.update(at for window in policy.maintenance for at in window.boundaries(since, until))
+    return sorted(at for at in moments if since < at < until)
+
+
+def _fresh(nodes: Iterable[NodeLife], since: float, policy: Policy) -> list[NodeLife]:
+    spares: Counter[str] = Counter()
+    made = []
+    for node in sorted(nodes, key=lambda node: node.name):
+        spare = spares[node.pool] < policy.of(node.pool).spares
+        spares[node.pool] += spare
+        made.append(_tested(node, since, policy, Stage.SPARE if spare else Stage.READY))
+    return made
+
+
+def _tested(node: NodeLife, since: float, policy: Policy, stage: Stage) -> NodeLife:
     return NodeLife(
         name=node.name,
         pool=node.pool,
         place=node.place,
-        stage=Stage.READY,
+        stage=stage,
         since=since,
         tested_at=since,
         tested_suite=policy.of(node.pool).suite,
@@ -75,6 +105,9 @@ def _count(steps: Sequence[Step], found: Preview) -> None:
         found.actions.update(action.verb.value for action in step.actions)
         if step.transition.after is Stage.DRAINING and step.transition.before is not Stage.DRAINING:
             found.nodes[step.node.name] += 1
+        if step.transition.event.kind is Happening.HELD:
+            found.held[step.transition.event.holder] += 1
+        found.promoted += step.transition.event.kind is Happening.PROMOTED
 
 
 def _obey(fleet: Fleet, node: str, verb: Verb, now: float) -> list[Step]:

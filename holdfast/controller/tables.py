@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar, get_type_hints
@@ -25,7 +26,7 @@ class Document:
             raise SettingsError(f"{origin}: not valid TOML: {error}") from None
 
     def refuse(self, place: str, key: str, why: str) -> SettingsError:
-        line = self._line(place, key)
+        line = self._line(place, key) or (self._line("", place) if place else 0)
         where = f", line {line}" if line else ""
         return SettingsError(f"{self.origin}{where}: {f'{place}.{key}' if place else key}: {why}")
 
@@ -61,10 +62,14 @@ class Document:
     def _line(self, place: str, key: str) -> int:
         """The line of a key in its table; 0 where it is written in a way that we do not follow."""
         table = ""
+        met: Counter[str] = Counter()
         for number, line in enumerate(self._text.splitlines(), start=1):
-            header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
+            header = re.match(r"\s*(\[+)\s*([^\]]+?)\s*\]+", line)
             if header and "=" not in line.partition("]")[0]:
-                table = header[1].replace('"', "").replace("'", "")
+                table = header[2].replace('"', "").replace("'", "")
+                if header[1] == "[[":  # one of several: maintenance[0], maintenance[1]
+                    met[table] += 1
+                    table = f"{table}[{met[table] - 1}]"
                 if table == f"{place}.{key}".lstrip("."):
                     return number
             elif table == place and re.match(rf"""\s*["']?{re.escape(key)}["']?\s*[=.]""", line):

@@ -67,6 +67,12 @@ class Writer:
     def leads_surely(self) -> bool:
         return self._lead.sure
 
+    def dry_run(self, node: str) -> bool:
+        """Whether what is done to this node is only told. While its pool is not known, the most careful holds."""
+        if (fleet := self._fleet) is not None:
+            return fleet.dry_run(node)
+        return self.policy.dry_run or any(pool.dry_run for pool in self.policy.pools.values())
+
     def start(self) -> None:
         self._thread.start()
 

@@ -58,9 +58,9 @@ def breaker_of(counted: Tally, pool: str, policy: Policy) -> Breaker:
     return Breaker(tripped, counted.out, cap, f"breaker open: {words}; observing only" if tripped else words)
 
 
-def spares_wanted(counted: Tally, pool: str, policy: Policy) -> int:
+def spares_wanted(counted: Tally, pool: str, policy: Policy, returning: int = 0) -> int:
     """One spare stands in for every node that is out, so fewer are held back the more are out."""
-    return max(0, policy.of(pool).spares - counted.out - counted.removed)
+    return max(0, policy.of(pool).spares - (counted.out + counted.removed - returning))
 
 
 def spares_short(nodes: Iterable[NodeLife], pool: str, policy: Policy) -> int:

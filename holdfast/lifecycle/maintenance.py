@@ -24,6 +24,15 @@ class Maintenance:
         concerned = (not self.nodes or node.name in self.nodes) and self.pool in ("", node.pool)
         return concerned and self.active(now)
 
+    def boundaries(self, since: float, until: float) -> list[float]:
+        """When it begins and ends between two times."""
+        if not self.weekly:
+            return [at for at in (self.start, self.end) if since < at < until]
+        first = (since - MONDAY) // WEEK_SECONDS
+        weeks = range(int(first), int((until - MONDAY) // WEEK_SECONDS) + 1)
+        times = (MONDAY + week * WEEK_SECONDS + at for week in weeks for at in (self.start, self.end))
+        return sorted(at for at in times if since < at < until)
+
     def active(self, now: float) -> bool:
         if not self.weekly:
             return self.start <= now < self.end

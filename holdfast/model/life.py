@@ -108,11 +108,12 @@ class NodeLife:
     offences: tuple[Offence, ...] = ()
     degradations: tuple[Offence, ...] = ()
     place: Mapping[str, str] = field(default_factory=dict)  # rack, loop, leaf, feed: what it shares with others
+    twin: bool = False  # simulated
 
     @property
     def out(self) -> bool:
-        """Whether the breaker counts it: out of service, or on trial after it was."""
-        return self.stage in OUT_OF_SERVICE or (self.stage is Stage.TESTING and self.failed)
+        """Whether the breaker counts it: out of service, or not yet proven good since it was."""
+        return self.stage in OUT_OF_SERVICE or self.failed
 
     @property
     def freshly_tested(self) -> bool:
