@@ -37,7 +37,7 @@ def _explains(root: Candidate, effect: Candidate) -> bool:
         return False
     if effect.cause.can_explain(root.name) and _sooner(effect, root):
         return False
-    if root.confidence < 0.5 and effect.confidence >= 0.75 and effect.cause.level <= root.cause.level + 1:
+    if root.confidence < 0.5 and effect.confidence > root.confidence:
         return False
     return not _clearly_sooner(effect, root)
 

@@ -43,7 +43,7 @@ def _ranks(evidence: Sequence[Evidence]) -> tuple[int, ...]:
 
 def _note(candidate: Candidate) -> str:
     first = candidate.best_evidence()[0]
-    for name in ("path", "reason", "where"):
+    for name in ("says", "path", "reason", *(() if candidate.cause.subject == "storage" else ("where",))):
         if first.word(name):
             return first.word(name)
     return ""

@@ -41,7 +41,7 @@ def _busy_elsewhere(evidence: Sequence[Evidence], wait: Waiting) -> Candidate | 
         return None
     last = busy[-1]
     return Candidate(
-        causes.find("job.rank_slow"), ranks=_rank(last), evidence=[last], base=0.5, note=last.event.text[:60]
+        causes.find("job.rank_slow"), ranks=_rank(last), evidence=[last], base=0.55, note=last.event.text[:60]
     )
 
 

@@ -76,11 +76,12 @@ def _to_exclude(one: Candidate) -> bool:
 
 
 def _happened_before(one: Candidate) -> bool:
-    """The same exception at the same step in an earlier attempt."""
-    told = [
-        (item.event.code, item.number("step"), item.rank, item.file) for item in one.evidence if item.number("step")
-    ]
-    return len(told) > len(set(told)) or any(item.word("attempt") == "again" for item in one.evidence)
+    """The same at the same step of an earlier attempt, in this log or in another."""
+    attempts: dict[tuple[object, ...], set[str]] = {}
+    for item in one.evidence:
+        if step := item.number("step"):
+            attempts.setdefault((item.event.kind, item.event.code, item.rank, step), set()).add(item.file)
+    return any(len(files) > 1 for files in attempts.values()) or any(item.word("again") for item in one.evidence)
 
 
 def _is_deterministic(one: Candidate) -> bool:

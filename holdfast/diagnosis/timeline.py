@@ -10,17 +10,13 @@ from holdfast.model.evidence import Evidence
 
 YEARLESS = 1972  # the year that readers give to stamps without one
 SURVIVED_STEPS = 5  # the run made so many steps after it: it was not what ended it
-_MAY_BE_SURVIVED = (
-    "exception",
-    "cuda",
-    "memory",
-    "files",
-    "dataloader",
-    "numbers",
-    "mismatch",
-    "rendezvous",
-    "watchdog",
-)
+_NEVER_SURVIVED = (
+    "steps",
+    "nccl.plugin",
+    "exit",
+    "slurm",
+    "kubernetes",
+)  # what the run does while it goes on, or its end
 
 
 def prepared(evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -81,7 +77,7 @@ def _only(hosts: Counter[str] | None) -> str:
 
 def survived(one: Evidence, done: dict[str, int]) -> bool:
     """Whether the run went on after it as if nothing had been: handled, or words in a sample of the data."""
-    if one.event.kind not in _MAY_BE_SURVIVED and not one.event.kind.startswith("nccl."):
+    if one.role == "note" or one.event.kind in _NEVER_SURVIVED:
         return False
     if one.event.line < done.get(one.file, 0):
         return True

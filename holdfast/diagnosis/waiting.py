@@ -8,6 +8,7 @@ from holdfast.catalog import causes
 from holdfast.diagnosis.candidate import Candidate
 from holdfast.model.evidence import Evidence
 
+_MOST_RANKS = 200_000
 _FAR_BEHIND = 2  # collectives; ranks that overlap communication differ by one
 
 
@@ -82,11 +83,13 @@ def _behind(waiting: Waiting) -> Candidate | None:
 
 
 def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
-    """Every rank but a few wrote that it waits."""
+    """Every rank but a few wrote that it waits, or that it lost a peer."""
     worlds = [world for one in evidence if (world := one.number("world"))]
-    known = {one.rank for one in evidence if one.rank is not None} | set(range(max(worlds, default=0)))
-    missing = tuple(sorted(known - set(waiting.ranks)))
-    if not waiting.ranks or not missing or len(missing) > max(1, len(known) // 4):
+    ranks = {one.rank for one in evidence if one.rank is not None}
+    known = set(range(max([*worlds, *(rank + 1 for rank in ranks)], default=0)))
+    waited = {*waiting.ranks, *(one.rank for one in evidence if one.role == "effect" and one.rank is not None)}
+    missing = tuple(sorted(known - waited))
+    if not waited or not missing or len(missing) > max(1, len(known) // 4) or len(known) > _MOST_RANKS:
         return None
     timeouts = [one for one in waiting.told if one.event.code == "timeout"] or [*waiting.told]
     candidate = Candidate(causes.find("job.rank_missing"), ranks=missing, evidence=timeouts[:3], base=0.5)

@@ -11,8 +11,13 @@ from holdfast.formats.kernel_line import printable
 MAX_LINE_CHARS = 4096
 YEARLESS = 1972  # stands in for the year that a stamp does not tell; the diagnosis fills it in
 _MAX_PREFIXES = 10
+_NEAR_BYTES = 2000
+_NEAR_STAMPS = 3
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b")
+_BARE_ANSI = re.compile(r"\[\d{1,3}m")  # of which a copy lost the escape character
+_LINK = re.compile(r"\[([^\]]{1,200})\]\(https?://[^)]{1,300}\)")  # which a web page made of a file name or an address
+_BAR = re.compile(r"[^\n]{0,300}?(?:it/s|s/it)[^\]]{0,200}\](?=\[rank|[A-Z\[])")  # a progress bar without its line end
 _ISO = r"(?P<iso>\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d\b))?"
 _GLOG = r"(?P<level>[IWEFVD])(?P<month>\d{1,2})(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})"
 _CLOCK_ONLY = r"(?P<us>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
@@ -23,6 +28,7 @@ _PREFIXES = tuple(
     for pattern in (
         r"\s*\[rank ?(?P<rank>\d{1,6})\]:? ?",
         r"\s*\[\d{1,9}\] (?=\[)",
+        r"\s*> +(?=\S)",
         r"\[(?:default|trainer|worker|node)_?(?P<local>\d{1,4})\]:? ?",
         r"\[(?:\d+),(?P<rank>\d{1,6})\](?:<std(?:out|err)>)?: ?",
         r"\((?P<actor>[\w:.-]+) pid=\d+(?:, ip=(?P<host>[\w.:-]+))?[^)]*\) ?",
@@ -65,8 +71,7 @@ class JobLine(NamedTuple):
 def decode(raw: bytes, number: int = 0) -> JobLine:
     """Never fails: what is no known prefix is message."""
     text = raw[: MAX_LINE_CHARS * 2].decode("utf-8", "replace").replace("\0", "")
-    if "\x1b" in text:
-        text = _ANSI.sub("", text)
+    text = _cleaned(text)
     line = JobLine(text.rstrip()[:MAX_LINE_CHARS], number)
     for _ in range(_MAX_PREFIXES):
         shorter = _strip_one(line)
@@ -76,6 +81,18 @@ def decode(raw: bytes, number: int = 0) -> JobLine:
     if line.rank is None and (match := _RANK_INSIDE.search(line.text)):
         line = line._replace(rank=int(next(group for group in match.groups() if group)))
     return line
+
+
+def _cleaned(text: str) -> str:
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    if "m" in text and text.lstrip().startswith("["):
+        text = _BARE_ANSI.sub("", text)
+    if "](http" in text:
+        text = _LINK.sub(r"\1", text)
+    if "/it" in text or "it/s" in text:
+        text = _BAR.sub("", text, count=1)
+    return text
 
 
 def _strip_one(line: JobLine) -> JobLine | None:
@@ -109,8 +126,18 @@ def _speaker(found: dict[str, str | None], prefix: str) -> str:
 
 def last_stamp(text: bytes) -> float:
     """The time told last in some text, 0.0 where none is: what a line without a stamp of its own was written after."""
-    found = [*STAMP.finditer(text.decode("utf-8", "replace"))]
+    found = _stamps(text)
     return seconds(found[-1].groupdict()) if found else 0.0
+
+
+def near_stamp(above: bytes) -> float:
+    """The same for a log that stamps its lines; one stamp from far above says nothing of a line."""
+    found = _stamps(above[-_NEAR_BYTES:])
+    return seconds(found[-1].groupdict()) if len(found) >= _NEAR_STAMPS else 0.0
+
+
+def _stamps(text: bytes) -> list[re.Match[str]]:
+    return [*STAMP.finditer(text.decode("utf-8", "replace"))]
 
 
 def seconds(found: dict[str, str | None]) -> float:

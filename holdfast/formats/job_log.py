@@ -1,19 +1,20 @@
 """A training job's log of any kind as a stream of bytes -> evidence. Only lines with a known word are decoded."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 from holdfast.catalog import job_errors, job_messages
 from holdfast.formats import elastic_summary, job_message, python_exceptions, training_steps
 from holdfast.formats.evidence_fold import EvidenceFold
 from holdfast.formats.folding import Folder
-from holdfast.formats.job_line import JobLine, decode, last_stamp
-from holdfast.formats.kernel_host import kernel_host
+from holdfast.formats.job_line import JobLine, decode, near_stamp
 from holdfast.formats.kernel_log import KernelLog
+from holdfast.formats.kernel_prefix import NO_PREFIX, Prefix, is_about, prefix_of
 from holdfast.formats.keywords import Hits, Keywords, line_end
 from holdfast.formats.step_series import StepSeries
 from holdfast.model.evidence import Evidence
-from holdfast.model.signal import Event
+from holdfast.model.signal import Event, Value
 
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 20
@@ -62,42 +63,44 @@ class JobLog:
             for host, folder in self._kernel_events.items()
             for event in folder.take()
         ]
-        found = [self._placed_in_run(one) for one in self._found.take()]
-        return sorted([*kernel, *found, *self._of_steps()], key=lambda one: one.event.line)
+        found = [self._placed_in_run(one) for one in (*kernel, *self._found.take())]
+        return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
 
     def _scan(self, block: bytes) -> None:
         hits, seen = _keywords().find(block)
         kernel: Hits = {}
-        hosts: dict[int, str] = {}
+        prefixes: dict[int, Prefix] = {}
         position, number = 0, self._lines + 1
         for start in sorted(hits):
             number += block.count(b"\n", position, start)
             position = start
             mine = [word for word in hits[start] if word in self._readers]
             theirs = [word for word in hits[start] if word in self._kernel_words]
-            if theirs:
+            if theirs and not is_about(block[start : start + 300]):
                 kernel[block.rfind(b"\n", 0, start) + 1] = theirs
-                hosts[number] = kernel_host(block[start : start + 300])
+                prefixes[number] = prefix_of(block[start : start + 300])
             if mine:
                 self._read(block, start, number, mine)
         if seen:
             self._read_steps(block)
-        self._keep_kernel(self._kernel.scan(block, kernel), hosts)
+        self._keep_kernel(self._kernel.scan(block, kernel), prefixes)
         self._lines += block.count(b"\n")
         self._above = (
             (self._above + block)[-_CONTEXT_BYTES:] if len(block) < _CONTEXT_BYTES else block[-_CONTEXT_BYTES:]
         )
 
-    def _keep_kernel(self, events: list[Event], hosts: dict[int, str]) -> None:
+    def _keep_kernel(self, events: list[Event], prefixes: dict[int, Prefix]) -> None:
         for event in events:
-            self._kernel_events.setdefault(hosts.get(event.line, ""), Folder()).add(event)
+            prefix = prefixes.get(event.line, NO_PREFIX)
+            dated = event if event.at else replace(event, at=prefix.at)
+            self._kernel_events.setdefault(prefix.host, Folder()).add(dated)
 
     def _read(self, block: bytes, start: int, number: int, words: list[bytes]) -> None:
         end = line_end(block, start)
         context = _Context(self._above, block, start)
         line = decode(block[start:end], number)
         if not line.at:
-            line = line._replace(at=context.last_stamp())
+            line = line._replace(at=context.near_stamp())
         readers = dict.fromkeys(reader for word in words for reader in self._readers[word])
         told = [evidence for reader in readers if (evidence := reader(line, context))]
         if told:
@@ -129,7 +132,9 @@ class JobLog:
         if told is None or not told.count:
             return evidence
         line = evidence.event.line
-        places = {"steps_after": float(told.steps_after(line))}
+        places: dict[str, Value] = {"steps_after": float(told.steps_after(line))}
+        if told.repeats(line, evidence.number("last_line") or line):
+            places["again"] = "yes"
         if (step := told.step_before(line)) is not None:
             places["step"] = float(step)
         return job_message.with_detail(evidence, {**places, **evidence.event.detail})
@@ -154,8 +159,8 @@ class _Context:
         text = self._block[max(0, self._start - _CONTEXT_BYTES) : self._start]
         return text if len(text) == _CONTEXT_BYTES else self._above[-(_CONTEXT_BYTES - len(text)) :] + text
 
-    def last_stamp(self) -> float:
-        return last_stamp(self.text())
+    def near_stamp(self) -> float:
+        return near_stamp(self.text())
 
     def lines(self) -> list[JobLine]:
         if self._lines is None:

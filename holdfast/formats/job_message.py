@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from holdfast.catalog.job_errors import Meaning, of_cuda, of_kernel_event
 from holdfast.catalog.job_messages import Group, Message
-from holdfast.formats.job_line import JobLine
+from holdfast.formats.job_line import JobLine, decode
 from holdfast.formats.kernel_line import printable
 from holdfast.formats.python_exceptions import Raised
 from holdfast.formats.step_series import Finding, StepSeries
+from holdfast.formats.training_steps import Step
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
 
@@ -92,15 +93,19 @@ def of_steps(finding: Finding, series: StepSeries) -> Evidence:
     }  # fmt: skip
     if first.step is not None:
         detail["step"] = float(first.step)
-    text = {
+    detail["says"] = {
         "nan": f"loss or gradient is not a number from step {first.step} on",
         "spike": f"loss jumps from {finding.before:.4g} to {finding.value:.4g} at step {first.step}",
         "slow": f"a step takes {finding.value / (finding.before or 1.0):.2f} times as long from step {first.step} on",
     }[finding.code]
     event = Event(
-        kind="steps", at=0.0, code=finding.code, text=text, line=first.line, severity="warning", detail=detail
+        kind="steps", at=0.0, code=finding.code, text=_shown(first), line=first.line, severity="warning", detail=detail
     )
     return Evidence(event=event, role="strong" if sure else "weak", cause=_OF_FINDING[finding.code])
+
+
+def _shown(step: Step) -> str:
+    return printable(decode(step.raw).text.strip())
 
 
 def of_progress(series: StepSeries) -> Evidence:
@@ -109,7 +114,9 @@ def of_progress(series: StepSeries) -> Evidence:
     detail: dict[str, Value] = {"steps": float(series.count), "first_line": float(first.line)}
     if last.step is not None:
         detail["step"] = float(last.step)
-    event = Event(kind="steps", at=0.0, code="progress", text="", line=last.line, severity="info", detail=detail)
+    event = Event(
+        kind="steps", at=0.0, code="progress", text=_shown(last), line=last.line, severity="info", detail=detail
+    )
     return Evidence(event=event)
 
 

@@ -64,6 +64,11 @@ class StepSeries:
             going_on += 1
         return going_on * self._stride
 
+    def repeats(self, line: int, later: int) -> bool:
+        """Whether the run started anew between two lines and came to the same step again."""
+        between = bisect_right(self._kept, (later, 1 << 62)) - bisect_right(self._kept, (line, 1 << 62))
+        return between > 0 and self.step_before(line) == self.step_before(later)
+
     def step_before(self, line: int) -> int | None:
         place = bisect_right(self._kept, (line, 1 << 62))
         return self._kept[place - 1][1] if place else None

@@ -35,6 +35,7 @@ class Step(NamedTuple):
     loss: float | None  # NaN and infinity as such
     seconds: float | None  # that one step took; per sample of the batch where the batch is told
     norm_is_nan: bool = False
+    raw: bytes = b""
 
 
 _WORDS = re.compile(rb"[Ll]oss|elapsed time per iteration|trl:|it/s|s/it")
@@ -60,6 +61,7 @@ def parse(raw: bytes, number: int) -> Step | None:
         _number(loss["loss"]) if loss else None,
         _seconds(pace, raw) if pace else None,
         bool(_NORM_NAN.search(raw)) if b"nan" in raw or b"NaN" in raw or b"inf" in raw else False,
+        raw,
     )
 
 
