@@ -20,7 +20,7 @@ from holdfast.model.report import LONGEST_TEXT, OrderOutcome
 from holdfast.model.settings import Settings
 from holdfast.model.signal import Reading
 from holdfast.model.subject import gpu
-from holdfast.sources.nvml import NvmlSource
+from holdfast.sources.nvml import NvmlSlowSource, NvmlSource
 from holdfast.sources.nvml_session import NVML_ERRORS, nvml
 from holdfast.sources.repairs import tell
 from holdfast.sources.source import Source
@@ -164,11 +164,12 @@ def reset_gpu(
 
 def _trouble_after(settings: Settings, node: str, gpus: Sequence[int]) -> str:
     """Read from the driver afresh, not from memory."""
-    reading = NvmlSource(node, settings.roots.nvml).read(0.0)
-    if reading.blind:
-        return reading.blind
-    lost: Mapping[str, object] = {s.subject: s.value for s in reading.signals if s.name == "gpu_lost"}
-    needs = {s.subject for s in reading.signals if s.name == "gpu_reset_required" and s.value}
+    readings = [source(node, settings.roots.nvml).read(0.0) for source in (NvmlSource, NvmlSlowSource)]
+    if blind := next((reading.blind for reading in readings if reading.blind), ""):
+        return blind
+    signals = [signal for reading in readings for signal in reading.signals]
+    lost: Mapping[str, object] = {s.subject: s.value for s in signals if s.name == "gpu_lost"}
+    needs = {s.subject for s in signals if s.name in ("gpu_reset_required", "gpu_recovery_action") and s.value}
     for number in gpus:
         if lost.get(gpu(node, number)) != 0.0:
             return f"GPU {number} does not answer"

@@ -41,7 +41,7 @@ class Reporting:
             credential_file=Path(controller.credential_file or directory / "credential"),
             join_token_file=controller.join_token_file,
         )
-        link = Link(controller.url, controller.ca_file)
+        link = Link(controller.url, controller.ca_file, controller.timeout_seconds)
         session = f"{int(self._started_at)}-{secrets.token_hex(8)}"
         self._reporter = Reporter(
             name, session, spool, link, enrolment, clock.now, self._digest, twin=settings.agent.twin

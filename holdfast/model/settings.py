@@ -51,6 +51,7 @@ class ControllerSettings:
     pool: str = "default"
     place: Mapping[str, str] = field(default_factory=dict)  # what it shares with others: rack, loop, leaf, feed
     obeys: tuple[str, ...] = ("retest",)  # verbs that are carried out; every other order is refused
+    timeout_seconds: float = 15.0  # an answer that takes longer is not waited for
     retest_budget_seconds: float = 1800.0  # a suite that takes longer is ended and counts as unknown
     reboot_command: tuple[str, ...] = ()  # an argument list, never a shell; needed where `obeys` lists reboot
 

@@ -165,6 +165,7 @@ def running(
     store: str = "",
     leads: bool = True,
     environ: Mapping[str, str] = os.environ,
+    verify: ssl.SSLContext | bool = True,
 ) -> Iterator[Controller]:
     """Ended by the time the block is left, however it is left."""
     directory.mkdir(exist_ok=True)
@@ -174,7 +175,7 @@ def running(
         f'store = "{store or f"sqlite:///{directory}/holdfast.db"}"\nlisten = "127.0.0.1:0"\n'
         f'policy = "{directory}/policy.toml"\nadmin_token_file = "{directory}/admin.token"\n{more}'
     )
-    controller = start(config, environ=environ)
+    controller = start(config, verify, environ)
     try:
         if leads:
             until(lambda: controller.get("/healthz")["leading"], "it leads")

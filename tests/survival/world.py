@@ -80,8 +80,9 @@ class LivingAgent:
 class World:
     """`controllers` are started from their configurations, however often they are killed."""
 
-    def __init__(self, directory: Path, store: str, controllers: int, policy: str = "") -> None:
-        self.directory, self.store = directory, store or f"sqlite:///{directory}/holdfast.db"
+    def __init__(self, directory: Path, store: str, controllers: int, policy: str, host: str) -> None:
+        self.directory, self.host = directory, host
+        self.store = store or f"sqlite:///{directory}/holdfast.db"
         self.journal, self.deeds = directory / "journal", directory / "deeds"
         self.deeds.mkdir()
         (directory / "policy.toml").write_text(f"dry_run = false\nautomatic_rungs = 1\n{policy}")
@@ -99,7 +100,7 @@ class World:
         actions = "".join(f'{verb} = "command"\n' for verb in RECORDED)
         config = home / "controller.toml"
         config.write_text(
-            f'store = "{self.store}"\nlisten = "127.0.0.1:{free_port()}"\npolicy = "{self.directory}/policy.toml"\n'
+            f'store = "{self.store}"\nlisten = "{self.host}:{free_port()}"\npolicy = "{self.directory}/policy.toml"\n'
             f'admin_token_file = "{home}/admin.token"\ndemo = true\n[actions]\n{actions}[command.commands]\n{commands}'
         )
         return config
@@ -112,10 +113,10 @@ class World:
         found: Controller = until(look, "one of them leads")
         return found
 
-    def add_agents(self, count: int) -> None:
-        for number in range(1, count + 1):
-            token = self.leader().token(uses=100)
-            self.agents.append(LivingAgent(self.directory / f"n{number}", self.controllers[0].url, token))
+    def add_agent(self, more: str = "", wrapper: Sequence[str] = ()) -> LivingAgent:
+        home, token = self.directory / f"n{len(self.agents) + 1}", self.leader().token(uses=100)
+        self.agents.append(LivingAgent(home, self.controllers[0].url, token, more, wrapper))
+        return self.agents[-1]
 
     def kill_controller(self, number: int) -> None:
         self.controllers[number].kill()
@@ -194,11 +195,20 @@ def events_of(store: Store, node: str) -> list[str]:
             return found[::-1]
 
 
+def events_of_story(controller: Controller, node: str) -> list[str]:
+    """The same, as the API tells it, newest first."""
+    told = [one["detail"] for one in controller.story(node) if one["kind"] == "event"]
+    return [text[text.index("Graphics Exception") :] for text in told if "Graphics Exception" in text]
+
+
 @contextmanager
-def world(directory: Path, store: str = "", controllers: int = 1, agents: int = 2, policy: str = "") -> Iterator[World]:
-    made = World(directory, store, controllers, policy)
+def world(
+    directory: Path, store: str = "", controllers: int = 1, agents: int = 2, policy: str = "", host: str = "127.0.0.1"
+) -> Iterator[World]:
+    made = World(directory, store, controllers, policy, host)
     try:
-        made.add_agents(agents)
+        for _ in range(agents):
+            made.add_agent()
         yield made
     finally:
         made.stop()
