@@ -72,18 +72,18 @@ class Seen:
     def take(self, look: Look, missed: Sequence[Job], turn: Turn, fresh: Sequence[bool]) -> None:
         """Into lives and history. A node whose stage changed since the look began is left for the next one."""
         lives = turn.fleet.nodes
-        statuses = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
+        settled = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
+        current = [_still_open(s, lives[s.node], turn.fleet.dry_run(s.node)) for s in settled]
         changed = self._changed_jobs([*missed, *look.jobs], turn)
         unseen = _unseen(changed, lives)
-        turn.decide(turn.fleet.observe([_with(s, unseen.get(s.node, frozenset())) for s in statuses], turn.now))
-        current = [_still_open(s, lives[s.node], turn.fleet.policy.dry_run) for s in statuses]
+        turn.decide(turn.fleet.observe([_with(s, unseen[s.node]) for s in current if s.node in unseen], turn.now))
         turn.decide(turn.fleet.observe(current, turn.now))
         turn.store.save_jobs(changed)
         for name, why in self.keeper.untested(current, lives):
             turn.decide(turn.fleet.retest(name, why, "slurm", turn.now))
-        if not turn.fleet.policy.dry_run:  # nothing is carried out there, so everything would be missing for ever
-            due = self.keeper.due(current, lives, look.began)
-            turn.decide([_reminded(turn, action) for action in due])
+        due = self.keeper.due(current, lives, look.began)
+        # In a dry run nothing is carried out, so everything would be missing for ever.
+        turn.decide([_reminded(turn, action) for action in due if not turn.fleet.dry_run(action.node)])
 
     def _changed_jobs(self, told: Sequence[Job], turn: Turn) -> list[Job]:
         """Only what is new: the same thousand jobs are not written every few seconds."""
@@ -116,7 +116,7 @@ def _unseen(changed: Sequence[Job], lives: Mapping[str, NodeLife]) -> dict[str, 
 
 
 def _with(status: NodeStatus, jobs: frozenset[str]) -> NodeStatus:
-    return replace(status, jobs=status.jobs | jobs, busy=True) if jobs else status
+    return replace(status, jobs=status.jobs | jobs, busy=True)
 
 
 def _still_open(status: NodeStatus, life: NodeLife, dry_run: bool) -> NodeStatus:

@@ -24,7 +24,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy" / "slurm"
 QUICK = "batch_sched_delay=0,sched_min_interval=0,sched_interval=1"
 SETTINGS = """\
 HOLDFAST_REQUIRE_TEST=yes
-HOLDFAST_VERDICT={root}/$SLURMD_NODENAME/verdict
+HOLDFAST_VERDICT={root}/$SLURMD_NODENAME/run/verdict
 HOLDFAST={root}/gate
 export SLURM_CONF=${{SLURM_CONF:-{root}/slurm.conf}}
 """
@@ -76,7 +76,7 @@ class Site:
 
     def join(self, node: str) -> Tester:
         """Enrol a node and let its agent run."""
-        tester = self.testers[node] = Tester(self.controller.enrol(node), self.slurm.root / node)
+        tester = self.testers[node] = Tester(self.controller.enrol(node), self.slurm.root / node / "run")
         tester.start()
         return tester
 
@@ -134,7 +134,8 @@ class Site:
 
 
 @contextmanager
-def slurm_site(directory: Path, nodes: int, extra: str = "", controller: str = "") -> Iterator[Site]:
+def slurm_site(directory: Path, nodes: int, controller: str = "") -> Iterator[Site]:
+    """`controller` is more of its configuration, with {root}."""
     path = f"{os.environ['PATH']}:{SBIN}"
     missing = [name for name in NEEDED if shutil.which(name, path=path) is None]
     if missing:
@@ -144,10 +145,10 @@ def slurm_site(directory: Path, nodes: int, extra: str = "", controller: str = "
     snippet = (DEPLOY / "slurm.conf.snippet").read_text().replace("#Epilog=", "Epilog=")
     snippet = snippet.replace("/etc/slurm/holdfast", "{root}/holdfast").replace("nohold_on", f"{QUICK},nohold_on")
     install(root, nodes)
-    slurm = boot(root, nodes, snippet + extra)
+    slurm = boot(root, nodes, snippet)
     try:
-        policy = "dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 100\n"
-        more = f"observe_seconds = 0.5\n{controller}\n[slurm]\n"
+        policy = "dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 100\nlemon_offences = 100\n"
+        more = f"observe_seconds = 0.5\n{controller.format(root=root)}\n[slurm]\n"
         with running(directory / "controller", more=more, policy=policy, environ=slurm.environ) as one:
             site = Site(slurm, one)
             try:
@@ -167,4 +168,4 @@ def install(root: Path, nodes: int) -> None:
     (root / "gate").write_text("#!/bin/sh\necho pass\n")
     (root / "gate").chmod(0o755)
     for number in range(1, nodes + 1):
-        (root / f"node{number}").mkdir()
+        (root / f"node{number}" / "run").mkdir(parents=True)

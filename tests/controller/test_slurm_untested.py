@@ -92,11 +92,12 @@ def test_a_slurmd_that_restarts_without_the_hook_is_seen_by_the_controller(site:
 def test_with_the_controller_away_a_used_node_stays_out_and_returns_with_it(site: Site) -> None:
     """On node2 the epilog drains. On node1 it cannot reach Slurm, which gives the node away: there the prolog refuses,
     and drains. Both jobs wait for the controller, and for a test."""
-    epilog = (
-        f"test $SLURMD_NODENAME = node1 && export SLURM_CONF=/nonexistent\nexec {site.slurm.root}/holdfast/untested.sh"
-    )
+    (site.slurm.root / "away").mkdir()
+    (site.slurm.root / "away" / "scontrol").symlink_to("/bin/false")
+    away = f"test $SLURMD_NODENAME = node1 && export PATH={site.slurm.root}/away:/usr/bin:/bin"
+    mark = f'exec {site.slurm.root}/holdfast/untested.sh "job $SLURM_JOB_ID ended here"'
     site.controller.kill()
-    with replaced(site, "epilog.sh", f'#!/bin/sh\n{epilog} "job $SLURM_JOB_ID ended here"\n'):
+    with replaced(site, "epilog.sh", f"#!/bin/sh\n{away}\n{mark}\n"):
         first = {node: site.timed("-w", node) for node in ("node1", "node2")}
         site.slurm.eventually(lambda: site.slurm.run("squeue", "-h") == "")
         site.slurm.eventually(lambda: [site.slurm.state(node) for node in first] == ["idle", "drain"])

@@ -1,0 +1,96 @@
+"""What one look at Slurm does to lives and history, on a real store in memory."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.actions.slurm import Look
+from holdfast.controller.fleet import Fleet
+from holdfast.controller.observer import Seen
+from holdfast.controller.orders import Orders
+from holdfast.controller.turn import Turn
+from holdfast.lifecycle.policy import Policy
+from holdfast.model.job import Job, JobState
+from holdfast.model.life import NodeLife, Stage, Verb
+from holdfast.model.node_status import NodeStatus
+from holdfast.store import Store
+
+READY = NodeLife(name="n1", stage=Stage.READY, since=100.0, tested_at=90.0, tested_suite="1", used_until=80.0)
+IDLE = NodeStatus(node="n1", accepts_work=True, cordoned=False, down=False, busy=False)
+SHORT = Job(id="7", source="slurm", nodes=("n1", "n2"), start=200.0, end=201.0, state=JobState.COMPLETED)
+
+
+class World:
+    def __init__(self, store: Store, life: NodeLife = READY) -> None:
+        self.store = store
+        self.fleet = Fleet(Policy(dry_run=False), [life, replace(life, name="n2")], scheduled=True)
+        self.seen = Seen()
+
+    def look(self, *jobs: Job, status: NodeStatus = IDLE, began: float = 300.0) -> list[Verb]:
+        """What is to be done after it."""
+        turn = Turn(self.store, self.fleet, Orders(), 1, began + 1)
+        other = replace(IDLE, node="n2")
+        self.seen.take(Look(began, [status, other], jobs), (), turn, ())
+        return [action.verb for step in turn.steps for action in step.actions if step.node.name == "n1"]
+
+    @property
+    def life(self) -> NodeLife:
+        return self.fleet.nodes["n1"]
+
+
+@pytest.fixture
+def store(tmp_path: Path):  # type: ignore[no-untyped-def]
+    one = Store.open(f"sqlite:///{tmp_path}/holdfast.db")
+    yield one
+    one.close()
+
+
+def test_a_job_shorter_than_the_interval_did_use_its_nodes(store: Store) -> None:
+    world = World(store)
+    assert Verb.CORDON in world.look(SHORT)
+    assert [world.fleet.nodes[name].stage for name in ("n1", "n2")] == [Stage.CLEANING] * 2
+    assert not world.life.freshly_tested
+    assert [job.id for job in store.jobs()] == ["7"]
+
+
+def test_a_job_that_was_seen_to_end_is_not_seen_again_also_after_a_restart(store: Store) -> None:
+    World(store).look(SHORT)
+    again = World(store)
+    assert again.look(SHORT) == []
+    assert again.life.stage is Stage.READY
+
+
+def test_a_job_that_ended_before_a_node_on_trial_came_to_its_stage_says_nothing_new(store: Store) -> None:
+    world = World(store, replace(READY, stage=Stage.TESTING, since=250.0))
+    assert world.look(SHORT) == []
+    assert world.life.stage is Stage.TESTING
+
+
+def test_a_job_that_sneaked_onto_a_node_on_trial_is_told_and_the_node_tested_anew(store: Store) -> None:
+    world = World(store, replace(READY, stage=Stage.TESTING, since=150.0))
+    assert Verb.TICKET in world.look(SHORT)
+    assert world.life.stage is Stage.CLEANING
+
+
+def test_a_node_whose_stage_changed_after_the_look_began_waits_for_the_next(store: Store) -> None:
+    world = World(store, replace(READY, stage=Stage.DRAINING, since=300.5))
+    world.look(began=300.0)
+    assert world.life.stage is Stage.DRAINING
+
+
+def test_a_node_that_is_to_drain_but_takes_work_still_is_not_called_empty(store: Store) -> None:
+    world = World(store, replace(READY, stage=Stage.DRAINING, since=200.0, cause="gpu.xid"))
+    world.look()
+    assert world.life.stage is Stage.DRAINING
+    drained = replace(IDLE, accepts_work=False, cordoned=True, ours=True, note="holdfast: gpu.xid: x", note_at=200.0)
+    world.look(status=drained, began=301.0)
+    assert world.life.stage is Stage.QUARANTINED
+
+
+def test_a_mark_of_a_script_on_the_node_has_it_tested(store: Store) -> None:
+    world = World(store)
+    note = "holdfast: untested: slurmd starts"
+    marked = replace(IDLE, accepts_work=False, cordoned=True, ours=True, note=note, note_at=200.0)
+    assert world.look(status=marked) == [Verb.CORDON, Verb.RETEST]
+    assert world.life.stage is Stage.TESTING
