@@ -8,6 +8,7 @@ from pathlib import Path
 from holdfast import checks
 from holdfast.agent.census import Census
 from holdfast.agent.node import Question
+from holdfast.agent.optional import left_out
 from holdfast.model import manifest as manifests
 from holdfast.model.settings import CheckSettings, Settings, SettingsError, SourceSettings, parse
 from holdfast.sources.dcgm import DcgmDiagSource
@@ -83,7 +84,7 @@ def questions(settings: Settings, stage: str) -> list[Question]:
     if names is None:
         known = ", ".join(sorted({*checks.STAGES, *settings.stages}))
         raise SettingsError(f"no stage is called {stage!r}; expected one of {known}")
-    return [_question(settings, name) for name in names]
+    return [_question(settings, name, left_out(settings, name, stage, census)) for name in names]
 
 
 def questions_of_itself(settings: Settings) -> list[Question]:
@@ -91,9 +92,10 @@ def questions_of_itself(settings: Settings) -> list[Question]:
     return [_question(settings, name) for name in checks.OF_THE_AGENT]
 
 
-def _question(settings: Settings, name: str) -> Question:
+def _question(settings: Settings, name: str, left_out: str = "") -> Question:
     own = settings.checks.get(name, CheckSettings())
-    return Question(checks.BY_NAME[name], own.limits, own.enabled)
+    off = left_out or ("" if own.enabled else "switched off in the configuration")
+    return Question(checks.BY_NAME[name], own.limits, off)
 
 
 def sources(settings: Settings, stage: str) -> list[Source]:

@@ -28,7 +28,7 @@ class Question:
 
     check: Check
     limits: Limits = field(default_factory=dict)
-    enabled: bool = True
+    off: str = ""  # why it is not asked here
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Node:
     def _ask(self, name: str, now: float) -> Change | None:
         question = self.questions[name]
         self._judged_at[name] = now
-        verdict = self._judged(question, now) if question.enabled else disabled(question.check)
+        verdict = disabled(question.check, question.off) if question.off else self._judged(question, now)
         before = self.verdicts.get(name)
         self.verdicts[name] = verdict
         if before is not None and _standing(before) == _standing(verdict):

@@ -72,6 +72,6 @@ class Check:
         return "; ".join(dict.fromkeys(reasons))
 
 
-def disabled(check: Check) -> Verdict:
-    """The visible state of a check that an operator switched off."""
-    return Verdict(check=check.name, rows=(), disabled=True, reason="switched off in the configuration")
+def disabled(check: Check, why: str) -> Verdict:
+    """The visible state of a check that is not asked here."""
+    return Verdict(check=check.name, rows=(), disabled=True, reason=why)

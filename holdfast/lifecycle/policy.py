@@ -62,9 +62,13 @@ class Policy:
     degraded_repeats: int = 3
     """A node degraded this often by the same check within `lemon_seconds` is drained."""
     bootstrap_unknown: OnUnknownTest = OnUnknownTest.RETEST
+    """After a full test that could not see enough: retest, or person for a ticket at once. It never admits."""
     bootstrap_degraded: OnDegraded = OnDegraded.CHOOSE_LAST
+    """After a full test that found a node degraded: choose_last and nothing admit it, fail does not."""
     service_unknown: OnUnknown = OnUnknown.TICKET
+    """A check unknown for `blind_seconds` in service: ticket, or nothing. Never a drain."""
     service_degraded: OnDegraded = OnDegraded.CHOOSE_LAST
+    """A check degraded in service: choose_last, nothing, or fail, which drains."""
     shadow_checks: frozenset[str] = frozenset()
     """Checks that are recorded but change nothing."""
     silent_seconds: float = 120.0

@@ -96,7 +96,7 @@ def test_a_gpu_that_vanishes_is_missed_not_forgotten() -> None:
 
 
 def test_a_switched_off_check_shows_as_disabled() -> None:
-    n = Node(Census(node="n"), [Question(CHECK, enabled=False)])
+    n = Node(Census(node="n"), [Question(CHECK, off="switched off in the configuration")])
     n.judge(0)
     assert n.verdicts["gpu.hot"].state == "disabled"
 
