@@ -1,6 +1,4 @@
-"""Every command, joined. Usage errors exit 64 with one sentence; bad configuration likewise."""
-
-import sys
+"""Every command, joined."""
 
 import typer
 
@@ -16,18 +14,13 @@ from holdfast.cli import (
     node,
     plan,
     policy,
+    probe,
+    running,
     signals,
     token,
     twin,
     up,
 )
-from holdfast.cli.refusal import Refusal
-from holdfast.model.settings import SettingsError
-
-USAGE_ERROR = 64
-# Typer brings its own copy of Click in newer versions; its one exported error leads to the others in both.
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-_CommandError: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(
     name="holdfast",
@@ -49,6 +42,7 @@ app.command()(audit.audit)
 app.add_typer(node.app, name="node")
 app.add_typer(plan.app, name="plan")
 app.add_typer(policy.app, name="policy")
+app.add_typer(probe.app, name="probe")
 app.add_typer(token.app, name="token")
 app.add_typer(twin.app, name="twin")
 
@@ -61,21 +55,4 @@ def _version(version: bool = typer.Option(False, "--version", help="Print the ve
 
 
 def run(arguments: list[str]) -> int:
-    command = typer.main.get_command(app)
-    try:
-        result = command.main(arguments, prog_name="holdfast", standalone_mode=False)
-    except Refusal as error:
-        return _refuse(str(error), error.exit_code)
-    except SettingsError as error:
-        return _refuse(str(error), USAGE_ERROR)
-    except _CommandError as error:
-        said = str(getattr(error, "format_message", error.__str__)())
-        return _refuse(said, USAGE_ERROR if isinstance(error, _UsageError) else 1)
-    except (typer.Abort, KeyboardInterrupt):
-        return 130
-    return result if isinstance(result, int) else 0
-
-
-def _refuse(sentence: str, code: int) -> int:
-    sys.stderr.write(f"holdfast: {sentence}\n")
-    return code
+    return running.run(app, arguments)

@@ -120,8 +120,8 @@ class Crew:
     def begin(self, names: Sequence[str], command: Answer) -> None:
         """One process group over these hosts. Several may run at the same time."""
         first = self.workers[names[0]]
-        address = first.host.address or "127.0.0.1"
-        first.ask({"do": "port", "address": first.host.address})
+        address = first.host.address or str(first.facts["address"])
+        first.ask({"do": "port", "address": address})
         port = first.answer(PORT_SECONDS).get("port")
         number = next(self._ids)
         for rank, name in enumerate(names):

@@ -50,7 +50,10 @@ def _from_toml(text: str, origin: str) -> list[Host]:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise HostsError(f"{origin}: {error}") from None
-    return [_host(table, number, origin) for number, table in enumerate(document["host"], start=1)]
+    tables = document.get("host")
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise HostsError(f"{origin}: expected [[host]] tables")
+    return [_host(table, number, origin) for number, table in enumerate(tables, start=1)]
 
 
 def _host(table: dict[str, Any], number: int, origin: str) -> Host:
@@ -60,7 +63,8 @@ def _host(table: dict[str, Any], number: int, origin: str) -> Host:
             f"{origin}: host {number} has the unknown key {unknown[0]!r}; expected {', '.join(sorted(known))}"
         )
     launch = table.get("launch", [])
-    words = shlex.split(launch) if isinstance(launch, str) else launch
-    if not isinstance(table.get("name"), str) or not all(isinstance(word, str) for word in words):
+    words = launch.split() if isinstance(launch, str) else launch
+    well_formed = isinstance(words, list) and all(isinstance(word, str) for word in words)
+    if not isinstance(table.get("name"), str) or not well_formed:
         raise HostsError(f"{origin}: host {number} needs a name, and `launch` is a list of words")
     return Host(table["name"], str(table.get("address", "")), str(table.get("leaf", "")), tuple(words))

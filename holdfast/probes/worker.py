@@ -50,7 +50,16 @@ def hello() -> dict[str, Any]:
     except ImportError as error:
         return {"hello": platform.node(), "error": f"torch is not installed: {error}"}
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    return {"hello": platform.node(), "torch": torch.__version__, "gpus": gpus, "free_bytes": _free_memory()}
+    facts = {"torch": torch.__version__, "gpus": gpus, "free_bytes": _free_memory(), "address": _own_address()}
+    return {"hello": platform.node(), **facts}
+
+
+def _own_address() -> str:
+    """As others resolve this host, for those whose address was not given."""
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return "127.0.0.1"
 
 
 def _free_port(address: str) -> int:

@@ -1,0 +1,36 @@
+"""holdfast probe: measure the fabric between hosts, and name the part that is slow or wrong."""
+
+import typer
+
+app = typer.Typer(
+    help="Measure the fabric between hosts, and name the part that is slow or wrong.", no_args_is_help=True
+)
+
+
+@app.command()
+def run(
+    hosts: str = typer.Option("", help="File with a host a line: `name address [leaf=L] [launch words...]`; or TOML."),
+    slurm: str = typer.Option(
+        "", help="Hosts by Slurm instead, as a hostlist such as n[1-4]: workers start with srun."
+    ),
+    local: int = typer.Option(0, help="So many processes on this machine instead of hosts."),
+    operation: str = typer.Option(
+        "all_reduce", help="all_reduce, all_gather, reduce_scatter, all_to_all or send_recv."
+    ),
+    backend: str = typer.Option("gloo", help="gloo, or nccl on GPUs."),
+    smallest: str = typer.Option("8", help="Smallest payload of the sweep in bytes, or with KiB, MiB, GiB."),
+    largest: str = typer.Option("2GiB", help="Largest payload; stops earlier where memory or time do not allow it."),
+    pair_bytes: str = typer.Option("8MiB", help="Payload with which pairs are compared."),
+    longest_seconds: float = typer.Option(10.0, help="After an exchange as long as this no larger size is tried."),
+    patience_seconds: float = typer.Option(120.0, help="How long a host may stay silent before it counts as absent."),
+    spoil: str = typer.Option("", help="A drill: RANK:BYTES puts one wrong number into that rank's sum at that size."),
+    json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
+) -> None:
+    """Sweep a collective over all hosts, compare pairs, and name the node, pair, leaf or trunk that is slow.
+
+    Exit code: 0 all pass, 2 something failed, 3 a host could not take part. Needs torch on every host.
+    """
+    from holdfast.cli.probe_here import Wish, carry_out
+
+    wish = Wish(hosts, slurm, local, operation, backend, smallest, largest, pair_bytes, spoil)
+    raise typer.Exit(carry_out(wish, longest_seconds, patience_seconds, json_output))

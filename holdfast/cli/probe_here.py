@@ -1,0 +1,135 @@
+"""What `holdfast probe run` does: hosts from words, progress on stderr, a table or one JSON document."""
+
+import re
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from holdfast.cli.refusal import Refusal
+from holdfast.cli.table import console, plain, styled, table
+from holdfast.formats import hostlist
+from holdfast.probes.hosts import Host, HostsError, parse
+from holdfast.probes.report import Report
+from holdfast.probes.run import Options, probe
+from holdfast.probes.sizes import COLLECTIVES
+
+_UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+_SIZE = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
+FAILED, UNKNOWN = 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The command line, not yet looked at."""
+
+    hosts: str
+    slurm: str
+    local: int
+    operation: str
+    backend: str
+    smallest: str
+    largest: str
+    pair_bytes: str
+    spoil: str
+
+
+def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_output: bool) -> int:
+    if wish.operation not in COLLECTIVES:
+        raise Refusal(f"--operation: expected one of {', '.join(COLLECTIVES)}, found {wish.operation!r}")
+    if wish.backend not in ("gloo", "nccl"):
+        raise Refusal(f"--backend: expected gloo or nccl, found {wish.backend!r}")
+    options = Options(
+        operation=wish.operation,
+        backend=wish.backend,
+        smallest=_bytes("--smallest", wish.smallest),
+        largest=_bytes("--largest", wish.largest),
+        pair_bytes=_bytes("--pair-bytes", wish.pair_bytes),
+        longest_seconds=longest_seconds,
+        patience_seconds=patience_seconds,
+        spoil=_spoil(wish.spoil),
+    )
+    if options.smallest > options.largest:
+        raise Refusal(f"--smallest {wish.smallest} is larger than --largest {wish.largest}")
+    stderr = Console(stderr=True)
+    with stderr.status("probing") as status:
+        report = probe(_hosts(wish), options, lambda words: status.update(words))
+    if json_output:
+        sys.stdout.write(msgspec.json.encode(asdict(report)).decode() + "\n")
+    else:
+        _print(report, console())
+    healths = {verdict["health"] for verdict in report.verdicts}
+    failed = "fail" in healths or report.suspects or not all(row.correct for row in report.sweep)
+    return FAILED if failed else UNKNOWN if "unknown" in healths else 0
+
+
+def _hosts(wish: Wish) -> list[Host]:
+    if sum(map(bool, (wish.hosts, wish.slurm, wish.local))) != 1:
+        raise Refusal("expected exactly one of --hosts FILE, --slurm HOSTLIST and --local COUNT")
+    if wish.local:
+        if not 2 <= wish.local <= 64:
+            raise Refusal(f"--local: expected 2 to 64 processes, found {wish.local}")
+        return [Host(f"local{number}", "127.0.0.1") for number in range(wish.local)]
+    if wish.slurm:
+        return _slurm_hosts(wish.slurm)
+    try:
+        return parse(Path(wish.hosts).read_text(encoding="utf-8"), wish.hosts)
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refusal(f"{wish.hosts}: the list of hosts cannot be read: {error}") from None
+    except HostsError as error:
+        raise Refusal(str(error)) from None
+
+
+def _slurm_hosts(words: str) -> list[Host]:
+    """Each worker is a step of its own: within an allocation beside what runs there, else an allocation of one node."""
+    try:
+        names = hostlist.expand(words)
+    except ValueError as error:
+        raise Refusal(f"--slurm: {error}") from None
+    if len(names) < 2:
+        raise Refusal(f"--slurm: expected two hosts or more, found {words!r}")
+    return [Host(name, launch=("srun", "--quiet", "-N1", "-n1", "--overlap", "-w", name)) for name in names]
+
+
+def _bytes(option: str, words: str) -> int:
+    found = _SIZE.fullmatch(words.strip())
+    unit = _UNITS.get(found[2].upper()) if found else None
+    if found is None or unit is None or int(found[1]) < 1:
+        raise Refusal(f"{option}: expected a size such as 8, 64KiB or 2GiB, found {words!r}")
+    return int(found[1]) * unit
+
+
+def _spoil(words: str) -> tuple[int, int] | None:
+    if not words:
+        return None
+    rank, _, size = words.partition(":")
+    if not rank.isdigit() or not size.isdigit():
+        raise Refusal(f"--spoil: expected RANK:BYTES, found {words!r}")
+    return int(rank), int(size)
+
+
+def _print(report: Report, out: Console) -> None:
+    rows = table("bytes", "p50", "p95", "algorithm", "bus", "numbers")
+    for row in report.sweep:
+        wrong = f"WRONG, ranks {', '.join(map(str, row.wrong_ranks)) or '?'}"
+        rows.add_row(
+            f"{row.bytes:,}",
+            f"{row.p50_seconds * 1e6:,.0f} us",
+            f"{row.p95_seconds * 1e6:,.0f} us",
+            f"{row.algbw_bytes_per_second / 1e9:.3f} GB/s",
+            f"{row.busbw_bytes_per_second / 1e9:.3f} GB/s",
+            "right" if row.correct else wrong,
+        )
+    out.print(rows)
+    if report.stopped:
+        out.print(plain(report.stopped))
+    for suspect in report.suspects:
+        out.print(f"{suspect.kind} {plain(suspect.subject)} ({suspect.confidence:.0%}): {plain(suspect.evidence[0])}")
+        for words in suspect.evidence[1:]:
+            out.print(f"    {plain(words)}")
+    verdicts = table("", "host", "why")
+    for verdict in report.verdicts:
+        verdicts.add_row(styled(verdict["health"]), plain(verdict["subject"]), plain(verdict["reason"]))
+    out.print(verdicts)

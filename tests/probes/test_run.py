@@ -1,0 +1,92 @@
+"""Real collectives between hosts in network namespaces, with one link limited; and hosts that cannot take part."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.probes.fabric import fabric
+
+HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
+pytest.importorskip("torch", reason="torch is not installed: the probes' own part of the product needs it")
+needs_namespaces = pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("tc"), reason="network namespaces and tc need root and iproute2"
+)
+
+
+def run(*words):
+    done = subprocess.run(
+        [HOLDFAST, "probe", "run", "--json", "--largest", "64KiB", *words],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return done.returncode, json.loads(done.stdout)
+
+
+def named(document):
+    return [suspect["subject"] for suspect in document["suspects"]]
+
+
+@pytest.mark.slow
+@needs_namespaces
+@pytest.mark.parametrize(
+    ("limit", "subject"),
+    [
+        (lambda f: f.limit_host("h3"), ["node/h3"]),
+        (lambda f: f.limit_pair("h1", "h4"), ["pair/h1+h4"]),
+        (lambda f: f.limit_trunk(), ["trunk/east+west"]),
+        (lambda f: None, []),
+    ],
+    ids=["host", "pair", "trunk", "healthy"],
+)
+def test_the_limited_part_is_named_and_no_other(tmp_path, limit, subject):
+    with fabric(tmp_path) as made:
+        limit(made)
+        code, document = run("--hosts", str(made.hosts), "--pair-bytes", "2MiB")
+    assert named(document) == subject
+    assert code == (2 if subject else 0)
+    assert {row["correct"] for row in document["sweep"]} == {True}
+
+
+@pytest.mark.slow
+def test_a_wrong_number_at_one_size_is_found_and_its_rank_named():
+    code, document = run("--local", "3", "--spoil", "2:4096", "--pair-bytes", "64KiB")
+    wrong = {row["bytes"]: row["wrong_ranks"] for row in document["sweep"] if not row["correct"]}
+    assert wrong == {4096: [2]}
+    assert named(document) == ["node/local2"]
+    assert code == 2
+
+
+@pytest.mark.slow
+def test_a_host_that_cannot_start_is_a_set_up_failure_never_a_slow_fabric(tmp_path):
+    hosts = tmp_path / "hosts"
+    hosts.write_text("a 127.0.0.1\nb 127.0.0.1\nc 127.0.0.1 sh -c 'echo no route to host >&2; exit 255'\n")
+    code, document = run("--hosts", str(hosts), "--pair-bytes", "64KiB")
+    reasons = {verdict["subject"]: (verdict["health"], verdict["reason"]) for verdict in document["verdicts"]}
+    assert reasons["node/c"][0] == "unknown"
+    assert "set-up failed" in reasons["node/c"][1] and "no route to host" in reasons["node/c"][1]
+    assert reasons["node/a"][0] == reasons["node/b"][0] == "pass"
+    assert named(document) == []
+    assert code == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "exactly one of"),
+        (["--local", "1"], "2 to 64"),
+        (["--local", "2", "--operation", "gossip"], "gossip"),
+        (["--local", "2", "--largest", "2 fathoms"], "2 fathoms"),
+        (["--hosts", "/nowhere"], "/nowhere"),
+    ],
+)
+def test_a_wrong_wish_is_refused_in_one_sentence(words, said):
+    done = subprocess.run([HOLDFAST, "probe", "run", *words], capture_output=True, text=True)
+    assert done.returncode == 64
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
