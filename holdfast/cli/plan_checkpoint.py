@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 
 from holdfast.cli.plan_answer import Answer, Figure, bandwidth, percent, sways, time
-from holdfast.cli.plan_inputs import Asked, Rate, rate
+from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.plan_plot import Chart, Line, spaced
+from holdfast.cli.plan_rate import Rate, rate
 from holdfast.cli.refusal import Refusal
 from holdfast.costs import checkpointing as c
 from holdfast.costs.feasible import NoProgress, positive
@@ -62,8 +63,7 @@ class Wanted:
     target: str | None
 
 
-def answer(wanted: Wanted) -> Answer:
-    asked = Asked()
+def answer(asked: Asked, wanted: Wanted) -> Answer:
     gpus = asked.machines("gpus", wanted.gpus)
     chosen = rate(asked, wanted.rate, wanted.events, wanted.gpu_years)
     write, state = _write(asked, wanted)

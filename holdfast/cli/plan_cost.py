@@ -34,8 +34,7 @@ class Wanted:
     critical: str | None
 
 
-def answer(wanted: Wanted) -> Answer:
-    asked = Asked()
+def answer(asked: Asked, wanted: Wanted) -> Answer:
     incident = _incident(asked, wanted)
     five = layers(incident)
     whole = total(five)

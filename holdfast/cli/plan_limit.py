@@ -4,8 +4,9 @@ from fractions import Fraction
 from math import isfinite
 
 from holdfast.cli.plan_answer import Answer, Figure, count, sways, time
-from holdfast.cli.plan_inputs import Asked, rate
+from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.plan_plot import Chart, Line, spaced
+from holdfast.cli.plan_rate import rate
 from holdfast.cli.refusal import Refusal
 from holdfast.costs.feasible import NoProgress, positive
 from holdfast.costs.limits import Run, largest, stalled_by_restarts, wall
@@ -13,6 +14,7 @@ from holdfast.costs.survival import YEAR_SECONDS
 
 
 def answer(
+    asked: Asked,
     rate_text: str | None,
     events: str | None,
     gpu_years: str | None,
@@ -23,7 +25,6 @@ def answer(
     growing: bool,
     restart: str | None,
 ) -> Answer:
-    asked = Asked()
     chosen = rate(asked, rate_text, events, gpu_years)
     exponent = _exponent(asked, network_exponent)
     run = Run(

@@ -102,14 +102,30 @@ def _frame(chart: Chart) -> _Frame:
     points += [chart.mark] if chart.mark else []
     xs, ys = [x for x, _ in points], [y for _, y in points]
     top = max(ys)
-    step = 10 ** floor(log10(top)) / 2 if top > 0 else 1.0
-    return _Frame((min(xs), max(xs)), (0.0, min(1.0, 1.05 * top) if top <= 1 else ceil(top / step) * step), chart.log_x)
+    step = _step(top)
+    return _Frame((min(xs), max(xs)), (0.0, 1.0 if 0.4 < top <= 1 else ceil(top / step - 1e-9) * step), chart.log_x)
 
 
 def _ticks(low: float, high: float, log: bool) -> Sequence[float]:
     if log:
         return [10.0**power for power in range(ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9) + 1)]
-    return [low + (high - low) * i / 5 for i in range(6)]
+    step = _step(high - low)
+    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    return [number * step for number in range(first, last + 1)]
+
+
+def _step(span: float) -> float:
+    """A round number that divides a span into four to ten parts."""
+    if span <= 0:
+        return 1.0
+    power = float(10 ** floor(log10(span)))
+    return next(power * part for part in (0.1, 0.2, 0.5, 1.0) if span / (power * part) <= 10)
+
+
+def _tick(value: float) -> str:
+    if value >= 1e5:
+        return f"{value:.0e}".replace("e+0", "e") if log10(value) % 1 == 0 else f"{value:,.0f}"
+    return f"{value:,.10g}" if value >= 1000 else f"{value:.4g}"
 
 
 def _grid(chart: Chart, frame: _Frame) -> list[str]:
@@ -118,13 +134,11 @@ def _grid(chart: Chart, frame: _Frame) -> list[str]:
     for value in _ticks(*frame.y, log=False):
         y = frame.up(value)
         lines.append(f'<path d="M{LEFT} {y:.1f}H{right}" stroke="#ddd"/>')
-        lines.append(_text(LEFT - 8, y + 4, f"{value:.3g}", "end"))
+        lines.append(_text(LEFT - 8, y + 4, _tick(value), "end"))
     for value in _ticks(*frame.x, log=chart.log_x):
         x = frame.across(value)
         lines.append(f'<path d="M{x:.1f} {bottom}v5" stroke="#555"/>')
-        lines.append(
-            _text(x, bottom + 19, f"{value:g}" if value < 1e5 else f"{value:.0e}".replace("e+0", "e"), "middle")
-        )
+        lines.append(_text(x, bottom + 19, _tick(value), "middle"))
     lines.append(f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="#555"/>')
     lines.append(_text((LEFT + right) / 2, HEIGHT - 14, chart.across, "middle"))
     lines.append(

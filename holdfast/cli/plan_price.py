@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from holdfast.cli.plan_answer import Answer, Figure, Sway, money, percent
-from holdfast.cli.plan_inputs import Asked, rate
+from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.plan_plot import Chart, Line
+from holdfast.cli.plan_rate import rate
 from holdfast.cli.refusal import Refusal
 from holdfast.costs.claims import Agreement, Tier
 from holdfast.costs.feasible import positive
@@ -18,6 +19,7 @@ HOURS_PER_MONTH = 730.0
 
 
 def answer(
+    asked: Asked,
     offers: Sequence[str],
     gpus: str | None,
     days: str | None,
@@ -26,7 +28,6 @@ def answer(
     sla: str | None,
     down: str | None,
 ) -> Answer:
-    asked = Asked()
     if not offers:
         raise Refusal("--offer is missing: expected at least one such as 'a=2.00@0.90', a name, a price and a goodput")
     made = sorted((_offer(asked, text) for text in offers), key=lambda offer: offer.effective_price)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from holdfast.catalog.economics import public_rates
 from holdfast.cli.plan_answer import Answer, Figure, count, percent, sways, time
-from holdfast.cli.plan_inputs import Asked, Rate, rate
+from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.plan_plot import Chart, Line, spaced
+from holdfast.cli.plan_rate import Rate, rate
 from holdfast.cli.refusal import Refusal
 from holdfast.costs.feasible import positive
 from holdfast.costs.gamma import poisson_quantile
@@ -36,6 +37,7 @@ class Risk:
 
 
 def answer(
+    asked: Asked,
     gpus: str | None,
     days: str | None,
     rate_text: str | None,
@@ -44,7 +46,6 @@ def answer(
     shape: str | None,
     age_days: str | None,
 ) -> Answer:
-    asked = Asked()
     machines = asked.machines("gpus", gpus)
     length = _days(asked, days)
     chosen = rate(asked, rate_text, events, gpu_years)

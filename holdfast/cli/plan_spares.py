@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 
 from holdfast.cli.plan_answer import Answer, Figure, percent, sways
-from holdfast.cli.plan_inputs import Asked, rate
+from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.plan_plot import Chart, Line
+from holdfast.cli.plan_rate import rate
 from holdfast.cli.refusal import Refusal
 from holdfast.costs.feasible import positive
 from holdfast.costs.spares import Crews, covered, mean_out, spares_for
@@ -34,6 +35,7 @@ class Fleet:
 
 
 def answer(
+    asked: Asked,
     nodes: str | None,
     gpus_per_node: str | None,
     rate_text: str | None,
@@ -44,7 +46,6 @@ def answer(
     crews: str | None,
     confidence: str | None,
 ) -> Answer:
-    asked = Asked()
     machines = asked.machines("nodes", nodes)
     per_node = positive(
         "--gpus-per-node", asked.number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")

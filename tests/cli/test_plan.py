@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.cli import plan_inputs
+from holdfast.cli import plan_inputs, plan_rate
 from holdfast.cli.app import run
 from holdfast.cli.refusal import Refusal
 
@@ -27,7 +27,7 @@ REFUSED = {
     "plan risk --gpus 1e300 --days 30 --rate 1": "--gpus: expected 1 to",
     "plan risk --gpus many --days 30 --rate 1": "--gpus: expected a number",
     "plan risk --gpus 8 --days 0 --rate 1": "--days: expected",
-    "plan risk --gpus 8 --days 1 --events 3": "both --events and --gpu-years",
+    "plan risk --gpus 8 --days 1 --events 3": "--gpu-years is missing",
     "plan risk --gpus 8 --days 1 --events 1.5 --gpu-years 2": "whole number",
     "plan checkpoint --gpus 8 --rate 1 --write 60": "--write: expected a duration such as",
     "plan checkpoint --gpus 8 --rate 1 --write 0s": "--write: expected a number above 0",
@@ -123,7 +123,7 @@ def test_any_text_is_a_quantity_or_a_refusal(text: str) -> None:
         except Refusal as refusal:
             assert str(refusal).startswith("--x")
     try:
-        assert plan_inputs.rate(asked, text).per_gpu_year > 0
+        assert plan_rate.rate(asked, text).per_gpu_year > 0
     except Refusal as refusal:
         assert str(refusal).startswith("--rate")
 

@@ -1,0 +1,83 @@
+"""The failure rate of a plan: a public one by name, a number, or counts of one's own."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+from holdfast.catalog.economics import PublicRate, public_rates
+from holdfast.cli.plan_inputs import Asked, scaled
+from holdfast.cli.refusal import Refusal
+from holdfast.costs.survival import DAYS_PER_YEAR, Posterior, rate_from_probability
+
+MOST_PER_YEAR = 365.0  # one failure per GPU and day
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Failures per GPU-year, how sure that is, and what was counted."""
+
+    per_gpu_year: float
+    posterior: Posterior | None
+    name: str
+    caveat: str
+
+
+def rate(asked: Asked, text: str | None, events: str | None = None, gpu_years: str | None = None) -> Rate:
+    """A public rate by name, a number, or own counts. A number below 1 is the chance that a GPU fails in a year."""
+    counted = events is not None or gpu_years is not None
+    if text is None and not counted:
+        text, counted = asked.told.get("rate", (None, ""))[0], "events" in asked.told
+    if counted:
+        if text is not None:
+            raise Refusal("own counts: expected --events and --gpu-years, or --rate, not both")
+        return _own(asked, events, gpu_years)
+    offered = ", ".join(public_rates())
+    if text is None:
+        raise Refusal(
+            f"--rate is missing: expected failures per GPU-year as a number, or a public rate ({offered});"
+            " they differ thirtyfold, so there is no default"
+        )
+    if known := public_rates().get(text):
+        return _public(asked, known)
+    value = scaled({"": 1.0})(text)
+    if value is None or not isfinite(value):
+        raise Refusal(f"--rate: expected failures per GPU-year as a number, or one of {offered}, found {text!r}")
+    return _number(asked, value, text)
+
+
+def _own(asked: Asked, events: str | None, gpu_years: str | None) -> Rate:
+    seen = asked.number("events", events, "failures")
+    years = asked.number("gpu-years", gpu_years, "GPU-years")
+    if seen != int(seen) or years <= 0:
+        raise Refusal("own counts: expected a whole number of --events and --gpu-years above 0")
+    posterior = Posterior(int(seen), years)
+    if posterior.mean > MOST_PER_YEAR:
+        raise Refusal(f"own counts: {seen:g} failures in {years:.3g} GPU-years say nothing yet; wait, or name a --rate")
+    return Rate(posterior.mean, posterior, "your own counts", "")
+
+
+def _public(asked: Asked, known: PublicRate) -> Rate:
+    posterior = None
+    value = rate_from_probability(known.per_gpu_year) if known.probability else known.per_gpu_year
+    if known.events is not None and known.gpu_days is not None:
+        posterior = Posterior(known.events, known.gpu_days / DAYS_PER_YEAR)
+        value = known.events * DAYS_PER_YEAR / known.gpu_days
+    asked.note("rate", value, "failures per GPU-year", known.name, f"{known.source}; counts {known.counts}")
+    return Rate(value, posterior, known.name, known.caveat)
+
+
+def _number(asked: Asked, value: float, text: str) -> Rate:
+    if value <= 0:
+        raise Refusal(f"--rate: expected a number above 0, found {text}")
+    meant = rate_from_probability(value) if value < 1 else _sane(value)
+    how = "given, as the chance to fail within a year" if value < 1 else "given, as failures per GPU-year"
+    asked.note("rate", meant, "failures per GPU-year", f"{meant:.4g}", f"{how}: {text}")
+    return Rate(meant, None, text, "")
+
+
+def _sane(value: float) -> float:
+    if value > MOST_PER_YEAR:
+        raise Refusal(
+            f"--rate: {value:g} per GPU-year is {value / DAYS_PER_YEAR:.3g} failures per GPU and day;"
+            f" expected at most {MOST_PER_YEAR:g} per GPU-year, one a day"
+        )
+    return value

@@ -1,0 +1,34 @@
+"""Running a command line: usage errors exit 64 with one sentence; bad configuration likewise."""
+
+import sys
+
+import typer
+
+from holdfast.cli.refusal import Refusal
+from holdfast.model.settings import SettingsError
+
+USAGE_ERROR = 64
+# Typer brings its own copy of Click in newer versions; its one exported error leads to the others in both.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+_CommandError: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+def run(app: typer.Typer, arguments: list[str]) -> int:
+    command = typer.main.get_command(app)
+    try:
+        result = command.main(arguments, prog_name="holdfast", standalone_mode=False)
+    except Refusal as error:
+        return _refuse(str(error), error.exit_code)
+    except SettingsError as error:
+        return _refuse(str(error), USAGE_ERROR)
+    except _CommandError as error:
+        said = str(getattr(error, "format_message", error.__str__)())
+        return _refuse(said, USAGE_ERROR if isinstance(error, _UsageError) else 1)
+    except (typer.Abort, KeyboardInterrupt):
+        return 130
+    return result if isinstance(result, int) else 0
+
+
+def _refuse(sentence: str, code: int) -> int:
+    sys.stderr.write(f"holdfast: {sentence}\n")
+    return code
