@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ..controller.running import Controller, running, until  # noqa: TID252  tests are no package to name
+from ..controller.running import Agent, Controller, running, until  # noqa: TID252  tests are no package to name
 
-__all__ = ["Controller", "until"]
+__all__ = ["Agent", "Controller", "until"]
 
 
 @pytest.fixture(scope="session")
