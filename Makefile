@@ -1,7 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
-.PHONY: agreement setup system console demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
+.PHONY: agreement setup torch system console demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
 
@@ -10,6 +10,14 @@ setup: .venv/.ready
 	@test -x $(PY) || python3 -m venv .venv
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev,bench,controller]'
 	@$(PY) -m compileall -q holdfast  # the gate must not compile itself on every job start
+	@touch $@
+
+# What probes and training use. One version, so that figures compare; a build without CUDA is enough where pip finds one.
+torch: .venv/.torch
+
+.venv/.torch: .venv/.ready
+	@echo "== adding torch to .venv"
+	@$(PY) -c 'import torch' 2>/dev/null || $(PY) -m pip install --quiet --disable-pip-version-check torch==2.13.0 numpy
 	@touch $@
 
 # Real servers and compilers the tests use; without root or apt their tests are skipped, with the reason.
@@ -48,7 +56,7 @@ agreement: setup
 quick: setup
 	$(PY) -m pytest -m "not slow and not soak" -n 2
 
-test: system setup lint
+test: system setup torch lint
 	$(PY) -m pytest -m "not soak" -rs
 
 # Builds the Kubernetes servers from Debian's source package (once per machine, about ten minutes) and runs their tests;
@@ -57,7 +65,7 @@ test-kubernetes: setup
 	scripts/build-kubernetes
 	$(PY) -m pytest tests/kubernetes -rs
 
-soak: system setup
+soak: system setup torch
 	$(PY) -m pytest -rs
 
 # The peer gcm (gpucm) gets an environment of its own: it pins an old NVML binding.
