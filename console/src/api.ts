@@ -1,4 +1,4 @@
-/** What the API's document calls things, under short names, and the words of stage and health it leaves open. */
+/** What the API's document calls things, under short names, and the order in which stages and healths are shown. */
 
 import type { components } from "./openapi";
 
@@ -8,23 +8,26 @@ export const STAGES = [
   "provisioning",
   "testing",
   "ready",
+  "spare",
   "allocated",
   "cleaning",
   "draining",
   "quarantined",
   "resetting",
   "removed",
-] as const;
-export type Stage = (typeof STAGES)[number];
+] as const satisfies readonly Schemas["Stage"][];
+export type Stage = Schemas["Stage"];
 
-export const HEALTHS = ["pass", "degraded", "fail", "unknown"] as const;
+export const HEALTHS = ["pass", "degraded", "fail", "unknown"] as const satisfies readonly Schemas["Health"][];
+/** Of a node: what does not apply to all of it is passed over. A newer controller may know more words than this page;
+ * what draws or counts looks before it indexes. */
 export type Health = (typeof HEALTHS)[number];
 
-/** A newer controller may know more words than this page; what draws or counts looks before it indexes. */
-type Known<View> = Omit<View, "stage" | "health"> & { stage: Stage; health: Health };
+type Known<View> = Omit<View, "health"> & { health: Health };
 
 export type NodeView = Known<Schemas["NodeView"]>;
 export type NodeDetail = Known<Schemas["NodeDetail"]>;
+export type Incident = Schemas["Incident"];
 export type VerdictView = Schemas["VerdictView"];
 export type StoryEntry = Schemas["StoryEntry"];
 export type StoryPage = Schemas["StoryView"];

@@ -242,6 +242,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/credential": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** RenewCredential */
+        post: operations["V1CredentialRenewCredential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/reports": {
         parameters: {
             query?: never;
@@ -353,13 +370,17 @@ export interface components {
             accepted: boolean[];
             /** @default [] */
             orders: components["schemas"]["Order"][];
+            /** @default false */
+            tell_all: boolean;
+            /** @default false */
+            renew: boolean;
         };
         /** ActionView */
         ActionView: {
             id: number;
             node: string;
-            verb: string;
-            state: string;
+            verb: components["schemas"]["Verb"];
+            state: components["schemas"]["Outcome"];
             attempts: number;
             at: number;
             cause: string;
@@ -443,6 +464,17 @@ export interface components {
             demo: boolean;
             time_factor: number;
         };
+        /**
+         * Happening
+         * @description What can happen to a node. The keys of the transition table.
+         * @enum {string}
+         */
+        Happening: "enrolled" | "test_passed" | "test_failed" | "test_unknown" | "job_started" | "job_ended" | "cleaned" | "failed" | "degraded" | "blind" | "recovered" | "emptied" | "climb" | "reset_done" | "reset_failed" | "held" | "freed" | "promoted" | "reminded" | "quarantine" | "release" | "retest" | "remove";
+        /**
+         * Health
+         * @enum {string}
+         */
+        Health: "pass" | "degraded" | "fail" | "unknown" | "not_applicable";
         /** Incident */
         Incident: {
             id: string;
@@ -487,6 +519,15 @@ export interface components {
             start?: number | null;
             end?: number | null;
             state?: components["schemas"]["JobState"];
+            /** @default  */
+            exit_code: string;
+        };
+        /** JobSeen */
+        JobSeen: {
+            id: string;
+            state?: components["schemas"]["JobState"];
+            start?: number | null;
+            gpus?: number | null;
         };
         /**
          * JobState
@@ -502,11 +543,11 @@ export interface components {
         NodeDetail: {
             name: string;
             pool: string;
-            stage: string;
+            stage: components["schemas"]["Stage"];
             since: number;
             reason: string;
             cause: string;
-            health: string;
+            health: components["schemas"]["Health"];
             rung: number;
             tested_at: number | null;
             heard_at: number | null;
@@ -523,11 +564,11 @@ export interface components {
         NodeView: {
             name: string;
             pool: string;
-            stage: string;
+            stage: components["schemas"]["Stage"];
             since: number;
             reason: string;
             cause: string;
-            health: string;
+            health: components["schemas"]["Health"];
             rung: number;
             tested_at: number | null;
             heard_at: number | null;
@@ -565,6 +606,12 @@ export interface components {
             /** @default  */
             suite: string;
         };
+        /**
+         * Outcome
+         * @description Where an action is. The last four are final.
+         * @enum {string}
+         */
+        Outcome: "proposed" | "claimed" | "done" | "failed" | "dry_run" | "abandoned";
         /** PoolView */
         PoolView: {
             pool: string;
@@ -593,6 +640,7 @@ export interface components {
             twin: boolean;
             /** @default [] */
             outcomes: components["schemas"]["OrderOutcome"][];
+            jobs?: components["schemas"]["JobSeen"][] | null;
         };
         /** RevokeAsk */
         RevokeAsk: {
@@ -607,6 +655,11 @@ export interface components {
          * @enum {string}
          */
         Role: "agent" | "viewer" | "operator" | "admin";
+        /**
+         * Stage
+         * @enum {string}
+         */
+        Stage: "provisioning" | "testing" | "ready" | "spare" | "allocated" | "cleaning" | "draining" | "quarantined" | "resetting" | "removed";
         /** StoryEntry */
         StoryEntry: {
             at: number;
@@ -642,9 +695,9 @@ export interface components {
         TransitionView: {
             node: string;
             at: number;
-            before: string;
-            after: string;
-            happening: string;
+            before: components["schemas"]["Stage"];
+            after: components["schemas"]["Stage"];
+            happening: components["schemas"]["Happening"];
             cause: string;
             reason: string;
             evidence: string[];
@@ -654,6 +707,12 @@ export interface components {
         TransitionsView: {
             transitions: components["schemas"]["TransitionView"][];
         };
+        /**
+         * Verb
+         * @description What an action does. Every one is idempotent, audited and dry-run until switched on.
+         * @enum {string}
+         */
+        Verb: "cordon" | "drain" | "uncordon" | "retest" | "reset_gpu" | "reboot" | "inspect" | "ticket" | "choose_last" | "choose_normally";
         /** VerdictChange */
         VerdictChange: {
             at: number;
@@ -692,8 +751,8 @@ export interface operations {
         parameters: {
             query?: {
                 pool?: string;
-                stage?: string;
-                health?: string;
+                stage?: components["schemas"]["Stage"] | null;
+                health?: components["schemas"]["Health"] | null;
             };
             header?: never;
             path?: never;
@@ -1224,6 +1283,26 @@ export interface operations {
                             [key: string]: unknown;
                         } | unknown[];
                     };
+                };
+            };
+        };
+    };
+    V1CredentialRenewCredential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enrolled"];
                 };
             };
         };

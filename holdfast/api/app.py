@@ -7,6 +7,7 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.static_files import create_static_files_router
 from litestar.types import ControllerRouterHandler
 
@@ -14,6 +15,7 @@ from holdfast import __version__
 from holdfast.api import fleet, live, nodes
 from holdfast.api.desk import Desk
 from holdfast.api.guard import guard, on_http_error, on_mistake, on_problem, on_store_error
+from holdfast.api.headers import guarded
 from holdfast.api.ingest import PATH, Ingest, Receive, Scope, Send
 from holdfast.api.problem import Problem
 from holdfast.store import StoreError
@@ -32,7 +34,7 @@ class Front:
         if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST":
             await self._ingest(scope, receive, send)
         else:
-            await self.litestar(scope, receive, send)  # type: ignore[arg-type]
+            await self.litestar(scope, receive, guarded(send))  # type: ignore[arg-type]
 
 
 def _litestar(desk: Desk) -> Litestar:
@@ -51,7 +53,11 @@ def _litestar(desk: Desk) -> Litestar:
             Exception: on_mistake,
         },
         openapi_config=OpenAPIConfig(
-            title="Holdfast", version=__version__, path="/schema", description="Nodes, their stories, and wishes."
+            title="Holdfast",
+            version=__version__,
+            path="/schema",
+            description="Nodes, their stories, and wishes.",
+            render_plugins=[JsonRenderPlugin(path=["/openapi.json", "/"])],  # the others load scripts from elsewhere
         ),
         request_max_body_size=LARGEST_BODY,
         logging_config=None,

@@ -13,7 +13,8 @@ import msgspec
 from holdfast.api.views import FleetView, NodeView, PoolView
 from holdfast.lifecycle.fleet import breaker, spares_short
 from holdfast.lifecycle.policy import Policy
-from holdfast.model.life import NodeLife
+from holdfast.model.health import Health
+from holdfast.model.life import NodeLife, Stage
 
 MOST_WAITING = 1_000  # events a slow watcher may lag behind before it is told to look again
 
@@ -47,7 +48,6 @@ class Board:
         self._lives: dict[str, NodeLife] = {}
         self._healths: dict[str, str] = {}
         self._heard: dict[str, float] = {}
-        self._twins: set[str] = set()
         self._fleet_told = b""
 
     # Written by the controller
@@ -60,12 +60,11 @@ class Board:
         for life in lives:
             self.put(life, healths.get(life.name, "unknown"))
 
-    def heard(self, node: str, at: float, *, twin: bool) -> None:
+    def heard(self, node: str, at: float) -> None:
         self._heard[node] = at
-        (self._twins.add if twin else self._twins.discard)(node)
 
     def put(self, life: NodeLife, health: str) -> None:
-        view = _view(life, health, self._heard.get(life.name), life.name in self._twins)
+        view = _view(life, health, self._heard.get(life.name))
         known = self.views.get(life.name)
         self._lives[life.name] = life
         self.views[life.name] = view
@@ -94,7 +93,7 @@ class Board:
         view = self.views.get(name)
         return replace(view, heard_at=self._heard.get(name)) if view else None
 
-    def nodes(self, pool: str = "", stage: str = "", health: str = "") -> list[NodeView]:
+    def nodes(self, pool: str = "", stage: Stage | None = None, health: Health | None = None) -> list[NodeView]:
         return [
             replace(view, heard_at=self._heard.get(view.name))
             for _, view in sorted(self.views.items())
@@ -146,20 +145,20 @@ class Board:
         watcher.queue.put_nowait(None)
 
 
-def _view(life: NodeLife, health: str, heard_at: float | None, twin: bool) -> NodeView:
+def _view(life: NodeLife, health: str, heard_at: float | None) -> NodeView:
     return NodeView(
         name=life.name,
         pool=life.pool,
-        stage=life.stage.value,
+        stage=life.stage,
         since=life.since,
         reason=life.reason,
         cause=life.cause,
-        health=health,
+        health=Health(health),
         rung=life.rung,
         tested_at=life.tested_at,
         heard_at=heard_at,
         degraded_by=life.degraded_by,
         place=life.place,
         jobs=tuple(sorted(life.jobs)),
-        twin=twin,
+        twin=life.twin,
     )

@@ -13,7 +13,8 @@ from holdfast.api.guard import caller_of
 from holdfast.api.problem import Problem
 from holdfast.api.show import story_view
 from holdfast.api.views import NodeDetail, NodesView, NodeView, StoryView, Wish
-from holdfast.model.life import Happening
+from holdfast.model.health import Health
+from holdfast.model.life import Happening, Stage
 from holdfast.store import StoreError
 from holdfast.store.story import MOST_LINES
 
@@ -22,7 +23,9 @@ Before = Annotated[str, Parameter(description="`next` of the page before; '' is 
 
 
 @get("/v1/nodes", opt={"right": "read"}, tags=["nodes"])
-async def list_nodes(desk: Asked, pool: str = "", stage: str = "", health: str = "") -> NodesView:
+async def list_nodes(
+    desk: Asked, pool: str = "", stage: Stage | None = None, health: Health | None = None
+) -> NodesView:
     """Every node, by name; only those of a pool, stage or health if asked."""
     return NodesView(nodes=tuple(desk.board.nodes(pool, stage, health)))
 

@@ -15,9 +15,9 @@ def transition_view(step: Transition) -> TransitionView:
     return TransitionView(
         node=step.node,
         at=step.at,
-        before=step.before.value,
-        after=step.after.value,
-        happening=step.event.kind.value,
+        before=step.before,
+        after=step.after,
+        happening=step.event.kind,
         cause=step.event.cause,
         reason=step.reason,
         evidence=step.event.evidence,
@@ -30,8 +30,8 @@ def action_view(stored: StoredAction) -> ActionView:
     return ActionView(
         id=stored.id,
         node=action.node,
-        verb=action.verb.value,
-        state=stored.state.value,
+        verb=action.verb,
+        state=stored.state,
         attempts=stored.attempts,
         at=action.at,
         cause=action.cause,

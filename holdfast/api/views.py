@@ -4,21 +4,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job
+from holdfast.model.life import Happening, Stage, Verb
 from holdfast.model.report import Report
-from holdfast.store.words import AuditEntry, Role
+from holdfast.store.words import AuditEntry, Outcome, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
     name: str
     pool: str
-    stage: str
+    stage: Stage
     since: float
     reason: str
     cause: str
-    health: str
+    health: Health
     rung: int
     tested_at: float | None
     heard_at: float | None
@@ -32,6 +34,7 @@ class NodeView:
 class VerdictView:
     check: str
     health: str
+    """pass, degraded, fail, unknown, not_applicable or disabled."""
     reason: str
     since: float
     evidence: tuple[str, ...]
@@ -91,9 +94,9 @@ class FleetView:
 class TransitionView:
     node: str
     at: float
-    before: str
-    after: str
-    happening: str
+    before: Stage
+    after: Stage
+    happening: Happening
     cause: str
     reason: str
     evidence: tuple[str, ...]
@@ -109,8 +112,8 @@ class TransitionsView:
 class ActionView:
     id: int
     node: str
-    verb: str
-    state: str
+    verb: Verb
+    state: Outcome
     attempts: int
     at: float
     cause: str

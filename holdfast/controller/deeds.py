@@ -28,7 +28,7 @@ LONGEST_REASON = 1_000
 def take(reports: Sequence[Report], jobs: AgentJobs | None, turn: Turn, fresh: Sequence[bool]) -> Ack:
     """Of one node, at least one. Only what is new is judged: a report sent twice must not count twice."""
     for report, is_new in zip(reports, fresh, strict=True):
-        turn.heard[report.node] = report.twin
+        turn.heard.add(report.node)
         if not is_new:
             continue
         turn.touched.add(report.node)
@@ -77,8 +77,8 @@ def enrol(ask: EnrolAsk, demo: bool, turn: Turn, fresh: Sequence[bool]) -> Enrol
     )
     if not turn.store.enrol(token_hash(ask.join_token), credential, turn.now):
         raise Problem(403, "this join token is unknown, expired, revoked or used up")
-    turn.decide(turn.fleet.enrol(ask.node, ask.pool, ask.place, turn.now))
-    turn.heard[ask.node] = ask.twin
+    turn.decide(turn.fleet.enrol(ask.node, ask.pool, ask.place, turn.now, ask.twin))
+    turn.heard.add(ask.node)
     turn.touched.add(ask.node)
     turn.audit.append(_entry(turn, ask.node, Role.AGENT, "enrol", ask.node, "done", f"pool {ask.pool}"))
     return Enrolled(credential=token, expires=expires)

@@ -107,8 +107,8 @@ class FrontDesk:
     def _show(self, news: News) -> None:
         board = self.board
         board.leading, board.leader = news.leading, news.leader
-        for node, twin in news.heard.items():
-            board.heard(node, news.now, twin=twin)
+        for node in news.heard:
+            board.heard(node, news.now)
         if news.everything:
             board.replace_all([life for life, _ in news.lives], {life.name: health for life, health in news.lives}, {})
         else:

@@ -26,7 +26,7 @@ class Turn:
     steps: list[Step] = field(default_factory=list)
     audit: list[AuditEntry] = field(default_factory=list)
     touched: set[str] = field(default_factory=set)  # nodes whose health may have changed
-    heard: dict[str, bool] = field(default_factory=dict)  # node -> did a twin speak
+    heard: set[str] = field(default_factory=set)
     incidents: list[Incident] = field(default_factory=list)
 
     def decide(self, steps: Sequence[Step]) -> None:
@@ -53,7 +53,7 @@ class News:
     lives: list[tuple[NodeLife, str]] = field(default_factory=list)
     steps: Sequence[Step] = ()
     incidents: Sequence[Incident] = ()
-    heard: dict[str, bool] = field(default_factory=dict)
+    heard: set[str] = field(default_factory=set)
     now: float = 0.0
     everything: bool = False
     leader: str = ""

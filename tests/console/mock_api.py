@@ -38,6 +38,8 @@ class MockFleet:
     nodes: dict[str, View] = field(default_factory=dict)
     stories: dict[str, list[View]] = field(default_factory=dict)
     streams: set["queue.Queue[bytes | None]"] = field(default_factory=set)
+    incidents: dict[str, View] = field(default_factory=dict)
+    moves: list[View] = field(default_factory=list)
     answering: bool = True
     asked: list[str] = field(default_factory=list)
 
@@ -57,8 +59,14 @@ class MockFleet:
         self.send("node", node)
         if not quietly:
             move = {"node": name, "at": now, "before": before, "after": node["stage"], "reason": reason}
+            self.moves.append(move)
             self.send("transition", move)
             self.send("fleet", self.view())
+
+    def incident(self, subject: str, reason: str, state: str = "open") -> None:
+        told = {"id": subject, "opened": time.time(), "subject": subject, "reason": reason, "state": state}
+        self.incidents[subject] = told
+        self.send("incident", told)
 
     def tell(self, name: str, entries: list[View]) -> None:
         self.stories[name] = entries + self.stories[name]
@@ -168,6 +176,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._json(200, {**self.fleet.nodes[name], "verdicts": self._verdicts(name)})
             case ["nodes", name, "story"] if name in self.fleet.nodes:
                 self._story(self.fleet.stories[name], query)
+            case ["incidents"]:
+                opened = [one for one in self.fleet.incidents.values() if one["state"] == "open"]
+                self._json(200, {"incidents": opened})
+            case ["transitions"]:
+                self._json(200, {"transitions": self.fleet.moves})
             case ["stream"]:
                 self._stream()
             case _:

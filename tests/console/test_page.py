@@ -58,6 +58,30 @@ def test_a_tripped_breaker_is_said_at_its_pool(open_page: Open) -> None:
     pool.get_by_text("breaker open, observing only").wait_for()
 
 
+def test_an_incident_is_said_above_the_fleet_until_it_is_over(open_page: Open) -> None:
+    opened = open_page().live()
+    opened.fleet.incident("rack/r2", "16 of 16 nodes behind rack/r2 failed together")
+    incidents = opened.page.get_by_role("region", name="Open incidents")
+    incidents.get_by_text("16 of 16 nodes behind rack/r2").wait_for()
+    opened.page.reload()
+    opened.live()
+    incidents.get_by_role("button", name="Show").click()
+    opened.page.get_by_text("16 of 64 nodes").wait_for()
+    opened.fleet.incident("rack/r2", "", "closed")
+    incidents.wait_for(state="detached")
+
+
+def test_jobs_that_come_and_go_are_not_told_and_what_happened_before_is(open_page: Open) -> None:
+    opened = open_page().live()
+    opened.fleet.change("n003", stage="ready", reason="quiet")
+    opened.fleet.change("n003", stage="allocated", reason="a workload started")
+    opened.fleet.change("n004", stage="quarantined", reason="Xid 79 on GPU 3")
+    opened.page.reload()
+    latest = opened.live().page.get_by_role("region", name="Latest changes")
+    latest.get_by_text("Xid 79 on GPU 3").wait_for()
+    assert latest.get_by_text("a workload started").count() == 0
+
+
 def test_the_keyboard_alone_walks_filters_opens_and_closes(open_page: Open) -> None:
     opened = open_page().live()
     keys = opened.page.keyboard
@@ -181,6 +205,8 @@ def _draw_everything(opened: Opened) -> None:
     """A tripped breaker, every stage, an open node with a wrong verdict: what can be on the page at once."""
     for number, stage in enumerate(("draining", "quarantined", "resetting", "testing", "removed", "cleaning")):
         opened.fleet.change(f"n{number:03d}", stage=stage, health="fail", reason="Xid 79 on GPU 3")
+    opened.fleet.incident("rack/r2", "16 of 16 nodes behind rack/r2 failed together")
+    opened.page.get_by_role("region", name="Open incidents").wait_for()
     opened.page.locator("#grid").click(position={"x": 20, "y": 40})
     opened.page.get_by_role("region", name="Verdicts").get_by_text("GPU 3 does not answer").wait_for()
 

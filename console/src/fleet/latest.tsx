@@ -2,14 +2,14 @@ import { latest } from "../live/session";
 import { go } from "../shell/route";
 import { timeOfDay } from "../shell/time";
 
-const LINES = 2;
+const LINES = 5;
 
 /** The last few moves, so that a change in the grid has words at once. */
 export function Latest() {
   const lines = latest.value.slice(0, LINES);
   return (
     <section class="latest" aria-label="Latest changes">
-      {lines.length === 0 && <p>Changes appear here as they happen.</p>}
+      {lines.length === 0 && <p>Nodes that leave service and come back appear here as it happens.</p>}
       <ol>
         {lines.map((line) => (
           <li key={`${line.node} ${line.at} ${line.after}`}>

@@ -137,7 +137,7 @@ export class Painter {
     const row = HEALTHS.indexOf(node.health);
     if (column < 0 || row < 0) return; // a newer controller's word: better no cell than a wrong one
     c.drawImage(this.atlas, column * size, row * size, size, size, x, y, size, size);
-    if (arrangement.pitch >= SMALLEST_NAMED_PITCH) this.drawName(c, node, x + size / 2, y + size * 0.92);
+    if (arrangement.pitch >= SMALLEST_NAMED_PITCH) this.drawName(c, node, x + size / 2, y + size * 0.89);
   }
 
   private drawName(c: CanvasRenderingContext2D, node: NodeView, x: number, y: number): void {

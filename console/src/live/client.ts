@@ -1,6 +1,6 @@
 /** Asking the controller: one place that knows the token, the addresses and what a refusal looks like. */
 
-import type { FleetView, NodeDetail, NodeView, StoryPage } from "../api";
+import type { FleetView, Incident, NodeDetail, NodeView, StoryPage, TransitionView } from "../api";
 
 export class Refused extends Error {
   constructor(
@@ -49,6 +49,15 @@ export class Client {
 
   async nodes(): Promise<NodeView[]> {
     return (await this.get<{ nodes: NodeView[] }>("v1/nodes")).nodes;
+  }
+
+  async openIncidents(): Promise<Incident[]> {
+    return (await this.get<{ incidents: Incident[] }>("v1/incidents?only=open")).incidents;
+  }
+
+  /** Oldest first. */
+  async transitions(since: number): Promise<TransitionView[]> {
+    return (await this.get<{ transitions: TransitionView[] }>(`v1/transitions?since=${since.toFixed(0)}`)).transitions;
   }
 
   node(name: string): Promise<NodeDetail> {

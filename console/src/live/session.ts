@@ -1,8 +1,9 @@
 /** The page's one connection and what it knows through it. Signals carry what components show. */
 
 import { signal } from "@preact/signals";
-import type { FleetView, NodeView, TransitionView } from "../api";
+import type { FleetView, Incident, NodeView, TransitionView } from "../api";
 import { Client, Refused } from "./client";
+import { Outings } from "./outings";
 import { Roster } from "./roster";
 import { Stream } from "./stream";
 import { keepToken, takeToken } from "./token";
@@ -14,10 +15,15 @@ export type Connection =
   | { kind: "signed-out"; reason: string };
 
 const LATEST_KEPT = 50;
+/** What happened shortly before the page was opened is told too. */
+const RECENT_SECONDS = 120;
 
 export const connection = signal<Connection>({ kind: "connecting" });
 export const fleet = signal<FleetView | null>(null);
 export const latest = signal<readonly TransitionView[]>([]);
+/** Open ones, the newest first. */
+export const incidents = signal<readonly Incident[]>([]);
+const outings = new Outings();
 export const roster = new Roster();
 
 /** How far the controller's clock is ahead of the browser's, as far as we heard, in seconds. */
@@ -45,8 +51,15 @@ function takeNode(node: NodeView): void {
 }
 
 function takeTransition(transition: TransitionView): void {
-  if (transition.before === transition.after) return; // the story keeps these; here only what moved is news
+  const told = ({ node, at, after }: TransitionView): boolean =>
+    node === transition.node && at === transition.at && after === transition.after;
+  if (!outings.isNews(transition) || latest.value.some(told)) return;
   latest.value = [transition, ...latest.value].slice(0, LATEST_KEPT);
+}
+
+function takeIncident(incident: Incident): void {
+  const others = incidents.value.filter((known) => known.id !== incident.id);
+  incidents.value = incident.state === "closed" ? others : [incident, ...others];
 }
 
 export function connect(): void {
@@ -54,15 +67,25 @@ export function connect(): void {
   connection.value = { kind: "connecting" };
   stream = new Stream(client, {
     async resync() {
-      const [view, nodes] = await Promise.all([client.fleet(), client.nodes()]);
+      const [view, nodes, open, moves] = await Promise.all([
+        client.fleet(),
+        client.nodes(),
+        client.openIncidents(),
+        client.transitions(now() - RECENT_SECONDS),
+      ]);
       fleet.value = view;
+      incidents.value = open;
       nodes.forEach((node) => hearTime(node.heard_at));
       roster.replace(nodes);
+      latest.value = [];
+      outings.forget();
+      moves.forEach(takeTransition);
     },
     message(kind, data) {
       if (kind === "node") takeNode(data as NodeView);
       else if (kind === "fleet") fleet.value = data as FleetView;
       else if (kind === "transition") takeTransition(data as TransitionView);
+      else if (kind === "incident") takeIncident(data as Incident);
     },
     live: () => (connection.value = { kind: "live" }),
     lost: (reason, retrySeconds) => {

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { NodeDetail, NodeView } from "../api";
+import type { NodeDetail, NodeView, Stage } from "../api";
 import { now, roster } from "../live/session";
 import { go } from "../shell/route";
 import { age } from "../shell/time";
@@ -11,14 +11,21 @@ function ago(at: number | null): string {
   return at === null ? "never" : `${age(at, now())} ago`;
 }
 
+const IN_SERVICE: ReadonlySet<Stage> = new Set(["ready", "spare", "allocated", "cleaning"]);
+
+/** A rack called rack1 need not be called a rack twice. */
+function placed(kind: string, name: string): string {
+  return name.startsWith(kind) ? name : `${kind} ${name}`;
+}
+
 function Facts({ node }: { node: NodeView }) {
   const facts: [string, string][] = [
     ["Pool", node.pool],
-    ["Place", Object.entries(node.place).map(([kind, name]) => `${kind} ${name}`).join(", ")],
+    ["Place", Object.entries(node.place).map(([kind, name]) => placed(kind, name)).join(", ")],
     ["Jobs", node.jobs.join(", ")],
     ["Last full test", ago(node.tested_at)],
     ["Last heard", ago(node.heard_at)],
-    ["Cause", node.cause],
+    [IN_SERVICE.has(node.stage) ? "Left last for" : "Cause", node.cause],
     ["Rungs climbed", node.rung > 0 ? String(node.rung) : ""],
     ["Degraded by", node.degraded_by],
   ];

@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { StoryEntry } from "../api";
 import { ask, connection, whyFailed } from "../live/session";
 import { day, timeOfDay } from "../shell/time";
+import { brief, titleOf } from "./story_brief";
 import { append, identity, linesOf, renew, type Telling } from "./story_text";
 import { useOnNews } from "./use_node";
 
@@ -23,7 +24,7 @@ function Entry({ entry, opensDay }: { entry: StoryEntry; opensDay: boolean }) {
           {kind.sign}
         </span>
         <div>
-          <strong>{entry.title}</strong>
+          <strong>{titleOf(entry)}</strong>
           {linesOf(entry).map((line) => (
             <p key={line}>{line}</p>
           ))}
@@ -57,6 +58,7 @@ export function Story({ name }: { name: string }) {
   useEffect(loadNewest, [name, live]);
   useOnNews(name, loadNewest);
 
+  const told = brief(entries);
   return (
     <section class="story" aria-label="Story">
       <h3>Story</h3>
@@ -66,8 +68,8 @@ export function Story({ name }: { name: string }) {
         </p>
       )}
       <ol>
-        {entries.map((entry, i) => {
-          const newer = entries[i - 1];
+        {told.map((entry, i) => {
+          const newer = told[i - 1];
           const opensDay = newer === undefined || day(newer.at) !== day(entry.at);
           return <Entry key={identity(entry)} entry={entry} opensDay={opensDay} />;
         })}

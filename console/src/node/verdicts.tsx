@@ -36,7 +36,7 @@ export function Verdicts({ verdicts }: { verdicts: readonly VerdictView[] }) {
       {wrong.length === 0 && fine.length === 0 && <p class="faint">No check has reported yet.</p>}
       {fine.length > 0 && (
         <details>
-          <summary>{fine.length} checks pass or do not apply</summary>
+          <summary>{fine.length === 1 ? "1 check passes or does" : `${fine.length} checks pass or do`} not apply</summary>
           <ul>
             {fine.slice(0, MOST_SHOWN).map((verdict) => (
               <Row key={verdict.check} verdict={verdict} />

@@ -1,6 +1,7 @@
 import { FleetPage } from "../fleet/page";
 import { connection } from "../live/session";
 import { Banner } from "./banner";
+import { Incidents } from "./incidents";
 import { Header } from "./header";
 import { SignIn } from "./sign_in";
 
@@ -10,6 +11,7 @@ export function App() {
     <>
       <Header />
       <Banner />
+      <Incidents />
       {state.kind === "signed-out" ? <SignIn reason={state.reason} /> : <FleetPage />}
     </>
   );

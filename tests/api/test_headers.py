@@ -1,0 +1,50 @@
+"""What a browser is told: nothing from elsewhere, no frames, no guessing of types. And what the document says."""
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Controller, running
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/fleet", "/v1/nodes/nobody", "/schema/openapi.json", "/healthz"])
+def test_every_answer_is_guarded(controller: Controller, path: str) -> None:
+    headers = controller.ask("GET", path).headers
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "frame-ancestors 'none'" in policy
+    assert "http" not in policy
+    assert "unsafe" not in policy
+    assert (headers["x-content-type-options"], headers["x-frame-options"]) == ("nosniff", "DENY")
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_no_page_of_ours_loads_a_script_from_elsewhere(controller: Controller) -> None:
+    for path in ("/", "/schema", "/schema/openapi.json"):
+        assert "<script" not in controller.ask("GET", path).text.replace(
+            '<script type="module" crossorigin src="./', ""
+        )
+
+
+def test_the_document_names_every_stage_and_health(controller: Controller) -> None:
+    schemas = controller.get("/schema/openapi.json")["components"]["schemas"]
+    assert "quarantined" in schemas["Stage"]["enum"]
+    assert set(schemas["Health"]["enum"]) == {"pass", "degraded", "fail", "unknown", "not_applicable"}
+    assert schemas["NodeView"]["properties"]["stage"] == {"$ref": "#/components/schemas/Stage"}
+
+
+def test_a_stage_that_does_not_exist_is_refused_in_one_sentence(controller: Controller) -> None:
+    reply = controller.ask("GET", "/v1/nodes?stage=dancing")
+    assert reply.status_code == 400
+    assert "dancing" in reply.json()["error"]
+
+
+def test_a_twin_is_known_as_one_after_a_restart(tmp_path: Path) -> None:
+    with running(tmp_path, more="demo = true\n") as controller:
+        controller.enrol("t1", twin=True)
+        controller.kill()
+        again = controller.restarted()
+        try:
+            assert again.get("/v1/nodes/t1")["twin"]
+        finally:
+            again.stop()
