@@ -70,7 +70,7 @@ class Seen:
         turn.decide(turn.fleet.observe(statuses(look), turn.now))
         turn.store.save_jobs(self._changed_jobs(look, turn.now))
         for name in self.keeper.registered_anew(look, turn.fleet.nodes):
-            reason = "its Node object in Kubernetes is younger than its last test"
+            reason = "its Node object in Kubernetes is not the one that was tested"
             turn.decide(turn.fleet.retest(name, reason, "kubernetes", turn.now))
         due = self.keeper.due(look, turn.fleet.nodes, turn.now)
         # In a dry run nothing is carried out, so everything would be missing for ever.

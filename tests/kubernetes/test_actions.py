@@ -108,6 +108,14 @@ def test_a_cordon_made_by_hand_after_ours_was_lifted_by_hand_is_not_ours(cluster
     assert cluster.cordoned(node)
 
 
+def test_a_node_that_registered_after_the_decision_is_not_opened_by_it(cluster: Cluster, node: str) -> None:
+    backend = cluster.backend()
+    backend.perform(action(node, Verb.CORDON, cause=""), False)
+    late = Action(node=node, verb=Verb.UNCORDON, reason="passed the full suite", at=time.time() - 60)
+    assert backend.perform(late, False).result is Result.REFUSED
+    assert cluster.taints(node) == {UNTESTED}
+
+
 def test_others_taints_stay(cluster: Cluster, node: str) -> None:
     theirs = {"key": "team/reserved", "value": "x", "effect": "NoExecute"}
     cluster.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": [theirs]}})
