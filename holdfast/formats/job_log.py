@@ -20,8 +20,9 @@ BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 20
 _CONTEXT_BYTES = 8192
 _CONTEXT_LINES = 60
-_ALL_STEPS = 50_000  # of one log every step is read; of a longer one as many as one every few kilobytes
-_SPARSE_BYTES = 4096
+_ALL_STEPS = 5_000  # every step is read; of a longer log ever fewer, so that its numbers never cost more than its bytes
+_MOST_OF_A_STEP = 2000
+_NOT_A_NUMBER = frozenset(training_steps.NOT_A_NUMBER)
 _MAX_SERIES = 64
 
 
@@ -37,7 +38,7 @@ class JobLog:
         self._kernel_events: dict[str, Folder] = {}  # by the host that the lines name
         self._readers = _readers()
         self._found = EvidenceFold()
-        self._series: dict[str, StepSeries] = {}
+        self._series: dict[bytes, StepSeries] = {}
         self._steps_read = 0
 
     @property
@@ -67,13 +68,16 @@ class JobLog:
         return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
 
     def _scan(self, block: bytes) -> None:
-        hits, seen = _keywords().find(block)
+        hits, seen = _finder().find(block)
         kernel: Hits = {}
         prefixes: dict[int, Prefix] = {}
+        not_numbers: list[tuple[int, int]] = []
         position, number = 0, self._lines + 1
         for start in sorted(hits):
             number += block.count(b"\n", position, start)
             position = start
+            if not _NOT_A_NUMBER.isdisjoint(hits[start]):
+                not_numbers.append((start, line_end(block, start)))
             mine = [word for word in hits[start] if word in self._readers]
             theirs = [word for word in hits[start] if word in self._kernel_words]
             if theirs and not is_about(block[start : start + 300]):
@@ -82,7 +86,7 @@ class JobLog:
             if mine:
                 self._read(block, start, number, mine)
         if seen:
-            self._read_steps(block)
+            self._read_steps(block, seen, not_numbers)
         self._keep_kernel(self._kernel.scan(block, kernel), prefixes)
         self._lines += block.count(b"\n")
         self._above = (
@@ -106,25 +110,24 @@ class JobLog:
         if told:
             self._found.add(min(told, key=lambda one: _CLEAREST.index(one.role)))
 
-    def _read_steps(self, block: bytes) -> None:
-        at, number, position = 0, self._lines + 1, 0
-        sparse = self._steps_read > _ALL_STEPS
-        while (start := training_steps.next_line(block, at)) >= 0:
-            end = line_end(block, start)
+    def _read_steps(self, block: bytes, words: set[bytes], forced: list[tuple[int, int]]) -> None:
+        number, position = self._lines + 1, 0
+        sparse = max(self._steps_read - _ALL_STEPS, 0) // 2
+        places = training_steps.lines(block, words, sparse)
+        for start, end in places if not (sparse and forced) else sorted({*places, *forced}):
             number += block.count(b"\n", position, start)
             position = start
-            if step := training_steps.parse(block[start : min(end, start + 2000)], number):
+            raw = block[start : min(end, start + _MOST_OF_A_STEP)]
+            if step := training_steps.parse(raw, number):
                 self._steps_read += 1
-                self._series_of(block[start:end]).add(step)
-            at = max(end, start + _SPARSE_BYTES) if sparse else end
-            if at >= len(block):
-                break
+                self._series_of(training_steps.speaker(raw)).add(step)
 
-    def _series_of(self, raw: bytes) -> StepSeries:
-        stream = decode(raw[:120]).stream if raw[:1] in b"[( 0123456789nvwrhdgc" else ""
-        if stream not in self._series and len(self._series) >= _MAX_SERIES:
-            stream = ""
-        return self._series.setdefault(stream, StepSeries())
+    def _series_of(self, speaker: bytes) -> StepSeries:
+        series = self._series.get(speaker)
+        if series is None:
+            speaker = speaker if len(self._series) < _MAX_SERIES else b""
+            series = self._series.setdefault(speaker, StepSeries())
+        return series
 
     def _placed_in_run(self, evidence: Evidence) -> Evidence:
         """How many steps the run made after it, and at which step it was."""
@@ -206,6 +209,11 @@ def _readers() -> dict[bytes, tuple[Reader, ...]]:
     return readers
 
 
+def keywords() -> tuple[bytes, ...]:
+    """A line without any of these is never looked at."""
+    return tuple(dict.fromkeys([*_readers(), *KernelLog().keywords, *training_steps.COMMON]))
+
+
 @cache
-def _keywords() -> Keywords:
-    return Keywords([*_readers(), *KernelLog().keywords], training_steps.COMMON)
+def _finder() -> Keywords:
+    return Keywords([*_readers(), *KernelLog().keywords, *training_steps.NOT_A_NUMBER], training_steps.COMMON)

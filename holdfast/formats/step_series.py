@@ -10,6 +10,8 @@ from holdfast.formats.training_steps import Step
 
 KEPT = 4096
 _RECENT = 64
+_FEW = 10
+_EVERY = 8  # steps after which what is usual is looked at again
 _SURE = 3  # steps that must agree before a jump is one
 
 
@@ -32,6 +34,9 @@ class StepSeries:
         self._nan = _Run("nan")
         self._spike = _Run("spike")
         self._losses: deque[float] = deque(maxlen=_RECENT)
+        self._usual = 0.0
+        self._limit = math.inf
+        self._since_limit = 0
         self._pace = Pace()
 
     def add(self, step: Step) -> None:
@@ -76,21 +81,26 @@ class StepSeries:
     def _judge_loss(self, step: Step) -> None:
         loss = step.loss if step.loss is not None else 0.0
         if not math.isfinite(loss) or step.norm_is_nan:
-            self._nan.tell(step, True, median(self._losses) if self._losses else 0.0, loss)
+            self._nan.tell(step, True, self._usual, loss)
             return
         self._nan.tell(step, False, 0.0, loss)
-        jumped = self._jumped(loss)
-        self._spike.tell(step, jumped, median(self._losses) if self._losses else 0.0, loss)
+        jumped = loss > self._limit
+        self._spike.tell(step, jumped, self._usual, loss)
         if not jumped or self._spike.steps > _RECENT:
             self._losses.append(loss)
+            self._since_limit += 1
+            if self._since_limit >= _EVERY or len(self._losses) <= _FEW:
+                self._set_limit()
 
-    def _jumped(self, loss: float) -> bool:
+    def _set_limit(self) -> None:
+        """Above which a loss is a jump: well over the recent median, and over the noise around it."""
+        self._since_limit = 0
         if len(self._losses) < _SURE:
-            return False
-        usual = median(self._losses)
-        spread = median(abs(one - usual) for one in self._losses)
-        factor = 1.5 if len(self._losses) >= 10 else 2.0
-        return usual > 0 and loss > factor * usual and loss - usual > max(10 * spread, 0.2)
+            return
+        self._usual = median(self._losses)
+        spread = median(abs(one - self._usual) for one in self._losses)
+        factor = 1.5 if len(self._losses) >= _FEW else 2.0
+        self._limit = max(factor * self._usual, self._usual + max(10 * spread, 0.2)) if self._usual > 0 else math.inf
 
     def findings(self) -> list[Finding]:
         found = [self._nan.finding(1), self._spike.finding(_SURE), self._pace.finding()]

@@ -2,9 +2,10 @@
 
 import math
 import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from holdfast.formats.keywords import line_start
+from holdfast.formats.keywords import line_end, line_start
 
 COMMON = (b"loss", b"Loss", b"elapsed time per iteration", b"trl:", b"it/s", b"s/it")
 _STEP = re.compile(
@@ -19,14 +20,30 @@ _LOSS = re.compile(
     rb"(?P<loss>-?\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?|[-+]?(?:nan|inf)\b)",
     re.IGNORECASE,
 )
-_NORM_NAN = re.compile(rb"grad[_ ]norm['\"]?\s*[:=]?\s*['\"]?[-+]?(?:nan|inf)\b", re.IGNORECASE)
-_PACE = re.compile(
-    rb"elapsed time per iteration \(ms\): *(?P<ms>[\d.]{1,15})"
-    rb"|(?<!\w)(?:iter[_ ])?(?:time|dt|step_time)[:= ]+(?P<ms2>[\d.]{1,15}) ?ms"
-    rb"|iter time \(s\): *(?P<s>[\d.]{1,15})|(?:train_step_timing in s|step_time)['\"]?[:=] ?(?P<s2>[\d.]{1,15})"
-    rb"|(?P<s3>[\d.]{1,12})s/it|(?P<rate>[\d.]{1,12})it/s|\| *(?P<ms3>[\d.]{1,12}) ms \|"
+_NORM_NAN = re.compile(rb"grad[_ ]?norm['\"]?\s*[:=]?\s*['\"]?[-+]?(?:nan|inf)\b", re.IGNORECASE)
+_PACES = tuple(  # (a word of the line, the number beside it, what it makes seconds)
+    (word, re.compile(regex), unit)
+    for word, regex, unit in (
+        (b"elapsed time per iteration (ms)", rb"\(ms\): *([\d.]{1,15})", "ms"),
+        (b"iter time (s)", rb"\(s\): *([\d.]{1,15})", "s"),
+        (b"step_timing in s", rb"in s['\"]?[:=] ?([\d.]{1,15})", "s"),
+        (b"step_time", rb"step_time['\"]?[:=] ?([\d.]{1,15})(?! ?ms)", "s"),
+        (b"s/it", rb"([\d.]{1,12})s/it", "s"),
+        (b"it/s", rb"([\d.]{1,12})it/s", "rate"),
+        (b"ms", rb"(?<!\w)(?:iter[_ ])?(?:time|dt|step_time)[:= ]+([\d.]{1,15}) ?ms|\| *([\d.]{1,12}) ms \|", "ms"),
+    )
 )
+_BEFORE_THE_WORD = 40
 _BATCH = re.compile(rb"global batch size: *(\d{1,9})")
+
+
+NOT_A_NUMBER = tuple(
+    name + between + value
+    for name in (b"loss", b"Loss", b"norm", b"trl")
+    for between in (b": ", b"=", b" ", b"': ", b'": ', b":")
+    for value in (b"nan", b"NaN", b"inf")
+)
+"""Words of a line that must be read however long the log is."""
 
 
 class Step(NamedTuple):
@@ -38,18 +55,37 @@ class Step(NamedTuple):
     raw: bytes = b""
 
 
-_WORDS = re.compile(rb"[Ll]oss|elapsed time per iteration|trl:|it/s|s/it")
+_SPEAKER = re.compile(
+    rb"\s*(?:\x1b\[[\d;]*m)*(\[(?:rank|default)\d+\]|\[\d+,\d+\]<|\(\w+ pid=\d+|\d{1,5}: |[\w.-]+\d: )"
+)
 
 
-def next_line(block: bytes, at: int) -> int:
-    """Where the next line begins that may tell a step, -1 where none does."""
-    match = _WORDS.search(block, at)
-    return max(line_start(block, match.start()), at) if match else -1
+def lines(block: bytes, words: Iterable[bytes], sparse_bytes: int) -> Iterator[tuple[int, int]]:
+    """Where the lines with one of the words begin and end; at most one within so many bytes."""
+    following = {word: block.find(word) for word in words}
+    at = 0
+    while at < len(block):
+        for word, place in following.items():
+            if 0 <= place < at:
+                following[word] = block.find(word, at)
+        hit = min((place for place in following.values() if place >= 0), default=-1)
+        if hit < 0:
+            return
+        start, end = max(line_start(block, hit), at), line_end(block, hit)
+        yield start, end
+        at = max(end, start + sparse_bytes) + 1
+
+
+def speaker(raw: bytes) -> bytes:
+    """Whose step it is, where several processes write to one log."""
+    match = _SPEAKER.match(raw)
+    return match[1] if match else b""
 
 
 def parse(raw: bytes, number: int) -> Step | None:
     """The step that a line tells, or None. Takes the line undecoded: most of a long log is such lines."""
-    loss, pace = _LOSS.search(raw), _PACE.search(raw)
+    near = max(raw.find(b"loss") - 24, 0) if b"loss" in raw else 0
+    loss, pace = _LOSS.search(raw, near), _seconds(raw)
     if loss is None and pace is None:
         return None
     step = _STEP.search(raw) or _BAR.search(raw)
@@ -59,8 +95,8 @@ def parse(raw: bytes, number: int) -> Step | None:
         number,
         int(step[1]) if step else None,
         _number(loss["loss"]) if loss else None,
-        _seconds(pace, raw) if pace else None,
-        bool(_NORM_NAN.search(raw)) if b"nan" in raw or b"NaN" in raw or b"inf" in raw else False,
+        pace,
+        b"norm" in raw and bool(_NORM_NAN.search(raw, raw.find(b"norm") - 5)),
         raw,
     )
 
@@ -72,11 +108,14 @@ def _number(text: bytes) -> float | None:
         return None
 
 
-def _seconds(pace: re.Match[bytes], raw: bytes) -> float | None:
-    name = pace.lastgroup or ""
-    value = _number(pace[name])
-    if not value or not math.isfinite(value):
-        return None
-    seconds = {"m": value / 1000.0, "s": value, "r": 1.0 / value}[name[0]]
-    batch = _BATCH.search(raw)
-    return seconds / int(batch[1]) if batch and int(batch[1]) else seconds
+def _seconds(raw: bytes) -> float | None:
+    for word, regex, unit in _PACES:
+        if (place := raw.find(word)) < 0:
+            continue
+        match = regex.search(raw, max(place - _BEFORE_THE_WORD, 0))
+        value = _number(match[match.lastindex or 1]) if match else None
+        if value and math.isfinite(value):
+            seconds = {"ms": value / 1000.0, "s": value, "rate": 1.0 / value}[unit]
+            batch = _BATCH.search(raw, place)
+            return seconds / int(batch[1]) if batch and int(batch[1]) else seconds
+    return None
