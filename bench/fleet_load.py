@@ -44,7 +44,7 @@ class Crowd:
         self.agents = [Agent(f"n{number:05d}", wire, self.tally) for number in range(nodes)]
 
     async def enrol(self, join_token: str) -> dict[str, Any]:
-        """Every agent asks for its own credential, over the API that real ones use."""
+        """Every agent asks for its own credential, over the API that real ones use, and begins to report."""
         began = time.perf_counter()
         left = iter(enumerate(self.agents))
         await asyncio.gather(*(self._enrol_some(left, join_token) for _ in range(ENROLLING)))
@@ -57,6 +57,7 @@ class Crowd:
             place = {"rack": f"r{number // RACK}", "leaf": f"l{number // LEAF}", "loop": f"c{number // LOOP}"}
             ask = {"node": agent.name, "join_token": join_token, "pool": "train", "place": place}
             agent.credential = (await self._ask(connection, answers, ask))["credential"]
+            agent.beat_for_ever(random.uniform(0.0, HEARTBEAT_SECONDS))
         assert connection.transport is not None
         connection.transport.close()
 
@@ -73,10 +74,8 @@ class Crowd:
             await asyncio.sleep(1)
 
     async def warm(self) -> dict[str, Any]:
-        """Every node connects, is ordered to test itself, passes and becomes ready."""
+        """Until every node was ordered to test itself and has passed."""
         began = time.perf_counter()
-        for number, agent in enumerate(self.agents):
-            agent.beat_for_ever(HEARTBEAT_SECONDS * number / len(self.agents))
         while self.tally.ready < len(self.agents):
             if time.perf_counter() - began > WARMING_SECONDS:
                 raise SystemExit(f"only {self.tally.ready} nodes became ready: {dict(self.tally.counts)}")

@@ -50,19 +50,27 @@ class Guards:
 
     def fell_ill(self, name: str, cause: str, now: float, policy: Policy) -> None:
         """A node began to fail. It joins the incident of a parent of its; else all failures are looked at anew."""
-        if name in self._ill:
-            return
-        self._ill[name] = (now, cause)
-        self._recent[1].add(name)
-        self._look_again = True
+        self.fell_ill_together((name,), cause, now, policy)
+
+    def fell_ill_together(self, names: Iterable[str], cause: str, now: float, policy: Policy) -> None:
+        """A whole fleet may fall silent in one moment: however many there are, all failures are looked at once."""
+        new = [name for name in names if name not in self._ill]
+        for name in new:
+            self._ill[name] = (now, cause)
+            self._recent[1].add(name)
+            self._look_again = True
+        if any([self._unexplained(name, policy) for name in new]):
+            self.look(now, policy)
+
+    def _unexplained(self, name: str, policy: Policy) -> bool:
+        """Whether a parent of it may explain it that has no incident yet; to one that has, it belongs from now on."""
         if self.incidents.explaining(name):
-            return
+            return False
         parents = self.places.parents(name)
         known = next((parent for parent in parents if parent in self.incidents.open), "")
         if known:
             self.incidents.join(known, name)
-        elif any(self._may_explain(parent, policy) for parent in parents):
-            self.look(now, policy)
+        return not known and any(self._may_explain(parent, policy) for parent in parents)
 
     def remember(self, name: str, cause: str, at: float) -> None:
         """A node that was failing already when we began; the next look counts it."""

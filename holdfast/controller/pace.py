@@ -25,8 +25,7 @@ class Pace:
     def tick(self, now: float) -> list[Step]:
         self.begin(now)
         judge = self._judge
-        for name in judge.nodes:
-            self._note_silence(name, now)
+        self._note_silence(now)
         judge.guards.end_what_is_over(now, judge.policy, lambda name: self._fails(name, now))
         steps = [step for name in list(judge.nodes) for step in self._next_for(judge.nodes[name], now)]
         steps += self._promote(now)
@@ -43,17 +42,25 @@ class Pace:
         began = now if self._began is None else self._began
         return now - max(self._judge.heard.get(name, now), began) > self._judge.policy.silent_seconds
 
-    def _note_silence(self, name: str, now: float) -> None:
+    def _note_silence(self, now: float) -> None:
         judge = self._judge
-        heard = judge.heard.setdefault(name, now)
-        subject = f"node/{name}"
-        if not self._silent(name, now) or planned(judge.nodes[name], now, judge.policy):
-            return
-        judge.guards.fell_ill(name, SILENT, now, judge.policy)
+        for name in judge.nodes.keys() - judge.heard.keys():
+            judge.heard[name] = now
+        silent = [
+            name
+            for name in judge.nodes
+            if self._silent(name, now) and not planned(judge.nodes[name], now, judge.policy)
+        ]
+        judge.guards.fell_ill_together(silent, SILENT, now, judge.policy)
+        for name in silent:
+            self._tell_silence(name, now)
+
+    def _tell_silence(self, name: str, now: float) -> None:
+        judge, subject = self._judge, f"node/{name}"
         if parent := judge.incidents.explaining(name):
             judge.incidents.close(subject, now, f"absorbed by {parent}")
         elif subject not in judge.incidents.open:
-            reason = f"the agent of {name} has not been heard for {now - heard:.0f} s"
+            reason = f"the agent of {name} has not been heard for {now - judge.heard[name]:.0f} s"
             judge.incidents.raise_(subject, SILENT, reason, now)
 
     def _next_for(self, node: NodeLife, now: float) -> list[Step]:

@@ -194,8 +194,7 @@ class Writer:
             fresh = iter(self._store.record(reports, turn.now) if reports else ())
             results = [_do(work, turn, list(islice(fresh, len(work.reports)))) for work in batch]
             turn.incidents = fleet.incidents.take_changed()
-            for incident in turn.incidents:
-                self._store.save_incident(incident, epoch)
+            self._store.save_incidents(turn.incidents, epoch)
             self._store.transit_all(turn.steps, epoch)  # also with no steps: it checks that we still lead
             self._store.write_audit(turn.audit)
         return turn, results

@@ -5,7 +5,7 @@ So a leaf whose every node failed beats the loop above it of which half stayed h
 soon as more fails than the leaf can explain, in whatever order the failures arrive.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -69,19 +69,22 @@ class SharedCause:
 
 def explain(failed: Collection[str], places: Places, policy: Policy, known: Collection[str] = ()) -> list[SharedCause]:
     """The parents that account for these failures, the best first. Between equals one that is known already stays."""
-    left = set(failed)
-    found: list[SharedCause] = []
-    while (best := _best(left, places, policy, known)) is not None:
-        found.append(best)
-        left -= best.nodes
-    return found
-
-
-def _best(failed: set[str], places: Places, policy: Policy, known: Collection[str]) -> SharedCause | None:
     explained: dict[str, set[str]] = {}
     for name in failed:
         for parent in places.parents(name):
             explained.setdefault(parent, set()).add(name)
+    found: list[SharedCause] = []
+    while (best := _best(explained, places, policy, known)) is not None:
+        found.append(best)
+        for name in best.nodes:
+            for parent in places.parents(name):
+                explained[parent].discard(name)
+    return found
+
+
+def _best(
+    explained: Mapping[str, set[str]], places: Places, policy: Policy, known: Collection[str]
+) -> SharedCause | None:
     ranked = [
         (policy.shared_share * behind - len(names), -len(names), parent not in known, behind, parent)
         for parent, names in explained.items()

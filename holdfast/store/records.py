@@ -15,6 +15,9 @@ from holdfast.store.words import AuditEntry
 
 JobKey = tuple[str, str, str]  # source, id, step
 of_job = and_(job_nodes.c.source == jobs.c.source, job_nodes.c.id == jobs.c.id, job_nodes.c.step == jobs.c.step)
+_TOLD_ANEW = "ON CONFLICT (id) DO UPDATE SET " + ", ".join(
+    f"{column.name} = excluded.{column.name}" for column in incidents.columns if column.name != "id"
+)
 _forget_nodes = delete(job_nodes).where(
     job_nodes.c.source == bindparam("key_source"),
     job_nodes.c.id == bindparam("key_id"),
@@ -54,9 +57,13 @@ def find_jobs(connection: Connection, node: str | None, since: float | None, mos
     return [decode(body, Job) for (body,) in connection.execute(asked)]
 
 
-def save_incident(connection: Connection, incident: Incident, epoch: int) -> None:
+def save_incidents(connection: Connection, told: Sequence[Incident], epoch: int) -> None:
     fence(connection, epoch)
-    row = {
+    insert_many(connection, incidents, [_incident_row(incident) for incident in told], _TOLD_ANEW)
+
+
+def _incident_row(incident: Incident) -> dict[str, Any]:
+    return {
         "id": clean(incident.id),
         "opened": incident.opened,
         "subject": clean(incident.subject),
@@ -67,9 +74,6 @@ def save_incident(connection: Connection, incident: Incident, epoch: int) -> Non
         "state": incident.state.value,
         "closed": incident.closed,
     }
-    insert = insert_into(connection, incidents)
-    changed = {name: insert.excluded[name] for name in row if name != "id"}
-    connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=changed), row)
 
 
 def find_incidents(connection: Connection, state: IncidentState | None, most: int) -> list[Incident]:

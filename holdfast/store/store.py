@@ -222,8 +222,12 @@ class Store:
             return records.find_jobs(connection, node, since, most)
 
     def save_incident(self, incident: Incident, epoch: int) -> None:
+        self.save_incidents([incident], epoch)
+
+    def save_incidents(self, told: Sequence[Incident], epoch: int) -> None:
+        """Each at most once."""
         with self._writing() as connection:
-            records.save_incident(connection, incident, epoch)
+            records.save_incidents(connection, told, epoch)
 
     def incidents(self, state: IncidentState | None = None, most: int = 1_000) -> list[Incident]:
         with self._reading() as connection:

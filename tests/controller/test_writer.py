@@ -59,7 +59,7 @@ def test_work_that_fails_keeps_nobody_else_out(store: Store, error: Exception) -
     report = Report(node="n1", session="s", seq=1, at=1.0, heartbeat=True)
     works = [
         Work(partial(deeds.note, entry("first"))),
-        Work(partial(deeds.take, [report]), [report]),
+        Work(partial(deeds.take, [report], None), [report]),
         Work(partial(break_down, error)),
         Work(partial(deeds.note, entry("last"))),
     ]

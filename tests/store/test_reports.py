@@ -38,6 +38,13 @@ def test_the_same_number_of_another_session_or_node_is_another_report(store: Sto
     assert stored(store, "n1", "n2").total() == 3
 
 
+def test_a_session_that_retention_forgot_begins_anew(store: Store) -> None:
+    assert store.record([report(seq=1)], NOW) == [True]
+    while store.retain(NOW + 1):
+        pass
+    assert store.record([report(seq=1)], NOW + 2) == [True]
+
+
 sends = st.lists(
     st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.integers(1, 6)), max_size=8), max_size=6
 )
