@@ -14,12 +14,13 @@ from holdfast.api.show import transition_view, verdict_view
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
 from holdfast.controller import deeds
 from holdfast.controller.agent_jobs import AgentJobs
+from holdfast.controller.lookup import Lookup
 from holdfast.controller.turn import News, Work
 from holdfast.controller.writer import Writer
 from holdfast.model.life import Happening
 from holdfast.model.report import Report
 from holdfast.store import Store
-from holdfast.store.words import AuditEntry, Credential
+from holdfast.store.words import AuditEntry
 
 MOST_NOTES_A_MINUTE = 60  # of requests refused; what is beyond is counted, not written
 
@@ -27,7 +28,7 @@ MOST_NOTES_A_MINUTE = 60  # of requests refused; what is beyond is counted, not 
 class FrontDesk:
     def __init__(self, store: Store, board: Board, console: str = "", *, anonymous: bool = False) -> None:
         self.store, self.board, self.console = store, board, console
-        self.access = Access(self._find, anonymous=anonymous)
+        self.access = Access(Lookup(store.credentials_of), anonymous=anonymous)
         self.acting: Callable[[], None] = lambda: None  # wakes the actor: there is something to do
         self.agent_jobs: AgentJobs | None = None  # None where a scheduler tells of jobs
         self.writer: Writer | None = None
@@ -51,7 +52,6 @@ class FrontDesk:
     async def enrol(self, ask: EnrolAsk) -> Enrolled:
         deeds.check_enrolment(ask)
         enrolled: Enrolled = await self._ask(partial(deeds.enrol, ask, self.board.demo))
-        self.access.forget()
         return enrolled
 
     async def renew(self, caller: Caller) -> Enrolled:
@@ -94,9 +94,6 @@ class FrontDesk:
         if self.writer is None:
             raise Problem(503, "the controller is starting", {"Retry-After": "1"})
         return await self.writer.ask(Work(do, reports))
-
-    async def _find(self, hashed: str) -> Credential | None:
-        return await asyncio.to_thread(self.store.credential, hashed)
 
     # Told by the writer
 
