@@ -108,9 +108,9 @@ def checkpoint(
     as_json: AsJson = False,
 ) -> None:
     """How often to write checkpoints, where, and what the run then delivers."""
-    from holdfast.cli import plan_answer, plan_checkpoint
+    from holdfast.cli import plan_answer, plan_checkpoint, plan_run
 
-    wanted = plan_checkpoint.Wanted(
+    wanted = plan_run.Wanted(
         gpus=gpus,
         rate=rate,
         events=events,
@@ -278,3 +278,15 @@ def cost(
         critical=critical,
     )
     plan_answer.tell(lambda asked: plan_cost.answer(asked, wanted), as_json, plot)
+
+
+@app.command()
+def report(
+    file: Annotated[str, typer.Argument(help="A scenario: [cluster], [checkpoint], [spares].", metavar="FILE.toml")],
+    out: Annotated[str, typer.Option(help="The page; FILE.html if not said.", metavar="FILE.html")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """One page for a scenario: what it will deliver, what to change first, what that is worth."""
+    from holdfast.cli import plan_report
+
+    plan_report.write(file, out, as_json)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,7 +51,7 @@ class Answer:
     swayed: str = ""  # what the sways are of
     show: Callable[[float], str] = str
     notes: Sequence[str] = ()
-    chart: "Chart | None" = field(default=None, compare=False)
+    chart: "Callable[[], Chart]"  # drawn only when somebody wants to see it
 
     def document(self) -> dict[str, Any]:
         return {
@@ -97,7 +97,7 @@ def tell(make: Callable[[Asked], Answer], as_json: bool, plot: str, ask: Callabl
     if plot:
         from holdfast.cli import plan_plot
 
-        plan_plot.write(answer.chart, plot)
+        plan_plot.write(answer.chart(), plot)
     if as_json:
         typer.echo(json.dumps(answer.document()))
     else:

@@ -1,80 +1,27 @@
 """How often to write checkpoints, where, and what the run then delivers."""
 
-from dataclasses import dataclass, field
-
 from holdfast.cli.plan_answer import Answer, Figure, bandwidth, percent, sways, time
 from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.plan_plot import Chart, Line, spaced
 from holdfast.cli.plan_rate import Rate, rate
+from holdfast.cli.plan_run import Memory, Run, Wanted, levels, memory_of, run_of
 from holdfast.cli.refusal import Refusal
 from holdfast.costs import checkpointing as c
 from holdfast.costs.feasible import NoProgress, positive
-from holdfast.costs.levels import Level, memory_or_storage, storage_write_seconds_for
-from holdfast.costs.survival import mean_seconds_between
-
-RESTART_WHY = "ten minutes; measure yours: detect, schedule, load, warm up"
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    gpus: float
-    rate: float
-    write: float
-    restart: float
-
-    @property
-    def between(self) -> float:
-        return mean_seconds_between(self.gpus, self.rate)
-
-    @property
-    def best_interval(self) -> float:
-        return c.best_interval(self.write, self.between)
-
-    @property
-    def ettr(self) -> float:
-        return c.best_ettr(self.write, self.between, self.restart)
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Copies in the memory of other nodes: what writing them costs, and which failures they outlive."""
-
-    write: float
-    restart: float
-    survives: float = field(metadata={"share": True})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What was asked, as it was said."""
-
-    gpus: str | None
-    rate: str | None
-    events: str | None
-    gpu_years: str | None
-    write: str | None
-    state: str | None
-    bandwidth: str | None
-    restart: str | None
-    interval: str | None
-    memory_write: str | None
-    memory_restart: str | None
-    memory_survives: str | None
-    target: str | None
+from holdfast.costs.levels import memory_or_storage, storage_write_seconds_for
 
 
 def answer(asked: Asked, wanted: Wanted) -> Answer:
     gpus = asked.machines("gpus", wanted.gpus)
     chosen = rate(asked, wanted.rate, wanted.events, wanted.gpu_years)
-    write, state = _write(asked, wanted)
-    run = Run(gpus, chosen.per_gpu_year, write, asked.duration("restart", wanted.restart, "10m", RESTART_WHY))
-    memory = _memory(asked, wanted)
+    run = run_of(asked, wanted, gpus, chosen)
+    memory = memory_of(asked, wanted)
     figures = [*_headline_figures(run, chosen), *_intervals(run), *_ledger(run)]
     figures += _at_interval(asked, wanted, run)
     if memory is not None:
         figures += _tiers(run, memory)
     if wanted.target is not None:
-        figures += _to_buy(run, memory, state, asked.share("target", wanted.target))
+        figures += _to_buy(run, memory, wanted.state, asked.share("target", wanted.target))
     return Answer(
         plan="checkpoint",
         headline=f"Write a checkpoint every {time(run.best_interval)}: {percent(run.ettr)} of the time is productive.",
@@ -84,36 +31,7 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
         swayed="the productive share",
         show=percent,
         notes=_notes(run, chosen, memory),
-        chart=_chart(run),
-    )
-
-
-def _write(asked: Asked, wanted: Wanted) -> tuple[float, float | None]:
-    """How long a write stops the run, told outright or by size and bandwidth; and the size if it was told."""
-    if wanted.write is not None:
-        if wanted.bandwidth is not None:
-            raise Refusal("--write and --bandwidth say the same twice: expected one of them")
-        state = asked.size("state", wanted.state) if wanted.state is not None else None
-        return positive("--write", asked.duration("write", wanted.write)), state
-    if wanted.state is None or wanted.bandwidth is None:
-        raise Refusal("--write is missing: expected how long a checkpoint stops the run, or --state and --bandwidth")
-    state = positive("--state", asked.size("state", wanted.state))
-    speed = positive("--bandwidth", asked.bandwidth("bandwidth", wanted.bandwidth))
-    return state / speed, state
-
-
-def _memory(asked: Asked, wanted: Wanted) -> Memory | None:
-    if wanted.memory_write is None:
-        if wanted.memory_restart is not None or wanted.memory_survives is not None:
-            raise Refusal("--memory-write is missing: expected how long a write to memory stops the run")
-        return None
-    survives = asked.share("memory-survives", wanted.memory_survives, "0.95", "an assumption; racks and feeds decide")
-    if not 0 < survives < 1:
-        raise Refusal("--memory-survives: expected a share above 0 and below 1")
-    return Memory(
-        positive("--memory-write", asked.duration("memory-write", wanted.memory_write)),
-        asked.duration("memory-restart", wanted.memory_restart, "2m", "an assumption: nothing is read from storage"),
-        survives,
+        chart=lambda: _chart(run),
     )
 
 
@@ -171,24 +89,8 @@ def _at_interval(asked: Asked, wanted: Wanted, run: Run) -> list[Figure]:
     return [Figure("ettr_at_interval", there, f"every {time(interval)} instead", shown)]
 
 
-def _levels(run: Run, memory: Memory) -> tuple[Level, Level]:
-    often = Level(
-        name="memory",
-        write_seconds=memory.write,
-        failures_per_second=memory.survives / run.between,
-        restart_seconds=memory.restart,
-    )
-    seldom = Level(
-        name="storage",
-        write_seconds=run.write,
-        failures_per_second=(1 - memory.survives) / run.between,
-        restart_seconds=run.restart,
-    )
-    return often, seldom
-
-
 def _tiers(run: Run, memory: Memory) -> list[Figure]:
-    tiers = memory_or_storage(*_levels(run, memory))
+    tiers = memory_or_storage(*levels(run, memory))
     plan = tiers.schedule
     shown = ", ".join(f"{name} every {time(every)}" for name, every in plan.intervals.items())
     verdict = "worth it" if tiers.memory_wins else "not worth it"
@@ -202,13 +104,14 @@ def _tiers(run: Run, memory: Memory) -> list[Figure]:
     ]
 
 
-def _to_buy(run: Run, memory: Memory | None, state: float | None, target: float) -> list[Figure]:
-    if state is None:
+def _to_buy(run: Run, memory: Memory | None, size: str | None, target: float) -> list[Figure]:
+    if size is None:
         raise Refusal("--target: expected --state with it, the size of a checkpoint")
+    state = Asked().size("state", size)
     longest = c.write_seconds_for(target, run.between, run.restart)
     found = [_bandwidth("storage_bytes_per_second_for_target", state, longest, f"storage for {target:.1%}")]
     if memory is not None:
-        longest = storage_write_seconds_for(target, *_levels(run, memory))
+        longest = storage_write_seconds_for(target, *levels(run, memory))
         found.append(
             _bandwidth("storage_bytes_per_second_with_memory_tier", state, longest, "  the same with the memory tier")
         )

@@ -63,7 +63,7 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
         swayed="the total",
         show=money,
         notes=notes,
-        chart=_chart(incident),
+        chart=lambda: _chart(incident),
     )
 
 
@@ -94,7 +94,7 @@ def _incident(asked: Asked, wanted: Wanted) -> Incident:
     value = None if wanted.day_value is None else asked.number("day-value", wanted.day_value, "dollars per day")
     return Incident(
         gpus=asked.machines("gpus", wanted.gpus),
-        price=_price(asked, wanted.price),
+        price=price(asked, wanted.price),
         detect_hours=hours("detect", wanted.detect, "10m", "PyTorch's watchdog"),
         diagnose_hours=hours("diagnose", wanted.diagnose),
         restore_hours=hours("restore", wanted.restore),
@@ -114,7 +114,7 @@ def _incident(asked: Asked, wanted: Wanted) -> Incident:
     )
 
 
-def _price(asked: Asked, text: str | None) -> float:
+def price(asked: Asked, text: str | None) -> float:
     """A number, or the catalog's price of a GPU by name."""
     known = gpu_prices().get(text or "")
     if known is not None:

@@ -52,7 +52,7 @@ class Asked:
         """GPUs or nodes: at least one, and no more than anybody could build."""
         value = self.number(name, text, "GPUs" if name == "gpus" else name)
         if not 1 <= value <= MOST_MACHINES:
-            raise Refusal(f"--{name}: expected 1 to {MOST_MACHINES:g}, found {text}")
+            raise Refusal(f"--{name}: expected 1 to {MOST_MACHINES:g}, found {value:g}")
         return value
 
     def share(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
@@ -76,7 +76,7 @@ class Asked:
         parse: Callable[[str], float | None],
     ) -> float:
         source = "given" if text is not None else f"default: {why}"
-        if text is None and name in self.told:
+        if name in self.told and text in (None, self.told[name][0]):
             text, source = self.told[name]
         said = text if text is not None else default
         if not said:

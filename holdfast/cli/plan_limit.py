@@ -74,7 +74,7 @@ def answer(
         swayed="the GPUs at 90 %",
         show=count,
         notes=notes,
-        chart=_chart(run, most),
+        chart=lambda: _chart(run, most),
     )
 
 

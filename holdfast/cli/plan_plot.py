@@ -33,9 +33,7 @@ class Chart:
     mark: tuple[float, float] | None = None  # the answer itself
 
 
-def write(chart: Chart | None, path: str) -> None:
-    if chart is None:
-        raise Refusal("--plot: this plan has no curve to draw")
+def write(chart: Chart, path: str) -> None:
     target = Path(path)
     if target.suffix == ".png":
         _png(chart, target)

@@ -55,7 +55,7 @@ def answer(
         swayed=f"the effective price of {best.name}",
         show=money,
         notes=["goodput is yours to measure: suppliers market it, none was found to guarantee it in a contract"],
-        chart=_chart(made),
+        chart=lambda: _chart(made),
     )
 
 

@@ -81,14 +81,14 @@ def answer(
         swayed="the chance of a failure",
         show=percent,
         notes=notes,
-        chart=_chart(risk, chosen),
+        chart=lambda: _chart(risk, chosen),
     )
 
 
 def _days(asked: Asked, text: str | None) -> float:
     value = asked.number("days", text, "days")
     if not 0 < value <= MOST_DAYS:
-        raise Refusal(f"--days: expected above 0 and at most {MOST_DAYS:g}, found {text}")
+        raise Refusal(f"--days: expected above 0 and at most {MOST_DAYS:g}, found {value:g}")
     return value
 
 

@@ -95,7 +95,7 @@ def answer(
         swayed="the number of spares",
         show=lambda value: f"{value:.0f}",
         notes=[f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else [],
-        chart=_chart(fleet, needed),
+        chart=lambda: _chart(fleet, needed),
     )
 
 

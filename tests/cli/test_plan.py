@@ -15,7 +15,7 @@ from holdfast.cli.app import run
 from holdfast.cli.refusal import Refusal
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plan.md").read_text()
-EXAMPLES = re.findall(r"\$ holdfast (plan .*)\n(.*)\n", PAGE)
+EXAMPLES = [one for one in re.findall(r"\$ holdfast (plan .*)\n(.*)\n", PAGE) if "report" not in one[0]]
 ANSWERED = [command for command, said in EXAMPLES if not said.startswith("holdfast:")]
 REFUSED = {
     "plan risk --gpus 256 --days 30": "--rate is missing",

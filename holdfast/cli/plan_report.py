@@ -1,0 +1,151 @@
+"""One page for a whole scenario: what the cluster will really deliver, what to change first, and what that is worth."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import typer
+
+from holdfast.cli import plan_checkpoint, plan_cost, plan_page, plan_risk, plan_scenario, plan_spares
+from holdfast.cli.plan_answer import Answer, money, percent
+from holdfast.cli.plan_inputs import Asked, Given
+from holdfast.cli.plan_rate import rate
+from holdfast.cli.plan_run import Memory, Run, Wanted, levels, memory_of, run_of
+from holdfast.cli.refusal import Refusal
+from holdfast.costs import checkpointing as c
+from holdfast.costs.feasible import BadNumber, NoProgress
+from holdfast.costs.levels import memory_or_storage
+from holdfast.model.ledger import Ledger
+
+SILENT = Wanted(
+    gpus=None, rate=None, events=None, gpu_years=None, write=None, state=None, bandwidth=None, restart=None,
+    interval=None, memory_write=None, memory_restart=None, memory_survives=None, target=None,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that could be better, and the productive share that it would bring."""
+
+    what: str
+    share: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    title: str
+    paid_gpu_hours: float
+    price: float
+    ledger: Ledger  # shares of the wall clock
+    changes: tuple[Change, ...]
+    answers: tuple[Answer, ...]
+    inputs: tuple[Given, ...]
+
+    @property
+    def productive(self) -> float:
+        return self.ledger.share("productive")
+
+    def worth(self, change: Change) -> float:
+        """Dollars: the paid hours that become productive."""
+        return (change.share - self.productive) * self.paid_gpu_hours * self.price
+
+    @property
+    def headline(self) -> str:
+        paid = self.paid_gpu_hours * self.price
+        return (
+            f"{money(paid)} buy {self.paid_gpu_hours:,.0f} GPU-hours; {percent(self.productive)} of them are"
+            f" productive, {money(self.price / self.productive)} each."
+        )
+
+    def document(self) -> dict[str, object]:
+        return {
+            "report": self.title,
+            "headline": self.headline,
+            "paid_gpu_hours": self.paid_gpu_hours,
+            "price": self.price,
+            "productive": self.productive,
+            "ledger": self.ledger.shares(),
+            "changes": [
+                {"what": one.what, "productive": one.share, "worth": self.worth(one), "note": one.note}
+                for one in self.changes
+            ],
+            "plans": [answer.document() for answer in self.answers],
+        }
+
+
+def write(file: str, out: str, as_json: bool) -> None:
+    try:
+        report = make(plan_scenario.load(file))
+    except (NoProgress, BadNumber) as error:
+        raise Refusal(str(error)) from None
+    target = Path(out) if out else Path(file).with_suffix(".html")
+    try:
+        target.write_text(plan_page.page(report), encoding="utf-8")
+    except OSError as error:
+        raise Refusal(f"cannot write {target}: {error.strerror}") from None
+    if as_json:
+        typer.echo(json.dumps({**report.document(), "page": str(target)}))
+    else:
+        typer.echo(f"{report.headline}\n{target} written")
+
+
+def make(scenario: plan_scenario.Scenario) -> Report:
+    asked = scenario.asked()
+    gpus = asked.machines("gpus", None)
+    days = asked.number("days", None, "days")
+    price = plan_cost.price(asked, scenario.text("price"))
+    chosen = rate(asked, None)
+    wanted = replace(SILENT, **_texts(scenario))
+    run = run_of(asked, wanted, gpus, chosen)
+    interval = asked.duration("interval", None) if "interval" in scenario.told else run.best_interval
+    memory = memory_of(asked, wanted)
+    ledger = c.expected_ledger(interval, run.write, run.between, run.restart)
+    nodes = f"{gpus / asked.number('gpus-per-node', None, 'GPUs per node', '8', 'an HGX node'):g}"
+    answers = (
+        plan_risk.answer(scenario.asked(), None, None, None, None, None, None, None),
+        plan_checkpoint.answer(scenario.asked(), wanted),
+        plan_spares.answer(scenario.asked(), nodes, None, None, None, None, None, None, None, None),
+    )
+    return Report(
+        scenario.title,
+        gpus * days * 24,
+        price,
+        ledger,
+        _changes(run, memory, ledger.share("productive")),
+        answers,
+        _together(asked, answers),
+    )
+
+
+def _texts(scenario: plan_scenario.Scenario) -> dict[str, str]:
+    """What decides which questions are asked must be told as on the command line."""
+    names = ("write", "state", "bandwidth", "interval", "memory-write")
+    return {name.replace("-", "_"): text for name in names if (text := scenario.text(name)) is not None}
+
+
+def _changes(run: Run, memory: Memory | None, now: float) -> tuple[Change, ...]:
+    """What each would bring with the best interval for it, the best first."""
+    asks: list[tuple[str, Callable[[], float], str]] = [
+        ("the best checkpoint interval", lambda: run.ettr, "costs nothing"),
+        ("half the restart time", lambda: replace(run, restart=run.restart / 2).ettr, ""),
+        ("half the time of a write", lambda: replace(run, write=run.write / 2).ettr, ""),
+        ("half the failures", lambda: replace(run, rate=run.rate / 2).ettr, ""),
+    ]
+    if memory is not None:
+        tiers = levels(run, memory)
+        asks.append(("a memory tier", lambda: 1 - memory_or_storage(*tiers).with_memory, "to first order"))
+    found = []
+    for what, share, note in asks:
+        try:
+            found.append(Change(what, share(), note))
+        except NoProgress:
+            continue
+    return tuple(sorted((one for one in found if one.share > now + 1e-6), key=lambda one: -one.share))
+
+
+def _together(asked: Asked, answers: tuple[Answer, ...]) -> tuple[Given, ...]:
+    """Every input once."""
+    every = {given.name: given for given in (*asked.given, *(g for answer in answers for g in answer.inputs))}
+    return tuple(every.values())

@@ -1,0 +1,110 @@
+"""A run and its checkpoints, as they were asked for: the part that plans and reports share."""
+
+from dataclasses import dataclass, field
+
+from holdfast.cli.plan_inputs import Asked
+from holdfast.cli.plan_rate import Rate
+from holdfast.cli.refusal import Refusal
+from holdfast.costs import checkpointing as c
+from holdfast.costs.feasible import positive
+from holdfast.costs.levels import Level
+from holdfast.costs.survival import mean_seconds_between
+
+RESTART_WHY = "ten minutes; measure yours: detect, schedule, load, warm up"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    gpus: float
+    rate: float
+    write: float
+    restart: float
+
+    @property
+    def between(self) -> float:
+        return mean_seconds_between(self.gpus, self.rate)
+
+    @property
+    def best_interval(self) -> float:
+        return c.best_interval(self.write, self.between)
+
+    @property
+    def ettr(self) -> float:
+        return c.best_ettr(self.write, self.between, self.restart)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Copies in the memory of other nodes: what writing them costs, and which failures they outlive."""
+
+    write: float
+    restart: float
+    survives: float = field(metadata={"share": True})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What was asked, as it was said."""
+
+    gpus: str | None
+    rate: str | None
+    events: str | None
+    gpu_years: str | None
+    write: str | None
+    state: str | None
+    bandwidth: str | None
+    restart: str | None
+    interval: str | None
+    memory_write: str | None
+    memory_restart: str | None
+    memory_survives: str | None
+    target: str | None
+
+
+def run_of(asked: Asked, wanted: Wanted, gpus: float, chosen: Rate) -> Run:
+    write = _write(asked, wanted)
+    return Run(gpus, chosen.per_gpu_year, write, asked.duration("restart", wanted.restart, "10m", RESTART_WHY))
+
+
+def _write(asked: Asked, wanted: Wanted) -> float:
+    """How long a write stops the run, told outright or by size and bandwidth."""
+    if wanted.write is not None:
+        if wanted.bandwidth is not None:
+            raise Refusal("--write and --bandwidth say the same twice: expected one of them")
+        return positive("--write", asked.duration("write", wanted.write))
+    if wanted.state is None or wanted.bandwidth is None:
+        raise Refusal("--write is missing: expected how long a checkpoint stops the run, or --state and --bandwidth")
+    state = positive("--state", asked.size("state", wanted.state))
+    speed = positive("--bandwidth", asked.bandwidth("bandwidth", wanted.bandwidth))
+    return state / speed
+
+
+def memory_of(asked: Asked, wanted: Wanted) -> Memory | None:
+    if wanted.memory_write is None:
+        if wanted.memory_restart is not None or wanted.memory_survives is not None:
+            raise Refusal("--memory-write is missing: expected how long a write to memory stops the run")
+        return None
+    survives = asked.share("memory-survives", wanted.memory_survives, "0.95", "an assumption; racks and feeds decide")
+    if not 0 < survives < 1:
+        raise Refusal("--memory-survives: expected a share above 0 and below 1")
+    return Memory(
+        positive("--memory-write", asked.duration("memory-write", wanted.memory_write)),
+        asked.duration("memory-restart", wanted.memory_restart, "2m", "an assumption: nothing is read from storage"),
+        survives,
+    )
+
+
+def levels(run: Run, memory: Memory) -> tuple[Level, Level]:
+    often = Level(
+        name="memory",
+        write_seconds=memory.write,
+        failures_per_second=memory.survives / run.between,
+        restart_seconds=memory.restart,
+    )
+    seldom = Level(
+        name="storage",
+        write_seconds=run.write,
+        failures_per_second=(1 - memory.survives) / run.between,
+        restart_seconds=run.restart,
+    )
+    return often, seldom
