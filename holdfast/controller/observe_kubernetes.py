@@ -32,12 +32,12 @@ async def observe_kubernetes(kubernetes: Kubernetes, writer: Writer, seconds: fl
     watched.start()
     try:
         while True:
-            changed.clear()
-            await _look(kubernetes, watched, seen, writer)
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await changed.wait()
             await asyncio.sleep(GATHER_SECONDS)
+            changed.clear()
+            await _look(kubernetes, watched, seen, writer)
     finally:
         watched.stop()
 
@@ -52,18 +52,22 @@ async def _look(kubernetes: Kubernetes, watched: Watched, seen: "Seen", writer: 
         for action in await writer.ask(Work(partial(seen.take, watched.look()))):
             said = await asyncio.to_thread(kubernetes.perform, action, False)
             await writer.ask(Work(partial(_audit, action, said)))
+        seen.complaint = ""
     except NoAnswer as error:
-        log.warning("Kubernetes does not answer: %s", error)
+        if str(error) != seen.complaint:  # once, however often we look in vain
+            log.warning("Kubernetes does not answer: %s", error)
+        seen.complaint = str(error)
     except Problem as problem:
         log.debug("what Kubernetes says is not for us now: %s", problem)
 
 
 @dataclass(slots=True)
 class Seen:
-    """What is remembered from look to look. Used in the writer's thread only."""
+    """What is remembered from look to look. `take` runs in the writer's thread."""
 
     keeper: Keeper = field(default_factory=Keeper)
     jobs: dict[str, Job] = field(default_factory=dict)
+    complaint: str = ""
 
     def take(self, look: Look, turn: Turn, fresh: Sequence[bool]) -> list[Action]:
         """Into lives and history. Returns what is to be done at once, without a stage having changed."""
