@@ -34,7 +34,7 @@ def propose(connection: Connection, proposed: Sequence[Action], epoch: int) -> N
     insert = insert_into(connection, actions).on_conflict_do_nothing(index_elements=["key"])
     told = insert.returning(actions.c.id, actions.c.node, actions.c.attempts, actions.c.at)
     new = connection.execute(told, [_row(action) for action in proposed]).mappings()
-    _note(connection, [_step(row, Outcome.PROPOSED, "", epoch, row["at"]) for row in new])
+    note(connection, [_step(row, Outcome.PROPOSED, "", epoch, row["at"]) for row in new])
 
 
 def claim(
@@ -63,7 +63,7 @@ def claim(
     ends = {verb.value: moment + leases.get(verb, lease_seconds) for verb in Verb}
     taken = [{"one": row["id"], "until": ends[row["verb"]], "epoch": epoch} for row in claimed]
     connection.execute(_take, taken)
-    _note(connection, [_step(row, Outcome.CLAIMED, "", epoch, moment) for row in claimed])
+    note(connection, [_step(row, Outcome.CLAIMED, "", epoch, moment) for row in claimed])
     return [_stored(row) for row in claimed]
 
 
@@ -93,8 +93,9 @@ def finish(
     epoch: int,
     now: float,
     retry_at: float | None,
-) -> bool:
-    """Keep how it ended; False when it had ended before. A failure with `retry_at` is claimable again from then on."""
+) -> Rows:
+    """Keep how it ended; the step to note, none when it had ended before. A failure with `retry_at` is claimable again
+    from then on."""
     if outcome not in FINAL:
         raise StoreError(f"action {action_id}: {outcome.value} is no outcome; expected one of {sorted(FINAL)}")
     fence(connection, epoch)
@@ -108,9 +109,8 @@ def finish(
     row = connection.execute(told).mappings().one_or_none()
     if row is None:
         _refuse_if_open(connection, action_id, epoch)
-        return False
-    _note(connection, [_step(row, outcome, clean(detail), epoch, now)])
-    return True
+        return []
+    return [_step(row, outcome, clean(detail), epoch, now)]
 
 
 def _refuse_if_open(connection: Connection, action_id: int, epoch: int) -> None:
@@ -135,7 +135,7 @@ def latest(connection: Connection, node: str | None, most: int) -> list[StoredAc
     return [_stored(row) for row in connection.execute(asked).mappings()]
 
 
-def _note(connection: Connection, steps: Rows) -> None:
+def note(connection: Connection, steps: Rows) -> None:
     insert_many(connection, action_steps, steps)
 
 

@@ -11,6 +11,7 @@ from holdfast.model.job import Job
 from holdfast.model.life import Action, NodeLife, Verb
 from holdfast.model.report import Report, VerdictChange
 from holdfast.store import actions, credentials, engine, leadership, lives, records, reports, retention
+from holdfast.store.bulk import Rows
 from holdfast.store.errors import StoreError, one_sentence
 from holdfast.store.migrate import migrate
 from holdfast.store.story import story
@@ -38,6 +39,7 @@ class Store:
         self._where = writer.url.render_as_string(hide_password=True)
         self._make_partitions_at = 0.0
         self._joined: Connection | None = None
+        self._steps: Rows = []
         self._sessions: set[reports.Key] = set()  # those that have a row already
 
     @classmethod
@@ -64,9 +66,10 @@ class Store:
     def together(self) -> Iterator[None]:
         """All that is written inside is one commit, or nothing of it is written. For the one writing thread."""
         with self._writing() as connection:
-            self._joined = connection
+            self._joined, self._steps = connection, []
             try:
                 yield
+                actions.note(connection, self._steps)
             finally:
                 self._joined = None
 
@@ -183,7 +186,12 @@ class Store:
         self, action_id: int, outcome: Outcome, detail: str, epoch: int, now: float, retry_at: float | None = None
     ) -> bool:
         with self._writing() as connection:
-            return actions.finish(connection, action_id, outcome, detail, epoch, now, retry_at)
+            steps = actions.finish(connection, action_id, outcome, detail, epoch, now, retry_at)
+            if self._joined is None:
+                actions.note(connection, steps)
+            else:
+                self._steps += steps  # noted together when the batch ends
+            return bool(steps)
 
     def open_actions(self) -> list[StoredAction]:
         with self._reading() as connection:
