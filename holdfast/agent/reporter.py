@@ -24,6 +24,7 @@ from holdfast.model.report import (
     LONGEST_NAME,
     MOST_EVIDENCE,
     MOST_SUBJECTS,
+    JobSeen,
     OrderOutcome,
     Report,
     VerdictChange,
@@ -50,6 +51,7 @@ class News:
     changes: Sequence[Change] = ()
     events: Sequence[Event] = ()
     outcomes: Sequence[OrderOutcome] = ()
+    jobs: bool = False  # other jobs than before; which, every report says
 
 
 class _Acknowledged(msgspec.Struct):
@@ -70,10 +72,11 @@ class Reporter:
         clock: Callable[[], float],
         digest: Callable[[], bytes] = lambda: b"",
         twin: bool = False,
+        jobs: Callable[[], tuple[JobSeen, ...] | None] = lambda: None,
     ) -> None:
         self._node, self._session, self._twin = node, session, twin
         self._spool, self._link, self._enrolment = spool, link, enrolment
-        self._clock, self._digest = clock, digest
+        self._clock, self._digest, self._jobs = clock, digest, jobs
         self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._take_orders: Callable[[list[Order]], None] = lambda orders: None
         self._verdicts: Callable[[], Sequence[Change]] = tuple
@@ -106,6 +109,9 @@ class Reporter:
     def tell(self, changes: Sequence[Change] = (), events: Sequence[Event] = ()) -> None:
         if changes or events:
             self._news.put(News(changes, events))
+
+    def tell_jobs(self) -> None:
+        self._news.put(News(jobs=True))
 
     def answer(self, outcome: OrderOutcome) -> None:
         self._news.put(News(outcomes=(outcome,)))
@@ -150,7 +156,8 @@ class Reporter:
         changes = _chunks([_worded(change) for news in waiting for change in news.changes], TOGETHER)
         events = _chunks([_shortened(event) for news in waiting for event in news.events], TOGETHER)
         outcomes = [outcome for news in waiting for outcome in news.outcomes]
-        while changes or events or outcomes:
+        jobs = any(news.jobs for news in waiting)
+        while changes or events or outcomes or jobs:
             now = self._clock()
             report = self._report(now)
             report = replace(
@@ -159,7 +166,7 @@ class Reporter:
                 events=events.pop(0) if events else (),
                 outcomes=tuple(outcomes),
             )
-            outcomes = []
+            outcomes, jobs = [], False
             self._spool.add(report, now)
 
     def _spool_heartbeat(self, now: float) -> None:
@@ -171,7 +178,7 @@ class Reporter:
 
     def _report(self, now: float) -> Report:
         self._seq += 1
-        return Report(node=self._node, session=self._session, seq=self._seq, at=now, twin=self._twin)
+        return Report(node=self._node, session=self._session, seq=self._seq, at=now, twin=self._twin, jobs=self._jobs())
 
     def _send(self) -> None:
         try:

@@ -9,13 +9,15 @@ from holdfast.agent.clock import SteadyClock
 from holdfast.agent.deeds import Gate, reset_gpu, retest
 from holdfast.agent.enrolment import Enrolment
 from holdfast.agent.gpu_situation import situation
+from holdfast.agent.jobs_here import JobsHere
 from holdfast.agent.link import Link
 from holdfast.agent.node import Change, Node
-from holdfast.agent.orders import Orders
+from holdfast.agent.orders import Deed, Order, Orders
 from holdfast.agent.reboot import reboot
 from holdfast.agent.reporter import Reporter
 from holdfast.agent.spool import Spool
 from holdfast.model import digest
+from holdfast.model.report import OrderOutcome
 from holdfast.model.settings import Settings
 from holdfast.model.signal import Event, Reading
 from holdfast.model.subject import Subject
@@ -31,6 +33,7 @@ class Reporting:
         self._node, self._guard, self._clock = node, guard, clock
         self._started_at = clock.now()
         self._events: list[Event] = []
+        self._jobs = JobsHere(clock.now)
         spool = Spool(directory / "spool.jsonl", self._started_at)
         self._told_before = spool.events_until
         enrolment = Enrolment(
@@ -44,10 +47,18 @@ class Reporting:
         link = Link(controller.url, controller.ca_file, controller.timeout_seconds)
         session = f"{int(self._started_at)}-{secrets.token_hex(8)}"
         self._reporter = Reporter(
-            name, session, spool, link, enrolment, clock.now, self._digest, twin=settings.agent.twin
+            name,
+            session,
+            spool,
+            link,
+            enrolment,
+            clock.now,
+            self._digest,
+            twin=settings.agent.twin,
+            jobs=self._jobs.seen,
         )
         deeds = {
-            "retest": retest(settings),
+            "retest": self._without_jobs(retest(settings)),
             "reboot": reboot(settings),
             "reset_gpu": reset_gpu(settings, name, gate, lambda: situation(node, guard, settings, clock.now())),
         }
@@ -70,6 +81,8 @@ class Reporting:
     def hear(self, reading: Reading) -> None:
         """Keep its events until the inventory can say whose they are."""
         self._events += [event for event in reading.events if not self._was_told(event)]
+        if self._jobs.hear(reading):
+            self._reporter.tell_jobs()
 
     def tell(self, changes: list[Change]) -> None:
         inventory = self._node.history.inventory
@@ -78,6 +91,15 @@ class Reporting:
             event if event.subject else replace(event, subject=inventory.subject_of(event.device)) for event in events
         ]
         self._reporter.tell(changes, owned)
+
+    def _without_jobs(self, deed: Deed) -> Deed:
+        """What the suite runs on the GPUs is no job."""
+
+        def carry_out(order: Order, now: float) -> OrderOutcome:
+            with self._jobs.testing():
+                return deed.perform(order, now)
+
+        return replace(deed, perform=carry_out)
 
     def _standing(self) -> list[Change]:
         with self._guard:

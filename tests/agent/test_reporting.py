@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.twin.inject import inject
+from holdfast.twin.inject import clear, inject
 from holdfast.twin.node import make_node
 from tests.agent.desk import Desk, desk
 
@@ -27,7 +27,7 @@ class Running:
         (home / "token").write_text("let-me-in")
         with (home / "holdfast.toml").open("a") as file:
             file.write(f'\n[controller]\nurl = "{url}"\njoin_token_file = "{home}/token"\npool = "twins"\n')
-            file.write("".join(f"\n[sources.{name}]\nevery_seconds = 1\n" for name in ("nvml", "nvml_slow", "host")))
+            file.write("".join(f"\n[sources.{name}]\nevery_seconds = 1\n" for name in ("nvml", "nvml_slow", "host", "jobs")))
         self.start()
 
     def start(self) -> None:
@@ -101,3 +101,13 @@ def test_a_retest_is_run_and_a_reset_nobody_allowed_is_refused(agent: Running, a
     assert outcomes[1]["health"] in ("pass", "unknown")  # a twin without dcgmi cannot run every check
     assert not outcomes[2]["ok"]
     assert agent.process.poll() is None
+
+
+def test_a_job_on_the_gpus_is_told_and_so_is_its_end(agent: Running, at: Desk) -> None:
+    until(at, agent, lambda: [report for report in at.told if report["jobs"] == []])
+    inject(agent.home, "gpu_process", gpu=0)
+    [job] = until(at, agent, lambda: next((report["jobs"] for report in at.told if report["jobs"]), None))
+    assert job["gpus"] == 1
+    count = len(at.told)
+    clear(agent.home, "gpu_process", gpu=0)
+    until(at, agent, lambda: [report for report in at.told[count:] if report["jobs"] == []])

@@ -6,7 +6,7 @@ import pytest
 
 from ..controller.running import Agent, Controller, running, until  # noqa: TID252  tests are no package to name
 
-__all__ = ["Agent", "Controller", "until"]
+__all__ = ["Agent", "Controller", "running", "until"]
 
 
 @pytest.fixture(scope="session")
