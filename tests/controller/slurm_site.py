@@ -134,7 +134,7 @@ class Site:
 
 
 @contextmanager
-def slurm_site(directory: Path, nodes: int, controller: str = "") -> Iterator[Site]:
+def slurm_site(directory: Path, nodes: int, controller: str = "", policy: str = "") -> Iterator[Site]:
     """`controller` is more of its configuration, with {root}."""
     path = f"{os.environ['PATH']}:{SBIN}"
     missing = [name for name in NEEDED if shutil.which(name, path=path) is None]
@@ -147,7 +147,7 @@ def slurm_site(directory: Path, nodes: int, controller: str = "") -> Iterator[Si
     install(root, nodes)
     slurm = boot(root, nodes, snippet)
     try:
-        policy = "dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 100\nlemon_offences = 100\n"
+        policy = f"dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 100\nlemon_offences = 100\n{policy}"
         more = f"observe_seconds = 0.5\n{controller.format(root=root)}\n[slurm]\n"
         with running(directory / "controller", more=more, policy=policy, environ=slurm.environ) as one:
             site = Site(slurm, one)

@@ -1,45 +1,23 @@
 """A controller on a real Slurm: drains with our reason, work that finishes first, and others' drains left alone."""
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from holdfast.twin.inject import inject
-from holdfast.twin.node import make_node
 
 from .running import Controller, until
-from .slurm_site import Site, slurm_site
+from .slurm_site import Site
+from .slurm_twin import agent_on_twin, twin_site
 
 pytestmark = pytest.mark.slow
-HOLDFAST = Path(sys.executable).with_name("holdfast")
-# Stands for the hardware: what resets a GPU mends the twin, and of other nodes there is nothing to mend.
-RESET = """\
-#!/bin/sh
-test -e {root}/$1/holdfast.toml || exit 0
-exec {holdfast} twin inject {root}/$1 gpu_off_bus --gpu 3 --clear
-"""
-NOT_ON_A_TWIN = ("dcgm.diag", "node.inventory", "node.topology")  # no DCGM, and no manifest was learnt
-CONFIG = """\
-demo = true
-[actions]
-reset_gpu = "command"
-[command.commands]
-reset_gpu = ["{root}/reset", "{{node}}"]
-"""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with slurm_site(tmp_path_factory.mktemp("slurm"), 2, CONFIG) as one:
-        reset = one.slurm.root / "reset"
-        reset.write_text(RESET.format(root=one.slurm.root, holdfast=HOLDFAST))
-        reset.chmod(0o755)
+    with twin_site(tmp_path_factory.mktemp("slurm"), 2) as one:
         yield one
 
 
@@ -68,27 +46,6 @@ def test_a_broken_twin_is_drained_finishes_its_job_and_is_idle_again_after_the_t
         assert site.controller.get(f"/v1/nodes/{node}")["tested_at"] > ended
     [stored] = site.controller.get("/v1/jobs", node=node)["jobs"]
     assert (stored["id"], stored["state"], stored["exit_code"]) == (job, "completed", "0:0")
-
-
-@contextmanager
-def agent_on_twin(site: Site, node: str) -> Iterator[Path]:
-    home: Path = site.slurm.root / node
-    (home / "run").rmdir()
-    home.rmdir()
-    make_node(home, name=node)
-    token = home / "join.token"
-    token.write_text(site.controller.token())
-    with (home / "holdfast.toml").open("a") as config:
-        config.write(f'\n[controller]\nurl = "{site.controller.url}"\njoin_token_file = "{token}"\n')
-        config.write("".join(f'[checks."{check}"]\nenabled = false\n' for check in NOT_ON_A_TWIN))
-    with (home / "agent.log").open("w") as log:
-        command = [HOLDFAST, "agent", "--config", str(home / "holdfast.toml")]
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        yield home
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 NOTES = pytest.mark.parametrize("note", ["ana: swapping the fan tray", "NHC: check_hw_ib:  No IB port 1"])

@@ -70,7 +70,10 @@ def test_a_fresh_slurmd_runs_nothing_until_tested(site: Site) -> None:
     tester.may_test.clear()
     tester.asked.clear()
     before = len(site.tests("node3"))
+    stop_slurmd(site, "node3")
     site.script("slurmd-start.sh", "node3")  # as systemd does before it starts slurmd
+    site.slurm.start("slurmd", "-D", "-N", "node3")
+    site.slurm.eventually(lambda: site.slurm.state("node3") == "drain")
     assert site.slurm.reason("node3") == "holdfast: untested: slurmd starts"
     job = site.timed("-w", "node3")
     until(tester.asked.is_set, "node3 is asked to test itself")
@@ -82,9 +85,7 @@ def test_a_fresh_slurmd_runs_nothing_until_tested(site: Site) -> None:
 
 def test_a_slurmd_that_restarts_without_the_hook_is_seen_by_the_controller(site: Site) -> None:
     before = len(site.tests("node3"))
-    daemon = next(one for one in site.slurm.daemons if "node3" in one.args)
-    daemon.terminate()
-    daemon.wait()
+    stop_slurmd(site, "node3")
     site.slurm.start("slurmd", "-D", "-N", "node3")
     until(lambda: len(site.tests("node3")) > before, "node3 is tested again")
 
@@ -126,6 +127,12 @@ def test_an_epilog_that_is_killed_leaves_a_node_that_slurm_itself_drained(site: 
     assert (site.slurm.state("node2"), site.slurm.job(b)) == ("drain", "PENDING"), "Slurm's own drain is not ours"
     site.slurm.update("node2", "resume")
     site.slurm.eventually(lambda: site.slurm.job(b) == "COMPLETED", within=30)
+
+
+def stop_slurmd(site: Site, node: str) -> None:
+    for daemon in [one for one in site.slurm.daemons if node in one.args and one.poll() is None]:
+        daemon.terminate()
+        daemon.wait()
 
 
 class replaced:

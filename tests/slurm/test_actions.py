@@ -1,5 +1,6 @@
 """The Slurm back end on a real Slurm: drains, manners, weights, jobs."""
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -108,6 +109,29 @@ def test_a_person_who_takes_over_our_drain_keeps_it(site: Site) -> None:
     refusal = site.do(Verb.UNCORDON)
     assert refusal.result is Result.REFUSED and "NHC: check_hw_ib" in refusal.said
     assert site.slurm.state("node1") == "drain"
+
+
+def test_a_person_who_drains_at_the_same_moment_keeps_what_slurm_shows_as_theirs(site: Site) -> None:
+    """Slurm has no compare-and-set: who writes last is shown. What is shown as theirs stays, in whatever order."""
+    note = "ana: swapping the fan tray"
+    shown = set()
+    for _ in range(8):
+        person = threading.Thread(target=site.slurm.update, args=("node2", "drain", note))
+        person.start()
+        ours = site.do(Verb.DRAIN, node="node2")
+        person.join()
+        before = site.slurm.reason("node2")
+        shown.add(before)
+        assert before in (note, OURS)
+        lifted = site.do(Verb.UNCORDON, node="node2")
+        if before == note:
+            assert lifted.result is Result.REFUSED
+            assert (site.slurm.state("node2"), site.slurm.reason("node2")) == ("drain", note)
+            site.slurm.update("node2", "resume")
+        else:
+            assert ours.result is Result.DONE
+        site.slurm.eventually(lambda: site.slurm.state("node2") == "idle")
+    assert note in shown
 
 
 def test_a_node_that_went_down_under_our_drain_is_left_down(site: Site) -> None:
