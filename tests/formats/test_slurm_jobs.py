@@ -185,3 +185,30 @@ entry_of_anything = st.dictionaries(
 @given(st.lists(entry_of_anything | leaf, max_size=4))
 def test_any_json_is_read_without_raising(jobs: list[object]) -> None:
     from_json(json.dumps({"jobs": jobs}))
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        (768, "3:0"),
+        (9, "0:9"),
+        ({"status": "SIGNALED", "return_code": 0, "signal": {"signal_id": 9, "name": "KILL"}}, "0:9"),
+        ({"status": ["ERROR"], "return_code": {"set": True, "infinite": False, "number": 3}, "signal": {}}, "3:0"),
+        (
+            {"return_code": {"set": True, "number": 0}, "signal": {"id": {"set": True, "number": 15}, "name": "TERM"}},
+            "0:15",
+        ),
+        ({"set": True, "infinite": False, "number": 256}, "1:0"),
+        ("nonsense", ""),
+        ({}, ""),
+    ],
+)
+def test_exit_codes_of_every_json(told: object, code: str) -> None:
+    entry = {"job_id": 7, "job_state": "FAILED", "nodes": "n1", "exit_code": told}
+    [job] = from_json(json.dumps({"jobs": [entry]})) or []
+    assert job.exit_code == code
+
+
+def test_exit_codes_in_tables_and_none_while_it_runs() -> None:
+    table = "JobIDRaw|State|ExitCode|NodeList\n7|FAILED|1:0|n1\n8|RUNNING|0:0|n1\n9|COMPLETED|x|n1\n"
+    assert [job.exit_code for job in from_table(table).whole] == ["1:0", "", ""]
