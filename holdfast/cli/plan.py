@@ -27,7 +27,9 @@ Events = Annotated[str | None, typer.Option("--events", help="Instead of a rate:
 GpuYears = Annotated[str | None, typer.Option("--gpu-years", help="GPU-years in which you saw them.", metavar="YEARS")]
 PerNode = Annotated[str | None, typer.Option("--gpus-per-node", help="GPUs in a node.  [8]", metavar="N")]
 Restart = Annotated[str | None, typer.Option("--restart", help="From failure to running again.  [10m]", metavar="TIME")]
-Plot = Annotated[str, typer.Option("--plot", help="Draw the curve: FILE.svg, or FILE.png with matplotlib.")]
+Plot = Annotated[
+    str, typer.Option("--plot", help="Draw the curve: FILE.svg, FILE.png with matplotlib, - for here.", metavar="FILE")
+]
 
 
 FromController = Annotated[

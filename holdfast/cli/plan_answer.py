@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from holdfast.cli.plan_plot import Chart
 
 _TIMES = ((31_536_000.0, "years"), (86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
+HERE = "-"  # a plot on the terminal
 Question = TypeVar("Question")
 
 
@@ -94,14 +95,28 @@ def tell(make: Callable[[Asked], Answer], as_json: bool, plot: str, ask: Callabl
         answer = make(ask())
     except (NoProgress, BadNumber) as error:
         raise Refusal(str(error)) from None
-    if plot:
-        from holdfast.cli import plan_plot
-
-        plan_plot.write(answer.chart(), plot)
+    picture = _drawn(answer, as_json, plot) if plot else ""
     if as_json:
         typer.echo(json.dumps(answer.document()))
     else:
         _print(answer)
+    if picture:
+        typer.echo("\n" + picture)
+
+
+def _drawn(answer: Answer, as_json: bool, plot: str) -> str:
+    """Writes the file, or returns what is to be shown on the terminal."""
+    if plot != HERE:
+        from holdfast.cli import plan_plot
+
+        plan_plot.write(answer.chart(), plot)
+        return ""
+    if as_json:
+        raise Refusal("--plot -: expected a file with --json, for its document stands alone on stdout")
+    from holdfast.cli import plan_terminal
+
+    plan_terminal.refuse_poor_terminal()
+    return plan_terminal.picture(answer.chart())
 
 
 def _print(answer: Answer) -> None:

@@ -1,5 +1,6 @@
 """How far a run can scale before failures stop it."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
 
@@ -57,6 +58,10 @@ def answer(
             time(run.write_seconds(run.reference_gpus)),
         ),
     ]
+    if chosen.posterior is not None:
+        ends = [_size(replace(run, gpu_seconds_between=YEAR_SECONDS / end), 0.9) for end in chosen.posterior.interval()]
+        shown = f"{_or_never(ends[1])} to {_or_never(ends[0])}"
+        figures.insert(1, Figure("gpus_at_90_percent_95_percent", ends[::-1], "  for the rate's 95 % interval", shown))
     notes = ["the wall is where nothing gets done any more, and it leaves restarts out; plan with the 90 % figure"]
     if exponent:
         notes.append("bandwidth that grows with the network is derived here, not confirmed by anybody's measurement")

@@ -53,7 +53,7 @@ def spaced(low: float, high: float, count: int = 60) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class Frame:
     """Where a value lies on the page."""
 
     x: tuple[float, float]
@@ -71,7 +71,7 @@ class _Frame:
 
 
 def svg(chart: Chart) -> str:
-    frame = _frame(chart)
+    frame = frame_of(chart)
     body = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
         ' font-family="system-ui, sans-serif" font-size="12" role="img">',
@@ -82,7 +82,7 @@ def svg(chart: Chart) -> str:
     ]
     for number, line in enumerate(chart.lines):
         colour = COLOURS[number % len(COLOURS)]
-        points = " ".join(f"{frame.across(x):.1f},{frame.up(y):.1f}" for x, y in _drawn(line))
+        points = " ".join(f"{frame.across(x):.1f},{frame.up(y):.1f}" for x, y in drawn(line))
         body.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{points}"/>')
         body.append(_text(WIDTH - RIGHT + 10, TOP + 18 * (number + 1), line.name, "start", f'fill="{colour}"'))
     if chart.mark is not None:
@@ -91,17 +91,17 @@ def svg(chart: Chart) -> str:
     return "\n".join([*body, "</svg>"]) + "\n"
 
 
-def _drawn(line: Line) -> list[tuple[float, float]]:
+def drawn(line: Line) -> list[tuple[float, float]]:
     return [(x, y) for x, y in line.points if isfinite(x) and isfinite(y)]
 
 
-def _frame(chart: Chart) -> _Frame:
-    points = [point for line in chart.lines for point in _drawn(line)]
+def frame_of(chart: Chart) -> Frame:
+    points = [point for line in chart.lines for point in drawn(line)]
     points += [chart.mark] if chart.mark else []
     xs, ys = [x for x, _ in points], [y for _, y in points]
     top = max(ys)
     step = _step(top)
-    return _Frame((min(xs), max(xs)), (0.0, 1.0 if 0.4 < top <= 1 else ceil(top / step - 1e-9) * step), chart.log_x)
+    return Frame((min(xs), max(xs)), (0.0, 1.0 if 0.4 < top <= 1 else ceil(top / step - 1e-9) * step), chart.log_x)
 
 
 def _ticks(low: float, high: float, log: bool) -> Sequence[float]:
@@ -120,23 +120,23 @@ def _step(span: float) -> float:
     return next(power * part for part in (0.1, 0.2, 0.5, 1.0) if span / (power * part) <= 10)
 
 
-def _tick(value: float) -> str:
+def tick(value: float) -> str:
     if value >= 1e5:
         return f"{value:.0e}".replace("e+0", "e") if log10(value) % 1 == 0 else f"{value:,.0f}"
     return f"{value:,.10g}" if value >= 1000 else f"{value:.4g}"
 
 
-def _grid(chart: Chart, frame: _Frame) -> list[str]:
+def _grid(chart: Chart, frame: Frame) -> list[str]:
     lines = []
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     for value in _ticks(*frame.y, log=False):
         y = frame.up(value)
         lines.append(f'<path d="M{LEFT} {y:.1f}H{right}" stroke="#ddd"/>')
-        lines.append(_text(LEFT - 8, y + 4, _tick(value), "end"))
+        lines.append(_text(LEFT - 8, y + 4, tick(value), "end"))
     for value in _ticks(*frame.x, log=chart.log_x):
         x = frame.across(value)
         lines.append(f'<path d="M{x:.1f} {bottom}v5" stroke="#555"/>')
-        lines.append(_text(x, bottom + 19, _tick(value), "middle"))
+        lines.append(_text(x, bottom + 19, tick(value), "middle"))
     lines.append(f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="#555"/>')
     lines.append(_text((LEFT + right) / 2, HEIGHT - 14, chart.across, "middle"))
     lines.append(
@@ -157,7 +157,7 @@ def _png(chart: Chart, target: Path) -> None:
     figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=150, layout="constrained")
     axes: Axes = figure.subplots()
     for line in chart.lines:
-        axes.plot(*zip(*_drawn(line), strict=True), label=line.name)
+        axes.plot(*zip(*drawn(line), strict=True), label=line.name)
     if chart.mark is not None:
         axes.plot(*chart.mark, "ko")
     if chart.log_x:

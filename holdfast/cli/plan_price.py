@@ -44,8 +44,9 @@ def answer(
         _refuse_alone(days, rate_text, sla, *recovery.values())
     else:
         machines = asked.machines("gpus", gpus)
-        figures += _restarts(asked, machines, days, rate_text, recovery, best.price)
-        figures += _credit(asked, sla, down, machines, best.price) if sla is not None else []
+        blast = asked.number("blast", recovery["blast"], "GPUs", "8", "an HGX node; 64 in an NVL72 rack")
+        figures += _restarts(asked, machines, blast, days, rate_text, recovery, best.price)
+        figures += _credit(asked, sla, down, machines, blast, best.price) if sla is not None else []
     return Answer(
         plan="price",
         headline=f"{best.name} is the cheapest: {money(best.effective_price)} per productive GPU-hour.",
@@ -87,6 +88,7 @@ def _premiums(made: Sequence[Offer]) -> list[Figure]:
 def _restarts(
     asked: Asked,
     machines: float,
+    blast: float,
     days: str | None,
     rate_text: str | None,
     recovery: Mapping[str, str | None],
@@ -97,7 +99,7 @@ def _restarts(
     hours = {name: asked.duration(name, recovery[name], *default) / 3600 for name, default in _STAGES.items()}
     stages = Recovery(
         job_gpus=machines,
-        blast_gpus=asked.number("blast", recovery["blast"], "GPUs", "8", "an HGX node; 64 in an NVL72 rack"),
+        blast_gpus=blast,
         identify_hours=hours["identify"],
         checkpoint_hours=hours["interval"],
         start_hours=hours["start"],
@@ -123,7 +125,7 @@ _STAGES = {
 }
 
 
-def _credit(asked: Asked, sla: str, down: str | None, machines: float, price: float) -> list[Figure]:
+def _credit(asked: Asked, sla: str, down: str | None, machines: float, blast: float, price: float) -> list[Figure]:
     """One node down for so long in a month: what the agreement pays for it, and what the job lost."""
     tiers = _TIER.findall(sla)
     if not tiers or ",".join(":".join(tier) for tier in tiers) != sla.replace(" ", ""):
@@ -135,11 +137,11 @@ def _credit(asked: Asked, sla: str, down: str | None, machines: float, price: fl
     asked.note("sla", sla, "uptime:credit", sla, "given")
     hours = asked.duration("down", down, "2h", "one outage of one node in the month") / 3600
     uptime = max(0.0, 1 - hours / HOURS_PER_MONTH)
-    credit = agreement.credit_share(uptime) * 8 * HOURS_PER_MONTH * price
+    credit = agreement.credit_share(uptime) * blast * HOURS_PER_MONTH * price
     loss = machines * hours * price
     shown = f"{money(credit)} credited for the node if claimed, {money(loss)} lost by the job"
     return [
-        Figure("sla_credit", credit, f"one node of 8 GPUs down {hours:g} h", shown),
+        Figure("sla_credit", credit, f"one node of {blast:g} GPUs down {hours:g} h", shown),
         Figure("sla_loss", loss),
         Figure("sla_uptime", uptime),
     ]

@@ -56,5 +56,5 @@ def loss_rate(
     alone = nodes * failures_per_second * chain
     if spread:
         return alone
-    # One member too many per domain for the groups to avoid sharing it: any failure of the domain loses a group.
+    # Groups lie inside the domains: whenever one that holds a whole group fails, its copies are gone.
     return alone + sum(nodes / d.nodes * d.failures_per_second for d in domains if d.nodes >= replicas)

@@ -47,6 +47,7 @@ REFUSED = {
     "plan price --offer a=1@.9 --gpus 8 --rate llama3 --sla 99%": "--sla: expected UPTIME:CREDIT",
     "plan cost --gpus 8": "--price is missing",
     "plan cost --gpus 8 --price 2 --slow 2": "--slow: expected a share",
+    "plan risk --gpus 8 --days 3 --rate 1 --plot - --json": "--plot -: expected a file",
     "plan risk --gpus 8 --days 3 --rate 1 --plot x.gif": "ends in .svg or .png",
     "plan risk --gpus 8 --days 3 --rate 1 --plot /no/such/place/x.svg": "cannot write",
 }
@@ -99,6 +100,15 @@ def test_the_plot_is_a_picture_with_a_curve(command: str, tmp_path: Path) -> Non
     root = ElementTree.fromstring(target.read_text())
     lines = root.findall("{http://www.w3.org/2000/svg}polyline")
     assert lines and all(len(line.attrib["points"].split()) > 10 for line in lines)
+
+
+@pytest.mark.parametrize("command", ANSWERED)
+def test_the_terminal_shows_the_curve_too(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*shlex.split(command), "--plot", "-"]) == 0
+    drawn = [line for line in capsys.readouterr().out.splitlines() if "\u2502" in line]
+    assert len(drawn) == 12
+    inked = [column for column in range(60) if any(row[11:][column] != "\u2800" for row in drawn)]
+    assert inked == list(range(60))  # the curve goes through every column
 
 
 def test_own_counts_give_an_interval(capsys: pytest.CaptureFixture[str]) -> None:

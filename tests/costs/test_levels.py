@@ -1,5 +1,6 @@
 """Several levels: the nested optimum beside brute force, and when memory pays."""
 
+import random
 from math import inf, sqrt
 
 import pytest
@@ -66,3 +67,30 @@ def test_three_levels_nest() -> None:
     assert len(found.multiples) == 3 and found.waste < inf
     each = list(found.intervals.values())
     assert each == sorted(each)
+
+
+def test_a_played_run_wastes_what_the_schedule_says() -> None:
+    """Two kinds of failure: the small ones lose the work since any write, the large ones since that to storage."""
+    chance = random.Random(7)
+    memory, storage = level("memory", 0.5, 2e-4, 20), level("storage", 8, 2e-5, 60)
+    found = schedule([memory, storage])
+    step, every = found.intervals["memory"], found.multiples[1]
+    clock = done = 0.0
+    saved, stored = 0, 0  # steps kept in memory and in storage
+    rate = memory.failures_per_second + storage.failures_per_second
+    until_failure = chance.expovariate(rate)
+    while saved < 300_000:
+        length = step + memory.write_seconds + (storage.write_seconds if (saved + 1) % every == 0 else 0)
+        if until_failure > length:
+            until_failure -= length
+            clock += length
+            saved += 1
+            stored = saved if saved % every == 0 else stored
+            continue
+        small = chance.random() < memory.failures_per_second / rate
+        clock += until_failure + (memory if small else storage).restart_seconds
+        saved = saved if small else stored
+        until_failure = chance.expovariate(rate)
+    done = saved * step
+    # Waste is told per productive second, as the first-order formula counts it.
+    assert (clock - done) / done == pytest.approx(found.waste, rel=0.06)
