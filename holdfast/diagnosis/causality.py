@@ -18,7 +18,18 @@ def roots(candidates: Sequence[Candidate]) -> list[Candidate]:
             kept.append(one)
         else:
             _tell(root, one)
-    return sorted(kept, key=_likeliest)
+    return _told_once(sorted(kept, key=_likeliest))
+
+
+def _told_once(ordered: list[Candidate]) -> list[Candidate]:
+    """One cause of one subject, found in two ways, is one; its evidence is that of both."""
+    kept: dict[tuple[object, ...], Candidate] = {}
+    for one in ordered:
+        subject = one.ranks if one.cause.subject == "rank" else (one.host, one.device)
+        first = kept.setdefault((one.name, subject), one)
+        if first is not one:
+            first.evidence += [item for item in one.evidence if item not in first.evidence]
+    return [*kept.values()]
 
 
 def _first(one: Candidate) -> tuple[int, float]:

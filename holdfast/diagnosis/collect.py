@@ -46,7 +46,8 @@ def _note(candidate: Candidate) -> str:
     for name in ("says", "path", "reason", *(() if candidate.cause.subject == "storage" else ("where",))):
         if first.word(name):
             return first.word(name)
-    return ""
+    peers = sorted({peer.partition("<")[0] for one in candidate.evidence if (peer := one.word("peer"))})
+    return f"peer {', '.join(peers[:4])}" if peers else ""
 
 
 def _without_placeless_twins(found: list[Candidate]) -> list[Candidate]:

@@ -27,7 +27,7 @@ class Diagnosis:
 def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     told = timeline.prepared(evidence)
     done = {one.file: one.event.line for one in told if one.event.kind == "life" and one.event.code == "done"}
-    mattering = [one for one in told if not timeline.survived(one, done)]
+    mattering = timeline.without_followers([one for one in told if not timeline.survived(one, done)])
     wait = waiting.look(mattering)
     found = collect.candidates(mattering)
     found += waiting.suspects(wait, mattering) if wait else []

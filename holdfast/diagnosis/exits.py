@@ -6,6 +6,7 @@ from holdfast.catalog import causes
 from holdfast.diagnosis.candidate import Candidate
 from holdfast.model.evidence import Evidence
 
+_TERM = 15
 _SIGNALS = {
     "SIGKILL": 9,
     "SIGSEGV": 11,
@@ -25,6 +26,8 @@ _SAYS = {  # signal -> (cause, how sure, in words)
     8: ("job.exception", 0.5, "arithmetic fault"),
     6: ("job.exception", 0.32, "aborted"),
     2: ("host.killed", 0.4, "interrupted by a person or the scheduler"),
+    1: ("host.killed", 0.45, "the terminal it ran in was closed"),
+    15: ("host.killed", 0.4, "the launcher was told to end"),
 }
 
 
@@ -53,9 +56,12 @@ def candidate(evidence: Sequence[Evidence]) -> Candidate | None:
     if not ends:
         return None
     called_first = [one for one in ends if one.word("first") == "yes"]
-    first = (called_first or ends)[0]
-    cause, sure, words = _SAYS.get(signal_of(first) or 0, ("", 0.0, ""))
-    if not cause:
+    telling = [one for one in called_first or ends if (signal_of(one) or 0) in _SAYS]
+    if not telling:
+        return None
+    first = telling[0]
+    cause, sure, words = _SAYS[signal_of(first) or 0]
+    if first.event.code != "agent" and signal_of(first) == _TERM:
         return None
     alike = [one for one in ends if signal_of(one) == signal_of(first)]
     ranks = tuple(sorted({one.rank for one in alike if one.rank is not None}))

@@ -13,7 +13,7 @@ _KERNEL_KINDS = frozenset(
 
 
 def candidates(evidence: Sequence[Evidence], wait: Waiting | None) -> list[Candidate]:
-    found = [_odd_network(evidence)]
+    found = [_odd_network(evidence), _never_connected(evidence)]
     if wait:
         found += [_unfinished_save(evidence, wait), _busy_elsewhere(evidence, wait)]
     return [one for one in found if one]
@@ -43,6 +43,15 @@ def _busy_elsewhere(evidence: Sequence[Evidence], wait: Waiting) -> Candidate | 
     return Candidate(
         causes.find("job.rank_slow"), ranks=_rank(last), evidence=[last], base=0.55, note=last.event.text[:60]
     )
+
+
+def _never_connected(evidence: Sequence[Evidence]) -> Candidate | None:
+    """A peer that never acknowledged anything, before the first step: perhaps it is not on the same fabric at all."""
+    failed = [one for one in evidence if one.event.kind == "nccl.completion" and one.cause == "fabric.retry_exceeded"]
+    if not failed or any(one.event.kind == "steps" for one in evidence):
+        return None
+    note = "before the first step: are the ports on one fabric?"
+    return Candidate(causes.find("fabric.unreachable"), host=failed[0].host, evidence=failed[:2], base=0.4, note=note)
 
 
 def _odd_network(evidence: Sequence[Evidence]) -> Candidate | None:
@@ -75,6 +84,8 @@ def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiti
         said.append("no Flight Recorder dump: it names the ranks that are missing (TORCH_NCCL_TRACE_BUFFER_SIZE=2000)")
     if wait and not any(one.event.kind.startswith("nccl.") for one in evidence):
         said.append("no line of NCCL itself: NCCL_DEBUG=WARN tells transport errors")
+    if roots[0].name == causes.UNKNOWN:
+        said += _quiet_ends(evidence)
     silent = _silent_ranks(evidence)
     if silent:
         said.append(
@@ -83,6 +94,16 @@ def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiti
     if not any(one.at for one in evidence):
         said.append("no time in any line: what came first is taken from the order of lines alone")
     return said
+
+
+def _quiet_ends(evidence: Sequence[Evidence]) -> list[str]:
+    """Processes that ended badly without a word of why in what was given."""
+    ends = [one for one in evidence if one.role == "exit" and (one.number("exit") or 0) > 0]
+    first = next((one for one in ends if one.word("first") == "yes"), ends[0] if ends else None)
+    if first is None:
+        return []
+    who = f"rank {first.rank}" if first.rank is not None else first.host or "the process"
+    return [f"what {who} wrote before it ended with exit code {first.number('exit')} (torchrun --log-dir keeps it)"]
 
 
 def _silent_ranks(evidence: Sequence[Evidence]) -> list[int]:

@@ -75,6 +75,20 @@ def _only(hosts: Counter[str] | None) -> str:
     return next(iter(hosts)) if hosts and len(hosts) == 1 else ""
 
 
+def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Of exceptions raised one from the other, the first tells the cause."""
+    told: set[tuple[str, int | None]] = set()
+    kept = []
+    for one in sorted(evidence, key=lambda item: (item.file, item.event.line)):
+        process = (one.file, one.rank)
+        if one.event.kind == "exception" and one.word("chained") and process in told:
+            one = replace(one, role="effect", cause="")
+        elif one.event.kind == "exception" and one.cause:
+            told.add(process)
+        kept.append(one)
+    return sorted(kept, key=lambda item: (item.at or float("inf"), item.file, item.event.line))
+
+
 def survived(one: Evidence, done: dict[str, int]) -> bool:
     """Whether the run went on after it as if nothing had been: handled, or words in a sample of the data."""
     if one.role == "note" or one.event.kind in _NEVER_SURVIVED:

@@ -36,7 +36,8 @@ def look(evidence: Sequence[Evidence]) -> Waiting | None:
 
 def suspects(waiting: Waiting, evidence: Sequence[Evidence]) -> list[Candidate]:
     """Ranks that differ from the others in what they wait for, or do not wait at all."""
-    found = [_mismatch(waiting), _behind(waiting), _absent(waiting, evidence)]
+    absent = _absent(waiting, evidence)
+    found = [_mismatch(waiting), _behind(waiting), absent, _alive(absent, evidence) if absent else None]
     return [one for one in found if one]
 
 
@@ -95,6 +96,15 @@ def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
     candidate = Candidate(causes.find("job.rank_missing"), ranks=missing, evidence=timeouts[:3], base=0.5)
     candidate.note = "every other rank wrote that it waits"
     return candidate
+
+
+def _alive(absent: Candidate, evidence: Sequence[Evidence]) -> Candidate | None:
+    """The rank that is missing was there to be ended by the launcher: busy or asleep, not dead."""
+    ended = [one for one in evidence if one.rank in absent.ranks and one.role == "exit" and one.number("exit") == -15]
+    if not ended:
+        return None
+    note = "alive until the launcher ended it"
+    return Candidate(causes.find("job.rank_slow"), ranks=absent.ranks, evidence=ended, base=0.35, note=note)
 
 
 def _odd_first(evidence: list[Evidence], odd: tuple[int, ...]) -> list[Evidence]:

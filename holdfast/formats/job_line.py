@@ -33,6 +33,8 @@ _PREFIXES = tuple(
         r"\[(?:\d+),(?P<rank>\d{1,6})\](?:<std(?:out|err)>)?: ?",
         r"\((?P<actor>[\w:.-]+) pid=\d+(?:, ip=(?P<host>[\w.:-]+))?[^)]*\) ?",
         r"\[pod/(?P<host>[\w.-]+)/[\w.-]+\] ?",
+        rf"\[{_ISO} (?:TP|DP|PP|EP)(?P<local>\d{{1,4}})[^\]]{{0,20}}\] ?",
+        rf"\[[A-Z]+\|[\w./]+:\d+\] {_ISO} >> ?",
         rf"[\[(]?{_ISO}[\])]?(?:[:,|]| -)? ?",
         rf"\[?{_GLOG}(?: +\d+)? (?P<place>[\w./<>-]+:\d+)\] ?",
         rf"[\[(]?{_CLOCK_ONLY}[\])]?(?:[:,|]| -)? ?",
@@ -53,6 +55,7 @@ _PREFIXES = tuple(
 )
 _RANK_INSIDE = re.compile(
     r"\[(?:PG [^\]]*)?[Rr]ank:? ?(\d{1,6})\]|\(rank (\d{1,6})\)|\bRankID:(\d{1,6})|\bglobal_rank:? ?(\d{1,6})"
+    r"|\bRank (\d{1,6}): found"
 )
 
 

@@ -68,6 +68,8 @@ def of_exception(raised: Raised, line: JobLine, meaning: Meaning) -> Evidence:
     """An exception without its traceback may be one that was handled, or a text about it: it only points there."""
     role = "weak" if meaning.role == "strong" and not raised.framed else meaning.role
     detail: dict[str, Value] = {"type": raised.type}
+    if raised.chained:
+        detail["chained"] = "yes"
     if raised.where:
         detail["where"] = printable(raised.where)
     return _told("exception", raised.type, line, Meaning(role, meaning.cause), detail)

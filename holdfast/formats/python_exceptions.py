@@ -17,6 +17,9 @@ _LINE = re.compile(
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
 _BELOW_A_FRAME = 6  # lines of code, carets and notes between the last frame and the exception
 _ERROR_SAID_ABOVE = "Traceback (most recent call last)"
+_BOX = "\N{BOX DRAWINGS LIGHT ARC UP AND RIGHT}"  # rich draws a box around a traceback
+_FOLLOWS = ("During handling of the above exception", "The above exception was the direct cause")
+_IGNORED = ("Exception ignored in", "--- Logging error ---", "Error in atexit", "Error in sys.excepthook")
 _WARNING = re.compile(r"Warning\b")
 
 
@@ -25,6 +28,8 @@ class Raised(NamedTuple):
     message: str
     framed: bool  # a traceback of the same process ends here
     where: str  # 'train.py:120 in step' of the innermost frame that is not of a library, '' where there is none
+
+    chained: bool = False  # raised while another one of the same process was handled
 
     @property
     def text(self) -> str:
@@ -37,9 +42,33 @@ def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
     if match is None or _WARNING.search(match["type"]):
         return None
     same = [one for one in above if one.stream == line.stream]
+    if _is_ignored(same):
+        return None
     near = same[-_BELOW_A_FRAME:]
-    framed = any(_FRAME.match(one.text) or _ERROR_SAID_ABOVE in one.text for one in near)
-    return Raised(match["type"].rsplit(".", 1)[-1], match["message"] or "", framed, _where(same) if framed else "")
+    framed = any(_FRAME.match(one.text) or _ERROR_SAID_ABOVE in one.text or _BOX in one.text for one in near)
+    return Raised(
+        match["type"].rsplit(".", 1)[-1], match["message"] or "", framed, _where(same) if framed else "", _chained(same)
+    )
+
+
+def _is_ignored(above: Sequence[JobLine]) -> bool:
+    """What Python itself says it goes on after: in a destructor, at exit, in its logging."""
+    for one in reversed(above):
+        if one.text.startswith(_IGNORED):
+            return True
+        if _LINE.match(one.text):
+            return False
+    return False
+
+
+def _chained(above: Sequence[JobLine]) -> bool:
+    """Whether the traceback says that it follows from the exception above it."""
+    for one in reversed(above):
+        if any(words in one.text for words in _FOLLOWS):
+            return True
+        if _LINE.match(one.text):
+            return False
+    return False
 
 
 def _where(lines: Sequence[JobLine]) -> str:

@@ -12,7 +12,9 @@ _STEP = re.compile(
     rb"(?<![\w.])(?:iter(?:ation)?|global_step|steps?|s|update|num_updates|batch)['\"]?"
     rb"[ :=\[]{1,3} *(\d{1,9})(?![\d.]*\d*[eE%])"
 )
-_BAR = re.compile(rb"\| *(\d{1,9})/(\d{1,9}) \[")
+_BAR = re.compile(rb"\| *(\d{1,9})/\d{1,9} \[")
+_ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+_EPOCH = re.compile(rb"[Ee]poch['\"]?[ :=\[#]{1,3} *(\d{1,9})(?![.\d])|(?<![\d./])(\d{1,9}) ?/ {0,8}\d{1,9}(?![\d./])")
 _LOSS = re.compile(
     rb"(?<![\w/])(?<!val )(?<!test )(?<!eval )(?<!valid )"
     rb"(?:lm loss|train[_ ]loss|training_loss|reduced_train_loss|loss/train/total|total_loss|loss train|[Ll]oss|trl)"
@@ -84,16 +86,18 @@ def speaker(raw: bytes) -> bytes:
 
 def parse(raw: bytes, number: int) -> Step | None:
     """The step that a line tells, or None. Takes the line undecoded: most of a long log is such lines."""
+    if b"\x1b" in raw:
+        raw = _ANSI.sub(b"", raw)
     near = max(raw.find(b"loss") - 24, 0) if b"loss" in raw else 0
     loss, pace = _LOSS.search(raw, near), _seconds(raw)
     if loss is None and pace is None:
         return None
-    step = _STEP.search(raw) or _BAR.search(raw)
+    step = _STEP.search(raw) or _BAR.search(raw) or _EPOCH.search(raw)
     if step is None and not raw.lstrip().startswith((b"{", b"[", b"\x1b")) and b"'loss'" not in raw:
         return None
     return Step(
         number,
-        int(step[1]) if step else None,
+        int(step[step.lastindex or 1]) if step else None,
         _number(loss["loss"]) if loss else None,
         pace,
         b"norm" in raw and bool(_NORM_NAN.search(raw, raw.find(b"norm") - 5)),
