@@ -62,7 +62,7 @@ def test_a_broken_twin_is_cordoned_emptied_reset_tested_and_opened(cluster: Clus
         controller.reaches(node, "allocated")
         inject(home, "gpu_off_bus", gpu=3)
         until(lambda: cluster.cordoned(node), "cordoned")
-        assert cluster.condition(node)["status"] == "False"
+        until(lambda: cluster.condition(node)["status"] == "False", "said to be out of service")
         until(lambda: cluster.pods(node) == set(), "evicted")
         until(lambda: not cluster.cordoned(node), "reset, tested and uncordoned")
         until(lambda: cluster.taints(node) == set(), "open")
