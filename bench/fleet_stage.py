@@ -119,11 +119,15 @@ class Watch:
 
 
 def family_cpu_seconds(pid: int) -> float:
-    """Of a process, of the children it has and of those it had."""
-    ended = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[13:15]
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    """Of a process, of the children it has and of those it had; one that ends meanwhile is among these next time."""
+    try:
+        ended = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[13:15]
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        own = cpu_seconds(pid)
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
     ticks = sum(int(word) for word in ended) / os.sysconf("SC_CLK_TCK")
-    return cpu_seconds(pid) + ticks + sum(family_cpu_seconds(int(child)) for child in children)
+    return own + ticks + sum(family_cpu_seconds(int(child)) for child in children)
 
 
 def peak_bytes(pid: int) -> int:

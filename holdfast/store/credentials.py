@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, bindparam, or_, select, update
 
 from holdfast.store.schema import credentials, join_tokens
 from holdfast.store.text import clean
 from holdfast.store.words import Credential, JoinToken, Role
+
+_find = select(credentials).where(credentials.c.token_hash.in_(bindparam("hashes", expanding=True)))
 
 
 def token_hash(token: str) -> str:
@@ -24,8 +26,8 @@ def add(connection: Connection, credential: Credential) -> None:
 
 def find(connection: Connection, hashes: Sequence[str]) -> dict[str, Credential]:
     """Those that are known, by their hash."""
-    asked = select(credentials).where(credentials.c.token_hash.in_([clean(hashed) for hashed in hashes]))
-    return {row.token_hash: _credential(row) for row in connection.execute(asked)}
+    found = connection.execute(_find, {"hashes": [clean(hashed) for hashed in hashes]})
+    return {row.token_hash: _credential(row) for row in found}
 
 
 def every(connection: Connection) -> list[Credential]:
