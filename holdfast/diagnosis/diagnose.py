@@ -1,5 +1,6 @@
 """Why a job ended and what to do now, from evidence of any reader."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,7 +76,9 @@ def _ended_badly(evidence: Sequence[Evidence], wait: Waiting | None) -> bool:
 def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
     symptoms = [*wait.told] if wait else [one for one in evidence if one.role in ("exit", "effect")]
     ranks = wait.ranks if wait else ()
-    return Candidate(causes.find(causes.UNKNOWN), ranks=ranks, evidence=symptoms[:5], base=0.3)
+    peers = Counter(peer for one in evidence if one.role == "effect" and (peer := one.word("peer").partition("<")[0]))
+    note = f"look at the log of {peers.most_common(1)[0][0]}, which went away first" if peers and not wait else ""
+    return Candidate(causes.find(causes.UNKNOWN), ranks=ranks, evidence=symptoms[:5], base=0.3, note=note)
 
 
 def _tell_symptoms(roots: Sequence[Candidate], evidence: Sequence[Evidence], wait: Waiting | None) -> None:

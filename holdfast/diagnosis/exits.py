@@ -6,6 +6,7 @@ from holdfast.catalog import causes
 from holdfast.diagnosis.candidate import Candidate
 from holdfast.model.evidence import Evidence
 
+KILL = 9
 _TERM = 15
 _SIGNALS = {
     "SIGKILL": 9,

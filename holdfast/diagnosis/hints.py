@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.catalog import causes
+from holdfast.diagnosis import exits
 from holdfast.diagnosis.candidate import Candidate
 from holdfast.diagnosis.waiting import Waiting
 from holdfast.model.evidence import Evidence
@@ -13,7 +14,7 @@ _KERNEL_KINDS = frozenset(
 
 
 def candidates(evidence: Sequence[Evidence], wait: Waiting | None) -> list[Candidate]:
-    found = [_odd_network(evidence), _never_connected(evidence)]
+    found = [_odd_network(evidence), _never_connected(evidence), _killed_while_loading(evidence)]
     if wait:
         found += [_unfinished_save(evidence, wait), _busy_elsewhere(evidence, wait)]
     return [one for one in found if one]
@@ -52,6 +53,18 @@ def _never_connected(evidence: Sequence[Evidence]) -> Candidate | None:
         return None
     note = "before the first step: are the ports on one fabric?"
     return Candidate(causes.find("fabric.unreachable"), host=failed[0].host, evidence=failed[:2], base=0.4, note=note)
+
+
+def _killed_while_loading(evidence: Sequence[Evidence]) -> Candidate | None:
+    """A process that is killed while it reads weights has most often asked for more memory than there is."""
+    killed = [one for one in evidence if exits.failed(one) and exits.signal_of(one) == exits.KILL]
+    loading = [one for one in evidence if one.event.kind == "loading"]
+    if not killed or not loading or any(one.event.kind == "steps" for one in evidence):
+        return None
+    note = "killed while it loaded weights"
+    return Candidate(
+        causes.find("host.oom"), host=killed[0].host, evidence=[killed[0], loading[-1]], base=0.55, note=note
+    )
 
 
 def _odd_network(evidence: Sequence[Evidence]) -> Candidate | None:

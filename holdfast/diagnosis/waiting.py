@@ -76,11 +76,22 @@ def _behind(waiting: Waiting) -> Candidate | None:
     stuck = max(last.values())
     odd = tuple(sorted(rank for rank, number in last.items() if stuck - number >= _FAR_BEHIND))
     if not odd or len(odd) > len(last) / 2:
-        return None
+        return _ahead(waiting, last)
     evidence = [one for one in waiting.told if one.rank in odd]
     candidate = Candidate(causes.find("job.rank_missing"), ranks=odd, evidence=evidence, base=0.7)
     candidate.note = f"{stuck - min(last[rank] for rank in odd)} collectives behind"
     return candidate
+
+
+def _ahead(waiting: Waiting, last: dict[int, int]) -> Candidate | None:
+    """A few ranks went past the collective that most wait in: they called something else."""
+    usual = Counter(last.values()).most_common(1)[0][0]
+    odd = tuple(sorted(rank for rank, number in last.items() if number - usual >= _FAR_BEHIND))
+    if not odd or len(odd) >= len(last) / 2:
+        return None
+    evidence = [one for one in waiting.told if one.rank in odd]
+    note = f"they went on while the others waited in collective {usual}"
+    return Candidate(causes.find("job.collective_mismatch"), ranks=odd, evidence=evidence, base=0.55, note=note)
 
 
 def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:

@@ -17,7 +17,9 @@ _NEAR_STAMPS = 3
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b")
 _BARE_ANSI = re.compile(r"\[\d{1,3}m")  # of which a copy lost the escape character
 _LINK = re.compile(r"\[([^\]]{1,200})\]\(https?://[^)]{1,300}\)")  # which a web page made of a file name or an address
-_BAR = re.compile(r"[^\n]{0,300}?(?:it/s|s/it)[^\]]{0,200}\](?=\[rank|[A-Z\[])")  # a progress bar without its line end
+_BAR = re.compile(
+    r"(?!Loading checkpoint)[^\n]{0,300}?(?:it/s|s/it)[^\]]{0,200}\](?=\[rank|[A-Z\[])"
+)  # a progress bar without its line end
 _ISO = r"(?P<iso>\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d\b))?"
 _GLOG = r"(?P<level>[IWEFVD])(?P<month>\d{1,2})(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})"
 _CLOCK_ONLY = r"(?P<us>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
@@ -28,6 +30,7 @@ _PREFIXES = tuple(
     for pattern in (
         r"\s*\[rank ?(?P<rank>\d{1,6})\]:? ?",
         r"\s*\[\d{1,9}\] (?=\[)",
+        r"\[(?P<rank>\d{1,6})\] (?=[\w.-]+:\d+:\d+ \[)",
         r"\s*> +(?=\S)",
         r"\[(?:default|trainer|worker|node)_?(?P<local>\d{1,4})\]:? ?",
         r"\[(?:\d+),(?P<rank>\d{1,6})\](?:<std(?:out|err)>)?: ?",

@@ -107,8 +107,10 @@ class JobLog:
             line = line._replace(at=context.near_stamp())
         readers = dict.fromkeys(reader for word in words for reader in self._readers[word])
         told = [evidence for reader in readers if (evidence := reader(line, context))]
-        if told:
-            self._found.add(min(told, key=lambda one: _CLEAREST.index(one.role)))
+        clearest = min(told, key=lambda one: _CLEAREST.index(one.role), default=None)
+        for evidence in told:
+            if evidence is clearest or evidence.event.kind in _BESIDE:
+                self._found.add(evidence)
 
     def _read_steps(self, block: bytes, words: set[bytes], forced: list[tuple[int, int]]) -> None:
         number, position = self._lines + 1, 0
@@ -177,6 +179,7 @@ class _Context:
 
 
 Reader = Callable[[JobLine, _Context], Evidence | None]
+_BESIDE = frozenset({"loading", "busy", "save", "life"})  # told beside an error on one line: a bar has no line end
 _CLEAREST = ("strong", "watchdog", "exit", "weak", "hint", "effect", "note")  # of what several readers say of one line
 
 

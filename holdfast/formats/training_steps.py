@@ -14,7 +14,9 @@ _STEP = re.compile(
 )
 _BAR = re.compile(rb"\| *(\d{1,9})/\d{1,9} \[")
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
-_EPOCH = re.compile(rb"[Ee]poch['\"]?[ :=\[#]{1,3} *(\d{1,9})(?![.\d])|(?<![\d./])(\d{1,9}) ?/ {0,8}\d{1,9}(?![\d./])")
+_EPOCH = re.compile(
+    rb"(?i:epoch|batch)['\"]?[ :=\[#]{1,3} *(\d{1,9})(?![.\d])|(?<![\d./])(\d{1,9}) ?/ {0,8}\d{1,9}(?![\d./])"
+)
 _LOSS = re.compile(
     rb"(?<![\w/])(?<!val )(?<!test )(?<!eval )(?<!valid )"
     rb"(?:lm loss|train[_ ]loss|training_loss|reduced_train_loss|loss/train/total|total_loss|loss train|[Ll]oss|trl)"
