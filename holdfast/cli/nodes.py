@@ -11,7 +11,7 @@ import typer
 from holdfast.cli import story_text
 from holdfast.cli.client import AsJson, Client, Token, Url, connect, node_path
 from holdfast.cli.refusal import Refusal
-from holdfast.cli.table import STYLES, ago, clock, console, lasting, plain, styled, table
+from holdfast.cli.table import STYLES, ago, clock, console, count, lasting, plain, styled, table
 from holdfast.formats import hostlist
 
 SILENT_SECONDS = 60.0  # two heartbeats
@@ -49,8 +49,8 @@ def _print_list(nodes: Sequence[Node], now: float) -> None:
         rows.add_row(plain(node["name"]), *([plain(node["pool"])] if pools else []), *cells)
     out = console()
     out.print(rows)
-    counts = Counter(node["stage"] for node in nodes).most_common()
-    out.print(f"{len(nodes)} nodes" + (": " if counts else "") + ", ".join(f"{many} {stage}" for stage, many in counts))
+    stages = ", ".join(f"{many} {stage}" for stage, many in Counter(node["stage"] for node in nodes).most_common())
+    out.print(count(len(nodes), "node") + (f": {stages}" if stages else ""))
 
 
 def _why(node: Node, now: float) -> str:

@@ -63,6 +63,10 @@ def plain(text: str) -> str:
     return escape(text)
 
 
+def count(many: int, thing: str) -> str:
+    return f"{many} {thing}" if many == 1 else f"{many} {thing}s"
+
+
 def ago(now: float, then: float | None) -> str:
     return "never" if then is None else f"{lasting(now - then)} ago"
 

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from holdfast.cli.table import count
 from holdfast.model.job import JobState
 from holdfast.model.life import OUT_OF_SERVICE, Stage
 from holdfast.store import Store
@@ -25,8 +26,8 @@ def summary(url: str, since: float) -> str:
     ended = sum(job.state is JobState.COMPLETED for job in jobs)
     died = sum(job.state is JobState.NODE_FAILED for job in jobs)
     sentences = [
-        f"In {time.time() - since:.0f} s {len(nodes)} nodes were seen; now {_listed(stages)}.",
-        f"{len(jobs)} jobs were seen: {ended} completed, {died} ended with a failed node.",
+        f"In {time.time() - since:.0f} s: {count(len(nodes), 'node')}, now {_listed(stages)}.",
+        f"{count(len(jobs), 'job')}, of which {ended} completed and {died} ended with a failed node.",
         _left(moves),
         *(f"Incident on {one.subject}: {one.reason}." for one in incidents),
     ]
@@ -38,11 +39,11 @@ def _left(moves: Sequence[Transition]) -> str:
     if not left:
         return "No node left service."
     still = len({node for node, _ in left} - {node for node, _ in back})
-    words = f"Nodes left service {len(left)} times and came back, reset and re-tested, {len(back)} times"
+    words = f"Nodes left service {count(len(left), 'time')} and came back, tested in full, {count(len(back), 'time')}"
     if back:
         node, seconds = back[0]
         words += f" ({node} first, after {seconds:.0f} s)"
-    return f"{words}; {still} are still out."
+    return f"{words}; still out: {still}."
 
 
 def _rounds(moves: Sequence[Transition]) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:

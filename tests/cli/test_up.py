@@ -84,5 +84,5 @@ def test_it_ends_by_itself_and_tells_what_happened(tmp_path: Path) -> None:
     assert it.process.wait(PATIENCE_SECONDS) == 0, it.log.read_text()
     told = it.log.read_text()
     assert re.search(r"Open  http://127.0.0.1:\d+/  in a browser|The API is at  http", told)
-    assert re.search(r"In \d+ s 8 nodes were seen", told)
+    assert re.search(r"In \d+ s: 8 nodes", told)
     assert "Traceback" not in told
