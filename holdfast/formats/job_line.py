@@ -97,7 +97,8 @@ def _cleaned(text: str) -> str:
     if "](http" in text:
         text = _LINK.sub(r"\1", text)
     if "/it" in text or "it/s" in text:
-        text = _BAR.sub("", text, count=1)
+        bar = _BAR.match(text)
+        text = text[bar.end() :] if bar else text
     return text
 
 

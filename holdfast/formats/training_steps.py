@@ -14,6 +14,9 @@ _STEP = re.compile(
 )
 _BAR = re.compile(rb"\| *(\d{1,9})/\d{1,9} \[")
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+_OTHER_BAR = re.compile(
+    rb"\s*(?!Epoch|Train|Step|Iter|epoch|train|step|iter)[A-Za-z][^|\n]{0,80}: +\d{1,3}%\|?"
+)  # of loading, of data
 _EPOCH = re.compile(
     rb"(?i:epoch|batch)['\"]?[ :=\[#]{1,3} *(\d{1,9})(?![.\d])|(?<![\d./])(\d{1,9}) ?/ {0,8}\d{1,9}(?![\d./])"
 )
@@ -92,7 +95,7 @@ def parse(raw: bytes, number: int) -> Step | None:
         raw = _ANSI.sub(b"", raw)
     near = max(raw.find(b"loss") - 24, 0) if b"loss" in raw else 0
     loss, pace = _LOSS.search(raw, near), _seconds(raw)
-    if loss is None and pace is None:
+    if loss is None and (pace is None or _OTHER_BAR.match(raw)):
         return None
     step = _STEP.search(raw) or _BAR.search(raw) or _EPOCH.search(raw)
     if step is None and not raw.lstrip().startswith((b"{", b"[", b"\x1b")) and b"'loss'" not in raw:
