@@ -97,13 +97,15 @@ def _policy_fields() -> list[tuple[str, str, str]]:
 def _default(value: Any) -> str:
     if isinstance(value, tuple | frozenset):
         return ", ".join(value) or "none"
-    return str(value).lower() if isinstance(value, bool) else f"{value:.10g}" if isinstance(value, float) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 LIFECYCLE = """One table says what becomes of a node (`holdfast/lifecycle/table.py`); a pair that is not in it changes
-nothing. A few cells depend on what the node remembers: a test that began before the last workload ended does not count, a
-node that several jobs share is cleaned when the last has ended, each rung of the ladder has its own action, and a
-node is degraded only so often. What stands before the table, over the whole fleet, is told in
+nothing. A few cells depend on what the node remembers: a test that began before the last workload ended does not
+count, a node that several jobs share is cleaned when the last has ended, each rung of the ladder has its own action,
+and a node is degraded only so often. What stands before the table, over the whole fleet, is told in
 [controller.md](controller.md).
 """
 

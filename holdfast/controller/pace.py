@@ -11,6 +11,7 @@ from holdfast.store.words import Step
 _H, _S = Happening, Stage
 HELD_RETEST_SECONDS = 600.0  # a node held on trial is tried again so often, or it would wait for the world to change
 IDLE = (_S.READY, _S.SPARE)
+SETTLED = (*IDLE, _S.ALLOCATED, _S.REMOVED)
 
 
 class Pace:
@@ -27,7 +28,7 @@ class Pace:
         judge = self._judge
         self._note_silence(now)
         judge.guards.end_what_is_over(now, judge.policy, lambda name: self._fails(name, now))
-        steps = [step for name in list(judge.nodes) for step in self._next_for(judge.nodes[name], now)]
+        steps = [step for node in self._stirring(now) for step in self._next_for(node, now)]
         steps += self._promote(now)
         self._close_breakers(now)
         return steps
@@ -42,14 +43,33 @@ class Pace:
         began = now if self._began is None else self._began
         return now - max(self._judge.heard.get(name, now), began) > self._judge.policy.silent_seconds
 
+    def _stirring(self, now: float) -> list[NodeLife]:
+        """Nodes that time may bring something to. Most of a large fleet is well, and not looked at more than this."""
+        judge, policy = self._judge, self._judge.policy
+        troubled = judge.standing.troubled()
+        suites = {pool: policy.of(pool).suite for pool in judge.guards.tallies}
+        self._alarmed &= troubled
+        if any(window.active(now) for window in policy.maintenance):
+            return list(judge.nodes.values())
+        return [
+            node
+            for node in judge.nodes.values()
+            if node.held
+            or node.stage not in SETTLED
+            or node.name in troubled
+            or (node.stage in IDLE and node.tested_suite != suites[node.pool])
+        ]
+
     def _note_silence(self, now: float) -> None:
         judge = self._judge
         for name in judge.nodes.keys() - judge.heard.keys():
             judge.heard[name] = now
+        since = now - judge.policy.silent_seconds
         silent = [
             name
             for name in judge.nodes
-            if self._silent(name, now) and not planned(judge.nodes[name], now, judge.policy)
+            if judge.heard[name] < since and self._silent(name, now)
+            if planned(judge.nodes[name], now, judge.policy) is None
         ]
         judge.guards.fell_ill_together(silent, SILENT, now, judge.policy)
         for name in silent:
@@ -122,8 +142,8 @@ class Pace:
         """A check unknown for too long in service is told once, until the node sees again."""
         since = self._judge.standing.blind_since(node.name)
         if since is None:
-            self._alarmed.discard(node.name)
-        elif now - since > self._judge.policy.of(node.pool).blind_seconds and node.name not in self._alarmed:
+            return []
+        if now - since > self._judge.policy.of(node.pool).blind_seconds and node.name not in self._alarmed:
             self._alarmed.add(node.name)
             event = NodeEvent(kind=_H.BLIND, reason="a check has been unknown too long")
             return self._judge.step(node.name, event, now)

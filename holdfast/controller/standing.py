@@ -52,5 +52,9 @@ class Standing:
     def failing_nodes(self) -> list[str]:
         return list(self._failing)
 
+    def troubled(self) -> set[str]:
+        """Nodes with a check that fails or is blind."""
+        return {*self._failing, *self._blind}
+
     def blind_since(self, name: str) -> float | None:
         return min((one.at for one in self._blind.get(name, {}).values()), default=None)

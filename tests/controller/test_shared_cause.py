@@ -48,13 +48,13 @@ def storms(draw: st.DrawFn) -> tuple[list[tuple[float, str]], set[str], int]:
     order = draw(st.permutations(range(50)))
     late = draw(st.integers(0, 5))
     told = [(draw(st.floats(0, 60)), f"n{i}") for i in order[: 50 - late]]
-    told += [(draw(st.floats(60, 600)), f"n{i}") for i in order[50 - late :]]
+    told += [(draw(st.floats(60, 300)), f"n{i}") for i in order[50 - late :]]
     others = draw(st.lists(st.sampled_from(range(50, COUNT)), max_size=3, unique=True))
     told += [(draw(st.floats(0, 60)), f"n{i}") for i in others]
     return sorted(told), {f"n{i}" for i in range(50)}, draw(st.integers(0, len(told)))
 
 
-@settings(max_examples=25, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=10, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(storms())
 def test_in_any_order_with_stragglers_unrelated_failures_and_a_restart(
     storm: tuple[list[tuple[float, str]], set[str], int],
