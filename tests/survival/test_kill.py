@@ -88,7 +88,7 @@ def survive(directory: Path, engine: Engine, kills: int) -> dict[str, object]:
 
 
 def test_nothing_is_lost_and_nothing_done_twice(tmp_path: Path, engine: Engine) -> None:
-    figures = survive(tmp_path, engine, 5)
+    figures = survive(tmp_path, engine, 4)
     assert figures["events"]
     assert figures["deeds"]
 
