@@ -130,9 +130,8 @@ def main() -> None:
         figures = row(options, Path(scratch), generator)
     named = {"nodes": options.nodes, "engine": options.engine, "tls": options.tls}
     when = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
-    publish(
-        f"fleet_{options.engine}_{options.nodes}{'_tls' if options.tls else ''}", {"date": when, **named, **figures}
-    )
+    usual = f"fleet_{options.engine}_{options.nodes}{'_tls' if options.tls else ''}"
+    publish(options.name or usual, {"date": when, **named, **figures})
 
 
 if __name__ == "__main__":
