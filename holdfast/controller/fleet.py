@@ -11,6 +11,7 @@ from holdfast.controller.pace import Pace
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
+from holdfast.model.job import Job
 from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage, Verb
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.report import OrderOutcome, Report, VerdictChange
@@ -93,6 +94,10 @@ class Fleet:
             if self.nodes[node.name].stage is Stage.DRAINING and not status.busy:
                 steps += self._judge.step(node.name, NodeEvent(kind=Happening.EMPTIED), now)
         return steps
+
+    def note_jobs(self, jobs: Iterable[Job]) -> None:
+        """Jobs that died are remembered of the nodes they died on."""
+        self._judge.lemons.note(jobs)
 
     def operator(self, node: str, kind: Happening, reason: str, by: str, now: float) -> list[Step]:
         return self._judge.step(node, NodeEvent(kind=kind, cause="operator", reason=reason, by=by), now)

@@ -1,9 +1,11 @@
 """The fleet's memory and its guarded steps: every failure passes the guards before the machine moves a node."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from holdfast.controller.guards import Guards, Hold, planned
 from holdfast.controller.incidents import Incidents
+from holdfast.controller.lemons import Lemons
 from holdfast.controller.standing import Standing
 from holdfast.lifecycle.fleet import spares_wanted
 from holdfast.lifecycle.machine import step, takes_out
@@ -41,6 +43,7 @@ class Judgement:
         self.standing = Standing(verdicts or {})
         self.incidents = Incidents(incidents)
         self.guards = Guards(self.nodes.values(), self.incidents)
+        self.lemons = Lemons(self.nodes)
         for name in self.standing.failing_nodes():
             if (failing := self.failing(name)) is not None:
                 self.guards.remember(name, failing.check, failing.at)
@@ -91,7 +94,7 @@ class Judgement:
             self.guards.fell_ill(name, change.check, now, self.policy)
         if node.stage not in JUDGED_STAGES:
             return []
-        return self.guarded(name, event_of(_H.FAILED, change), now)
+        return self.guarded(name, self._with_record(node, event_of(_H.FAILED, change), now), now)
 
     def tested(self, name: str, outcome: OrderOutcome, now: float) -> list[Step]:
         """What a full test found."""
@@ -113,10 +116,17 @@ class Judgement:
             self.guards.fell_ill(name, outcome.cause, now, self.policy)
         elif kind is _H.TEST_PASSED and self.failing(name) is None:
             self.guards.recovered(name)
-        steps = self.guarded(name, event, now)
+        steps = self.guarded(name, self._with_record(node, event, now), now)
         if degraded and kind is _H.TEST_PASSED and own.bootstrap_degraded is OnDegraded.CHOOSE_LAST:
             steps += self.guarded(name, NodeEvent(kind=_H.DEGRADED, cause=outcome.cause, reason=outcome.reason), now)
         return steps
+
+    def _with_record(self, node: NodeLife, event: NodeEvent, now: float) -> NodeEvent:
+        """A failure of a repeat offender says so, in the story too."""
+        if event.kind not in (_H.FAILED, _H.TEST_FAILED):
+            return event
+        why = self.lemons.why(node, now, self.policy.of(node.pool))
+        return replace(event, lemon=why, evidence=(*event.evidence, why)) if why else event
 
     def _wants_spare(self, node: NodeLife) -> bool:
         """Counted as if the node had returned, which it does by this."""

@@ -72,7 +72,9 @@ class Seen:
     def take(self, look: Look, turn: Turn, fresh: Sequence[bool]) -> list[Action]:
         """Into lives and history. Returns what is to be done at once, without a stage having changed."""
         turn.decide(turn.fleet.observe(statuses(look), turn.now))
-        turn.store.save_jobs(self._changed_jobs(look, turn.now))
+        changed = self._changed_jobs(look, turn.now)
+        turn.store.save_jobs(changed)
+        turn.fleet.note_jobs(changed)
         for name in self.keeper.registered_anew(look, turn.fleet.nodes):
             reason = "its Node object in Kubernetes is not the one that was tested"
             turn.decide(turn.fleet.retest(name, reason, "kubernetes", turn.now))

@@ -79,6 +79,7 @@ class Seen:
         turn.decide(turn.fleet.observe([_with(s, unseen[s.node]) for s in current if s.node in unseen], turn.now))
         turn.decide(turn.fleet.observe(current, turn.now))
         turn.store.save_jobs(changed)
+        turn.fleet.note_jobs(changed)
         for name, why in self.keeper.untested(current, lives):
             turn.decide(turn.fleet.retest(name, why, "slurm", turn.now))
         due = self.keeper.due(current, lives, look.began)

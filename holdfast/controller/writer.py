@@ -30,6 +30,8 @@ MOST_IN_BATCH = 1_000
 ENOUGH_FAILURES = 3
 TICK_SECONDS = 1.0
 COMMIT_SECONDS = 0.02  # at most so often: what comes meanwhile shares the commit, which costs more than a report
+JOBS_LOOK_BACK_SECONDS = 365 * 86_400.0  # deaths of jobs fade by half in this time
+MOST_JOBS_LOOKED_AT = 50_000
 SWEEP_SECONDS = 10.0  # how often silence is looked for on the board
 
 
@@ -252,6 +254,7 @@ class Writer:
             scheduled=self._scheduled,
         )
         fleet.heard.update(self._store.heartbeats())
+        fleet.note_jobs(self._store.jobs(None, self._clock() - JOBS_LOOK_BACK_SECONDS, MOST_JOBS_LOOKED_AT))
         return fleet
 
 

@@ -45,17 +45,17 @@ def _failed(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> Nod
     """A new cause starts at the foot of the ladder, a known lemon one rung up; the same cause goes on climbing."""
     if (node.stage, event.kind) not in TABLE:
         return node
-    offences = _with(node.offences, event, now, policy)
-    known = event.cause == node.cause and sum(one.cause == event.cause for one in offences) > 1
+    offences = _with(node.offences, event, now)
+    recent = [one for one in offences if one.at >= now - policy.lemon_seconds]
+    known = event.cause == node.cause and sum(one.cause == event.cause for one in recent) > 1
     after = replace(node, offences=offences, cause=event.cause, tests=0, failed=True, asked_at=None, held="")
     if known:
         return after
-    return replace(after, rung=1 if len(offences) > policy.lemon_offences else 0)
+    return replace(after, rung=1 if event.lemon or len(recent) > policy.lemon_offences else 0)
 
 
-def _with(known: tuple[Offence, ...], event: NodeEvent, now: float, policy: Policy) -> tuple[Offence, ...]:
-    recent = [one for one in known if one.at >= now - policy.lemon_seconds][-MOST_OFFENCES:]
-    return (*recent, Offence(at=now, cause=event.cause))
+def _with(known: tuple[Offence, ...], event: NodeEvent, now: float) -> tuple[Offence, ...]:
+    return (*known[-MOST_OFFENCES:], Offence(at=now, cause=event.cause))
 
 
 def _unknown(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
@@ -65,7 +65,7 @@ def _unknown(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> No
 def _degraded(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
     if node.degraded_by == event.cause:
         return node
-    return replace(node, degraded_by=event.cause, degradations=_with(node.degradations, event, now, policy))
+    return replace(node, degraded_by=event.cause, degradations=_with(node.degradations, event, now))
 
 
 def _recovered(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:

@@ -56,9 +56,11 @@ class Policy:
     """A second failure behind a parent that fails far more often than the rest waits so long for the pattern to show,
     so that one broken leaf does not use up what its pool may lose. The first is drained at once. 0: nobody waits."""
     lemon_seconds: float = 30 * 86400.0
-    """How far back offences count."""
+    """How far back offences are counted; in the score old ones fade."""
     lemon_offences: int = 3
     """More offences than this and the ladder starts one rung higher."""
+    lemon_score: float = 3.0
+    """So does a score from history of at least this, if it is four times the fleet's usual one. 0: no score."""
     degraded_repeats: int = 3
     """A node degraded this often by the same check within `lemon_seconds` is drained."""
     bootstrap_unknown: OnUnknownTest = OnUnknownTest.RETEST

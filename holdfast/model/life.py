@@ -72,6 +72,7 @@ class NodeEvent:
     evidence: tuple[str, ...] = ()
     job: str = ""
     suite: str = ""  # version of the suite a test ran
+    lemon: str = ""  # why the node counts as a repeat offender
     began: float | None = None  # when a test began: one that began before the workload ended proves nothing
     by: str = "holdfast"  # who said so
     spare: bool = False  # of a passed test: the pool wants this node as a spare
