@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from diagnose_page import diagnose_page
 
 from holdfast import checks
 from holdfast.cli import gate
@@ -117,7 +118,7 @@ POLICY = """The names of the policy file. Times are in seconds. `[pool.NAME]` sa
 def main() -> int:
     stale = []
     pages = (("checks.md", checks_page()), ("cli.md", cli_page()), ("lifecycle.md", lifecycle_page()))
-    for name, page in pages:
+    for name, page in (*pages, ("diagnose.md", diagnose_page())):
         path = DOCS / name
         if path.exists() and path.read_text() == page:
             continue

@@ -1,8 +1,10 @@
 """Files of any kind -> evidence, each by the reader that knows it."""
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from holdfast.formats import aer, pcie
@@ -26,11 +28,23 @@ def read(file: Path) -> tuple[list[Evidence], str]:
         return _counters(file, counters[1])
     log, trouble = JobLog(), ""
     try:
-        for chunk in log_file.chunks(file):
+        for chunk in as_utf8(log_file.chunks(file)):
             log.feed(chunk)
     except log_file.Unreadable as why:
         trouble = str(why)
     return [_placed(one, file) for one in log.finish()], trouble
+
+
+def as_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Logs that Windows wrote in 16 bits a letter, by the mark at their beginning; all others as they are."""
+    first = next(chunks, b"")
+    if not first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield first
+        yield from chunks
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    for chunk in chain([first], chunks):
+        yield decoder.decode(chunk).encode("utf-8", "replace")
 
 
 def read_events(file: Path) -> tuple[list[Event], str]:

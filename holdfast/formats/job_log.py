@@ -34,7 +34,7 @@ class JobLog:
         self._above = b""  # the end of what was read before this block
         self._lines = 0
         self._kernel = KernelLog()
-        self._kernel_words = frozenset(self._kernel.keywords)
+        self._kernel_words = _kernel_words()
         self._kernel_events: dict[str, Folder] = {}  # by the host that the lines name
         self._readers = _readers()
         self._found = EvidenceFold()
@@ -210,6 +210,11 @@ def _readers() -> dict[bytes, tuple[Reader, ...]]:
             word = keyword.encode()
             readers[word] = (*readers.get(word, ()), reader)
     return readers
+
+
+@cache
+def _kernel_words() -> frozenset[bytes]:
+    return frozenset(KernelLog().keywords)
 
 
 def keywords() -> tuple[bytes, ...]:

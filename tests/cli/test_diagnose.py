@@ -100,3 +100,90 @@ def test_people_get_a_table_or_a_sentence(tmp_path: Path, capfd: pytest.CaptureF
     path.write_text("all is well\n")
     run(str(path))
     assert "nothing found in 1 file" in capfd.readouterr().out
+
+
+OOM = (
+    "[rank3]: Traceback (most recent call last):\n"
+    '[rank3]:   File "/w/train.py", line 7, in main\n'
+    "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB.\n"
+)
+
+
+def test_the_document_has_the_promised_shape(tmp_path: Path, document: Callable[..., dict[str, Any]]) -> None:
+    path = tmp_path / "train.log"
+    path.write_text(OOM)
+    told = document(path)
+    assert list(told)[:4] == ["causes", "next", "events", "unseen"]
+    (cause,) = told["causes"]
+    assert (cause["cause"], cause["subject"], cause["class"]) == ("job.cuda_oom", "job/this/rank/3", "crash")
+    assert cause["evidence"][0]["file"] == str(path)
+    assert cause["evidence"][0]["line"] == 3
+    assert 0 < cause["confidence"] <= 1
+    assert set(told["next"]) == {"action", "exclude", "checkpoint", "settings", "reason"}
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        lambda text: text.encode("utf-16"),
+        lambda text: text.replace("\n", "\r\n").encode(),
+        lambda text: b"\xff\xfe\x00garbage\x80\n".lstrip(b"\xff\xfe") + text.encode(),
+        lambda text: "\n".join(f"\x1b[31m{line}\x1b[0m" for line in text.split("\n")).encode(),
+        lambda text: b"caf\xe9 latin-1\n" + text.encode(),
+    ],
+)
+def test_encodings_line_ends_and_colours(
+    tmp_path: Path, document: Callable[..., dict[str, Any]], encode: Callable[[str], bytes]
+) -> None:
+    path = tmp_path / "train.log"
+    path.write_bytes(encode(OOM))
+    assert [cause["cause"] for cause in document(path)["causes"]] == ["job.cuda_oom"]
+
+
+def test_zstandard_too(tmp_path: Path, document: Callable[..., dict[str, Any]]) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    path = tmp_path / "train.log.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(OOM.encode()))
+    assert [cause["cause"] for cause in document(path)["causes"]] == ["job.cuda_oom"]
+
+
+def test_garbage_says_nothing(tmp_path: Path, document: Callable[..., dict[str, Any]]) -> None:
+    (tmp_path / "a.bin").write_bytes(os.urandom(3_000_000))
+    (tmp_path / "b.bin").write_bytes(b"\0" * 1_000_000)
+    told = document(tmp_path)
+    assert (told["causes"], told["next"]["action"]) == ([], None)
+
+
+def test_the_story_and_the_ticket_name_cause_evidence_and_next_step(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "train.log"
+    path.write_text(OOM)
+    run(str(path))
+    shown = capfd.readouterr().out
+    assert "job.cuda_oom" in shown.splitlines()[0]
+    assert f"{path}:3" in shown
+    assert "stop" in shown
+    assert "not seen" in shown
+    run("--markdown", str(path))
+    ticket = capfd.readouterr().out
+    assert ticket.startswith("## Why the job failed")
+    assert "### Next step" in ticket
+
+
+def test_ranks_and_hosts_are_read_from_the_names_of_files(
+    tmp_path: Path, document: Callable[..., dict[str, Any]]
+) -> None:
+    folder = tmp_path / "attempt_0" / "5"
+    folder.mkdir(parents=True)
+    (folder / "stderr.log").write_text(OOM.replace("[rank3]: ", ""))
+    assert document(tmp_path)["causes"][0]["subject"] == "job/this/rank/5"
+
+
+@pytest.mark.soak
+def test_a_directory_of_a_hundred_thousand_files(tmp_path: Path, document: Callable[..., dict[str, Any]]) -> None:
+    for number in range(100_000):
+        (tmp_path / f"rank{number}.log").write_text("step 1 loss 2.0\n" if number != 77 else OOM)
+    told = document(tmp_path)
+    assert told["files"] == 100_000
+    assert [cause["cause"] for cause in told["causes"]] == ["job.cuda_oom"]

@@ -1,0 +1,37 @@
+"""The tables of docs/diagnose.md, which is written by hand around them: causes and incidents, from the data."""
+
+import json
+from pathlib import Path
+
+from holdfast.catalog import causes
+
+ROOT = Path(__file__).parent.parent
+
+
+def diagnose_page() -> str:
+    page = (ROOT / "docs" / "diagnose.md").read_text(encoding="utf-8")
+    return _between(_between(page, "causes", _causes_table()), "incidents", _incidents_table())
+
+
+def _between(page: str, name: str, table: list[str]) -> str:
+    start, end = f"<!-- {name}: generated -->\n", f"<!-- end of {name} -->"
+    before, _, rest = page.partition(start)
+    return before + start + "\n".join(table) + "\n" + end + rest.partition(end)[2]
+
+
+def _causes_table() -> list[str]:
+    rows = [
+        f"| `{cause.name}` | {cause.failure_class} | {cause.says.replace(' (%s)', '')} | `{cause.action}` |"
+        for cause in causes.all_causes().values()
+    ]
+    return ["| cause | class | says | next step, where nothing speaks against it |", "|---|---|---|---|", *rows]
+
+
+def _incidents_table() -> list[str]:
+    rows = []
+    for path in sorted((ROOT / "tests" / "incidents").glob("*/expected.json")):
+        told = json.loads(path.read_text(encoding="utf-8"))
+        cause = f"`{told['cause']}`" if told["cause"] else "nothing"
+        action = f"`{told['action']}`" + (f" {', '.join(told['exclude'])}" if told["exclude"] else "")
+        rows.append(f"| {path.parent.name} | {told['story']} | {cause} | {action if told['action'] else ''} |")
+    return ["| incident | what happened | cause | next step |", "|---|---|---|---|", *rows]
