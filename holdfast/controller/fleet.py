@@ -18,6 +18,7 @@ from holdfast.model.report import OrderOutcome, Report, VerdictChange
 from holdfast.store.words import Step
 
 RESETS = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
+WALLS = (Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)  # between a node and new work
 
 
 class Fleet:
@@ -107,11 +108,20 @@ class Fleet:
         return self._judge.step(node, NodeEvent(kind=Happening.RETEST, reason=reason, by=by), now)
 
     def acted(self, node: str, verb: Verb, ok: bool, reason: str, now: float) -> list[Step]:
-        """An action came to its end. Only resets move a node; a failed drain is tried again by the actor."""
+        """An action came to its end. Only resets move a node; a wall that cannot be put up needs a person to know."""
+        if verb in WALLS and node in self.nodes:
+            self._note_wall(node, verb, ok, reason, now)
         if verb not in RESETS:
             return []
         kind = Happening.RESET_DONE if ok else Happening.RESET_FAILED
         return self._judge.step(node, NodeEvent(kind=kind, cause=verb.value, reason=reason), now)
+
+    def _note_wall(self, node: str, verb: Verb, ok: bool, reason: str, now: float) -> None:
+        subject = f"node/{node}/scheduler"
+        if ok:
+            self.incidents.close(subject, now, f"{verb.value} succeeded")
+        else:
+            self.incidents.raise_(subject, f"action.{verb.value}", f"{verb.value} of {node} failed: {reason}", now)
 
     def tick(self, now: float) -> list[Step]:
         """What time alone brings."""

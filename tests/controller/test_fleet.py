@@ -121,3 +121,13 @@ def test_an_unknown_node_and_an_unknown_verb_change_nothing() -> None:
     told.says("stranger", "gpu.xid", "fail")
     told.says("n1", "", "", outcome=OrderOutcome(order=9, verb="dance", ok=True))
     assert told.fleet.nodes == before
+
+
+def test_a_drain_that_fails_for_good_is_an_incident_until_one_succeeds() -> None:
+    told = Told()
+    told.fleet.acted("n0", Verb.DRAIN, False, "scontrol: permission denied", 10.0)
+    (incident,) = told.fleet.incidents.open.values()
+    assert incident.subject == "node/n0/scheduler"
+    assert "permission denied" in incident.reason
+    told.fleet.acted("n0", Verb.UNCORDON, True, "done", 20.0)
+    assert not told.fleet.incidents.open
