@@ -40,6 +40,7 @@ def diagnose(
 
 def gather(paths: list[Path]) -> tuple[list[Evidence], int, list[str]]:
     """(evidence, how many files were read, why some could not be read to their end)."""
+    from holdfast.cli.diagnose_dumps import Dumps, is_dump
     from holdfast.cli.diagnose_read import read
 
     for path in paths:
@@ -48,12 +49,13 @@ def gather(paths: list[Path]) -> tuple[list[Evidence], int, list[str]]:
     found: list[Evidence] = []
     unread: list[str] = []
     files = 0
+    dumps = Dumps()
     for path in paths:
         for file in [path] if str(path) == log_file.STDIN else log_file.files_below(path):
             files += 1
-            evidence, trouble = read(file)
+            evidence, trouble = ([], dumps.add(file)) if is_dump(file) else read(file)
             found += evidence
             unread += [trouble] if trouble else []
     if not files:
         raise Refusal(f"{', '.join(map(str, paths))}: no file to read; expected logs or directories of them")
-    return found, files, unread
+    return [*found, *dumps.evidence()], files, unread

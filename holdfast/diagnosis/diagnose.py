@@ -14,6 +14,7 @@ from holdfast.model.evidence import Evidence
 
 THIS_JOB = "this"
 MOST_CAUSES = 8
+MOST_RANKS = 8  # that are blamed by name; more are the job
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def subject_of(one: Candidate) -> subject.Subject:
 
 def _rank(one: Candidate) -> subject.Subject:
     job = subject.job(THIS_JOB)
-    return f"{job}/rank/{one.ranks[0]}" if len(one.ranks) == 1 else job
+    return f"{job}/rank/{','.join(map(str, one.ranks))}" if 0 < len(one.ranks) <= MOST_RANKS else job
 
 
 def _told_enough(roots: list[Candidate]) -> list[Candidate]:

@@ -5,6 +5,7 @@ import gzip
 import json
 import lzma
 import os
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,24 @@ def test_zstandard_too(tmp_path: Path, document: Callable[..., dict[str, Any]]) 
     path = tmp_path / "train.log.zst"
     path.write_bytes(zstandard.ZstdCompressor().compress(OOM.encode()))
     assert [cause["cause"] for cause in document(path)["causes"]] == ["job.cuda_oom"]
+
+
+class _Evil:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, ("harm",)
+
+
+def test_a_pickle_that_would_run_code_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, document: Callable[..., dict[str, Any]]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "dump_0"
+    path.write_bytes(pickle.dumps(_Evil()))
+    told = document(path, code=1)
+    assert "mkdir" in told["unread"][0]
+    assert not Path("harm").exists()
+    path.write_bytes(pickle.dumps({"version": "2.9", "entries": [], "pg_config": {}})[:-9])
+    assert "cut off" in document(path, code=1)["unread"][0]
 
 
 def test_garbage_says_nothing(tmp_path: Path, document: Callable[..., dict[str, Any]]) -> None:

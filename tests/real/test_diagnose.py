@@ -72,3 +72,13 @@ def test_what_a_start_that_hung_says_of_itself_is_listed() -> None:
     diagnosis = diagnose(gather([path])[0])
     assert any("HCCL_BLOCKING_WAIT" in one.event.text for one in diagnosis.evidence)
     assert diagnosis.causes[0].confidence < 0.6
+
+
+@pytest.mark.parametrize(("job", "ranks"), [("gpu_error_2nd", "9,14"), ("lock_gil_2nd", "10,15")])
+@pytest.mark.parametrize("layout", ["pickle", "json"])
+def test_dumps_name_the_injured_ranks(job: str, ranks: str, layout: str) -> None:
+    folder = DATA / "flight_recorder" / job / layout
+    if not folder.is_dir():
+        pytest.skip("not among the captured data here")
+    diagnosis = diagnose(gather([folder])[0])
+    assert [(one.name, subject_of(one)) for one in diagnosis.causes] == [("job.rank_missing", f"job/this/rank/{ranks}")]
