@@ -76,7 +76,7 @@ def sways(question: Question, headline: Callable[[Question], float], names: Mapp
     def at(name: str, factor: float) -> float | None:
         try:
             return headline(replace(question, **{name: _moved(question, name, factor)}))  # type: ignore[type-var]
-        except (NoProgress, BadNumber):
+        except (NoProgress, BadNumber, ArithmeticError):
             return None
 
     found = [Sway(said, at(name, 0.5), at(name, 2.0)) for name, said in names.items()]
@@ -95,6 +95,8 @@ def tell(make: Callable[[Asked], Answer], as_json: bool, plot: str, ask: Callabl
         answer = make(ask())
     except (NoProgress, BadNumber) as error:
         raise Refusal(str(error)) from None
+    except ArithmeticError:
+        raise Refusal("these inputs are too large or too small together: nothing can be computed from them") from None
     picture = _drawn(answer, as_json, plot) if plot else ""
     if as_json:
         typer.echo(json.dumps(answer.document()))

@@ -80,6 +80,8 @@ def write(file: str, out: str, as_json: bool) -> None:
         report = make(plan_scenario.load(file))
     except (NoProgress, BadNumber) as error:
         raise Refusal(str(error)) from None
+    except ArithmeticError:
+        raise Refusal(f"{file}: its numbers are too large or too small together to compute anything") from None
     target = Path(out) if out else Path(file).with_suffix(".html")
     try:
         target.write_text(plan_page.page(report), encoding="utf-8")

@@ -8,11 +8,11 @@ from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.plan_plot import Chart, Line, spaced
 from holdfast.cli.plan_rate import Rate, rate
 from holdfast.cli.refusal import Refusal
-from holdfast.costs.feasible import positive
 from holdfast.costs.gamma import poisson_quantile
 from holdfast.costs.survival import Weibull, chance_of_failure, mean_seconds_between
 
 MOST_DAYS = 36_500.0
+SHAPES = (0.1, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def answer(
         machines,
         length,
         chosen.per_gpu_year,
-        positive("--shape", asked.number("shape", shape, "Weibull shape", "1", "a constant rate; below 1: new parts")),
+        _shape(asked, shape),
         asked.number("age-days", age_days, "days", "0", "parts as old as the run"),
     )
     low, high = (poisson_quantile(chance, risk.failures) for chance in (0.025, 0.975))
@@ -83,6 +83,13 @@ def answer(
         notes=notes,
         chart=lambda: _chart(risk, chosen),
     )
+
+
+def _shape(asked: Asked, text: str | None) -> float:
+    value = asked.number("shape", text, "Weibull shape", "1", "a constant rate; below 1: new parts")
+    if not SHAPES[0] <= value <= SHAPES[1]:
+        raise Refusal(f"--shape: expected {SHAPES[0]:g} to {SHAPES[1]:g}, found {value:g}")
+    return value
 
 
 def _days(asked: Asked, text: str | None) -> float:

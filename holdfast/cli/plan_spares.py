@@ -11,6 +11,7 @@ from holdfast.costs.feasible import positive
 from holdfast.costs.spares import Crews, covered, mean_out, spares_for
 from holdfast.costs.survival import DAYS_PER_YEAR
 
+MOST_CREWS = 100_000
 LEVELS = (0.95, 0.99, 0.999)
 
 
@@ -58,7 +59,7 @@ def answer(
         positive("--repair", asked.duration("repair", repair, "3d", "an assumption; yours decides most")),
         asked.share("swap", swap, "1", "every failure takes its node out; many only need a reset: measure yours"),
     )
-    people = int(asked.number("crews", crews, "crews", "0", "as many as are needed at once"))
+    people = _crews(asked, crews)
     wanted = asked.share("confidence", confidence, "0.99", "a node short in 1 % of the time")
     if not 0 < wanted < 1:
         raise Refusal("--confidence: expected a share above 0 and below 1")
@@ -97,6 +98,13 @@ def answer(
         notes=[f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else [],
         chart=lambda: _chart(fleet, needed),
     )
+
+
+def _crews(asked: Asked, text: str | None) -> int:
+    value = asked.number("crews", text, "crews", "0", "as many as are needed at once")
+    if value != int(value) or value > MOST_CREWS:
+        raise Refusal(f"--crews: expected a whole number up to {MOST_CREWS:,}, found {value:g}")
+    return int(value)
 
 
 def _out(fleet: Fleet, crews: int) -> float:

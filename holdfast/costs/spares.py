@@ -65,6 +65,8 @@ class Crews:
 
     def spares_for(self, confidence: float) -> int:
         """Sums the chances of 0, 1, 2 ... out (M/M/c) until they cover the wanted one."""
+        if self.load <= 0:
+            return 0
         busy = self.load / self.crews
         # In logarithms, and relative to the likeliest, so that nothing overflows.
         likeliest = _log_term(int(self.load), self.load)

@@ -7,10 +7,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.cli import plan_inputs, plan_rate
+from holdfast.cli import plan, plan_inputs, plan_rate
 from holdfast.cli.app import run
 from holdfast.cli.refusal import Refusal
 
@@ -121,6 +121,64 @@ def test_own_counts_give_an_interval(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_closed_form_outside_its_validity_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "checkpoint", "--gpus", "100000", "--rate", "rsc1", "--write", "60s"]) == 0
     assert "outside its validity" in " ".join(capsys.readouterr().out.split())
+
+
+WILD = (
+    "0",
+    "1",
+    "0.5",
+    "1e-9",
+    "1e9",
+    "1e300",
+    "95%",
+    "10m",
+    "1ms",
+    "1e300s",
+    "5TB",
+    "1B",
+    "2TB/s",
+    "1e-9B/s",
+    "llama3",
+)
+OPTIONS = {
+    "risk": ("gpus", "days", "rate", "shape", "age-days", "events", "gpu-years"),
+    "checkpoint": (
+        "gpus",
+        "rate",
+        "write",
+        "restart",
+        "interval",
+        "memory-write",
+        "memory-survives",
+        "state",
+        "target",
+    ),
+    "spares": ("nodes", "gpus-per-node", "rate", "repair", "swap", "crews", "confidence"),
+    "limit": ("rate", "state", "state-gpus", "bandwidth", "network-exponent", "restart"),
+    "cost": ("gpus", "price", "detect", "rework", "slow", "slow-for", "people", "hours", "wage", "day-value"),
+}
+
+
+@st.composite
+def wild_plans(draw: st.DrawFn) -> list[str]:
+    """An example of the docs with some of its inputs replaced: the last of two options counts."""
+    command = draw(st.sampled_from([one for one in ANSWERED if one.split()[1] in OPTIONS]))
+    chosen = draw(st.lists(st.sampled_from(OPTIONS[command.split()[1]]), unique=True, min_size=1, max_size=3))
+    return [*shlex.split(command), *(word for name in chosen for word in (f"--{name}", draw(st.sampled_from(WILD))))]
+
+
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(wild_plans())
+def test_wild_numbers_are_answered_or_refused_in_one_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    code = plan.run([*arguments, "--json"])
+    printed = capsys.readouterr()
+    assert code in (0, 64)
+    if code == 0:
+        assert json.loads(printed.out)["headline"]
+    else:
+        assert printed.out == "" and printed.err.count("\n") == 1
 
 
 @settings(deadline=None)
