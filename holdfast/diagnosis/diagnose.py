@@ -35,6 +35,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     found += waiting.suspects(wait, mattering) if wait else []
     found += [one for one in (exits.candidate(mattering),) if one]
     found += hints.candidates(mattering, wait)
+    hints.name_the_storage(found, mattering)
     weighing.weigh(found, mattering, wait)
     roots = _told_enough(causality.roots(found))
     if not roots and _ended_badly(mattering, wait):
@@ -90,6 +91,5 @@ def _tell_symptoms(roots: Sequence[Candidate], evidence: Sequence[Evidence], wai
         crash.explains.append(wait.says())
     closed = [one for one in evidence if one.role == "effect" and one.event.kind not in ("xid",)]
     if closed:
-        crash.explains.append(
-            f"{sum(one.event.count for one in closed)} lines of processes that lost a peer or were ended"
-        )
+        count = sum(one.event.count for one in closed)
+        crash.explains.append(f"{count} line{'s' * (count != 1)} of processes that lost a peer or were ended")

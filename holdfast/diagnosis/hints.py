@@ -36,6 +36,14 @@ def _unfinished_save(evidence: Sequence[Evidence], wait: Waiting) -> Candidate |
     return Candidate(causes.find("storage.stall"), ranks=_rank(last), evidence=[last, *hung[:2]], base=base, note=note)
 
 
+def name_the_storage(found: Sequence[Candidate], evidence: Sequence[Evidence]) -> None:
+    """An error of a write seldom names the path; the save that it ended does."""
+    saves = [one.word("path") for one in evidence if one.event.kind == "save" and one.word("path")]
+    for one in found:
+        if one.cause.subject == "storage" and not one.note and not one.device and saves:
+            one.note = saves[-1]
+
+
 def _busy_elsewhere(evidence: Sequence[Evidence], wait: Waiting) -> Candidate | None:
     busy = [one for one in evidence if one.role == "hint" and one.cause == "job.rank_slow"]
     if not busy:

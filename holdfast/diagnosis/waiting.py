@@ -38,6 +38,8 @@ def suspects(waiting: Waiting, evidence: Sequence[Evidence]) -> list[Candidate]:
     """Ranks that differ from the others in what they wait for, or do not wait at all."""
     absent = _absent(waiting, evidence)
     found = [_mismatch(waiting), _behind(waiting), absent, _alive(absent, evidence) if absent else None]
+    if not any(found):
+        found.append(_everybody(waiting, evidence))
     return [one for one in found if one]
 
 
@@ -107,6 +109,17 @@ def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
     candidate = Candidate(causes.find("job.rank_missing"), ranks=missing, evidence=timeouts[:3], base=0.5)
     candidate.note = "every other rank wrote that it waits"
     return candidate
+
+
+def _everybody(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
+    """All ranks of several hosts wait in the same place and none is missing: what is between the hosts is suspected."""
+    ranks = {one.rank for one in evidence if one.rank is not None}
+    hosts = {one.host for one in evidence if one.host}
+    places = {one.number("seq") for one in waiting.told}
+    if len(hosts) < 2 or len(ranks) < 2 or not ranks <= set(waiting.ranks) or len(places) > 2:
+        return None
+    note = "every rank waits and none is missing: the network between the hosts?"
+    return Candidate(causes.find("fabric.unreachable"), evidence=[*waiting.told[:3]], base=0.35, note=note)
 
 
 def _alive(absent: Candidate, evidence: Sequence[Evidence]) -> Candidate | None:
