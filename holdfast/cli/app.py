@@ -17,9 +17,13 @@ from holdfast.cli import (
     probe,
     running,
     signals,
+    simulate,
     token,
     twin,
     up,
+)
+from holdfast.cli import (
+    run as run_command,
 )
 
 app = typer.Typer(
@@ -38,6 +42,8 @@ app.command()(doctor.doctor)
 app.command()(agent.agent)
 app.command()(controller.controller)
 app.command()(diagnose.diagnose)
+app.command()(simulate.simulate)
+app.command(context_settings=run_command.CONTEXT)(run_command.run)
 app.command()(audit.audit)
 app.add_typer(node.app, name="node")
 app.add_typer(plan.app, name="plan")

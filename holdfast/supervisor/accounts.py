@@ -1,0 +1,86 @@
+"""Where a supervised run's time went: every moment is charged to one name, so the parts are the whole."""
+
+from collections import deque
+from dataclasses import replace
+from statistics import median
+
+from holdfast.model.ledger import Ledger
+
+_RECENT = 64
+_ENOUGH = 10  # steps before their usual time is known
+_SLOW = 1.35  # times the usual; what is above the usual is then degraded
+
+
+class Accounts:
+    """Told what happens in order of time; `at` is any steady clock. See docs/run.md for what goes where."""
+
+    def __init__(self, at: float, ledger: Ledger | None = None, best_step: int = -1) -> None:
+        self._began = self._at = at
+        self._before = (ledger or Ledger()).total
+        self._ledger = ledger or Ledger()
+        self.best_step = best_step
+        self._step: int | None = None  # of this attempt
+        self._paces: deque[float] = deque(maxlen=_RECENT)
+        self._saving = False
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._ledger
+
+    @property
+    def wall_seconds(self) -> float:
+        """All the time so far, that of runs before included."""
+        return self._before + self._at - self._began
+
+    @property
+    def made_progress(self) -> bool:
+        return self._step is not None
+
+    def charge(self, at: float, name: str) -> None:
+        """All time since the last charge was this."""
+        self._add(name, at - self._at)
+        self._at = at
+
+    def begin(self, at: float) -> None:
+        """An attempt starts; until then the run waited."""
+        self.charge(at, "waiting")
+        self._step, self._saving = None, False
+
+    def step(self, at: float, step: int) -> None:
+        if self._step is None:
+            self.charge(at, "restart")
+        elif step <= self.best_step:
+            self.charge(at, "rework")
+        else:
+            self._charge_steps(at, max(step - self._step, 1))
+        self._step = step
+        self.best_step = max(self.best_step, step)
+
+    def _charge_steps(self, at: float, steps: int) -> None:
+        seconds = at - self._at
+        usual = median(self._paces) * steps if len(self._paces) >= _ENOUGH else seconds
+        slow = seconds - usual if seconds > _SLOW * usual else 0.0
+        self._paces.append(seconds / steps)
+        self._add("degraded", slow)
+        self._add("productive", seconds - slow)
+        self._at = at
+
+    def save(self, at: float, moment: str) -> None:
+        if moment == "begin":
+            self.charge(at, self._name_of_work())
+        elif self._saving:
+            self.charge(at, "checkpoint")
+        self._saving = moment == "begin"
+
+    def end(self, at: float, *, well: bool) -> None:
+        """Of an attempt that failed, the time after its last progress was lost to it; without progress nobody knows."""
+        if self._step is None:
+            self.charge(at, "unknown")
+        else:
+            self.charge(at, self._name_of_work() if well else "restart")
+
+    def _name_of_work(self) -> str:
+        return "restart" if self._step is None else "productive" if self._step >= self.best_step else "rework"
+
+    def _add(self, name: str, seconds: float) -> None:
+        self._ledger = replace(self._ledger, **{name: getattr(self._ledger, name) + seconds})

@@ -1,0 +1,102 @@
+"""The training command: its output goes on to ours, into the attempt's log, and line by line to whoever listens."""
+
+import os
+import selectors
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from holdfast.supervisor import processes
+
+_READ_BYTES = 1 << 16
+_LONGEST_LINE = 1 << 20
+
+Heard = Callable[[bytes], None]
+
+
+class Child:
+    """Both streams in one log, whole line by whole line, so that errors stand where they happened among the steps."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path, heard: Heard) -> None:
+        self._log = log.open("ab", buffering=0)
+        self._heard = heard
+        self._process = subprocess.Popen(
+            command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+            start_new_session=True, preexec_fn=processes.end_with_parent,
+        )  # fmt: skip
+        self._selector = selectors.DefaultSelector()
+        self._open(self._process.stdout, sys.stdout.buffer)
+        self._open(self._process.stderr, sys.stderr.buffer)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _open(self, stream: IO[bytes] | None, onward: BinaryIO) -> None:
+        assert stream is not None
+        os.set_blocking(stream.fileno(), False)
+        self._selector.register(stream, selectors.EVENT_READ, _Stream(onward))
+
+    def pump(self, seconds: float) -> int | None:
+        """Move output for at most so long; the exit code once it has ended, negative for a signal."""
+        if self._selector.get_map():
+            for key, _ in self._selector.select(seconds):
+                self._move(key)
+        else:
+            try:
+                self._process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                return None
+        return self._process.poll()
+
+    def _move(self, key: selectors.SelectorKey) -> None:
+        stream: _Stream = key.data
+        try:
+            data = os.read(key.fd, _READ_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            self._selector.unregister(key.fileobj)
+        stream.pass_on(data)
+        for line in stream.lines(data):
+            self._log.write(line)
+            self._heard(line)
+
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def end(self, grace_seconds: float) -> int:
+        """End it and all below it, read what it still says, and give its exit code."""
+        processes.end_all(grace_seconds, spare=self.pid)
+        code = self._process.wait()
+        while self._selector.get_map() and self._selector.select(0):
+            self.pump(0)
+        self._selector.close()
+        self._log.close()
+        return code
+
+
+class _Stream:
+    def __init__(self, onward: BinaryIO) -> None:
+        self._onward: BinaryIO | None = onward
+        self._carry = b""
+
+    def pass_on(self, data: bytes) -> None:
+        if self._onward is None:
+            return
+        try:
+            self._onward.write(data)
+            self._onward.flush()
+        except BrokenPipeError:  # whoever read our output has gone; the training has not
+            self._onward = None
+
+    def lines(self, data: bytes) -> list[bytes]:
+        """Whole lines; at the end of the stream what is left."""
+        self._carry += data
+        if not data or len(self._carry) > _LONGEST_LINE:
+            last, self._carry = self._carry, b""
+            return [last if last.endswith(b"\n") else last + b"\n"] if last else []
+        *whole, self._carry = self._carry.split(b"\n")
+        return [line + b"\n" for line in whole]

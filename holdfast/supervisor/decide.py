@@ -1,0 +1,130 @@
+"""Whether to start again, when, and without whom: a budget over causes, pure. `now` is in seconds since the epoch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.diagnosis.diagnose import Diagnosis
+from holdfast.supervisor.attempt import Attempt, Decision
+
+DO_NOT_REQUEUE = 93
+_SHOWN_EVIDENCE = 3
+# Where the program itself is to blame, the same end at the same step is no accident.
+_OF_THE_PROGRAM = (
+    "job.exception", "job.cuda_oom", "job.illegal_access", "job.dataloader", "job.collective_mismatch", "job.nan",
+    "job.loss_spike", "host.oom", "launcher.setup",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    same_cause: int = 3  # attempts that end by one cause without coming further
+    storm_restarts: int = 10  # attempts of any kind
+    storm_seconds: float = 1800.0  # within this time
+    first_wait_seconds: float = 5.0
+    longest_wait_seconds: float = 300.0
+
+
+def decide(diagnosis: Diagnosis, attempts: Sequence[Attempt], budget: Budget, spares: int | None) -> Decision:
+    """After the last of `attempts`. `spares`: how many nodes stand by; None where there is only this machine."""
+    last = attempts[-1]
+    evidence = _evidence(diagnosis)
+    if last.exit_code == 0 and not last.ended_by:
+        return Decision(action="done", reason=_done(last), evidence=evidence)
+    stop = _why_stop(diagnosis, attempts, budget)
+    if stop is not None:
+        reason, code = stop
+        return Decision(action="stop", reason=reason, exit_code=code, evidence=evidence)
+    step = diagnosis.next
+    action = step.action if step else "restart_same"
+    wait = _wait(attempts, budget)
+    checkpoint = (step.checkpoint or "") if step else ""
+    if action == "wait_for_storage":
+        return Decision(
+            action=action, reason=last.says, exit_code=shell_code(last.exit_code), wait_seconds=wait,
+            storage=_path(diagnosis), checkpoint=checkpoint, evidence=evidence,
+        )  # fmt: skip
+    exclude = step.exclude if step else ()
+    if exclude and not spares:
+        return _without_spare(last, exclude, evidence, attempts, wait, spares)
+    return Decision(
+        action="restart", reason=_again(last, action), exit_code=shell_code(last.exit_code), wait_seconds=wait,
+        exclude=exclude, checkpoint=checkpoint, evidence=evidence,
+    )  # fmt: skip
+
+
+def _why_stop(diagnosis: Diagnosis, attempts: Sequence[Attempt], budget: Budget) -> tuple[str, int] | None:
+    last, earlier = attempts[-1], attempts[:-1]
+    if diagnosis.next is not None and diagnosis.next.action == "stop":
+        return diagnosis.next.reason, DO_NOT_REQUEUE
+    alike = [one for one in earlier if one.cause == last.cause and one.last_step == last.last_step]
+    if last.cause in _OF_THE_PROGRAM and alike:
+        where = f"step {last.last_step}" if last.last_step is not None else "the first step"
+        return f"{last.says}, for the second time at {where}: another run would end there too", DO_NOT_REQUEUE
+    stuck = 0
+    for one in reversed(attempts):
+        if one.advanced and stuck:  # what it reached then is where the later ones ended
+            break
+        stuck += one.cause == last.cause
+    if stuck >= budget.same_cause and not last.advanced:
+        return f"{last.says}, {stuck} times without coming further", DO_NOT_REQUEUE
+    recent = [one for one in attempts if one.ended > last.ended - budget.storm_seconds]
+    if len(recent) >= budget.storm_restarts:
+        minutes = budget.storm_seconds / 60
+        return f"{len(recent)} attempts ended within {minutes:.0f} minutes: {last.says}", shell_code(last.exit_code)
+    return None
+
+
+def _wait(attempts: Sequence[Attempt], budget: Budget) -> float:
+    """None after an attempt that came further; then twice as long each time."""
+    idle = 0
+    for one in reversed(attempts):
+        if one.advanced:
+            break
+        idle += 1
+    return 0.0 if not idle else min(budget.first_wait_seconds * 2 ** (idle - 1), budget.longest_wait_seconds)
+
+
+def _without_spare(
+    last: Attempt,
+    exclude: tuple[str, ...],
+    evidence: tuple[str, ...],
+    attempts: Sequence[Attempt],
+    wait: float,
+    spares: int | None,
+) -> Decision:
+    """With nobody to take its place, the scheduler must find a node; alone on a machine it is tried once more."""
+    names = ", ".join(exclude)
+    tried = any(one.cause == last.cause for one in attempts[:-1])
+    if spares is None and not tried:
+        reason = f"{last.says}; there is no other node than {names}: once more here"
+        return Decision(
+            action="restart", reason=reason, exit_code=shell_code(last.exit_code), wait_seconds=wait, evidence=evidence
+        )
+    reason = f"{last.says}; no spare is left for {names}: give the job another node"
+    return Decision(
+        action="stop", reason=reason, exit_code=shell_code(last.exit_code), exclude=exclude, evidence=evidence
+    )
+
+
+def _again(last: Attempt, action: str) -> str:
+    return f"{last.says}; no probe of the nodes is set up here" if action == "restart_after_probe" else last.says
+
+
+def _done(last: Attempt) -> str:
+    return f"ended well; but {last.says}" if last.cause else "ended well"
+
+
+def _path(diagnosis: Diagnosis) -> str:
+    found = [path for one in diagnosis.causes[0].evidence if (path := one.word("path"))] if diagnosis.causes else []
+    saves = [path for one in diagnosis.evidence if one.event.kind == "save" and (path := one.word("path"))]
+    return (found or saves[-1:] or [""])[0]
+
+
+def _evidence(diagnosis: Diagnosis) -> tuple[str, ...]:
+    told = diagnosis.causes[0].best_evidence()[:_SHOWN_EVIDENCE] if diagnosis.causes else []
+    return tuple(f"{one.file}:{one.event.line}: {one.event.text}" for one in told)
+
+
+def shell_code(exit_code: int) -> int:
+    """As a shell says it: 128 and the signal for a process that a signal ended."""
+    return 128 - exit_code if exit_code < 0 else exit_code or 1

@@ -1,0 +1,61 @@
+"""Everything that an attempt left behind, as evidence: its log, the kernel's messages, its exit code."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.formats.job_log import JobLog
+from holdfast.formats.job_message import of_kernel
+from holdfast.model.evidence import Evidence
+from holdfast.model.signal import Event, Value
+from holdfast.sources import log_file
+from holdfast.sources.kmsg import KmsgSource
+
+
+class KernelWatch:
+    """The kernel's messages from now on."""
+
+    def __init__(self, node: str, path: str, now: float) -> None:
+        self._node = node
+        self._path = path
+        self._source = KmsgSource(node, path)
+        self.blind = self._source.read(now).blind
+        self._events: list[Event] = []
+
+    def look(self, now: float) -> list[Event]:
+        """Whatever came since the last look."""
+        new = list(self._source.read(now).events)
+        self._events += new
+        return new
+
+    def evidence(self, now: float) -> list[Evidence]:
+        self.look(now)
+        return [replace(of_kernel(event, self._node), file=self._path) for event in self._events]
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def of_log(log: Path, node: str) -> list[Evidence]:
+    reader = JobLog()
+    try:
+        for chunk in log_file.chunks(log):
+            reader.feed(chunk)
+    except log_file.Unreadable:
+        pass
+    return [replace(one, file=str(log), host=_host(one.host, node)) for one in reader.finish()]
+
+
+def of_exit(exit_code: int, log: Path, node: str, at: float, command: Sequence[str]) -> Evidence:
+    """The command's own end. A launcher that says which worker ended how says more; this is what a bare program has."""
+    detail: dict[str, Value] = {"exit": float(exit_code)}
+    said = f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
+    event = Event(
+        kind="exit", code="command", at=at, text=f"{Path(command[0]).name} ended with {said}", detail=detail, line=0
+    )
+    return Evidence(event=event, file=str(log), host=node, role="exit")
+
+
+def _host(told: str, node: str) -> str:
+    """A launcher on one machine calls it localhost."""
+    return node if told in ("", "localhost") or told.startswith("localhost.") else told

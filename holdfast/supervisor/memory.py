@@ -1,0 +1,68 @@
+"""What a run remembers on disk, so that a supervisor that was killed goes on where it was."""
+
+import fcntl
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from holdfast.model.ledger import Ledger
+from holdfast.supervisor.attempt import Attempt
+
+STATE = "run.json"
+
+
+class Busy(Exception):
+    """One sentence: another supervisor has this directory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The whole document; also what a person or a report reads of a run."""
+
+    command: tuple[str, ...]
+    began: float
+    saved: float = 0.0
+    finished: bool = False
+    exit_code: int | None = None
+    outcome: str = ""
+    attempts: tuple[Attempt, ...] = ()
+    excluded: tuple[str, ...] = ()
+    best_step: int = -1
+    wall_seconds: float = 0.0
+    ledger: Ledger = field(default_factory=Ledger)
+
+
+class Memory:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock: IO[str] = (folder / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Busy(f"{folder}: another supervisor is running here; expected one per directory") from None
+
+    def load(self, command: tuple[str, ...]) -> Run | None:
+        """The unfinished run of the same command; None where there is none. What cannot be read is set aside."""
+        path = self.folder / STATE
+        try:
+            run = msgspec.json.decode(path.read_bytes(), type=Run)
+        except FileNotFoundError:
+            return None
+        except (msgspec.DecodeError, OSError):
+            path.rename(path.with_suffix(".unreadable"))
+            return None
+        return None if run.finished or run.command != command else run
+
+    def save(self, run: Run) -> None:
+        """All of it or nothing: beside, then in its place."""
+        path = self.folder / STATE
+        beside = path.with_suffix(".part")
+        with beside.open("wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(run)) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)

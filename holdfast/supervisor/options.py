@@ -1,0 +1,19 @@
+"""What a supervisor is told."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast.supervisor.decide import Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    command: tuple[str, ...]
+    node: str
+    folder: Path
+    budget: Budget = field(default_factory=Budget)
+    hang_factor: float = 5.0  # times the longest gap between progress lines
+    hang_floor_seconds: float = 60.0
+    grace_seconds: float = 10.0  # between asking processes to end and killing them
+    storage_patience_seconds: float = 3600.0
+    kernel_log: str = "/dev/kmsg"

@@ -1,0 +1,85 @@
+"""The processes below one of ours, from /proc; launchers put their workers into sessions of their own."""
+
+import ctypes
+import os
+import signal
+import time
+from collections import defaultdict
+from contextlib import suppress
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_POLL_SECONDS = 0.05
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def adopt_orphans() -> None:
+    """What loses its parent below us becomes our child, so that it can still be found and ended."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_with_parent() -> None:
+    """Called in a new child: it is told to end should we be killed."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def below(pid: int) -> list[int]:
+    """Every process under `pid`, parents before children; zombies are none."""
+    children: dict[int, list[int]] = defaultdict(list)
+    for entry in os.listdir("/proc"):
+        if entry.isdecimal() and (fields := stat_of(int(entry))) and fields[0] != "Z":
+            children[int(fields[1])].append(int(entry))
+    found, queue = [], [pid]
+    while queue:
+        queue = [child for parent in queue for child in children[parent]]
+        found += queue
+    return found
+
+
+def stat_of(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat behind the name: state, parent, ...; nothing for a process that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def variable(pid: int, name: str) -> str:
+    """One variable that the launcher gave to a process of ours."""
+    try:
+        environ = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return ""
+    for pair in environ.split(b"\0"):
+        key, _, value = pair.partition(b"=")
+        if key == name.encode():
+            return value.decode("utf-8", "replace")
+    return ""
+
+
+def end_all(grace_seconds: float, spare: int = 0) -> None:
+    """Everything below us ends: asked first, killed after the grace. `spare` is reaped by whoever started it."""
+    for kind, patience in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, 10.0)):
+        deadline = time.monotonic() + patience
+        told: set[int] = set()
+        while (left := below(os.getpid())) and time.monotonic() < deadline:
+            for pid in left:
+                if pid not in told:
+                    told.add(pid)
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, kind)
+            reap(spare)
+            time.sleep(_POLL_SECONDS)
+    reap(spare)
+
+
+def reap(spare: int) -> None:
+    """Bury the orphans that ended below us."""
+    for entry in os.listdir("/proc"):
+        if not entry.isdecimal() or int(entry) == spare:
+            continue
+        fields = stat_of(int(entry))
+        if fields and fields[0] == "Z" and int(fields[1]) == os.getpid():
+            with suppress(ChildProcessError):
+                os.waitpid(int(entry), os.WNOHANG)

@@ -1,0 +1,68 @@
+"""What a run's own lines say of its progress, and for how long it may be silent."""
+
+from collections import deque
+from dataclasses import dataclass
+
+from holdfast.catalog import job_messages
+from holdfast.formats import job_line, job_message, training_steps
+
+_SAVES = next(group for group in job_messages.groups() if group.kind == "save")
+_SAVE_WORDS = tuple(keyword.encode() for keyword in _SAVES.keywords)
+_RECENT = 64
+_ENOUGH = 3  # intervals before their length says anything
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One line: a step that was made, or a save that began or ended."""
+
+    step: int | None = None
+    save: str = ""  # begin, end
+
+
+def told_by(line: bytes) -> Told | None:
+    if any(word in line for word in training_steps.COMMON):
+        found = training_steps.parse(line.rstrip(b"\r\n"), 0)
+        if found is not None and found.step is not None:
+            return Told(step=found.step)
+    if any(word in line for word in _SAVE_WORDS):
+        save = job_message.find(_SAVES, job_line.decode(line.rstrip(b"\r\n"), 0))
+        if save is not None and save.event.code in ("begin", "end"):
+            return Told(save=str(save.event.code))
+    return None
+
+
+class Silence:
+    """Learns how far apart progress lines are, saves and evaluations included. `now` is any steady clock."""
+
+    def __init__(self, factor: float, floor_seconds: float) -> None:
+        self._factor, self._floor = factor, floor_seconds
+        self._gaps: deque[float] = deque(maxlen=_RECENT)
+        self._longest = 0.0
+        self._last: float | None = None
+
+    def progress(self, now: float) -> None:
+        if self._last is not None:
+            self._gaps.append(now - self._last)
+            self._longest = max(self._longest, now - self._last)
+        self._last = now
+
+    @property
+    def last(self) -> float | None:
+        return self._last
+
+    @property
+    def usual(self) -> float | None:
+        """The middle gap between lines, None as long as too few were seen."""
+        return sorted(self._gaps)[len(self._gaps) // 2] if len(self._gaps) >= _ENOUGH else None
+
+    @property
+    def limit(self) -> float | None:
+        """Longer than this is not like this run: so many times its longest gap, and never below the floor."""
+        return None if self.usual is None else max(self._floor, self._factor * self._longest)
+
+    def seconds(self, now: float) -> float:
+        return 0.0 if self._last is None else now - self._last
+
+    def is_too_long(self, now: float) -> bool:
+        return self.limit is not None and self.seconds(now) > self.limit

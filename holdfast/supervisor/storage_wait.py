@@ -1,0 +1,51 @@
+"""Waiting until storage takes writes again: as much room as the largest file there needs, and an answer at all."""
+
+import os
+import time
+from collections.abc import Callable
+from multiprocessing import get_context
+from pathlib import Path
+
+_EVERY_SECONDS = 5.0
+_ANSWER_SECONDS = 20.0
+_LEAST_BYTES = 1 << 20
+
+
+def wait(path: str, patience_seconds: float, ended: Callable[[], bool], every: float = _EVERY_SECONDS) -> str:
+    """'' once a write succeeds, else why it does not; `ended` is asked in between."""
+    deadline = time.monotonic() + patience_seconds
+    while why := trouble(path):
+        if ended() or time.monotonic() + every > deadline:
+            return why
+        time.sleep(every)
+    return ""
+
+
+def trouble(path: str) -> str:
+    """Why nothing can be written there. In a process of its own: a write to dead storage cannot be interrupted."""
+    context = get_context("fork")
+    answer, ask = context.Pipe(duplex=False)
+    worker = context.Process(target=lambda: ask.send(_try(Path(path))), daemon=True)
+    worker.start()
+    if not answer.poll(_ANSWER_SECONDS):
+        worker.kill()
+        return f"{path}: no answer within {_ANSWER_SECONDS:.0f} s"
+    worker.join()
+    return str(answer.recv())
+
+
+def _try(path: Path) -> str:
+    folder = next((one for one in (path, *path.parents) if one.is_dir()), Path("/"))
+    trial = folder / f".holdfast-{os.getpid()}"
+    try:
+        largest = max((one.stat().st_size for one in folder.iterdir() if one.is_file()), default=0)
+        with trial.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, largest + _LEAST_BYTES)
+            file.write(b"\0")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+    finally:
+        trial.unlink(missing_ok=True)
+    return ""
