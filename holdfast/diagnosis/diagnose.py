@@ -32,7 +32,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     mattering = timeline.without_followers([one for one in told if not timeline.survived(one, done)])
     wait = waiting.look(mattering)
     found = collect.candidates(mattering)
-    found += waiting.suspects(wait, mattering) if wait else []
+    found += waiting.suspects(wait, mattering) if wait else waiting.left_early(mattering)
     found += [one for one in (exits.candidate(mattering),) if one]
     found += hints.candidates(mattering, wait)
     hints.name_the_storage(found, mattering)

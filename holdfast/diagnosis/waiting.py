@@ -43,6 +43,17 @@ def suspects(waiting: Waiting, evidence: Sequence[Evidence]) -> list[Candidate]:
     return [one for one in found if one]
 
 
+def left_early(evidence: Sequence[Evidence]) -> list[Candidate]:
+    """No watchdog spoke, but every rank but a few lost a peer: those few were somewhere else, or already through."""
+    lost = tuple(one for one in evidence if one.role == "effect" and one.rank is not None)
+    ranks = tuple(sorted({one.rank for one in lost if one.rank is not None}))
+    absent = _absent(Waiting(lost, 0.0, 0.0, ranks), evidence) if len(ranks) > 1 else None
+    if absent is None:
+        return []
+    absent.base, absent.note = 0.45, "every other rank lost its peer"
+    return [absent]
+
+
 def _mismatch(waiting: Waiting) -> Candidate | None:
     """Same number, other operation or size: the minority is suspected, not whoever was read first."""
     by_sequence: dict[int, dict[int, tuple[str, str]]] = {}

@@ -89,6 +89,11 @@ def decode(raw: bytes, number: int = 0) -> JobLine:
     return line
 
 
+def is_binary(raw: bytes, text: str) -> bool:
+    """Words between bytes that are no text, as in a compiled program."""
+    return b"\0" in raw or text.count("\N{REPLACEMENT CHARACTER}") * 20 > len(text)
+
+
 def _cleaned(text: str) -> str:
     if "\x1b" in text:
         text = _ANSI.sub("", text)

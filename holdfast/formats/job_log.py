@@ -8,7 +8,7 @@ from holdfast.catalog import job_errors, job_messages
 from holdfast.formats import elastic_summary, job_message, python_exceptions, training_steps
 from holdfast.formats.evidence_fold import EvidenceFold
 from holdfast.formats.folding import Folder
-from holdfast.formats.job_line import JobLine, decode, near_stamp
+from holdfast.formats.job_line import JobLine, decode, is_binary, near_stamp
 from holdfast.formats.kernel_log import KernelLog
 from holdfast.formats.kernel_prefix import NO_PREFIX, Prefix, is_about, prefix_of
 from holdfast.formats.keywords import Hits, Keywords, line_end
@@ -80,7 +80,7 @@ class JobLog:
                 not_numbers.append((start, line_end(block, start)))
             mine = [word for word in hits[start] if word in self._readers]
             theirs = [word for word in hits[start] if word in self._kernel_words]
-            if theirs and not is_about(block[start : start + 300]):
+            if theirs and not is_about(block[start : start + 300], theirs):
                 kernel[block.rfind(b"\n", 0, start) + 1] = theirs
                 prefixes[number] = prefix_of(block[start : start + 300])
             if mine:
@@ -103,6 +103,8 @@ class JobLog:
         end = line_end(block, start)
         context = _Context(self._above, block, start)
         line = decode(block[start:end], number)
+        if is_binary(block[start:end], line.text):
+            return
         if not line.at:
             line = line._replace(at=context.near_stamp())
         readers = dict.fromkeys(reader for word in words for reader in self._readers[word])

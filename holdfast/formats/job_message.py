@@ -15,7 +15,7 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
 
 _NUMBERS = frozenset({"rank", "local_rank", "local"})
-_QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|[\"`]")
+_QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(
     r"\s*(?:#|//|\*|>|raise\b|except\b|if\b|elif\b|assert\b|return\b|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s)"
 )
@@ -28,17 +28,18 @@ def find(group: Group, line: JobLine) -> Evidence | None:
     for message in group.messages:
         match = message.regex.search(line.text)
         if match:
-            return None if is_quoted(line, match.start()) else _evidence(group.kind, message, match, line)
+            return None if _is_about(group, line, match) else _evidence(group.kind, message, match, line)
     return None
 
 
-def is_quoted(line: JobLine, at: int) -> bool:
+def _is_about(group: Group, line: JobLine, match: re.Match[str]) -> bool:
     """Whether the words stand in a text about errors (a data sample, a docstring, source code), not in a message."""
-    before = line.text[:at]
     if _CODE.match(line.text) and not line.nccl:
         return True
-    if len(_QUOTES.findall(before)) % 2:
+    words = min((at for word in group.keywords if (at := line.text.find(word.strip())) >= 0), default=match.start())
+    if len(_QUOTES.findall(line.text, 0, max(words, match.start()))) % 2:
         return True
+    before = line.text[: match.start()]
     return bool(before.strip()) and not _PREFIX_END.search(before)
 
 

@@ -2,6 +2,7 @@
 
 import calendar
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from holdfast.formats.job_line import YEARLESS
@@ -12,6 +13,7 @@ _PREFIX = re.compile(
     rb"(?:<\d+>\d? ?)?(?:" + _STAMP + rb"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|\[\s*\d+\.\d+\]) "
     rb"(?P<host>[\w.-]{1,255}) (?:kernel|nv-fabricmanager|systemd-networkd)\b"
 )
+_QUOTES = re.compile(rb"(?<!\w)'|'(?!\w)|\"|`+")
 _ABOUT = re.compile(rb"\s*(?:#|//|\"\"\"|'|\"|`|raise |print\(|assert )")
 
 
@@ -38,6 +40,9 @@ def prefix_of(raw: bytes) -> Prefix:
         return Prefix(host)
 
 
-def is_about(raw: bytes) -> bool:
-    """A comment, a docstring or source code that talks of kernel messages."""
-    return bool(_ABOUT.match(raw))
+def is_about(raw: bytes, words: Iterable[bytes]) -> bool:
+    """A comment, a quotation or source code that talks of kernel messages. A journal's JSON quotes them rightly."""
+    if raw.startswith(b"{"):
+        return False
+    first = min((place for word in words if (place := raw.find(word)) >= 0), default=0)
+    return bool(_ABOUT.match(raw)) or len(_QUOTES.findall(raw, 0, first)) % 2 == 1

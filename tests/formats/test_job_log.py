@@ -63,6 +63,8 @@ def test_a_message(line: str, role: str, cause: str) -> None:
         "# n1:5:6 [0] NCCL WARN NET/IB : Got async event : port error",
         '    raise OSError("No space left on device")',
         'if "CUDA out of memory" in str(error):',
+        "get_socket_with_portz\0\0Address already in usez\0RuntimeError: CUDA out of memory",
+        "otherwise an ``address already in use`` error will happen.",
         "we learned how to read NVRM: and Watchdog caught collective operation timeout lines",
     ],
 )
