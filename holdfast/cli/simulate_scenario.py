@@ -1,0 +1,300 @@
+"""A scenario file, in TOML, into what is simulated and the policy it is simulated with."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.catalog.economics import public_rates
+from holdfast.cli.refusal import Refusal
+from holdfast.cli.simulate_text import Table
+from holdfast.controller.tables import Document
+from holdfast.costs.survival import DAYS_PER_YEAR, rate_from_probability
+from holdfast.lifecycle.policy import Policy
+from holdfast.simulation import scenario as s
+from holdfast.simulation.spread import Spread, fixed
+
+MOST_RATE = 3_650.0  # ten failures of one unit every day
+DEFAULT_SWAP = 0.3
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A scenario file as it was understood."""
+
+    scenario: s.Scenario
+    policy: Policy
+    price: float  # dollars per GPU-hour; 0: not told
+
+
+def load(path: str, changes: dict[str, Any] | None = None) -> Told:
+    return understand(read_text(path), path, changes)
+
+
+def read_text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise Refusal(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Refusal(f"{path}: expected a TOML file, found bytes that are no text") from None
+
+
+def understand(text: str, origin: str, changes: dict[str, Any] | None = None) -> Told:
+    """`changes` are values to take instead of those of the file: 'policy.spares', 'repair.time'."""
+    document = Document(text, origin)
+    for key, value in (changes or {}).items():
+        _put(document, key, value)
+    top = Table(document, document.raw, "")
+    cluster = _cluster(Table(document, top.raw("cluster", {}), "cluster"))
+    told = Told(
+        s.Scenario(
+            title=top.text("title", Path(origin).stem),
+            cluster=cluster,
+            jobs=_jobs(document, top, cluster),
+            hazards=_hazards(document, top),
+            repair=_repair(document, top),
+            maintenance=tuple(_maintenance(table) for table in _tables(document, top, "maintenance")),
+            assumptions=_sentences(top),
+        ),
+        document.fill(Policy, top.raw("policy", {}), "policy"),
+        top.number("price_per_gpu_hour", 0.0, 0.0, 1e6),
+    )
+    top.done()
+    _refuse_absurd(document, told)
+    return told
+
+
+def _put(document: Document, key: str, value: Any) -> None:
+    """Into a table, or into every table of that name where there are several."""
+    section, _, name = key.rpartition(".")
+    found = document.raw.setdefault(section, {}) if section else document.raw
+    for table in found if isinstance(found, list) else [found]:
+        table[name] = value
+
+
+def _tables(document: Document, top: Table, name: str) -> list[Table]:
+    found = top.raw(name, [])
+    if not isinstance(found, list):
+        raise document.refuse("", name, f"expected tables headed [[{name}]]")
+    return [Table(document, values, f"{name}[{number}]") for number, values in enumerate(found)]
+
+
+def _sentences(top: Table) -> tuple[str, ...]:
+    found = top.raw("assumptions", [])
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise top.wrong("assumptions", "expected a list of texts")
+    return tuple(found)
+
+
+def _cluster(table: Table) -> s.Cluster:
+    per_node = table.whole("gpus_per_node", 8, 1, 10_000)
+    nodes = table.whole("nodes", None if "gpus" not in table else 0, 0, 2_000_000)
+    if "gpus" in table:
+        if nodes:
+            raise table.wrong("gpus", "says the same as nodes: expected one of them")
+        nodes = -(-table.whole("gpus", None, 1, 16_000_000) // per_node)
+    if nodes < 1:
+        raise table.wrong("nodes", "expected 1 or more")
+    made = s.Cluster(
+        nodes=nodes,
+        gpus_per_node=per_node,
+        days=table.number("days", 30.0, 1e-3, 36_500),
+        nodes_per_rack=table.whole("nodes_per_rack", 8, 1),
+        racks_per_loop=table.whole("racks_per_loop", 8, 1),
+        nodes_per_leaf=table.whole("nodes_per_leaf", 16, 1),
+        racks_per_feed=table.whole("racks_per_feed", 16, 1),
+    )
+    table.done()
+    return made
+
+
+def _hazards(document: Document, top: Table) -> tuple[s.Hazard, ...]:
+    made = tuple(_hazard(table) for table in _tables(document, top, "hazard"))
+    names = [hazard.name for hazard in made]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise document.refuse(f"hazard[{number}]", "name", f"another hazard is called {name!r} already")
+    return made
+
+
+def _hazard(table: Table) -> s.Hazard:
+    rate, events = _rate(table)
+    effect = s.Effect(table.text("effect", "crash", [one.value for one in s.Effect]))
+    on = s.Domain(table.text("on", "gpu", [one.value for one in s.Domain]))
+    made = s.Hazard(
+        name=_name(table),
+        rate=rate,
+        rate_events=events,
+        on=on,
+        effect=effect,
+        shape=table.number("shape", 1.0, 0.05, 20.0),
+        age_years=table.number("age_years", 0.0, 0.0, 100.0),
+        lemon_share=table.share("lemon_share"),
+        lemon_times=table.number("lemon_times", 1.0, 1.0, 1e6),
+        batch_share=table.share("batch_share"),
+        batch_times=table.number("batch_times", 1.0, 1.0, 1e6),
+        swap=table.share("swap", DEFAULT_SWAP),
+        takes_node=table.yes("takes_node", True),
+        part=table.text("part", ""),
+        speed=table.number("speed", 0.8, 0.01, 1.0),
+        lasts=table.spread("lasts"),
+        noticed=table.spread("noticed") or fixed(0.0),
+    )
+    table.done()
+    return made
+
+
+def _rate(table: Table) -> tuple[float, float]:
+    """By name, as a number, or as own counts, which leave a doubt that every replica draws anew."""
+    if "events" in table or "unit_years" in table:
+        events = table.number("events", None, 0, 1e9)
+        return max(events, 0.5) / table.number("unit_years", None, 1e-9, 1e12), max(events, 0.5)
+    value = table.raw("rate")
+    if isinstance(value, str):
+        known = public_rates().get(value)
+        if known is None:
+            raise table.wrong("rate", f"expected one of {', '.join(public_rates())} or a number, found {value!r}")
+        if known.events is not None and known.gpu_days is not None:
+            return known.events * DAYS_PER_YEAR / known.gpu_days, float(known.events)
+        return (rate_from_probability(known.per_gpu_year) if known.probability else known.per_gpu_year), 0.0
+    return table.number("rate", None, 0.0, MOST_RATE), 0.0
+
+
+def _name(table: Table) -> str:
+    name = table.text("name")
+    if not _NAME.fullmatch(name):
+        raise table.wrong("name", f"expected one word, found {name!r}")
+    return name
+
+
+def _repair(document: Document, top: Table) -> s.Repair:
+    table = Table(document, top.raw("repair", {}), "repair")
+    usual = s.Repair()
+    made = s.Repair(
+        crews=table.whole("crews", usual.crews, 1),
+        time=table.spread("time") or usual.time,
+        reset=table.spread("reset") or usual.reset,
+        reboot=table.spread("reboot") or usual.reboot,
+        test=table.spread("test") or usual.test,
+        test_misses=table.share("test_misses"),
+        relapse=table.spread("relapse") or usual.relapse,
+        parts=tuple(_part(one) for one in _tables(document, top, "part")),
+    )
+    table.done()
+    return made
+
+
+def _part(table: Table) -> s.Part:
+    made = s.Part(name=_name(table), stock=table.whole("stock", 0), lead=table.spread("lead") or s.Part(name="").lead)
+    table.done()
+    return made
+
+
+def _maintenance(table: Table) -> s.Maintenance:
+    made = s.Maintenance(
+        every=max(1.0, table.seconds("every")),
+        nodes=table.whole("nodes", None, 1),
+        lasts=fixed(table.seconds("lasts")),
+    )
+    table.done()
+    return made
+
+
+def _jobs(document: Document, top: Table, cluster: s.Cluster) -> tuple[s.Job, ...]:
+    restart = _restart(Table(document, top.raw("restart", {}), "restart"))
+    written = Table(document, top.raw("checkpoint", {}), "checkpoint")
+    tables = _tables(document, top, "job")
+    if not tables:
+        raise Refusal(f"{document.origin}: no [[job]]: expected at least one, such as one with nodes = {cluster.nodes}")
+    checkpoints = _checkpoints(written)
+    jobs = tuple(_job(table, checkpoints, restart, cluster) for table in tables)
+    if len({job.name for job in jobs}) < len(jobs):
+        raise document.refuse("job[1]", "name", "two jobs have the same name")
+    return jobs
+
+
+def _job(table: Table, checkpoints: s.Checkpoints, restart: s.Restart, cluster: s.Cluster) -> s.Job:
+    nodes = table.whole("nodes", None, 1)
+    if nodes > cluster.nodes:
+        raise table.wrong("nodes", f"{nodes} are more than the {cluster.nodes} of the cluster: it could never start")
+    made = s.Job(
+        name=_name(table),
+        nodes=nodes,
+        checkpoints=checkpoints,
+        restart=restart,
+        priority=table.whole("priority", 0, -1000, 1000),
+        work=table.seconds("work") if "work" in table else None,
+        submitted=table.seconds("submitted", "0s"),
+    )
+    table.raw("work")
+    table.done()
+    return made
+
+
+def _checkpoints(table: Table) -> s.Checkpoints:
+    survives = table.raw("memory_survives", ["gpu", "node"])
+    known = [one.value for one in s.Domain]
+    if not isinstance(survives, list) or not all(one in known for one in survives):
+        raise table.wrong("memory_survives", f"expected a list of {', '.join(known)}, found {survives!r}")
+    made = s.Checkpoints(
+        interval=table.seconds("interval", "30m"),
+        write=table.seconds("write", "30s"),
+        memory_interval=table.seconds("memory_interval", "0s"),
+        memory_write=table.seconds("memory_write", "0s"),
+        memory_survives=frozenset(s.Domain(one) for one in survives),
+    )
+    if made.interval <= 0 or made.memory_interval < 0:
+        raise table.wrong("interval", "expected a duration above 0")
+    if made.memory_interval > made.interval:
+        raise table.wrong("memory_interval", "expected one no longer than interval")
+    table.done()
+    return made
+
+
+def _restart(table: Table) -> s.Restart:
+    usual = s.Restart()
+
+    def stage(key: str, default: Spread) -> Spread:
+        return table.spread(key) or default
+
+    made = s.Restart(
+        detect=stage("detect", usual.detect),
+        diagnose=stage("diagnose", usual.diagnose),
+        reschedule=stage("reschedule", usual.reschedule),
+        load=stage("load", usual.load),
+        load_memory=stage("load_memory", usual.load_memory),
+        warm_up=stage("warm_up", usual.warm_up),
+    )
+    table.done()
+    return made
+
+
+def _refuse_absurd(document: Document, told: Told) -> None:
+    """What would simulate for ever without getting anywhere."""
+    if told.policy.spares < 0 or told.policy.spares >= told.scenario.cluster.nodes:
+        raise document.refuse("policy", "spares", "expected 0 or more and fewer than the cluster's nodes")
+    parts = {part.name for part in told.scenario.repair.parts}
+    for number, hazard in enumerate(told.scenario.hazards):
+        if hazard.part and hazard.part not in parts:
+            raise document.refuse(f"hazard[{number}]", "part", f"no [[part]] is called {hazard.part!r}")
+    for job in told.scenario.jobs:
+        between = _between_failures(told.scenario, job)
+        for what, seconds in (("write", job.checkpoints.write), ("interval", job.checkpoints.cycle)):
+            if seconds > 20 * between:
+                raise Refusal(
+                    f"{document.origin}: no progress is possible: {what} is {seconds:g} s and job {job.name} fails"
+                    f" every {between:.4g} s on average"
+                )
+
+
+def _between_failures(scenario: s.Scenario, job: s.Job) -> float:
+    """Seconds between crashes of the job, roughly; for refusing what is hopeless."""
+    cluster = scenario.cluster
+    yearly = sum(
+        hazard.rate * cluster.units(hazard.on) * job.nodes / cluster.nodes
+        for hazard in scenario.hazards
+        if hazard.effect is s.Effect.CRASH and hazard.shape == 1
+    )
+    return s.YEAR / yearly if yearly else float("inf")

@@ -1,0 +1,33 @@
+"""Virtual time: what is due next, in order; what is due at the same moment comes in the order it was asked for."""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+
+class Clock:
+    __slots__ = ("_asked", "_due", "end", "executed", "now")
+
+    def __init__(self, end: float) -> None:
+        self.now = 0.0
+        self.end = end
+        self.executed = 0
+        self._asked = 0
+        self._due: list[tuple[float, int, Callable[[Any], None], Any]] = []
+
+    def at(self, time: float, call: Callable[[Any], None], what: Any) -> None:
+        """What would come after the end is forgotten."""
+        if time < self.end:
+            self._asked += 1
+            heappush(self._due, (time, self._asked, call, what))
+
+    def after(self, seconds: float, call: Callable[[Any], None], what: Any) -> None:
+        self.at(self.now + seconds, call, what)
+
+    def run(self) -> None:
+        due = self._due
+        while due:
+            self.now, _, call, what = heappop(due)
+            self.executed += 1
+            call(what)
+        self.now = self.end

@@ -1,0 +1,92 @@
+"""What many replicas say: means with intervals, and whether two policies differ when they had the same luck."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import atan, copysign, cos, inf, pi, sin, sqrt
+from statistics import NormalDist, fmean, stdev
+
+LEVEL = 0.95
+MANY = 300  # degrees of freedom from which on Student's distribution is the normal one for us
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    mean: float
+    low: float
+    high: float
+    replicas: int
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+    def document(self) -> dict[str, float | None]:
+        """A single replica has no interval."""
+        low, high = (self.low, self.high) if self.replicas > 1 else (None, None)
+        return {"mean": self.mean, "low": low, "high": high}
+
+
+def estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
+    """The mean with its interval by Student; infinite for a single value."""
+    mean = fmean(values)
+    if len(values) < 2:
+        return Estimate(mean, -inf, inf, len(values))
+    half = student_quantile(0.5 + level / 2, len(values) - 1) * stdev(values) / sqrt(len(values))
+    return Estimate(mean, mean - half, mean + half, len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The second less the first, replica by replica."""
+
+    by: Estimate
+    p: float  # chance of so large a difference if there were none
+    saved: float  # how many times more replicas it would take with luck of their own
+
+    @property
+    def significant(self) -> bool:
+        return self.p < 1 - LEVEL
+
+
+def difference(first: Sequence[float], second: Sequence[float]) -> Difference:
+    """A paired t test. Both must have had the same luck, replica by replica."""
+    gaps = [b - a for a, b in zip(first, second, strict=True)]
+    by = estimate(gaps)
+    if len(gaps) < 2:
+        return Difference(by, 1.0, 1.0)
+    spread = stdev(gaps)
+    if spread == 0:
+        return Difference(by, 1.0 if by.mean == 0 else 0.0, 1.0)
+    apart = stdev(first) ** 2 + stdev(second) ** 2
+    p = 2 * (1 - student_cdf(abs(by.mean) / (spread / sqrt(len(gaps))), len(gaps) - 1))
+    return Difference(by, max(0.0, p), apart / spread**2)
+
+
+def student_cdf(t: float, freedom: int) -> float:
+    """Exact for whole degrees of freedom, by its finite sum."""
+    if freedom > MANY:
+        return NormalDist().cdf(t * (1 - 1 / (4 * freedom)) / sqrt(1 + t * t / (2 * freedom)))
+    angle = atan(abs(t) / sqrt(freedom))
+    square, term, total = cos(angle) ** 2, 1.0, 0.0
+    if freedom % 2:
+        term = cos(angle)
+        for number in range(1, freedom, 2):
+            total += term
+            term *= square * (number + 1) / (number + 2)
+        both = 2 / pi * (angle + sin(angle) * total)
+    else:
+        for number in range(0, freedom, 2):
+            total += term
+            term *= square * (number + 1) / (number + 2)
+        both = sin(angle) * total
+    return 0.5 + copysign(both / 2, t)
+
+
+def student_quantile(chance: float, freedom: int) -> float:
+    low, high = 0.0, 1.0
+    while student_cdf(high, freedom) < chance:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_cdf(middle, freedom) < chance else (low, middle)
+    return (low + high) / 2

@@ -1,0 +1,61 @@
+"""How long things take: one time, or a spread of times. Drawn by inversion, one uniform number each: two policies that
+are given the same numbers have the same luck."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from math import exp, log, log1p
+from statistics import NormalDist
+from typing import Protocol
+
+P95 = NormalDist().inv_cdf(0.95)
+_TINY = 1e-12
+
+
+class Draws(Protocol):
+    """A source of luck, such as random.Random."""
+
+    def random(self) -> float: ...
+
+
+Streams = Callable[[str], Draws]
+"""A name to luck of its own: what happens on one stream shifts nothing on another."""
+
+
+class Kind(StrEnum):
+    FIXED = "fixed"
+    EXPONENTIAL = "exponential"  # first is the mean
+    LOGNORMAL = "lognormal"  # first is the median, second sigma
+    UNIFORM = "uniform"  # first is the shortest, second the longest
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    kind: Kind
+    first: float
+    second: float = 0.0
+
+    def at(self, chance: float) -> float:
+        """The time that is exceeded with a chance of 1 - chance."""
+        if self.kind is Kind.FIXED:
+            return self.first
+        if self.kind is Kind.EXPONENTIAL:
+            return -self.first * log1p(-chance)
+        if self.kind is Kind.UNIFORM:
+            return self.first + chance * (self.second - self.first)
+        return self.first * exp(self.second * NormalDist().inv_cdf(min(1 - _TINY, max(_TINY, chance))))
+
+    @property
+    def mean(self) -> float:
+        if self.kind is Kind.UNIFORM:
+            return (self.first + self.second) / 2
+        return self.first * exp(self.second**2 / 2) if self.kind is Kind.LOGNORMAL else self.first
+
+
+def fixed(seconds: float) -> Spread:
+    return Spread(Kind.FIXED, seconds)
+
+
+def lognormal(median: float, p95: float) -> Spread:
+    """By two numbers that people know: half are shorter than the median, one in twenty is longer than p95."""
+    return Spread(Kind.LOGNORMAL, median, log(p95 / median) / P95)
