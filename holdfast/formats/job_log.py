@@ -85,10 +85,11 @@ class JobLog:
                 prefixes[number] = prefix_of(block[start : start + 300])
             if mine:
                 self._read(block, start, number, mine)
-        if seen:
-            self._read_steps(block, seen, not_numbers)
-        self._keep_kernel(self._kernel.scan(block, kernel), prefixes)
-        self._lines += block.count(b"\n")
+        if seen:  # the same lines are counted once: counting is the larger part of the work
+            number, position = self._read_steps(block, seen, not_numbers)
+        lines = number - self._lines - 1 + block.count(b"\n", position)
+        self._keep_kernel(self._kernel.scan(block, kernel, lines), prefixes)
+        self._lines += lines
         self._above = (
             (self._above + block)[-_CONTEXT_BYTES:] if len(block) < _CONTEXT_BYTES else block[-_CONTEXT_BYTES:]
         )
@@ -114,7 +115,8 @@ class JobLog:
             if evidence is clearest or evidence.event.kind in _BESIDE:
                 self._found.add(evidence)
 
-    def _read_steps(self, block: bytes, words: set[bytes], forced: list[tuple[int, int]]) -> None:
+    def _read_steps(self, block: bytes, words: set[bytes], forced: list[tuple[int, int]]) -> tuple[int, int]:
+        """The number of the last line that was looked at, and where it begins."""
         number, position = self._lines + 1, 0
         sparse = max(self._steps_read - _ALL_STEPS, 0) // 2
         places = training_steps.lines(block, words, sparse)
@@ -125,6 +127,7 @@ class JobLog:
             if step := training_steps.parse(raw, number):
                 self._steps_read += 1
                 self._series_of(training_steps.speaker(raw)).add(step)
+        return number, position
 
     def _series_of(self, speaker: bytes) -> StepSeries:
         series = self._series.get(speaker)

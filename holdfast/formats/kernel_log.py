@@ -79,11 +79,15 @@ class KernelLog:
         """A line without any of these says nothing here."""
         return tuple(self._by_keyword)
 
-    def scan(self, block: bytes, hits: dict[int, list[bytes]]) -> list[Event]:
-        """The events of whole lines in which somebody else has looked for the keywords."""
+    def scan(self, block: bytes, hits: dict[int, list[bytes]], lines: int) -> list[Event]:
+        """The events of so many whole lines, in which somebody else has looked for the keywords."""
         if not self._lspci.reading and not any(_LSPCI_BLOCK in words for words in hits.values()):
             wanted = {start: [word for word in words if word not in _LSPCI_REGISTERS] for start, words in hits.items()}
             hits = {start: words for start, words in wanted.items() if words}
+        if not hits:
+            self._lines += lines
+            self._last_header = _header_before(block, len(block)) or self._last_header
+            return []
         return self._scan(block, hits)
 
     def _scan(self, block: bytes, hits: dict[int, list[bytes]] | None = None) -> list[Event]:
