@@ -3,11 +3,18 @@
 import socket
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli.extra import needs_extra
 from holdfast.cli.refusal import Refusal
+
+if TYPE_CHECKING:
+    from holdfast.supervisor.company import Company
+    from holdfast.supervisor.options import Options
+
+_ASSEMBLY_SECONDS = 600.0
 
 CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
@@ -23,13 +30,19 @@ def run(
     backoff_seconds: float = typer.Option(5.0, min=0.0, help="First wait after an attempt without progress; doubles."),
     storage_patience_seconds: float = typer.Option(3600.0, help="How long to wait for full or silent storage."),
     kernel_log: str = typer.Option("/dev/kmsg", help="Where the kernel's messages are read."),
+    nodes: int = typer.Option(
+        0, min=0, help="On several nodes, one of us on each: how many take part; others stand by."
+    ),
+    store: str = typer.Option("", help="HOST:PORT on the leader's node, over which the nodes agree; see docs/run.md."),
+    lead: bool = typer.Option(False, help="Decide here. Without it the first node of a Slurm or Kubernetes job does."),
+    lost_seconds: float = typer.Option(15.0, min=1.0, help="A node not heard for so long is presumed lost."),
 ) -> int:
     """Supervise a training command: say why it ended, start it again where that helps, stop where it does not.
 
     Exit code: 0 ended well, 93 another run would be a waste (tell the scheduler not to requeue), else the command's.
     """
+    from holdfast.supervisor.company import LeaderLost
     from holdfast.supervisor.decide import Budget
-    from holdfast.supervisor.loop import Supervisor
     from holdfast.supervisor.memory import Busy
     from holdfast.supervisor.options import Options
 
@@ -40,11 +53,33 @@ def run(
         storage_patience_seconds=storage_patience_seconds, kernel_log=kernel_log,
     )  # fmt: skip
     try:
-        return Supervisor(options, _tell).run()
+        return _supervise(options, _company(options.node, nodes, store, lead, lost_seconds))
     except Busy as why:
         raise Refusal(str(why)) from None
+    except LeaderLost as why:
+        raise Refusal(str(why), 1) from None
     except FileNotFoundError as error:
         raise Refusal(f"{error.filename}: no such command; expected one to run after --") from None
+
+
+def _company(node: str, nodes: int, store: str, lead: bool, lost_seconds: float) -> "Company":
+    from holdfast.supervisor.company import Alone
+
+    if not nodes and not store:
+        return Alone(node)
+    host, _, port = store.rpartition(":")
+    if not nodes or not host or not port.isdecimal():
+        raise Refusal(f"--nodes {nodes} --store {store!r}: expected how many nodes take part, and HOST:PORT")
+    with needs_extra("training"):
+        from holdfast.supervisor.together import Together, leads_by_scheduler
+    return Together(node, store, lead or leads_by_scheduler(), nodes, lost_seconds, _ASSEMBLY_SECONDS)
+
+
+def _supervise(options: "Options", company: "Company") -> int:
+    from holdfast.supervisor.follower import follow
+    from holdfast.supervisor.loop import Supervisor
+
+    return Supervisor(options, company, _tell).run() if company.leads else follow(options, company, _tell)
 
 
 def _tell(sentence: str) -> None:

@@ -22,6 +22,7 @@ class Child:
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path, heard: Heard) -> None:
         self._log = log.open("ab", buffering=0)
         self._heard = heard
+        self.lines = 0  # of the log so far
         self._process = subprocess.Popen(
             command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
             start_new_session=True, preexec_fn=processes.end_with_parent,
@@ -62,6 +63,7 @@ class Child:
         stream.pass_on(data)
         for line in stream.lines(data):
             self._log.write(line)
+            self.lines += 1
             self._heard(line)
 
     def signal(self, number: int) -> None:

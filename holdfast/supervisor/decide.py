@@ -44,7 +44,7 @@ def decide(diagnosis: Diagnosis, attempts: Sequence[Attempt], budget: Budget, sp
             storage=_path(diagnosis), checkpoint=checkpoint, evidence=evidence,
         )  # fmt: skip
     exclude = step.exclude if step else ()
-    if exclude and not spares:
+    if len(exclude) > (spares or 0):
         return _without_spare(last, exclude, evidence, attempts, wait, spares)
     return Decision(
         action="restart", reason=_again(last, action), exit_code=shell_code(last.exit_code), wait_seconds=wait,

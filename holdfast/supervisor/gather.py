@@ -36,14 +36,16 @@ class KernelWatch:
         self._source.close()
 
 
-def of_log(log: Path, node: str) -> list[Evidence]:
+def of_log(log: Path, node: str, until: int | None) -> list[Evidence]:
+    """Up to a line, where what is below it was brought about by us."""
     reader = JobLog()
     try:
         for chunk in log_file.chunks(log):
             reader.feed(chunk)
     except log_file.Unreadable:
         pass
-    return [replace(one, file=str(log), host=_host(one.host, node)) for one in reader.finish()]
+    found = [one for one in reader.finish() if until is None or one.event.line <= until]
+    return [replace(one, file=str(log), host=_host(one.host, node)) for one in found]
 
 
 def of_exit(exit_code: int, log: Path, node: str, at: float, command: Sequence[str]) -> Evidence:

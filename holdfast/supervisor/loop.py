@@ -1,110 +1,101 @@
-"""The supervisor: attempts until the command ends well, or until another one would be a waste."""
+"""The supervisor that decides: attempts until the command ends well, or until another one would be a waste."""
 
-import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from holdfast.diagnosis import diagnose as room
 from holdfast.diagnosis.diagnose import Diagnosis, subject_of
 from holdfast.diagnosis.next_step import subject_words
-from holdfast.model.evidence import Evidence
-from holdfast.model.signal import Event
-from holdfast.supervisor import gather, outliers, processes, storage_wait
+from holdfast.supervisor import absence, outliers, processes, storage_wait
 from holdfast.supervisor.accounts import Accounts
 from holdfast.supervisor.attempt import Attempt, Decision
+from holdfast.supervisor.company import Company
 from holdfast.supervisor.decide import decide, shell_code
+from holdfast.supervisor.here import Here
 from holdfast.supervisor.memory import Memory, Run
 from holdfast.supervisor.options import Options
-from holdfast.supervisor.watch import Outcome, Watch
+from holdfast.supervisor.report import Plan, Report
 
 Tell = Callable[[str], None]
 
 
 class Supervisor:
-    def __init__(self, options: Options, tell: Tell) -> None:
-        self._options, self._tell = options, tell
+    def __init__(self, options: Options, company: Company, tell: Tell) -> None:
+        self._options, self._company, self._tell = options, company, tell
         self._memory = Memory(options.folder)
-        now = time.time()
         found = self._memory.load(options.command)
-        self._run = found or Run(command=options.command, began=now)
-        self._accounts = Accounts(time.monotonic(), self._run.ledger, self._run.best_step)
-        if found:
-            self._account_for_absence(now)
+        self._run = found or Run(command=options.command, began=time.time())
+        ledger = self._run.ledger
+        if found:  # what happened while nobody watched is not known
+            gap = max(time.time() - found.saved, 0.0)
+            ledger = replace(ledger, unknown=ledger.unknown + gap)
             tell(f"goes on with the run begun at {_clock(found.began)}, after {len(found.attempts)} attempts")
-
-    def _account_for_absence(self, now: float) -> None:
-        gap = max(now - self._run.saved, 0.0)
-        ledger = replace(self._run.ledger, unknown=self._run.ledger.unknown + gap)
         self._accounts = Accounts(time.monotonic(), ledger, self._run.best_step)
+        self._here = Here(options, company, self._accounts, tell)
 
     def run(self) -> int:
         processes.adopt_orphans()
+        self._company.assemble()
         while True:
-            outcome, attempt, decision = self._attempt(len(self._run.attempts) + 1)
+            number = len(self._run.attempts) + 1
+            members, environ = self._company.cast(self._run.excluded)
+            plan = Plan(number=number, members=members, excluded=self._run.excluded, environ=environ)
+            self._company.announce(plan)
+            report, attempt, decision = self._attempt(plan)
             self._remember(attempt, decision)
-            if outcome.signal:
-                return self._finish(128 + outcome.signal, f"told to end by signal {outcome.signal}")
+            if report.signal:
+                return self._finish(128 + report.signal, f"told to end by signal {report.signal}")
             if not decision.goes_on:
                 return self._finish(decision.exit_code, decision.reason)
             why_not = self._wait(decision)
             if why_not:
                 return self._finish(decision.exit_code, why_not)
 
-    def _attempt(self, number: int) -> tuple[Outcome, Attempt, Decision]:
-        options, began = self._options, time.time()
-        log = options.folder / f"attempt_{number}.log"
-        log.unlink(missing_ok=True)
-        kernel = gather.KernelWatch(options.node, options.kernel_log, began)
-        best = self._accounts.best_step
+    def _attempt(self, plan: Plan) -> tuple[Report, Attempt, Decision]:
+        began, best = time.time(), self._accounts.best_step
         self._accounts.begin(time.monotonic())
         self._save()
-        outcome = Watch(options, self._accounts, self._tell).run(self._environ(number), log)
-        self._accounts.end(time.monotonic(), well=outcome.exit_code == 0 and not outcome.ended_by)
-        ended = time.time()
-        evidence = [*gather.of_log(log, options.node), *kernel.evidence(ended), *self._own(outcome, ended)]
-        kernel.close()
-        evidence.append(gather.of_exit(outcome.exit_code, log, options.node, ended, options.command))
-        diagnosis = room.diagnose(evidence)
-        attempt = self._attempt_record(number, began, ended, outcome, diagnosis, best)
-        return outcome, attempt, decide(diagnosis, [*self._run.attempts, attempt], options.budget, None)
+        own = self._here.attempt(plan)
+        reports = [own, *self._company.reports(plan.number, plan.members)]
+        lost = tuple(sorted(set(plan.members) - {one.node for one in reports}))
+        worst = _worst(reports, lost)
+        self._accounts.end(time.monotonic(), well=worst.exit_code == 0 and not worst.ended_by)
+        diagnosis = self._diagnose(reports, lost)
+        attempt = self._record(plan, began, own, worst, diagnosis, best)
+        spares = self._company.spares(self._run.excluded, plan.members)
+        decision = decide(diagnosis, [*self._run.attempts, attempt], self._options.budget, spares)
+        return own, attempt, absence.without(decision, lost, spares)
 
-    def _own(self, outcome: Outcome, at: float) -> list[Evidence]:
-        """What the supervisor itself saw."""
-        if not outcome.ended_by:
-            return []
-        began = at - outcome.silent_seconds
-        event = Event(
-            kind="watchdog", code="silence", at=at, text=outcome.ended_by, severity="warning",
-            detail={"ran_ms": float(int(1000 * outcome.silent_seconds))},
-        )  # fmt: skip
-        return [Evidence(event=event, file="supervisor", role="watchdog"), *outliers.evidence(outcome.looks, began)]
+    def _diagnose(self, reports: Sequence[Report], lost: Sequence[str]) -> Diagnosis:
+        evidence = [item for one in reports for item in one.evidence]
+        looks = [look for one in reports for look in one.looks]
+        since = time.time() - max(one.silent_seconds for one in reports)
+        evidence += outliers.evidence(looks, since)
+        evidence += absence.evidence(lost, since, hang=any(one.silent_seconds for one in reports))
+        return room.diagnose(evidence)
 
-    def _attempt_record(
-        self, number: int, began: float, ended: float, outcome: Outcome, diagnosis: Diagnosis, best: int
-    ) -> Attempt:
+    def _record(self, plan: Plan, began: float, own: Report, worst: Report, diagnosis: Diagnosis, best: int) -> Attempt:
         first = diagnosis.causes[0] if diagnosis.causes else None
         return Attempt(
-            number=number, began=began, ended=ended, exit_code=outcome.exit_code, ended_by=outcome.ended_by,
+            number=plan.number, began=began, ended=time.time(), exit_code=worst.exit_code, ended_by=worst.ended_by,
             cause=first.name if first else "", subject=str(subject_of(first)) if first else "",
-            says=first.cause.says.replace("%s", subject_words(first)) if first else _bare(outcome),
-            first_step=outcome.first_step, last_step=outcome.last_step, advanced=self._accounts.best_step > best,
-            nodes=(self._options.node,),
+            says=first.cause.says.replace("%s", subject_words(first)) if first else _bare(worst),
+            first_step=own.first_step, last_step=own.last_step, advanced=self._accounts.best_step > best,
+            nodes=plan.members,
         )  # fmt: skip
-
-    def _environ(self, number: int) -> dict[str, str]:
-        """The command's own environment; what it sets itself is left as it is."""
-        return {"PYTHONUNBUFFERED": "1", **os.environ, "HOLDFAST_ATTEMPT": str(number)}
 
     def _remember(self, attempt: Attempt, decision: Decision) -> None:
         attempt = replace(attempt, decision=f"{decision.action}: {decision.reason}", evidence=decision.evidence)
-        self._run = replace(self._run, attempts=(*self._run.attempts, attempt))
+        excluded = tuple(dict.fromkeys([*self._run.excluded, *decision.exclude]))
+        self._run = replace(self._run, attempts=(*self._run.attempts, attempt), excluded=excluded)
         self._save()
         where = f" at step {attempt.last_step}" if attempt.last_step is not None else ""
         self._tell(f"attempt {attempt.number} ended{where}: {attempt.says}")
         for line in decision.evidence:
             self._tell(f"  {line}")
-        self._tell(f"{decision.action.replace('_', ' ')}: {decision.reason}")
+        without = f", without {', '.join(decision.exclude)}" if decision.exclude else ""
+        self._tell(f"{decision.action.replace('_', ' ')}{without}: {decision.reason}")
 
     def _wait(self, decision: Decision) -> str:
         """Until it is time to start again; '' or why there is no use in it."""
@@ -113,13 +104,17 @@ class Supervisor:
             time.sleep(decision.wait_seconds)
         if decision.action != "wait_for_storage" or not decision.storage:
             return ""
-        trouble = storage_wait.wait(decision.storage, self._options.storage_patience_seconds, lambda: False)
-        return f"{trouble} after {self._options.storage_patience_seconds:.0f} s" if trouble else ""
+        patience = self._options.storage_patience_seconds
+        trouble = storage_wait.wait(decision.storage, patience, self._tell)
+        return f"{trouble} after {patience:.0f} s" if trouble else ""
 
     def _finish(self, code: int, why: str) -> int:
         self._accounts.charge(time.monotonic(), "waiting")
         self._run = replace(self._run, finished=True, exit_code=code, outcome=why)
         self._save()
+        number = len(self._run.attempts) + 1
+        self._company.announce(Plan(number=number, finished=True, exit_code=code, reason=why))
+        self._company.close()
         self._tell(f"{'ended' if not code else f'ends with exit code {code}'}: {why}; {_spent(self._run)}")
         return code
 
@@ -131,8 +126,16 @@ class Supervisor:
         self._memory.save(self._run)
 
 
-def _bare(outcome: Outcome) -> str:
-    return "ended well" if not outcome.exit_code else f"ended with exit code {shell_code(outcome.exit_code)}"
+def _worst(reports: Sequence[Report], lost: Sequence[str]) -> Report:
+    """The one that tells how the attempt ended: an own end before one that was brought about."""
+    failed = [one for one in reports if one.exit_code or one.ended_by]
+    if not failed and lost:
+        return replace(reports[0], exit_code=1, ended_by=f"{', '.join(lost)} not heard any more")
+    return min(failed, key=lambda one: (bool(one.ended_by), not one.silent_seconds), default=reports[0])
+
+
+def _bare(report: Report) -> str:
+    return "ended well" if not report.exit_code else f"ended with exit code {shell_code(report.exit_code)}"
 
 
 def _clock(at: float) -> str:

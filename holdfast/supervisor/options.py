@@ -1,5 +1,6 @@
 """What a supervisor is told."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,8 @@ class Options:
     budget: Budget = field(default_factory=Budget)
     hang_factor: float = 5.0  # times the longest gap between progress lines
     hang_floor_seconds: float = 60.0
+    presumed_floor_seconds: float = 7.5  # of silence after a presumed loss: no transport in use gives up sooner
     grace_seconds: float = 10.0  # between asking processes to end and killing them
     storage_patience_seconds: float = 3600.0
     kernel_log: str = "/dev/kmsg"
+    environ: Mapping[str, str] = field(default_factory=dict)  # for the command, where it is not set already

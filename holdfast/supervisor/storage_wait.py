@@ -11,13 +11,17 @@ _ANSWER_SECONDS = 20.0
 _LEAST_BYTES = 1 << 20
 
 
-def wait(path: str, patience_seconds: float, ended: Callable[[], bool], every: float = _EVERY_SECONDS) -> str:
-    """'' once a write succeeds, else why it does not; `ended` is asked in between."""
+def wait(path: str, patience_seconds: float, tell: Callable[[str], None]) -> str:
+    """'' once a write succeeds, else why it does not."""
     deadline = time.monotonic() + patience_seconds
+    said = ""
     while why := trouble(path):
-        if ended() or time.monotonic() + every > deadline:
+        if why != said:
+            tell(f"waits for storage: {why}")
+            said = why
+        if time.monotonic() + _EVERY_SECONDS > deadline:
             return why
-        time.sleep(every)
+        time.sleep(_EVERY_SECONDS)
     return ""
 
 

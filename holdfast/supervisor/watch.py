@@ -1,4 +1,4 @@
-"""One attempt from its start to its end: its output, its progress, and whether it still moves."""
+"""One attempt on this node from its start to its end: its output, its progress, and whether it still moves."""
 
 import signal
 import time
@@ -9,11 +9,16 @@ from pathlib import Path
 from holdfast.supervisor import looks, progress
 from holdfast.supervisor.accounts import Accounts
 from holdfast.supervisor.child import Child
+from holdfast.supervisor.company import Company
 from holdfast.supervisor.looks import Look
 from holdfast.supervisor.options import Options
+from holdfast.supervisor.report import Over
+from holdfast.supervisor.suspicion import Presumed, Suspicion
 
 _BEAT_SECONDS = 0.25
 _BETWEEN_LOOKS_SECONDS = 2.0
+_SETTLE_SECONDS = 3.0  # for a command to end by itself, and say why, after another node's has
+_HURRY_SECONDS = 2.0  # of grace for ranks that do nothing
 
 Tell = Callable[[str], None]
 
@@ -22,37 +27,52 @@ Tell = Callable[[str], None]
 class Outcome:
     exit_code: int = 0
     ended_by: str = ""
-    signal: int = 0  # that we were sent ourselves
+    signal: int = 0
     silent_seconds: float = 0.0
     first_step: int | None = None
     last_step: int | None = None
+    lines: int | None = None  # of the log when we ended it: what is below is our own doing
     looks: list[Look] = field(default_factory=list)
+    presumed: list[Presumed] = field(default_factory=list)
 
 
 class Watch:
-    def __init__(self, options: Options, accounts: Accounts, tell: Tell) -> None:
-        self._options, self._accounts, self._tell = options, accounts, tell
+    def __init__(
+        self, options: Options, number: int, accounts: Accounts, company: Company, suspicion: Suspicion, tell: Tell
+    ) -> None:
+        self._options, self._number, self._accounts = options, number, accounts
+        self._company, self._suspicion, self._tell = company, suspicion, tell
         self._silence = progress.Silence(options.hang_factor, options.hang_floor_seconds)
         self._outcome = Outcome()
         self._told_to_end = 0
         self._looked: list[Look] = []
         self._look_at = 0.0
+        self._settled_at: float | None = None
 
     def run(self, environ: Mapping[str, str], log: Path) -> Outcome:
         before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
-        child = Child(self._options.command, environ, log, self._hear)
         try:
-            while child.pump(_BEAT_SECONDS) is None and not self._is_over(child):
-                pass
+            child = Child(self._options.command, environ, log, self._hear)
+            try:
+                while child.pump(_BEAT_SECONDS) is None and not self._is_over(child):
+                    pass
+            finally:
+                self._end(child)
         finally:
-            grace = self._options.grace_seconds
-            if self._told_to_end:
-                self._outcome.signal = self._told_to_end
-                _wait_for(child, grace)
-            self._outcome.exit_code = child.end(grace if not self._outcome.ended_by else min(grace, 2.0))
             for number, handler in before.items():
                 signal.signal(number, handler)
         return self._outcome
+
+    def _end(self, child: Child) -> None:
+        outcome, grace = self._outcome, self._options.grace_seconds
+        if self._told_to_end:
+            outcome.signal = self._told_to_end
+            _wait_for(child, grace)
+        outcome.lines = child.lines if outcome.ended_by else None
+        outcome.exit_code = child.end(min(grace, _HURRY_SECONDS) if outcome.ended_by else grace)
+        if outcome.ended_by or outcome.exit_code:
+            why = outcome.ended_by or f"its command ended with {outcome.exit_code}"
+            self._company.tell_over(self._number, Over(node=self._options.node, why=why, hang=bool(outcome.looks)))
 
     def _on_signal(self, number: int, _: object) -> None:
         self._told_to_end = number
@@ -77,28 +97,55 @@ class Watch:
         if self._told_to_end:
             child.signal(self._told_to_end)
             return True
-        now = time.monotonic()
-        if self._silence.is_too_long(now) and now >= self._look_at:
-            self._look_at = now + _BETWEEN_LOOKS_SECONDS
-            return self._has_stopped(child, now)
-        return False
+        return self._ended_elsewhere(child) or self._hangs(child, time.monotonic())
 
-    def _has_stopped(self, child: Child, now: float) -> bool:
-        """Silence alone may be an evaluation: two looks must show that no rank did anything in between."""
-        before, self._looked = self._looked, looks.at_ranks(child.pid, self._options.node)
-        earlier = {one.rank: one for one in before}
-        if not before or any(one.moved_since(earlier.get(one.rank, one)) for one in self._looked):
+    def _ended_elsewhere(self, child: Child) -> bool:
+        over = self._company.over(self._number)
+        if over is None:
             return False
-        if len(before) != len(self._looked):
+        now = time.monotonic()
+        if over.hang and not self._outcome.looks:
+            self._outcome.looks = looks.at_ranks(child.pid, self._options.node)
+        self._settled_at = self._settled_at or now + (0.0 if over.hang else _SETTLE_SECONDS)
+        if now < self._settled_at:
             return False
-        self._outcome.looks = self._looked
-        self._outcome.silent_seconds = self._silence.seconds(now)
-        self._outcome.ended_by = (
-            f"no progress for {self._outcome.silent_seconds:.0f} s where {self._silence.usual or 0.0:.1f} s is usual, "
-            "and no rank does anything"
-        )
-        self._tell(self._outcome.ended_by)
+        self._outcome.ended_by = f"{over.node}: {over.why}"
         return True
+
+    def _hangs(self, child: Child, now: float) -> bool:
+        """Silence alone may be an evaluation, and a presumed loss alone nothing at all: no rank must move either."""
+        presumed = self._suspicion.look()
+        if now < self._look_at or not (self._silence.is_too_long(now) or self._explained(presumed, now)):
+            return False
+        self._look_at = now + _BETWEEN_LOOKS_SECONDS
+        before, self._looked = self._looked, looks.at_ranks(child.pid, self._options.node)
+        if not _all_still(before, self._looked):
+            return False
+        self._give_up(presumed, now)
+        return True
+
+    def _explained(self, presumed: list[Presumed], now: float) -> bool:
+        """A shorter silence is enough where something was lost before it or while it lasts."""
+        usual, last = self._silence.usual, self._silence.last
+        if not presumed or usual is None or last is None:
+            return False
+        patience = max(self._options.presumed_floor_seconds, self._options.hang_factor * usual)
+        return any(one.since >= last - 2 * usual - 1.0 and now - last > patience for one in presumed)
+
+    def _give_up(self, presumed: list[Presumed], now: float) -> None:
+        outcome = self._outcome
+        outcome.looks, outcome.presumed = self._looked, presumed
+        outcome.silent_seconds = self._silence.seconds(now)
+        why = f"no progress for {outcome.silent_seconds:.0f} s where {self._silence.usual or 0.0:.1f} s is usual"
+        outcome.ended_by = f"{why}, and no rank does anything" + "".join(f"; {one.what}" for one in presumed)
+        self._tell(outcome.ended_by)
+
+
+def _all_still(before: list[Look], now: list[Look]) -> bool:
+    earlier = {one.rank: one for one in before}
+    return bool(before) and earlier.keys() == {one.rank for one in now} and not any(
+        one.moved_since(earlier[one.rank]) for one in now
+    )  # fmt: skip
 
 
 def _wait_for(child: Child, seconds: float) -> None:

@@ -1,0 +1,69 @@
+"""One attempt on this node, and what this node can tell of it."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.model.evidence import Evidence
+from holdfast.model.signal import Event
+from holdfast.supervisor import gather
+from holdfast.supervisor.accounts import Accounts
+from holdfast.supervisor.company import Company
+from holdfast.supervisor.options import Options
+from holdfast.supervisor.report import Plan, Report
+from holdfast.supervisor.suspicion import Suspicion
+from holdfast.supervisor.watch import Outcome, Watch
+
+Tell = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Here:
+    options: Options
+    company: Company
+    accounts: Accounts
+    tell: Tell
+
+    def attempt(self, plan: Plan) -> Report:
+        options = self.options
+        log = options.folder / f"attempt_{plan.number}.log"
+        log.unlink(missing_ok=True)
+        kernel = gather.KernelWatch(options.node, options.kernel_log, time.time())
+        try:
+            suspicion = Suspicion(options.node, kernel, self.company, plan.members if self.company.leads else ())
+            watch = Watch(options, plan.number, self.accounts, self.company, suspicion, self.tell)
+            outcome = watch.run(self._environ(plan), log)
+            return self._report(outcome, log, kernel)
+        finally:
+            kernel.close()
+
+    def _environ(self, plan: Plan) -> dict[str, str]:
+        """What the command sets itself is left as it is."""
+        rank = plan.members.index(self.options.node)
+        place = {"PET_NODE_RANK": str(rank), "NODE_RANK": str(rank)} if plan.environ else {}
+        own = {"HOLDFAST_ATTEMPT": str(plan.number), "HOLDFAST_FOLDER": str(self.options.folder)}
+        return {"PYTHONUNBUFFERED": "1", **self.options.environ, **os.environ, **plan.environ, **place, **own}
+
+    def _report(self, outcome: Outcome, log: Path, kernel: gather.KernelWatch) -> Report:
+        options, now = self.options, time.time()
+        evidence = [*gather.of_log(log, options.node, outcome.lines), *kernel.evidence(now)]
+        if outcome.ended_by:
+            evidence += [_silence(outcome, now)] if outcome.silent_seconds else []
+            evidence += [item for one in outcome.presumed for item in one.evidence]
+        else:
+            evidence.append(gather.of_exit(outcome.exit_code, log, options.node, now, options.command))
+        return Report(
+            node=options.node, exit_code=outcome.exit_code, ended_by=outcome.ended_by, signal=outcome.signal,
+            silent_seconds=outcome.silent_seconds, first_step=outcome.first_step, last_step=outcome.last_step,
+            evidence=tuple(evidence), looks=tuple(outcome.looks), unseen=(kernel.blind,) if kernel.blind else (),
+        )  # fmt: skip
+
+
+def _silence(outcome: Outcome, now: float) -> Evidence:
+    event = Event(
+        kind="watchdog", code="silence", at=now, text=outcome.ended_by, severity="warning",
+        detail={"ran_ms": str(int(1000 * outcome.silent_seconds))},
+    )  # fmt: skip
+    return Evidence(event=event, file="supervisor", role="watchdog")
