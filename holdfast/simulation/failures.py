@@ -13,6 +13,7 @@ from holdfast.simulation.clock import Clock
 from holdfast.simulation.scenario import YEAR, Cluster, Hazard
 from holdfast.simulation.spread import Draws, Streams
 
+MOST = 1e9  # failures expected of one unit: more comes after any end
 LOTS = 12  # uniform numbers that a failure brings along for all that follows from it
 
 
@@ -95,9 +96,9 @@ class Failures:
         scale = self._rate * self._times(unit)
         if scale <= 0:
             return
-        power = 1 / hazard.shape
-        years = (age**hazard.shape - log1p(-chance) / scale) ** power if chance < 1 else inf
-        self._clock.at(born + years * YEAR, self._age_out, (unit, born))
+        reached = age**hazard.shape - log1p(-chance) / scale
+        if reached < MOST:
+            self._clock.at(born + reached ** (1 / hazard.shape) * YEAR, self._age_out, (unit, born))
 
     def _age_out(self, who: tuple[int, float]) -> None:
         unit, born = who

@@ -4,6 +4,7 @@ from math import ceil
 
 from holdfast.simulation.scenario import Checkpoints
 
+A_MOMENT = 1e-6  # seconds: what is so nearly done is done, for times are sums of numbers that are not exact
 Point = tuple[float, float, float]
 """Productive, degraded and checkpoint seconds when something was saved."""
 
@@ -77,20 +78,21 @@ class Work:
             done = spent * self.speed
             self.productive += done
             self.degraded += spent - done
-            if seconds < need:
+            if seconds < need - A_MOMENT:
                 self._computed += done
                 return -1.0
-            seconds -= need
+            seconds -= spent
             self._computed = self._tau
         rest = self._write_length - self._written
-        if seconds < rest:
+        if seconds < rest - A_MOMENT:
             self._written += seconds
             self.checkpoint += seconds
             return -1.0
-        self.checkpoint += rest
+        spent = min(seconds, rest)
+        self.checkpoint += spent
         self._computed = self._written = 0.0
         self._saved(1, self._index == self._per_storage - 1)
-        return seconds - rest
+        return seconds - spent
 
     @property
     def _write_length(self) -> float:
