@@ -8,9 +8,11 @@ from pathlib import Path
 from holdfast import checks
 from holdfast.agent.census import Census
 from holdfast.agent.node import Question
-from holdfast.agent.optional import left_out
+from holdfast.agent.optional import ACTIVE_PREFIX, left_out
 from holdfast.model import manifest as manifests
 from holdfast.model.settings import CheckSettings, Settings, SettingsError, SourceSettings, parse
+from holdfast.probes.active import PROBES
+from holdfast.probes.active_source import ActiveSource
 from holdfast.sources.dcgm import DcgmDiagSource
 from holdfast.sources.dcgm_exporter import DcgmExporterSource
 from holdfast.sources.fabric_manager import FabricManagerSource
@@ -103,7 +105,7 @@ def sources(settings: Settings, stage: str) -> list[Source]:
     chosen = []
     for name in stage_sources(stage):
         own = settings.sources.get(name, SourceSettings())
-        if not own.enabled:
+        if not own.enabled or (name == ActiveSource.name and not _active(settings, stage)):
             continue
         source = _FACTORIES[name](settings)
         if own.every_seconds is not None:
@@ -114,7 +116,19 @@ def sources(settings: Settings, stage: str) -> list[Source]:
 
 def stage_sources(stage: str) -> list[str]:
     """Costly sources run only where they are asked for."""
-    return [name for name in _FACTORIES if stage == "bootstrap" or name != "dcgm_diag"]
+    return [name for name in _FACTORIES if stage == "bootstrap" or name not in COSTLY]
+
+
+def _active(settings: Settings, stage: str) -> tuple[str, ...]:
+    """The probes that some question of the stage needs."""
+    asked = {question.check.name for question in questions(settings, stage) if not question.off}
+    return tuple(probe for probe in PROBES if f"{ACTIVE_PREFIX}{probe}" in asked)
+
+
+def _probes(settings: Settings) -> ActiveSource:
+    gpus = NvmlSource(node_name(settings), settings.roots.nvml)
+    stand_ins = (lambda: len(gpus.read(0.0).present)) if settings.agent.twin else int
+    return ActiveSource(node_name(settings), settings.probes.seconds, stand_ins, _active(settings, "bootstrap"))
 
 
 def _excluded(settings: Settings, source: str) -> tuple[str, ...]:
@@ -150,5 +164,8 @@ _FACTORIES: dict[str, Callable[[Settings], Source]] = {
     "fabric_manager": lambda s: FabricManagerSource(node_name(s), s.roots.proc),
     "dcgm_exporter": lambda s: DcgmExporterSource(node_name(s), s.roots.dcgm_exporter),
     "dcgm_diag": lambda s: DcgmDiagSource(node_name(s), s.roots.dcgmi),
+    "probes": _probes,
 }
+COSTLY = ("dcgm_diag", "probes")
+"""Sources that take the whole node: read at bootstrap only, after the others and one after another."""
 SOURCES = frozenset(_FACTORIES)

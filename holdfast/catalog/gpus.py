@@ -35,6 +35,8 @@ class GpuModel:
     pcie_width_lanes: int | None = None
     memory: str = ""
     memory_mebibytes: int = 0
+    memory_gigabytes_per_second: float = 0.0  # as the data sheet says
+    bf16_teraflops: float = 0.0  # dense products, as the data sheet says
     slowdown_margin_celsius: float | None = None  # T.Limit margin below which hardware slows down; None: no T.Limit
     gpus_per_node: int = 0
     rdma_ports: int = 0

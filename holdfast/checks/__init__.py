@@ -44,6 +44,13 @@ from holdfast.checks.nvswitch_sxid import CHECK as _nvswitch_sxid
 from holdfast.checks.pcie_aer import CHECK as _pcie_aer
 from holdfast.checks.pcie_link import CHECK as _pcie_link
 from holdfast.checks.pcie_replay import CHECK as _pcie_replay
+from holdfast.checks.probe_burn_in import CHECK as _probe_burn_in
+from holdfast.checks.probe_fingerprint import CHECK as _probe_fingerprint
+from holdfast.checks.probe_host_copy import CHECK as _probe_host_copy
+from holdfast.checks.probe_memory import CHECK as _probe_memory
+from holdfast.checks.probe_node_collective import CHECK as _probe_node_collective
+from holdfast.checks.probe_peer_copy import CHECK as _probe_peer_copy
+from holdfast.checks.probe_rdma_loopback import CHECK as _probe_rdma_loopback
 
 ALL: tuple[Check, ...] = tuple(found for found in list(globals().values()) if isinstance(found, Check))
 """The checks imported above: the import is the one line that adds a check."""
@@ -57,6 +64,8 @@ OF_THE_AGENT = ("agent.state",)
 """Asked by a running agent of itself, in every stage."""
 
 _BOOTSTRAP_ONLY = (
+    *(check.name for check in ALL if check.part == "probes"),
+    "probe.rdma_loopback",
     "dcgm.diag",
     "fabric.ports",
     "gpu.memory_headroom",

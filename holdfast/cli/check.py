@@ -2,6 +2,7 @@
 
 import sys
 import traceback
+from dataclasses import replace
 
 import msgspec
 import typer
@@ -11,6 +12,7 @@ from holdfast.agent.daemon import verdict_document
 from holdfast.agent.metrics import HEALTH_CODES
 from holdfast.agent.node import Node
 from holdfast.agent.once import look_at
+from holdfast.cli.check_active import active_table, measured, progress
 from holdfast.model.settings import SettingsError
 from holdfast.model.verdict import Verdict
 
@@ -24,11 +26,15 @@ def check(
     config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
     seconds: float = typer.Option(0.0, min=0.0, help="Look twice, this far apart, so that rates can be judged."),
     everything: bool = typer.Option(False, "--all", help="Show passing checks with all their rows too."),
+    active: bool = typer.Option(True, help="Bootstrap only: run what takes the whole node for a while (see probes)."),
 ) -> int:
     """Judge this machine once. Exit code: 0 pass, 1 degraded, 2 fail, 3 unknown."""
     settings = load_settings(config)
+    if not active:
+        settings = replace(settings, probes=replace(settings.probes, active=False))
     try:
-        node = look_at(settings, stage, seconds)
+        with progress(not json) as tell:
+            node = look_at(settings, stage, seconds, tell)
     except SettingsError:
         raise
     except Exception as error:  # noqa: BLE001  a check that crashed has seen nothing: UNKNOWN, not a pass
@@ -36,7 +42,8 @@ def check(
         sys.stderr.write(f"holdfast: the check itself failed: {type(error).__name__}: {error}\n")
         return UNKNOWN_EXIT
     if json:
-        sys.stdout.buffer.write(msgspec.json.encode(verdict_document(node, stage)) + b"\n")
+        document = {**verdict_document(node, stage), **({"probes": rows} if (rows := measured(node)) else {})}
+        sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
     else:
         _show(node, stage, everything)
     return HEALTH_CODES[node.health.value] if node.health.value in ("pass", "degraded", "fail") else UNKNOWN_EXIT
@@ -56,6 +63,8 @@ def _show(node: Node, stage: str, everything: bool) -> None:
             verdict.check, f"[{style}]{verdict.state}[/]" if style else verdict.state, _story(verdict, everything)
         )
     console.print(table)
+    if rows := measured(node):
+        console.print(active_table(rows))
     console.print(f"node health: [{STYLES.get(node.health.value, '')}]{node.health.value}[/]")
 
 

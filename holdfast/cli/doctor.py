@@ -50,6 +50,7 @@ def doctor(
 
 def _look(settings: Settings) -> Node:
     """Ask what every stage asks, but run no diagnostic: whether DCGM could run one is enough here."""
+    settings = replace(settings, probes=replace(settings.probes, active=False))
     asked = dict.fromkeys(
         question.check.name for stage in ("passive", "bootstrap") for question in questions(settings, stage)
     )

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -57,6 +57,15 @@ class ControllerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeSettings:
+    """The active part of the full suite: what takes the whole node for a while."""
+
+    active: bool | None = None  # None: where torch is installed, and not on a simulated node
+    seconds: float | None = None  # for each probe; None: a second on a CPU, more on GPUs
+    history: str = ""  # where results are kept; '' means `probes.jsonl` in the state directory, if that is there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSettings:
     enabled: bool = True
     every_seconds: float | None = None  # None keeps the source's own cadence
@@ -75,6 +84,7 @@ class Settings:
     roots: Roots = Roots()
     agent: AgentSettings = AgentSettings()
     controller: ControllerSettings = ControllerSettings()
+    probes: ProbeSettings = ProbeSettings()
     sources: Mapping[str, SourceSettings] = field(default_factory=dict)
     checks: Mapping[str, CheckSettings] = field(default_factory=dict)
     stages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -86,7 +96,7 @@ def parse(text: str, origin: str, checks: Mapping[str, Mapping[str, float]], sou
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{origin}: not valid TOML: {error}") from None
-    _only(raw, {"node", "roots", "agent", "controller", "sources", "checks", "stages"}, origin, "top level")
+    _only(raw, {"node", "roots", "agent", "controller", "probes", "sources", "checks", "stages"}, origin, "top level")
     node = raw.get("node", "")
     if not isinstance(node, str):
         raise SettingsError(f"{origin}: node: expected a name, found {node!r}")
@@ -95,6 +105,7 @@ def parse(text: str, origin: str, checks: Mapping[str, Mapping[str, float]], sou
         roots=_fill(Roots, raw.get("roots", {}), origin, "roots"),
         agent=_fill(AgentSettings, raw.get("agent", {}), origin, "agent"),
         controller=_controller(raw.get("controller", {}), origin),
+        probes=_probes(raw.get("probes", {}), origin),
         sources=_sources(raw.get("sources", {}), origin, sources),
         checks=_checks(raw.get("checks", {}), origin, checks),
         stages=_stages(raw.get("stages", {}), origin, checks),
@@ -113,6 +124,15 @@ def _controller(raw: Any, origin: str) -> ControllerSettings:
     if "reboot" in found.obeys and not found.reboot_command:
         raise SettingsError(f"{origin}: controller.reboot_command: expected an argument list, since obeys lists reboot")
     return found
+
+
+def _probes(raw: Any, origin: str) -> ProbeSettings:
+    _only(raw, {f.name for f in fields(ProbeSettings)}, origin, "probes")
+    active = raw.get("active")
+    if active is not None and not isinstance(active, bool):
+        raise SettingsError(f"{origin}: probes.active: expected true or false, found {active!r}")
+    others = {key: value for key, value in raw.items() if key != "active"}
+    return replace(_fill(ProbeSettings, others, origin, "probes"), active=active)
 
 
 def _sources(raw: Any, origin: str, known: Collection[str]) -> dict[str, SourceSettings]:

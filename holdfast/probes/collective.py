@@ -74,11 +74,21 @@ def _ring(sent: torch.Tensor, got: torch.Tensor) -> None:
             one.wait()
 
 
+def _one_way(sent: torch.Tensor, got: torch.Tensor) -> None:
+    """From the first to the second; the sender has its own numbers already."""
+    if dist.get_rank() == 0:
+        dist.send(sent, 1)
+        got.copy_(sent)
+    else:
+        dist.recv(got, 0)
+
+
 EXCHANGES = {
     "all_reduce": Exchange(lambda r, w, n: pattern(r, n), _sum_of_all, _all_reduce),
     "all_gather": Exchange(lambda r, w, n: pattern(r, n // w), _gathered, _all_gather),
     "reduce_scatter": Exchange(lambda r, w, n: pattern(r, n), _own_piece, _reduce_scatter),
     "all_to_all": Exchange(lambda r, w, n: pattern(r, n), _pieces_for_me, _all_to_all),
+    "one_way": Exchange(lambda r, w, n: pattern(r, n), lambda r, w, n: pattern(0, n), _one_way),
     "send_recv": Exchange(lambda r, w, n: pattern(r, n), lambda r, w, n: pattern((r - 1) % w, n), _ring),
 }
 

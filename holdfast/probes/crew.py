@@ -100,6 +100,9 @@ class Crew:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
         for worker in self.workers.values():
             worker.stop()
 
