@@ -62,10 +62,10 @@ def _why_stop(diagnosis: Diagnosis, attempts: Sequence[Attempt], budget: Budget)
         return f"{last.says}, for the second time at {where}: another run would end there too", DO_NOT_REQUEUE
     stuck = 0
     for one in reversed(attempts):
-        if one.advanced and stuck:  # what it reached then is where the later ones ended
-            break
         stuck += one.cause == last.cause
-    if stuck >= budget.same_cause and not last.advanced:
+        if one.advanced:
+            break
+    if stuck >= budget.same_cause:
         return f"{last.says}, {stuck} times without coming further", DO_NOT_REQUEUE
     recent = [one for one in attempts if one.ended > last.ended - budget.storm_seconds]
     if len(recent) >= budget.storm_restarts:

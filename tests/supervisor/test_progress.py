@@ -1,0 +1,40 @@
+"""What lines say of progress, and how long a run may be silent."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.supervisor.progress import Silence, Told, told_by
+
+
+def test_steps_and_saves_of_trainers() -> None:
+    assert told_by(b"step 12 loss 1.25 time 31.0 ms\n") == Told(step=12)
+    assert told_by(
+        b" iteration      120/  1000 | elapsed time per iteration (ms): 512.1 | lm loss: 2.1E+00 |\n"
+    ) == Told(step=120)
+    assert told_by(b"saving checkpoint at step 20 to /c/step_20.pt\n") == Told(save="begin")
+    assert told_by(b"saved checkpoint at step 20 to /c/step_20.pt\n") == Told(save="end")
+    assert told_by(b"hello\n") is None
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_taken(line: bytes) -> None:
+    told_by(line)
+
+
+def test_silence_is_measured_by_the_runs_own_longest_gap() -> None:
+    silence = Silence(factor=5.0, floor_seconds=10.0)
+    assert not silence.is_too_long(1e9)  # nothing is known of a run without progress
+    for now in (0.0, 1.0, 2.0, 9.0, 10.0):  # one gap of seven seconds: a save
+        silence.progress(now)
+    assert silence.usual == 1.0
+    assert silence.limit == 35.0
+    assert not silence.is_too_long(45.0)
+    assert silence.is_too_long(45.1)
+
+
+def test_no_silence_is_too_long_below_the_floor() -> None:
+    silence = Silence(factor=5.0, floor_seconds=60.0)
+    for now in (0.0, 0.1, 0.2, 0.3):
+        silence.progress(now)
+    assert not silence.is_too_long(60.2)
+    assert silence.is_too_long(60.4)
