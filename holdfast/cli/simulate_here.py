@@ -4,18 +4,23 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from holdfast.cli import simulate_calibrate, simulate_sweep
 from holdfast.cli import simulate_show as show
 from holdfast.cli.plan_inputs import Asked
+from holdfast.cli.refusal import Refusal
 from holdfast.cli.simulate_replicas import Results, replicate
 from holdfast.cli.simulate_scenario import read_text
-from holdfast.cli.simulate_sweep import parse_change
 from holdfast.cli.simulate_tasks import Changes, Setting, workers
+
+if TYPE_CHECKING:
+    from holdfast.cli.plan_plot import Chart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +42,18 @@ class Wish:
 
 
 def run(wish: Wish) -> None:
-    changes: Changes = tuple(parse_change(text) for text in wish.changes)
+    changes: Changes = tuple(simulate_sweep.parse_change(text) for text in wish.changes)
+    if wish.calibrate:
+        changes = (*simulate_calibrate.changes(wish.calibrate), *changes)
     setting = setting_of(wish.scenario, changes)
+    if wish.aggregated:
+        from holdfast.cli import simulate_aggregated
+
+        simulate_aggregated.run(setting, wish.replicas, wish.seed, wish.as_json)
+        return
+    if wish.sweep:
+        _sweep(wish, setting)
+        return
     if wish.compare:
         first, second = _replicas(wish, [setting, setting_of(wish.compare, changes)])
         if wish.as_json:
@@ -47,10 +62,39 @@ def run(wish: Wish) -> None:
             show.show_comparison(first, second)
         return
     (results,) = _replicas(wish, [setting])
+    _draw(wish, lambda: show.chart(results))
     if wish.as_json:
         typer.echo(json.dumps(show.document(results)))
     else:
         show.show(results)
+
+
+def _sweep(wish: Wish, setting: Setting) -> None:
+    settings = [replace(setting, changes=(*setting.changes, *one)) for one in simulate_sweep.parse_sweep(wish.sweep)]
+    for one in settings:
+        one.told()  # refused before anything is started
+    swept = _replicas(wish, settings)
+    for one, found in zip(settings, swept, strict=True):
+        found.setting = replace(one, changes=one.changes[len(setting.changes) :])
+    _draw(wish, lambda: simulate_sweep.chart(swept))
+    if wish.as_json:
+        typer.echo(json.dumps(simulate_sweep.document(swept)))
+    else:
+        simulate_sweep.show(swept)
+
+
+def _draw(wish: Wish, chart: "Callable[[], Chart]") -> None:
+    if not wish.plot:
+        return
+    from holdfast.cli import plan_plot, plan_terminal
+
+    if wish.plot != "-":
+        plan_plot.write(chart(), wish.plot)
+    elif wish.as_json:
+        raise Refusal("--plot -: expected a file with --json, for its document stands alone on stdout")
+    else:
+        plan_terminal.refuse_poor_terminal()
+        typer.echo(plan_terminal.picture(chart()) + "\n")
 
 
 def setting_of(name: str, changes: Changes) -> Setting:

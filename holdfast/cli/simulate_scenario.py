@@ -1,22 +1,18 @@
 """A scenario file, in TOML, into what is simulated and the policy it is simulated with."""
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.catalog.economics import public_rates
 from holdfast.cli.refusal import Refusal
+from holdfast.cli.simulate_hazards import hazards
 from holdfast.cli.simulate_text import Table
 from holdfast.controller.tables import Document
-from holdfast.costs.survival import DAYS_PER_YEAR, rate_from_probability
 from holdfast.lifecycle.policy import Policy
 from holdfast.simulation import scenario as s
 from holdfast.simulation.spread import Spread, fixed
 
-MOST_RATE = 3_650.0  # ten failures of one unit every day
-DEFAULT_SWAP = 0.3
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+SAME = {"rate": ("events", "unit_years"), "events": ("rate",)}  # two ways to say it: the later one holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +49,12 @@ def understand(text: str, origin: str, changes: dict[str, Any] | None = None) ->
             title=top.text("title", Path(origin).stem),
             cluster=cluster,
             jobs=_jobs(document, top, cluster),
-            hazards=_hazards(document, top),
+            hazards=hazards(_tables(document, top, "hazard")),
             repair=_repair(document, top),
             maintenance=tuple(_maintenance(table) for table in _tables(document, top, "maintenance")),
             assumptions=_sentences(top),
         ),
-        document.fill(Policy, top.raw("policy", {}), "policy"),
+        _policy(document, top),
         top.number("price_per_gpu_hour", 0.0, 0.0, 1e6),
     )
     top.done()
@@ -69,9 +65,23 @@ def understand(text: str, origin: str, changes: dict[str, Any] | None = None) ->
 def _put(document: Document, key: str, value: Any) -> None:
     """Into a table, or into every table of that name where there are several."""
     section, _, name = key.rpartition(".")
+    section, _, index = section.rstrip("]").partition("[")
     found = document.raw.setdefault(section, {}) if section else document.raw
-    for table in found if isinstance(found, list) else [found]:
-        table[name] = value
+    tables = found if isinstance(found, list) else [found]
+    for table in tables[int(index) : int(index) + 1] if index else tables:
+        if isinstance(table, dict):
+            for other in SAME.get(name, ()):
+                table.pop(other, None)
+            table[name] = value
+
+
+def _policy(document: Document, top: Table) -> Policy:
+    """The lifecycle's own; the cluster's spares are nodes beyond those that it counts, held back."""
+    policy = document.fill(Policy, top.raw("policy", {}), "policy")
+    spares = top.raw("cluster", {}).get("spares", 0)
+    if spares and policy.spares:
+        raise document.refuse("policy", "spares", "is said twice: spares of the cluster are held back anyway")
+    return replace(policy, spares=spares) if spares else policy
 
 
 def _tables(document: Document, top: Table, name: str) -> list[Table]:
@@ -98,7 +108,7 @@ def _cluster(table: Table) -> s.Cluster:
     if nodes < 1:
         raise table.wrong("nodes", "expected 1 or more")
     made = s.Cluster(
-        nodes=nodes,
+        nodes=nodes + table.whole("spares", 0),
         gpus_per_node=per_node,
         days=table.number("days", 30.0, 1e-3, 36_500),
         nodes_per_rack=table.whole("nodes_per_rack", 8, 1),
@@ -108,65 +118,6 @@ def _cluster(table: Table) -> s.Cluster:
     )
     table.done()
     return made
-
-
-def _hazards(document: Document, top: Table) -> tuple[s.Hazard, ...]:
-    made = tuple(_hazard(table) for table in _tables(document, top, "hazard"))
-    names = [hazard.name for hazard in made]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise document.refuse(f"hazard[{number}]", "name", f"another hazard is called {name!r} already")
-    return made
-
-
-def _hazard(table: Table) -> s.Hazard:
-    rate, events = _rate(table)
-    effect = s.Effect(table.text("effect", "crash", [one.value for one in s.Effect]))
-    on = s.Domain(table.text("on", "gpu", [one.value for one in s.Domain]))
-    made = s.Hazard(
-        name=_name(table),
-        rate=rate,
-        rate_events=events,
-        on=on,
-        effect=effect,
-        shape=table.number("shape", 1.0, 0.05, 20.0),
-        age_years=table.number("age_years", 0.0, 0.0, 100.0),
-        lemon_share=table.share("lemon_share"),
-        lemon_times=table.number("lemon_times", 1.0, 1.0, 1e6),
-        batch_share=table.share("batch_share"),
-        batch_times=table.number("batch_times", 1.0, 1.0, 1e6),
-        swap=table.share("swap", DEFAULT_SWAP),
-        takes_node=table.yes("takes_node", True),
-        part=table.text("part", ""),
-        speed=table.number("speed", 0.8, 0.01, 1.0),
-        lasts=table.spread("lasts"),
-        noticed=table.spread("noticed") or fixed(0.0),
-    )
-    table.done()
-    return made
-
-
-def _rate(table: Table) -> tuple[float, float]:
-    """By name, as a number, or as own counts, which leave a doubt that every replica draws anew."""
-    if "events" in table or "unit_years" in table:
-        events = table.number("events", None, 0, 1e9)
-        return max(events, 0.5) / table.number("unit_years", None, 1e-9, 1e12), max(events, 0.5)
-    value = table.raw("rate")
-    if isinstance(value, str):
-        known = public_rates().get(value)
-        if known is None:
-            raise table.wrong("rate", f"expected one of {', '.join(public_rates())} or a number, found {value!r}")
-        if known.events is not None and known.gpu_days is not None:
-            return known.events * DAYS_PER_YEAR / known.gpu_days, float(known.events)
-        return (rate_from_probability(known.per_gpu_year) if known.probability else known.per_gpu_year), 0.0
-    return table.number("rate", None, 0.0, MOST_RATE), 0.0
-
-
-def _name(table: Table) -> str:
-    name = table.text("name")
-    if not _NAME.fullmatch(name):
-        raise table.wrong("name", f"expected one word, found {name!r}")
-    return name
 
 
 def _repair(document: Document, top: Table) -> s.Repair:
@@ -187,7 +138,7 @@ def _repair(document: Document, top: Table) -> s.Repair:
 
 
 def _part(table: Table) -> s.Part:
-    made = s.Part(name=_name(table), stock=table.whole("stock", 0), lead=table.spread("lead") or s.Part(name="").lead)
+    made = s.Part(name=table.name(), stock=table.whole("stock", 0), lead=table.spread("lead") or s.Part(name="").lead)
     table.done()
     return made
 
@@ -220,7 +171,7 @@ def _job(table: Table, checkpoints: s.Checkpoints, restart: s.Restart, cluster: 
     if nodes > cluster.nodes:
         raise table.wrong("nodes", f"{nodes} are more than the {cluster.nodes} of the cluster: it could never start")
     made = s.Job(
-        name=_name(table),
+        name=table.name(),
         nodes=nodes,
         checkpoints=checkpoints,
         restart=restart,

@@ -1,11 +1,16 @@
 """What a simulation came to, for people and as a document."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.plan_answer import money, percent
+from holdfast.cli.refusal import Refusal
 from holdfast.cli.simulate_replicas import Results
 from holdfast.cli.table import console, table
-from holdfast.simulation.estimate import Difference, Estimate, difference
+from holdfast.simulation.estimate import Difference, Estimate, difference, estimate
+
+if TYPE_CHECKING:
+    from holdfast.cli.plan_plot import Chart
 
 WORDS = {
     "ettr": "productive share of the jobs' own time (ETTR)",
@@ -26,13 +31,18 @@ SHARES = ("productive", "ettr")
 def headline(results: Results) -> str:
     scenario, ettr, times = results.setting.told().scenario, results.figure("ettr"), results.figure("interruptions")
     return (
-        f"{scenario.title}: {percent(ettr.mean)} of the jobs' time is productive{between(ettr, percent)},"
+        f"{scenario.title}: {percent(ettr.mean)} of the jobs' time is productive{between(ettr, share)},"
         f" with {times.mean:,.4g} interruptions{between(times, number)} in {scenario.cluster.days:g} days."
     )
 
 
 def number(value: float) -> str:
     return f"{value:,.4g}"
+
+
+def share(value: float) -> str:
+    """An interval by Student may reach beyond what a share can be."""
+    return percent(min(1.0, max(0.0, value)))
 
 
 def between(one: Estimate, show: Any) -> str:
@@ -65,15 +75,15 @@ def show(results: Results) -> None:
     out.print()
     ledger = table("where the paid time goes", "share", "95 %", "GPU-hours")
     for part in results.parts:
-        share = results.share(part)
-        ledger.add_row(part, percent(share.mean), _range(share, percent), f"{results.gpu_hours(part).mean:,.0f}")
+        of_paid = results.share(part)
+        ledger.add_row(part, percent(of_paid.mean), _range(of_paid, share), f"{results.gpu_hours(part).mean:,.0f}")
     out.print(ledger)
     out.print()
     figures = table("figure", "mean", "95 %")
     for name in results.figures:
         one = results.figure(name)
         if name != "productive" and (one.mean or name in ("ettr", "interruptions")):
-            shown = percent if name in SHARES else number
+            shown = share if name in SHARES else number
             figures.add_row(
                 WORDS.get(name, name.replace("_", " ").replace("/", " of ")), shown(one.mean), _range(one, shown)
             )
@@ -97,6 +107,30 @@ def _rests_on(results: Results) -> None:
 
 def _range(one: Estimate, shown: Any) -> str:
     return f"{shown(one.low)} to {shown(one.high)}" if one.replicas > 1 else "one replica has none"
+
+
+def chart(results: Results) -> "Chart":
+    """How the mean settles as replicas are added, between its limits."""
+    from holdfast.cli.plan_plot import Chart, Line
+
+    values = results.values("ettr")
+    known = [estimate(values[:number]) for number in range(2, len(values) + 1)]
+    if not known:
+        raise Refusal("--plot: expected 2 replicas or more")
+    names: dict[str, Callable[[Estimate], float]] = {
+        "mean": lambda one: one.mean,
+        "95 % low": lambda one: one.low,
+        "95 % high": lambda one: one.high,
+    }
+    return Chart(
+        title=f"{results.setting.told().scenario.title}: what is known after so many replicas",
+        across="replicas",
+        up="productive share of the jobs' time",
+        lines=tuple(
+            Line(name, tuple((float(one.replicas), min(1.0, max(0.0, of(one)))) for one in known))
+            for name, of in names.items()
+        ),
+    )
 
 
 COMPARED = ("productive", "ettr", "interruptions", "nodes_out_mean", "repairs", "quarantines", "held_by_breaker")

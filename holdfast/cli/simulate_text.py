@@ -1,5 +1,6 @@
 """A scenario's text, asked key by key: a wrong one is named with its line, an unknown one with the nearest."""
 
+import re
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from math import isfinite
@@ -12,6 +13,7 @@ from holdfast.model.settings import SettingsError
 from holdfast.simulation.spread import Kind, Spread, fixed, lognormal
 
 MOST_SECONDS = 1e11  # three thousand years
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 SPREADS = "a duration such as 10m, or a table of median and p95, of mean, or of low and high"
 
 
@@ -49,6 +51,12 @@ class Table:
             wanted = f"one of {', '.join(among)}" if among else "a text"
             raise self.wrong(key, f"expected {wanted}, found {value!r}")
         return value
+
+    def name(self) -> str:
+        name = self.text("name")
+        if not _NAME.fullmatch(name):
+            raise self.wrong("name", f"expected one word, found {name!r}")
+        return name
 
     def number(self, key: str, default: float | None = None, least: float = 0.0, most: float = 1e12) -> float:
         value = self.raw(key, default)
