@@ -5,11 +5,7 @@ from holdfast.supervisor.outliers import evidence
 
 WAITING = ("all_reduce (torch/distributed/distributed_c10d.py:2810)", "update (train.py:58)", "<module> (train.py:99)")
 SLEEPING = ("sleep (train.py:12)", "<module> (train.py:99)")
-GATHERING = (
-    "all_gather (torch/distributed/distributed_c10d.py:3100)",
-    "metrics (train.py:70)",
-    "<module> (train.py:9)",
-)
+GATHERING = ("all_gather (torch/distributed/distributed_c10d.py:3100)", "metrics (train.py:70)")
 
 
 def look(rank: int, frames: tuple[str, ...], state: str = "S", cpu: float = 0.0, io: int = 0) -> Look:
@@ -28,9 +24,8 @@ def test_a_rank_in_another_collective_is_a_mismatch() -> None:
 
 
 def test_stopped_and_blocked_processes() -> None:
-    found = evidence(
-        [look(0, WAITING), look(1, (), "T"), look(2, ("nfs_wait (kernel)",), "D"), look(3, WAITING)], at=5.0
-    )
+    stopped, blocked = look(1, (), "T"), look(2, ("nfs_wait (kernel)",), "D")
+    found = evidence([look(0, WAITING), stopped, blocked, look(3, WAITING)], at=5.0)
     assert [(one.rank, one.cause) for one in found] == [(1, "job.rank_slow"), (2, "storage.stall")]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.supervisor.stage import supervise
 
+pytestmark = pytest.mark.slow
 STEPS = "for i in range(int(a) * 10, int(a) * 10 + 5): print(f'step {i} loss 1.0', flush=True)"
 ATTEMPT = "import os, sys, time, signal; a = os.environ['HOLDFAST_ATTEMPT']"
 
@@ -42,9 +43,8 @@ def test_a_program_that_is_killed_is_started_again(tmp_path: Path) -> None:
 
 
 def test_the_same_exception_at_the_same_step_twice_stops(tmp_path: Path) -> None:
-    job = supervise(
-        tmp_path / "n1", [sys.executable, "-c", "print('step 3 loss 1.0', flush=True); raise RuntimeError('odd')"]
-    )
+    raises = "print('step 3 loss 1.0', flush=True); raise RuntimeError('odd')"
+    job = supervise(tmp_path / "n1", [sys.executable, "-c", raises])
     assert job.end() == 93
     assert len(job.run["attempts"]) == 2
     assert "for the second time at step 3" in job.said
@@ -72,19 +72,18 @@ def test_told_to_end_it_ends_its_program_and_does_not_start_it_again(tmp_path: P
 
 
 def test_a_supervisor_that_was_killed_goes_on(tmp_path: Path) -> None:
-    command = program("time.sleep(60 if a == '1' else 0)", "if a == '2': os.kill(os.getpid(), signal.SIGKILL)")
-    job = supervise(tmp_path / "n1", program("if a == '1': os.kill(os.getpid(), signal.SIGKILL)", "time.sleep(60)"))
+    command = program("if a == '1': os.kill(os.getpid(), signal.SIGKILL)", "time.sleep(60)")
+    job = supervise(tmp_path / "n1", command)
     job.until(lambda: "step 24" in job.output)
     job.process.kill()
     job.process.wait()
-    again = supervise(tmp_path / "n1", program("if a == '1': os.kill(os.getpid(), signal.SIGKILL)", "time.sleep(60)"))
+    again = supervise(tmp_path / "n1", command)
     again.until(lambda: "step 24" in again.output)
     assert "goes on with the run" in again.said
     again.process.send_signal(signal.SIGTERM)
     again.end()
     assert [one["number"] for one in again.run["attempts"]] == [1, 2]
     assert again.run["ledger"]["unknown"] > 0.0
-    assert command
 
 
 def test_nothing_of_the_program_outlives_it(tmp_path: Path) -> None:
