@@ -1,5 +1,6 @@
 """`holdfast run -- CMD`: supervise a training command; restart it, or stop and say why."""
 
+import os
 import socket
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 def run(
     command: Annotated[list[str], typer.Argument(help="The training command, after `--`.")],
     folder: Annotated[Path, typer.Option(help="Logs of attempts, and what a run remembers.")] = Path("holdfast-run"),
-    node: str = typer.Option("", help="This machine's name; its short host name where not given."),
+    node: str = typer.Option("", help="This machine's name; Slurm's, or its short host name, where not given."),
     same_cause: int = typer.Option(3, min=1, help="Attempts that may end by one cause without coming further."),
     hang_factor: float = typer.Option(5.0, min=1.0, help="Silence of so many times the longest gap is a hang."),
     hang_floor_seconds: float = typer.Option(60.0, min=0.1, help="But no silence shorter than this."),
@@ -47,7 +48,7 @@ def run(
     from holdfast.supervisor.options import Options
 
     options = Options(
-        command=tuple(command), node=node or socket.gethostname().partition(".")[0], folder=folder,
+        command=tuple(command), node=node or _this_node(), folder=folder,
         budget=Budget(same_cause=same_cause, first_wait_seconds=backoff_seconds), hang_factor=hang_factor,
         hang_floor_seconds=hang_floor_seconds, grace_seconds=grace_seconds,
         storage_patience_seconds=storage_patience_seconds, kernel_log=kernel_log,
@@ -60,6 +61,10 @@ def run(
         raise Refusal(str(why), 1) from None
     except FileNotFoundError as error:
         raise Refusal(f"{error.filename}: no such command; expected one to run after --") from None
+
+
+def _this_node() -> str:
+    return os.environ.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
 
 
 def _company(node: str, nodes: int, store: str, lead: bool, lost_seconds: float) -> "Company":

@@ -28,7 +28,8 @@ class Here:
 
     def attempt(self, plan: Plan) -> Report:
         options = self.options
-        log = options.folder / f"attempt_{plan.number}.log"
+        several = f".{options.node}" if plan.environ else ""  # nodes may share the folder
+        log = options.folder / f"attempt_{plan.number}{several}.log"
         log.unlink(missing_ok=True)
         kernel = gather.KernelWatch(options.node, options.kernel_log, time.time())
         try:
