@@ -3,7 +3,8 @@
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.actions.backend import NoAnswer
@@ -11,6 +12,7 @@ from holdfast.actions.backend import NoAnswer
 FALLBACK_PATH = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/sbin")  # services often have hardly any PATH
 _LONGEST_SAYING = 300
 _GRACE = 1.0  # seconds between the kill and giving up on seeing it end
+_LOOK_SECONDS = 0.2  # between two questions whether it is still wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,11 @@ def find(name: str, path: str) -> str:
     raise NoAnswer(f"{name} is not installed here", retryable=False)
 
 
-def run(command: Sequence[str], environ: Mapping[str, str], timeout: float) -> Answer:
-    """The command in a process group of its own: when its time is up, what it started ends with it."""
+def run(
+    command: Sequence[str], environ: Mapping[str, str], timeout: float, unwanted: Callable[[], str] = str
+) -> Answer:
+    """The command in a process group of its own: when its time is up, or `unwanted` says why it is not wanted any
+    more, what it started ends with it."""
     try:
         process = subprocess.Popen(
             command,
@@ -51,12 +56,16 @@ def run(command: Sequence[str], environ: Mapping[str, str], timeout: float) -> A
         )
     except (OSError, ValueError) as error:  # ValueError: a null byte in an argument
         raise NoAnswer(f"{command[0]} cannot be run: {error}", retryable=False) from None
-    try:
-        out, err = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        _give_up(process)
-        raise NoAnswer(f"{command[0]} did not end within {timeout:g} s", retryable=True) from None
-    return Answer(process.returncode, out, err)
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            out, err = process.communicate(timeout=max(0.0, min(_LOOK_SECONDS, end - time.monotonic())))
+            return Answer(process.returncode, out, err)
+        except subprocess.TimeoutExpired:
+            why = unwanted() or (f"did not end within {timeout:g} s" if time.monotonic() >= end else "")
+        if why:
+            _give_up(process)
+            raise NoAnswer(f"{command[0]} {why}", retryable=True)
 
 
 def _give_up(process: subprocess.Popen[str]) -> None:

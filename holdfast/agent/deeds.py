@@ -27,6 +27,7 @@ from holdfast.sources.source import Source
 
 GPU_SOURCES = ("nvml", "nvml_slow", "jobs")  # those that hold the driver open
 LET_GO_SECONDS = 20.0
+_USED = "the node was used, or its scheduler started, while the suite ran"
 
 
 def retest(settings: Settings) -> Deed:
@@ -35,24 +36,27 @@ def retest(settings: Settings) -> Deed:
 
     def perform(order: Order, now: float) -> OrderOutcome:
         mark.begin(f"order {order.id}")
-        outcome = _tested(settings, order, now)
+        outcome = _tested(settings, order, now, lambda: _USED if mark.taken else "")
         if outcome.health not in (Health.PASS.value, Health.DEGRADED.value):
             mark.not_passed()
         elif not mark.passed():
-            return _blind(order, now, "the node was used, or its scheduler started, while the suite ran")
+            return _blind(order, now, _USED)
         return outcome
 
     return Deed(perform=perform, repeatable=True)
 
 
-def _tested(settings: Settings, order: Order, now: float) -> OrderOutcome:
+def _tested(settings: Settings, order: Order, now: float, unwanted: Callable[[], str]) -> OrderOutcome:
+    """Ended at once when the node is wanted: a suite that burns GPUs must not share them with a job."""
     command = (sys.executable, "-m", "holdfast.agent.suite", msgspec.json.encode(settings).decode())
     try:
-        answer = process.run(command, os.environ, settings.controller.retest_budget_seconds)
+        answer = process.run(command, os.environ, settings.controller.retest_budget_seconds, unwanted)
         if answer.code != 0:
             return _blind(order, now, f"the suite ended with exit code {answer.code}: {answer.said}")
         found = msgspec.json.decode(answer.out, type=SuiteResult)
     except NoAnswer:
+        if why := unwanted():
+            return _blind(order, now, why)
         budget = settings.controller.retest_budget_seconds
         return _blind(order, now, f"the suite did not end within its {budget:g} s")
     except msgspec.DecodeError as error:

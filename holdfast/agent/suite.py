@@ -3,7 +3,11 @@
 Apart from the agent, because a suite that hangs in a driver call must be ended without ending the agent.
 """
 
+import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Collection
 
 import msgspec
@@ -12,6 +16,8 @@ from holdfast.agent.once import look_at
 from holdfast.model.health import Health
 from holdfast.model.settings import Settings
 from holdfast.model.verdict import Verdict
+
+LOOK_SECONDS = 0.5
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -35,6 +41,15 @@ def told(verdicts: Collection[Verdict]) -> str:
     return f"{asked}; not asked: {', '.join(out)}" if out else asked
 
 
+def _end_with_agent() -> None:
+    """Nobody hears the answer of a suite whose agent is gone, and the node is needed for others."""
+    agent = os.getppid()
+    while os.getppid() == agent:
+        time.sleep(LOOK_SECONDS)
+    os.killpg(0, signal.SIGKILL)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=_end_with_agent, daemon=True).start()
     sys.stdout.buffer.write(msgspec.json.encode(run(msgspec.json.decode(sys.argv[1], type=Settings))))
     sys.stdout.flush()

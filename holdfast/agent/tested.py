@@ -31,6 +31,11 @@ class TestedMark:
             self._begun = False
             log.warning("%s: %s; a prolog that asks for a test will refuse", self._testing, error.strerror)
 
+    @property
+    def taken(self) -> bool:
+        """Whether the node was used, or its scheduler's daemon started, since the test began."""
+        return self._begun and not self._testing.exists()
+
     def passed(self) -> bool:
         """False if the node was used, or its scheduler's daemon started, while the suite ran."""
         if not self._begun:

@@ -31,6 +31,12 @@ def test_a_child_left_behind_does_not_hold_us_and_does_not_live_on(tmp_path: Pat
     assert not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] == "Z"
 
 
+def test_what_is_not_wanted_any_more_is_ended_at_once() -> None:
+    asked = iter(("", "is not wanted any more"))
+    with pytest.raises(NoAnswer, match="is not wanted any more"):
+        run(["/bin/sleep", "600"], {}, 600, lambda: next(asked))
+
+
 def test_what_cannot_be_run_is_said_and_not_tried_again() -> None:
     for command in (["/nonexistent/command"], ["/bin/true", "a\0b"]):
         with pytest.raises(NoAnswer) as caught:
