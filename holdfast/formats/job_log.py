@@ -118,7 +118,7 @@ class JobLog:
     def _read_steps(self, block: bytes, words: set[bytes], forced: list[tuple[int, int]]) -> tuple[int, int]:
         """The number of the last line that was looked at, and where it begins."""
         number, position = self._lines + 1, 0
-        sparse = max(self._steps_read - _ALL_STEPS, 0) // 2
+        sparse = max(self._steps_read - _ALL_STEPS, 0) * 2
         places = training_steps.lines(block, words, sparse)
         for start, end in places if not (sparse and forced) else sorted({*places, *forced}):
             number += block.count(b"\n", position, start)
