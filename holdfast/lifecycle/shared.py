@@ -5,6 +5,7 @@ So a leaf whose every node failed beats the loop above it of which half stayed h
 soon as more fails than the leaf can explain, in whatever order the failures arrive.
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -12,8 +13,12 @@ from dataclasses import dataclass
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.life import NodeLife, Stage
 
-NOT_PARENTS = ("node", "pool", "maintenance")  # names that incidents and holds use for something else
-CONTRAST = 4  # failing so many times as often as the rest of the fleet makes a parent suspect
+# Names that incidents and holds use for something else, and a node's own address on the fabric.
+NOT_PARENTS = ("node", "pool", "maintenance", "fabric", "address")
+# A parent is suspect when so many others behind it fail as chance would bring in one of 500 failures. Held up by
+# mistake, a drain waits `shared_wait_seconds`, so at most one in a hundred may be.
+SURPRISE = 0.002
+USUAL_RATE = 3e-5  # failures per node within `shared_seconds` of a fleet in which nothing else fails
 
 
 class Places:
@@ -103,12 +108,22 @@ def enough(failed: int, behind: int, policy: Policy) -> bool:
 
 
 def suspect(name: str, failed: AbstractSet[str], places: Places, policy: Policy) -> str:
-    """A parent that may soon explain this node: several behind it failed, many times more than elsewhere; else ''."""
+    """A parent that may soon explain this node: more behind it failed than chance and the rest's rate allow; else ''."""
     for parent in places.parents(name):
         below = places.below(parent)
         inside, behind, elsewhere = len(below & failed), len(below), len(places) - len(below)
         if behind < policy.shared_nodes or not elsewhere or inside < (policy.shared_nodes + 1) // 2:
             continue
-        if inside * elsewhere >= CONTRAST * (len(failed) - inside) * behind:
+        rate = (len(failed) - inside) / elsewhere + USUAL_RATE
+        if _at_least(inside - 1, (behind - 1) * rate) < SURPRISE:
             return parent
     return ""
+
+
+def _at_least(count: int, mean: float) -> float:
+    """Poisson's chance of so many or more."""
+    term = below = math.exp(-mean)
+    for number in range(1, count):
+        term *= mean / number
+        below += term
+    return 1.0 - below if count > 0 else 1.0
