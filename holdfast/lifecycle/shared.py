@@ -108,7 +108,7 @@ def enough(failed: int, behind: int, policy: Policy) -> bool:
 
 
 def suspect(name: str, failed: AbstractSet[str], places: Places, policy: Policy) -> str:
-    """A parent that may soon explain this node: more behind it failed than chance and the rest's rate allow; else ''."""
+    """A parent that may soon explain this node: more behind it fail than the others' rate allows, or ''."""
     for parent in places.parents(name):
         below = places.below(parent)
         inside, behind, elsewhere = len(below & failed), len(below), len(places) - len(below)
