@@ -59,6 +59,7 @@ class _Acknowledged(msgspec.Struct):
     orders: list[Order] = []
     tell_all: bool = False
     renew: bool = False
+    closed: str = ""
 
 
 class Reporter:
@@ -79,6 +80,7 @@ class Reporter:
         self._clock, self._digest, self._jobs = clock, digest, jobs
         self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._take_orders: Callable[[list[Order]], None] = lambda orders: None
+        self._take_closed: Callable[[str], None] = lambda why: None
         self._verdicts: Callable[[], Sequence[Change]] = tuple
         self._seq = 0
         self._credential, self._newly_enrolled = "", False
@@ -91,6 +93,10 @@ class Reporter:
 
     def on_orders(self, take: Callable[[list[Order]], None]) -> None:
         self._take_orders = take
+
+    def on_closed(self, take: Callable[[str], None]) -> None:
+        """Told with every answer why nothing may start here; '' if it may."""
+        self._take_closed = take
 
     def on_tell_all(self, verdicts: Callable[[], Sequence[Change]]) -> None:
         """Asked for every standing verdict when the controller lacks earlier reports: its store is an old copy."""
@@ -233,6 +239,7 @@ class Reporter:
         if not len(self._spool):
             self._one_by_one = False
             self._tell_losses()
+        self._take_closed(told.closed)
         self._take_orders(told.orders)
         if told.tell_all:
             log.warning("the controller lacks earlier reports of ours; every verdict is told anew")

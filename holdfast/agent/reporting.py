@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.agent.clock import SteadyClock
+from holdfast.agent.closed import ClosedMark
 from holdfast.agent.deeds import Gate, reset_gpu, retest
 from holdfast.agent.enrolment import Enrolment
 from holdfast.agent.gpu_situation import situation
@@ -65,6 +66,7 @@ class Reporting:
         self._orders = Orders(deeds, controller.obeys, directory / "orders.jsonl", clock.now, self._reporter.answer)
         self._reporter.on_orders(self._orders.take)
         self._reporter.on_tell_all(self._standing)
+        self._reporter.on_closed(ClosedMark(settings.agent.verdict_file).set)
 
     @property
     def trouble(self) -> str:

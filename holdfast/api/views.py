@@ -177,6 +177,8 @@ class Ack:
     """Earlier reports of this agent are not in the store (any more): it should tell every verdict anew."""
     renew: bool = False
     """The credential expires before long: it should ask for a new one."""
+    closed: str = ""
+    """Why nothing may start on the node, where no scheduler keeps work away from it; the gate says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,10 @@ MOST_BYTES = 4 << 20  # a verdict file is about 100 kB; more is not ours
 CLOCK_SKEW = 5.0  # seconds a verdict may lie in the future before the clock is the likelier liar
 EXIT_CODES = {"pass": 0, "degraded": 1, "fail": 2, "unknown": 3}
 USAGE_ERROR = 64
+FLAGS = ("--json", "--tested", "--take")
 USAGE = """\
 usage: holdfast gate [--max-age SECONDS] [--on-unknown allow|refuse] [--file PATH | --config FILE]
-                     [--node NAME] [--drain auto|never] [--json]
+                     [--node NAME] [--drain auto|never] [--tested | --take] [--json]
 
 May work start on this node? Answers from the agent's verdict file and never probes.
 Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
@@ -28,6 +29,8 @@ Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
   --config FILE              the agent's configuration, where it names another verdict file or node (some ms slower)
   --node NAME                this node's name, where the host name is not it (in a container)
   --drain auto|never         auto: in a Slurm prolog or HealthCheckProgram, drain with our reason before refusing
+  --tested                   refuse unless the full suite passed and nothing has been started since
+  --take                     the same, and use that pass up: the next start needs another test
   --json                     print one JSON document
 """
 
@@ -49,7 +52,14 @@ class Options:
         self.config = ""
         self.node = ""
         self.json = False
+        self.tested = False
+        self.use_up = False
         self.twin = False  # only the agent's own configuration may say so
+
+    def raise_flag(self, name: str) -> None:
+        self.json |= name == "--json"
+        self.tested |= name in ("--tested", "--take")
+        self.use_up |= name == "--take"
 
     def take(self, name: str, value: str) -> None:
         if name == "--max-age":
@@ -98,8 +108,8 @@ def parse(argv: list[str]) -> Options:
     left = list(argv)
     while left:
         name, equals, value = left.pop(0).partition("=")
-        if name == "--json" and not equals:
-            options.json = True
+        if name in FLAGS and not equals:
+            options.raise_flag(name)
             continue
         if not name.startswith("--"):
             raise Usage(f"unexpected argument {name!r}")
@@ -140,8 +150,28 @@ def judge(options: Options, now: float) -> Answer:
     health = document["health"]
     if not isinstance(health, str) or health not in EXIT_CODES:
         return Answer("unknown", f"{path}: health is {health!r}", age=age)
+    if EXIT_CODES[health] < 2 and (why := _kept_out(path, options)):
+        return Answer("fail", why, "controller", age)
     check, reason = _first_cause(document, health)
     return Answer(health, reason, check, age)
+
+
+def _kept_out(path: str, options: Options) -> str:
+    """Why nothing may start on a node that is well: the controller holds it, or its last pass is used up."""
+    stem = os.path.splitext(path)[0]
+    try:
+        return " ".join(_content(stem + ".closed")[:1000].decode("utf-8", "replace").split()) or "closed"
+    except Blind:
+        if os.path.lexists(stem + ".closed"):
+            return f"{stem}.closed cannot be read"
+    if not options.tested:
+        return ""
+    try:
+        # Unlinking is atomic: of two starts at the same moment one finds no mark.
+        os.unlink(stem + ".tested") if options.use_up else os.stat(stem + ".tested")
+    except OSError:
+        return "untested: no full suite has passed here since the node was last used"
+    return ""
 
 
 def _configure(options: Options) -> None:

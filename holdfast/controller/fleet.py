@@ -50,6 +50,13 @@ class Fleet:
         life = self.nodes.get(node)
         return self.policy.of(life.pool if life else "").dry_run
 
+    def closed(self, node: str) -> str:
+        """Why nothing may start on a node; '' where it may, where a scheduler sees to it, and in a dry run."""
+        life = self.nodes[node]
+        if self._judge.scheduled or self.dry_run(node) or life.stage in (Stage.READY, Stage.ALLOCATED):
+            return ""
+        return f"{life.stage.value}: {life.reason or life.cause}"
+
     def verdicts(self, node: str) -> list[VerdictChange]:
         """The standing verdict of every check of a node."""
         return self._judge.standing.verdicts(node)

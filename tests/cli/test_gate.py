@@ -312,3 +312,30 @@ def test_an_scontrol_that_hangs_is_left_behind(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(gate_drain, "TIMEOUT", 0.2)
     assert gate_drain.drain("n17", "gpu.xid: lost") == "not drained: scontrol show did not answer within 0.2 s"
+
+
+def test_a_healthy_node_that_the_controller_holds_is_refused_with_its_words(tmp_path: Path) -> None:
+    (tmp_path / "verdict.closed").write_text("quarantined: gpu.xid: Xid 79\n")
+    code, told = ask(tmp_path, verdict())
+    assert (code, told["check"], told["reason"]) == (2, "controller", "quarantined: gpu.xid: Xid 79")
+
+
+def test_a_mark_that_cannot_be_read_keeps_closed(tmp_path: Path) -> None:
+    (tmp_path / "verdict.closed").mkdir()
+    assert ask(tmp_path, verdict())[0] == 2
+
+
+def test_where_a_test_is_asked_for_one_pass_admits_one_start(tmp_path: Path) -> None:
+    assert ask(tmp_path, verdict(), "--tested")[0] == 2
+    (tmp_path / "verdict.tested").write_text("passed\n")
+    assert ask(tmp_path, verdict(), "--tested")[0] == 0
+    assert ask(tmp_path, verdict(), "--take")[0] == 0
+    code, told = ask(tmp_path, verdict(), "--take")
+    assert code == 2
+    assert "untested" in str(told["reason"])
+
+
+def test_a_sick_node_does_not_use_up_a_pass(tmp_path: Path) -> None:
+    (tmp_path / "verdict.tested").write_text("passed\n")
+    assert ask(tmp_path, verdict("fail"), "--take")[0] == 2
+    assert (tmp_path / "verdict.tested").exists()

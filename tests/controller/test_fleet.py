@@ -131,3 +131,12 @@ def test_a_drain_that_fails_for_good_is_an_incident_until_one_succeeds() -> None
     assert "permission denied" in incident.reason
     told.fleet.acted("n0", Verb.UNCORDON, True, "done", 20.0)
     assert not told.fleet.incidents.open
+
+
+def test_without_a_scheduler_agents_are_told_that_a_node_is_closed() -> None:
+    told = Told()
+    assert told.fleet.closed("n3") == ""
+    told.says("n3", "gpu.xid", "fail")
+    assert told.fleet.closed("n3").startswith("draining: ")
+    told.fleet.policy = Policy(dry_run=True)
+    assert told.fleet.closed("n3") == ""

@@ -1,0 +1,18 @@
+"""What a training script imports; each name loads its own module, and torch with it, only when asked for."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.training.checkpoint import Checkpoint
+    from holdfast.training.parts import Parallel, Position, Random
+
+__all__ = ["Checkpoint", "Parallel", "Position", "Random"]
+
+_HOMES = {"Checkpoint": "checkpoint", "Parallel": "parts", "Position": "parts", "Random": "parts"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

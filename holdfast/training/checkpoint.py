@@ -1,0 +1,217 @@
+"""Checkpoints that survive a node: copied into the memory of this node and of partners, now and then into storage.
+
+ckpt = Checkpoint(dir="/checkpoints/llama", replicas=2, every_steps=10, storage_every=1000)
+state = {"model": model, "optimizer": optimizer, "random": Random(), "position": position}
+step = ckpt.load(state) or 0
+...
+ckpt.save(step, state)
+"""
+
+import logging
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from holdfast.training import shard
+from holdfast.training.agreement import Circle
+from holdfast.training.candidates import Candidate, Found, candidates, sources
+from holdfast.training.client import Held, Keeper
+from holdfast.training.encoding import decode, encode, has_shards
+from holdfast.training.message import EncodingError
+from holdfast.training.placement import Node, Placement, chance_of_recovery, place
+from holdfast.training.site import node_name
+from holdfast.training.wire import WireError
+
+LOG = logging.getLogger("holdfast.checkpoint")
+KEEPER_RETRY_SECONDS = 30.0
+
+State = dict[str, Any]
+
+
+class CheckpointError(RuntimeError):
+    """What stands in the way of loading, in one sentence."""
+
+
+class Checkpoint:
+    """All ranks make one, at the same place of their program; `load` is for all ranks together too, `save` is not."""
+
+    def __init__(
+        self,
+        dir: str | Path,
+        job: str = "",
+        replicas: int = 2,  # nodes that hold each shard, this one among them
+        every_steps: int = 1,  # `save` does nothing for other steps
+        storage_every: int = 0,  # steps between copies in storage; 0 is never
+        rack: str = "",  # partners are chosen in another one
+        group: str = "",  # parallel group of this node; partners are chosen outside
+        patience_seconds: float = 10.0,  # how long a save waits where copying to partners is behind
+        keeper_options: tuple[str, ...] = (),  # for a keeper that has to be started
+    ) -> None:
+        self.folder = Path(dir)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.job = job or os.environ.get("HOLDFAST_JOB") or self.folder.resolve().name
+        self.every_steps, self.storage_every, self.patience_seconds = every_steps, storage_every, patience_seconds
+        self.loaded_from = ""  # own memory, partner or storage, after `load`
+        self.troubles: dict[str, str] = {}
+        self._circle = Circle()
+        self._keeper = Keeper(self.job, self.folder, self._circle.rank, self._circle.world, keeper_options)
+        self._crew: dict[str, Any] = {}
+        self._joined = False
+        self._keeper_due = 0.0
+        self._meet(replicas, Node(node_name(), rack or os.environ.get("HOLDFAST_RACK", ""), group))
+
+    def save(self, step: int, state: State) -> bool:
+        """Copy the state and return. A save that fails says so and is False; it never ends the training."""
+        if step % self.every_steps:
+            return False
+        try:
+            self._be_joined(step - 1)
+            self._copy(step, state)
+        except (OSError, EncodingError) as error:
+            if isinstance(error, WireError):
+                self._keeper.close()
+            self._say("save", f"step {step} was not kept: {error}")
+            return False
+        self.troubles.pop("save", None)
+        for what, sentence in self._keeper.troubles.items():
+            self._say(what, sentence)
+        return True
+
+    def load(self, state: State) -> int | None:
+        """Bring the state back to the newest step that all ranks can have, and return that step; None is a start."""
+        rows = candidates(self._found)
+        self._refuse_other_worlds(rows)
+        for candidate in rows:
+            got = self._obtain(candidate)
+            if self._circle.all(got is not None):
+                assert got is not None
+                _apply(got, state)
+                self._be_joined(candidate.step)
+                LOG.info("rank %d: step %d from %s", self._circle.rank, candidate.step, self.loaded_from)
+                return candidate.step
+            LOG.warning("step %d cannot be had by all ranks, trying an older one", candidate.step)
+        if rows:
+            raise CheckpointError(f"{self.folder}: none of {len(rows)} saved steps could be read whole by all ranks")
+        self._be_joined(-1)
+        return None
+
+    def status(self) -> dict[str, Any]:
+        """What this node's keeper holds, and the last committed step."""
+        return self._keeper.status()
+
+    def close(self) -> None:
+        self._keeper.close()
+
+    def _meet(self, replicas: int, here: Node) -> None:
+        """Say what is here, hear of all others, and come to the same placement and name for this run."""
+        held: list[Held] = []
+        try:
+            held = self._keeper.attach()
+        except OSError as error:
+            self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
+        about = self._keeper.about
+        mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], []]
+        heard = self._circle.share([*mine, secrets.token_hex(8)])
+        self._found = [Found(row[0], row[3], tuple(map(Held.of, row[4])), tuple(map(tuple, row[5]))) for row in heard]
+        nodes = {row[0]: Node(row[0], row[1], row[2]) for row in heard}
+        self.placement: Placement = place(list(nodes.values()), replicas)
+        self._crew = {
+            "attempt": heard[0][6],
+            "addresses": {one.node: one.address for one in self._found if one.address},
+            "partners": self.placement.partners(here.name),
+            "counter": heard[0][0],
+        }
+        if self._circle.rank == 0:
+            self._describe(replicas)
+
+    def _describe(self, replicas: int) -> None:
+        nodes = sum(len(circle) for circle in self.placement.circles)
+        if nodes < replicas:
+            self._say("placement", f"{replicas} replicas were asked for, but there are {nodes} nodes")
+        for sentence in self.placement.shared():
+            self._say(f"placement {sentence}", sentence)
+        chances = [f"{lost}: {chance_of_recovery(self.placement, lost):.1%}" for lost in range(1, min(nodes, 4) + 1)]
+        LOG.info("chance that memory survives the loss of so many nodes: %s", ", ".join(chances))
+
+    def _be_joined(self, step: int) -> None:
+        """Tell the keeper who is in this run; again where it had to be started anew."""
+        if not self._keeper.connected:
+            if time.monotonic() < self._keeper_due:
+                raise WireError("the keeper of this node is gone")
+            self._keeper_due = time.monotonic() + KEEPER_RETRY_SECONDS
+            address = self._keeper.about.get("address", "")
+            self._keeper.options = (*self._keeper.options, *(("--listen", address) if address else ()))
+            self._keeper.attach()
+            self._joined = False
+        if not self._joined:
+            self._keeper.join({**self._crew, "step": step})
+            self._joined = True
+
+    def _copy(self, step: int, state: State) -> None:
+        about = shard.About(self.job, self._circle.rank, self._circle.world, step)
+        encoded = encode({name: _snapshot(part) for name, part in state.items()})
+        layout = shard.plan(about, encoded)
+        buffer, pages = self._keeper.reserve(layout.size, self.patience_seconds)
+        shard.write(layout, encoded, pages.map)
+        store = bool(self.storage_every) and step % self.storage_every == 0
+        order = {"buffer": buffer, "size": layout.size, "step": step, "attempt": self._crew["attempt"], "store": store}
+        self._keeper.seal(order)
+
+    def _refuse_other_worlds(self, rows: list[Candidate]) -> None:
+        if rows and rows[0].world != self._circle.world:
+            was, now = rows[0].world, self._circle.world
+            raise CheckpointError(
+                f"{self.folder}: step {rows[0].step} was saved by {was} ranks and this run has {now}; "
+                f"start it with {was} ranks, or read the storage copy with torch.distributed.checkpoint"
+            )
+
+    def _obtain(self, candidate: Candidate) -> shard.Shard | None:
+        """This rank's shard of the step from the nearest place that has it whole."""
+        for address in sources(self._found, self._circle.rank, candidate):
+            try:
+                held, pages = self._keeper.fetch(candidate.step, address)
+                if pages.digest(held.size) != held.digest:
+                    raise EncodingError("the bytes are not those that were saved")
+                got = shard.read(pages.map, held.size)
+            except (OSError, EncodingError) as error:
+                self._say("load", f"step {candidate.step} from {address or 'own memory'}: {error}")
+                continue
+            self.loaded_from = f"partner {address}" if address else "own memory"
+            return got
+        return None
+
+    def _say(self, what: str, sentence: str) -> None:
+        """Each trouble once, not at every step."""
+        if self.troubles.get(what) != sentence:
+            LOG.warning("%s: %s", what, sentence)
+        self.troubles[what] = sentence
+
+
+def _row(copy: Held) -> list[object]:
+    return [copy.rank, copy.step, copy.attempt, copy.world, copy.size, copy.digest]
+
+
+def _snapshot(part: Any) -> Any:
+    return part.state_dict() if hasattr(part, "state_dict") else part
+
+
+def _apply(got: shard.Shard, state: State) -> None:
+    """Put the saved values into the state; nothing is touched unless both have the same parts."""
+    like = {name: _snapshot(part) for name, part in state.items()} if has_shards(got.tree) else None
+    # Optimizers keep the tensors they are given: what they get must not be the keeper's memory.
+    saved = decode(got.tree, [tensor.clone() for tensor in got.tensors], like)
+    if not isinstance(saved, dict) or saved.keys() != state.keys():
+        there = ", ".join(map(str, saved)) if isinstance(saved, dict) else "nothing of this kind"
+        raise CheckpointError(f"the checkpoint holds {there}; the state to load has {', '.join(state)}")
+    for name, part in state.items():
+        if hasattr(part, "load_state_dict"):
+            part.load_state_dict(saved[name])
+        elif isinstance(part, torch.Tensor):
+            with torch.no_grad():
+                part.copy_(saved[name])
+        else:
+            state[name] = saved[name]

@@ -1,0 +1,154 @@
+"""A rank's side of its keeper: finds it, starts it where there is none, maps its buffers."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast.training.memory import Pages
+from holdfast.training.peers import Refused, checked_row
+from holdfast.training.site import node_name, socket_path
+from holdfast.training.wire import Message, WireError, receive, send
+
+START_SECONDS = 30.0
+ANSWER_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A copy as a keeper describes it."""
+
+    rank: int
+    step: int
+    attempt: str
+    world: int
+    size: int
+    digest: str
+
+    @classmethod
+    def of(cls, row: object) -> "Held":
+        return cls(*checked_row(row))
+
+
+@dataclass(slots=True)
+class Keeper:
+    """A conversation with the keeper of this node."""
+
+    job: str
+    folder: Path
+    rank: int
+    world: int
+    options: tuple[str, ...] = ()  # for a keeper that has to be started
+    about: Message = field(default_factory=dict)
+    troubles: dict[str, str] = field(default_factory=dict)
+    _socket: socket.socket | None = None
+    _owed: int = 0  # answers not yet read
+    _buffers: dict[int, Pages] = field(default_factory=dict)
+
+    def attach(self) -> list[Held]:
+        """Connect and say who we are; what the keeper holds is the answer."""
+        self.close()
+        self._socket = self._find()
+        self._socket.settimeout(ANSWER_SECONDS)
+        hello = {"do": "attach", "job": self.job, "rank": self.rank, "world": self.world, "pid": os.getpid()}
+        self.about = self._ask(hello)
+        return [Held.of(row) for row in self.about["held"]]
+
+    @property
+    def connected(self) -> bool:
+        return self._socket is not None
+
+    def join(self, order: Message) -> None:
+        self._ask({"do": "join", **order})
+
+    def reserve(self, size: int, patience_seconds: float) -> tuple[int, Pages]:
+        answer, pages = self._ask_pages({"do": "reserve", "size": size, "patience": patience_seconds})
+        return answer["buffer"], pages
+
+    def seal(self, order: Message) -> None:
+        """Hand the buffer over. The answer is read before the next question: the hash is not waited for."""
+        self._say({"do": "seal", **order})
+
+    def fetch(self, step: int, address: str = "") -> tuple[Held, Pages]:
+        """This rank's copy of a step, of this node's memory or by way of it from another keeper's."""
+        answer, pages = self._ask_pages({"do": "fetch", "step": step, "address": address})
+        return Held.of(answer["row"]), pages
+
+    def drop(self, step: int) -> None:
+        self._ask({"do": "drop", "step": step})
+
+    def flush(self, seconds: float) -> list[str]:
+        assert self._socket is not None
+        self._socket.settimeout(seconds + ANSWER_SECONDS)
+        stored: list[str] = self._ask({"do": "flush", "seconds": seconds})["stored"]
+        self._socket.settimeout(ANSWER_SECONDS)
+        return stored
+
+    def status(self) -> Message:
+        return self._ask({"do": "status"})
+
+    def close(self) -> None:
+        if self._socket:
+            self._socket.close()
+        for pages in self._buffers.values():
+            pages.close()
+        self._buffers.clear()
+        self._socket, self._owed = None, 0
+
+    def _say(self, message: Message) -> None:
+        if self._socket is None:
+            raise WireError("no keeper is connected")
+        send(self._socket, message)
+        self._owed += 1
+
+    def _ask(self, message: Message, fds: list[int] | None = None) -> Message:
+        self._say(message)
+        assert self._socket is not None
+        late = ""
+        while True:
+            answer = receive(self._socket, fds)
+            self._owed -= 1
+            self.troubles = answer.get("troubles", {})
+            if not self._owed:
+                break
+            late = str(answer.get("error", ""))
+        if late:
+            self.troubles["last save"] = late
+        if "error" in answer:
+            raise Refused(str(answer["error"]))
+        return answer
+
+    def _ask_pages(self, message: Message) -> tuple[Message, Pages]:
+        fds: list[int] = []
+        answer = self._ask(message, fds)
+        if fds:
+            self._buffers[answer["buffer"]] = Pages.received(fds[0])
+        return answer, self._buffers[answer["buffer"]]
+
+    def _find(self) -> socket.socket:
+        path = socket_path(self.job, self.folder, node_name())
+        until = time.monotonic() + START_SECONDS
+        started: subprocess.Popen[bytes] | None = None
+        while True:
+            client = socket.socket(socket.AF_UNIX)
+            try:
+                client.connect(str(path))
+                return client
+            except OSError as error:
+                client.close()
+                if time.monotonic() > until:
+                    raise WireError(f"no keeper answers at {path}: {error}; see {path.with_suffix('.log')}") from error
+            if started is None:
+                started = self._start(path)
+            time.sleep(0.05)
+
+    def _start(self, path: Path) -> "subprocess.Popen[bytes]":
+        """In a session of its own: what ends the ranks does not end the keeper."""
+        command = [sys.executable, "-m", "holdfast.training.keeper", "--job", self.job, "--dir", str(self.folder)]
+        with open(path.with_suffix(".log"), "ab") as log:
+            return subprocess.Popen(
+                [*command, *self.options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )

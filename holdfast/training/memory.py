@@ -1,0 +1,52 @@
+"""Memory that outlives the process which filled it: anonymous files of the keeper, mapped by whoever gets the fd."""
+
+import fcntl
+import mmap
+import os
+import stat
+from contextlib import suppress
+from itertools import count
+
+import xxhash
+
+MAP_POPULATE = 0x8000
+_NUMBERS = count()
+
+
+class Pages:
+    """A sealed anonymous file of fixed size, mapped. Nobody can shrink it under a reader."""
+
+    def __init__(self, fd: int, size: int) -> None:
+        self.fd = fd
+        self.size = size
+        self.number = next(_NUMBERS)  # descriptors are used again, these are not
+        self.map = mmap.mmap(fd, size, flags=mmap.MAP_SHARED | MAP_POPULATE)
+
+    @classmethod
+    def new(cls, name: str, size: int) -> "Pages":
+        """Raises OSError where the memory is not there: better now than in the middle of a copy."""
+        fd = os.memfd_create(f"holdfast-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            os.fchmod(fd, stat.S_IRUSR | stat.S_IWUSR)
+            os.posix_fallocate(fd, 0, size)
+            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+            return cls(fd, size)
+        except OSError:
+            os.close(fd)
+            raise
+
+    @classmethod
+    def received(cls, fd: int) -> "Pages":
+        """Pages of which another process sent the descriptor."""
+        return cls(fd, os.fstat(fd).st_size)
+
+    def close(self) -> None:
+        """Give the memory back; a view that is still used keeps it until it is gone."""
+        with suppress(BufferError):  # views hold the mapping, and the mapping holds the memory
+            self.map.close()
+        os.close(self.fd)
+
+    def digest(self, size: int) -> str:
+        """The xxhash of the first bytes; one flipped bit gives another."""
+        with memoryview(self.map) as view:
+            return xxhash.xxh3_128_hexdigest(view[:size])

@@ -1,0 +1,20 @@
+"""Plain values as bytes and back. Whatever the bytes are, the answer is a value or an EncodingError; no code runs."""
+
+from typing import Any
+
+import msgspec
+
+
+class EncodingError(ValueError):
+    """A state that cannot be kept, or bytes that are not one."""
+
+
+def pack(message: object) -> bytes:
+    return msgspec.msgpack.encode(message)
+
+
+def unpack(raw: bytes | bytearray | memoryview) -> Any:
+    try:
+        return msgspec.msgpack.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EncodingError(f"not a message: {error}") from error

@@ -1,0 +1,171 @@
+"""Keepers among themselves: shards over TCP, after both sides proved that they know the job's secret."""
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from holdfast.training.vault import Copy, Full, Vault
+from holdfast.training.wire import CHUNK, Message, NotTrusted, WireError, prove, receive, receive_into, send
+
+LOG = logging.getLogger(__name__)
+SILENCE_SECONDS = 30.0  # a keeper that says nothing for so long is as good as gone
+
+Notice = Callable[[Message], None]  # what a keeper does with "safe" and "committed"
+
+
+class Refused(OSError):
+    """The other keeper answered that it will not or cannot."""
+
+
+class Pace:
+    """Keeps sending under a rate, over all partners together."""
+
+    def __init__(self, bytes_per_second: float) -> None:
+        self.bytes_per_second = bytes_per_second
+        self._free_at = 0.0
+
+    def wait(self, count: int) -> None:
+        if self.bytes_per_second <= 0:
+            return
+        now = time.monotonic()
+        self._free_at = max(self._free_at, now) + count / self.bytes_per_second
+        time.sleep(max(0.0, self._free_at - count / self.bytes_per_second - now))
+
+
+class Caller:
+    """One conversation with another keeper."""
+
+    def __init__(self, address: str, secret: bytes) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=SILENCE_SECONDS)
+        try:
+            prove(self._socket, secret, caller=True)
+        except OSError:
+            self._socket.close()
+            raise
+
+    def __enter__(self) -> "Caller":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def put(self, copy: Copy, pace: Pace) -> None:
+        """Send a copy; returns when the other side holds it and has checked its hash."""
+        send(self._socket, {"do": "put", "row": copy.row()})
+        self._answer()
+        with memoryview(copy.pages.map) as view:
+            for at in range(0, copy.size, CHUNK):
+                part = view[at : min(at + CHUNK, copy.size)]
+                pace.wait(len(part))
+                self._socket.sendall(part)
+        self._answer()
+
+    def get(self, rank: int, step: int, vault: Vault) -> Copy:
+        """Fetch a copy into the vault."""
+        send(self._socket, {"do": "get", "rank": rank, "step": step})
+        return take(self._socket, self._answer()["row"], vault)
+
+    def tell(self, message: Message) -> None:
+        send(self._socket, message)
+        self._answer()
+
+    def _answer(self) -> Message:
+        answer = receive(self._socket)
+        if "error" in answer:
+            raise Refused(str(answer["error"]))
+        return answer
+
+
+def take(source: socket.socket, row: object, vault: Vault) -> Copy:
+    """Receive the bytes of a copy into the vault, and keep them only if they are what was announced."""
+    rank, step, attempt, world, size, digest = checked_row(row)
+    pages = vault.reserve(rank, size)
+    try:
+        receive_into(source, memoryview(pages.map)[:size])
+        if pages.digest(size) != digest:
+            raise WireError(f"rank {rank} step {step} arrived damaged")
+    except OSError:
+        vault.give_up(rank, pages)
+        raise
+    copy = Copy(rank, step, attempt, world, size, digest, pages)
+    vault.add(copy)
+    return copy
+
+
+def checked_row(row: object) -> tuple[int, int, str, int, int, str]:
+    """What another process says of a copy, or a WireError."""
+    match row:
+        case [int(rank), int(step), str(attempt), int(world), int(size), str(digest)]:
+            if 0 <= rank < world and step >= 0 and size > 0:
+                return rank, step, attempt, world, size, digest
+    raise WireError("not the description of a copy")
+
+
+class Answerer:
+    """Listens for other keepers; one thread each."""
+
+    def __init__(self, host: str, port: int, secret: bytes, vault: Vault, notice: Notice) -> None:
+        self._secret, self._vault, self._notice = secret, vault, notice
+        self._listener = socket.create_server((host, port))
+        self.address = f"{host}:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._listen, name="peers", daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _listen(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                peer, where = self._listener.accept()
+                threading.Thread(target=self._serve, args=(peer, where), name="peer", daemon=True).start()
+
+    def _serve(self, peer: socket.socket, where: tuple[str, int]) -> None:
+        with peer:
+            peer.settimeout(SILENCE_SECONDS)
+            try:
+                prove(peer, self._secret, caller=False)
+                while True:
+                    self._obey(peer, receive(peer))
+            except NotTrusted as error:
+                LOG.warning("%s:%d was turned away: %s", *where[:2], error)
+            except OSError:
+                return  # it hung up or went silent; what it did not finish was not kept
+
+    def _obey(self, peer: socket.socket, order: Message) -> None:
+        try:
+            match order:
+                case {"do": "put", "row": row}:
+                    self._accept_copy(peer, row)
+                case {"do": "get", "rank": int(rank), "step": int(step)}:
+                    self._hand_out(peer, rank, step)
+                case {"do": "safe" | "committed" | "rewind"}:
+                    self._notice(order)
+                    send(peer, {})
+                case _:
+                    raise WireError(f"not an order: {str(order.get('do'))[:40]}")
+        except Full as error:
+            send(peer, {"error": str(error)})
+
+    def _accept_copy(self, peer: socket.socket, row: object) -> None:
+        rank, _, _, _, size, _ = checked_row(row)
+        self._vault.give_up(rank, self._vault.reserve(rank, size))  # is there room, before a byte is sent
+        send(peer, {})
+        try:
+            take(peer, row, self._vault)
+        except WireError as error:
+            send(peer, {"error": str(error)})
+            raise
+        send(peer, {})
+
+    def _hand_out(self, peer: socket.socket, rank: int, step: int) -> None:
+        with self._vault.reading(rank, step) as copy:
+            if copy is None:
+                send(peer, {"error": f"step {step} of rank {rank} is not here"})
+                return
+            send(peer, {"row": copy.row()})
+            with memoryview(copy.pages.map) as view:
+                peer.sendall(view[: copy.size])

@@ -1,0 +1,187 @@
+"""The keeper's side of a training process: buffers lent, copies taken over, copies handed back. Unix socket only."""
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from holdfast.training.memory import Pages
+from holdfast.training.peers import Caller
+from holdfast.training.replication import Crew, Replication
+from holdfast.training.vault import Copy, Vault
+from holdfast.training.wire import Message, NotTrusted, WireError, receive, same_user, send
+
+LOG = logging.getLogger(__name__)
+PREDECESSOR_SECONDS = 5.0  # how long a killed process may need to disappear before its successor is refused
+
+Store = Callable[[Copy], None]
+
+
+class Desk:
+    """Accepts the ranks of this node."""
+
+    def __init__(self, path: Path, vault: Vault, replication: Replication, secret: bytes, about: Message) -> None:
+        self.vault, self.replication, self.secret, self.about = vault, replication, secret, about
+        self.store: Store = lambda copy: None
+        self.flush: Callable[[float], list[str]] = lambda seconds: []
+        self.troubles: dict[str, str] = {}
+        self.last_seen = time.monotonic()
+        self._attached: dict[int, Visit] = {}
+        self._changed = threading.Condition()
+        path.unlink(missing_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        path.chmod(0o600)
+        self._listener.listen(64)
+
+    def start(self) -> None:
+        threading.Thread(target=self._listen, name="desk", daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def busy(self) -> bool:
+        with self._changed:
+            return bool(self._attached)
+
+    def attach(self, rank: int, visit: "Visit") -> None:
+        """One process per rank: a second job of the same name is told so, a restarted rank waits for its old self."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: rank not in self._attached, PREDECESSOR_SECONDS):
+                pid = self._attached[rank].pid
+                raise WireError(f"rank {rank} of job {self.about['job']} already runs here as process {pid}")
+            self._attached[rank] = visit
+
+    def detach(self, visit: "Visit") -> None:
+        with self._changed:
+            self._attached = {rank: other for rank, other in self._attached.items() if other is not visit}
+            self.last_seen = time.monotonic()
+            self._changed.notify_all()
+
+    def _listen(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), name="rank", daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        visit = Visit(self, client)
+        with client:
+            try:
+                same_user(client)
+                visit.talk()
+            except NotTrusted as error:
+                LOG.warning("a local process was turned away: %s", error)
+            except OSError:
+                return  # it ended, with or without saying so
+            finally:
+                visit.leave()
+
+
+class Visit:
+    """One rank's connection."""
+
+    def __init__(self, desk: Desk, client: socket.socket) -> None:
+        self._desk, self._client = desk, client
+        self.pid = 0
+        self._rank, self._world = -1, 0
+        self._lent: dict[int, Pages] = {}
+        self._known: set[int] = set()  # buffers whose descriptor this process already has
+
+    def talk(self) -> None:
+        doings: dict[str, Callable[[Message], tuple[Message, tuple[int, ...]]]] = {
+            "attach": self._attach,
+            "join": self._join,
+            "reserve": self._reserve,
+            "seal": self._seal,
+            "fetch": self._fetch,
+            "drop": self._drop,
+            "flush": self._flush,
+            "status": self._status,
+        }
+        while True:
+            order = receive(self._client)
+            doing = doings.get(str(order.get("do")))
+            try:
+                if doing is None or (self._rank < 0 and order["do"] not in ("attach", "status")):
+                    raise WireError(f"not an order: {str(order.get('do'))[:40]}")
+                answer, fds = doing(order)
+            except (OSError, KeyError, TypeError, ValueError) as error:
+                answer, fds = {"error": str(error)}, ()
+            send(self._client, {**answer, "troubles": dict(self._desk.troubles)}, fds)
+
+    def leave(self) -> None:
+        for pages in self._lent.values():
+            self._desk.vault.give_up(self._rank, pages)
+        self._desk.detach(self)
+
+    def _attach(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        if order["job"] != self._desk.about["job"]:
+            raise WireError(f"this keeper serves job {self._desk.about['job']}, not {order['job']}")
+        self.pid = int(order["pid"])
+        self._desk.attach(int(order["rank"]), self)
+        self._rank, self._world = int(order["rank"]), int(order["world"])
+        return {**self._desk.about, "held": [copy.row() for copy in self._desk.vault.held()]}, ()
+
+    def _join(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        crew = Crew(
+            attempt=str(order["attempt"]),
+            world=self._world,
+            node=self._desk.about["node"],
+            addresses={str(node): str(address) for node, address in order["addresses"].items()},
+            partners=tuple(order["partners"]),
+            counter=str(order["counter"]),
+        )
+        self._desk.replication.join(crew)
+        self._desk.vault.rewind(int(order["step"]))
+        return {}, ()
+
+    def _reserve(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        pages = self._desk.vault.reserve(self._rank, int(order["size"]), float(order["patience"]))
+        self._lent[pages.number] = pages
+        return self._show(pages)
+
+    def _show(self, pages: Pages) -> tuple[Message, tuple[int, ...]]:
+        new = pages.number not in self._known
+        self._known.add(pages.number)
+        return {"buffer": pages.number}, (pages.fd,) if new else ()
+
+    def _seal(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        pages = self._lent.pop(order["buffer"])
+        size = min(int(order["size"]), pages.size)
+        step, attempt = int(order["step"]), str(order["attempt"])
+        copy = Copy(self._rank, step, attempt, self._world, size, pages.digest(size), pages)
+        self._desk.vault.add(copy)
+        if order["store"]:
+            self._desk.store(copy)
+        self._desk.replication.submit(copy)
+        return {"digest": copy.digest}, ()
+
+    def _fetch(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        """This rank's copy: of this node's memory, or brought here from another keeper's."""
+        rank, step, address = self._rank, int(order["step"]), str(order["address"])
+        if address:
+            with Caller(address, self._desk.secret) as caller:
+                caller.get(rank, step, self._desk.vault)
+        with self._desk.vault.reading(rank, step) as copy:
+            if copy is None:
+                raise WireError(f"step {step} of rank {rank} is not here")
+            answer, fds = self._show(copy.pages)
+            return {**answer, "row": copy.row()}, fds
+
+    def _drop(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        self._desk.vault.drop(self._rank, int(order["step"]))
+        return {}, ()
+
+    def _flush(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        return {"stored": self._desk.flush(float(order["seconds"]))}, ()
+
+    def _status(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        vault = self._desk.vault
+        status: dict[str, Any] = {"committed": vault.committed, "used_bytes": vault.used_bytes(), "keeper": os.getpid()}
+        return {**self._desk.about, **status, "held": [copy.row() for copy in vault.held()]}, ()

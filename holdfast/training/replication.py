@@ -1,0 +1,112 @@
+"""From "copied on this node" to "committed": copies go to the partners, and one keeper counts who is safe.
+
+A step is committed when every rank's shard is on as many nodes as were asked for. The keeper of rank 0 counts; the
+others tell it and are told. Nothing of this touches the training processes.
+"""
+
+import logging
+import queue
+import threading
+from dataclasses import dataclass
+
+from holdfast.training.peers import Caller, Pace
+from holdfast.training.vault import Copy, Vault
+from holdfast.training.wire import Message
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Who is in this run of the job, as the ranks agreed when they started."""
+
+    attempt: str
+    world: int
+    node: str
+    addresses: dict[str, str]  # of every node's keeper
+    partners: tuple[str, ...]
+    counter: str  # the node whose keeper counts
+
+
+class Replication:
+    def __init__(self, vault: Vault, secret: bytes, pace: Pace, troubles: dict[str, str]) -> None:
+        self._vault, self._secret, self._pace, self._troubles = vault, secret, pace, troubles
+        self.crew: Crew | None = None
+        self._safe: dict[int, set[int]] = {}
+        self._lock = threading.Lock()
+        self._waiting: queue.SimpleQueue[Copy] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name="replication", daemon=True).start()
+
+    def join(self, crew: Crew) -> None:
+        with self._lock:
+            if self.crew is None or self.crew.attempt != crew.attempt:
+                self._safe.clear()
+            self.crew = crew
+
+    def submit(self, copy: Copy) -> None:
+        self._waiting.put(copy)
+
+    def notice(self, message: Message) -> None:
+        """Another keeper says that a shard is safe, or that a step is committed."""
+        match message:
+            case {"do": "safe", "rank": int(rank), "step": int(step), "attempt": str(attempt)}:
+                self._count(rank, step, attempt)
+            case {"do": "committed", "step": int(step), "attempt": str(attempt)}:
+                if self.crew and attempt == self.crew.attempt:
+                    self._vault.commit(step)
+
+    def _work(self) -> None:
+        while True:
+            copy = self._waiting.get()
+            crew = self.crew
+            if crew is None or copy.attempt != crew.attempt:
+                continue
+            with self._vault.reading(copy.rank, copy.step) as still_there:
+                if still_there is copy and self._send_to_partners(copy, crew):
+                    self._say_safe(copy, crew)
+
+    def _send_to_partners(self, copy: Copy, crew: Crew) -> bool:
+        arrived = 0
+        for partner in crew.partners:
+            try:
+                with Caller(crew.addresses[partner], self._secret) as caller:
+                    caller.put(copy, self._pace)
+                arrived += 1
+                self._troubles.pop(f"partner {partner}", None)
+            except OSError as error:
+                self._troubles[f"partner {partner}"] = f"step {copy.step} of rank {copy.rank} is not there: {error}"
+                LOG.warning("partner %s: step %d of rank %d: %s", partner, copy.step, copy.rank, error)
+        return arrived == len(crew.partners)
+
+    def _say_safe(self, copy: Copy, crew: Crew) -> None:
+        message = {"do": "safe", "rank": copy.rank, "step": copy.step, "attempt": copy.attempt}
+        if crew.counter == crew.node:
+            self._count(copy.rank, copy.step, copy.attempt)
+        else:
+            self._tell(crew.counter, crew, message)
+
+    def _count(self, rank: int, step: int, attempt: str) -> None:
+        with self._lock:
+            crew = self.crew
+            if crew is None or attempt != crew.attempt:
+                return
+            safe = self._safe.setdefault(step, set())
+            safe.add(rank)
+            if len(safe) < crew.world:
+                return
+            for old in [old for old in self._safe if old <= step]:
+                del self._safe[old]
+        self._vault.commit(step)
+        LOG.info("step %d is committed", step)
+        for node in crew.addresses:
+            if node != crew.node:
+                self._tell(node, crew, {"do": "committed", "step": step, "attempt": attempt})
+
+    def _tell(self, node: str, crew: Crew, message: Message) -> None:
+        try:
+            with Caller(crew.addresses[node], self._secret) as caller:
+                caller.tell(message)
+        except OSError as error:
+            self._troubles[f"keeper {node}"] = f"was not told that step {message['step']} is safe: {error}"
+        else:
+            self._troubles.pop(f"keeper {node}", None)

@@ -1,0 +1,164 @@
+"""The copies that a keeper holds, its own ranks' and its partners', in buffers that are used again and again.
+
+A page that was touched before takes a copy ten times as fast as a new one, so buffers are never given back while
+the job lives. Of each rank there are at most three: the last committed step, one on its way, one being written.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from holdfast.training.memory import Pages
+
+BUFFERS_PER_RANK = 3
+
+
+class Full(OSError):
+    """No room, and nothing that may be thrown away."""
+
+
+@dataclass(eq=False, slots=True)
+class Copy:
+    """One rank's shard of one step. `attempt` tells the runs of a job apart: steps of two runs never mix."""
+
+    rank: int
+    step: int
+    attempt: str
+    world: int
+    size: int
+    digest: str
+    pages: Pages
+    readers: int = field(default=0)
+
+    def row(self) -> list[object]:
+        return [self.rank, self.step, self.attempt, self.world, self.size, self.digest]
+
+
+class Vault:
+    def __init__(self, budget_bytes: int) -> None:
+        self.budget_bytes = budget_bytes
+        self.committed = -1
+        self._copies: dict[tuple[int, int], Copy] = {}
+        self._spare: dict[int, list[Pages]] = {}
+        self._lent: dict[int, list[Pages]] = {}
+        self._changed = threading.Condition()
+
+    def reserve(self, rank: int, size: int, patience_seconds: float = 0.0) -> Pages:
+        """A buffer to write this rank's next shard into; waits a little where all are still on their way."""
+        until = time.monotonic() + patience_seconds
+        with self._changed:
+            while True:
+                pages = self._find_room(rank, size)
+                if pages is not None:
+                    self._lent.setdefault(rank, []).append(pages)
+                    return pages
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise Full(
+                        f"the {BUFFERS_PER_RANK} buffers of rank {rank} are all in use: copying is behind saving"
+                    )
+                self._changed.wait(left)
+
+    def add(self, copy: Copy) -> None:
+        """The buffer of this copy is filled and is now what the vault answers for its rank and step."""
+        with self._changed:
+            self._take_back(copy.rank, copy.pages)
+            self._let_go(self._copies.pop((copy.rank, copy.step), None))
+            self._copies[copy.rank, copy.step] = copy
+            self._changed.notify_all()
+
+    def give_up(self, rank: int, pages: Pages) -> None:
+        """The buffer was not filled after all."""
+        with self._changed:
+            self._take_back(rank, pages)
+            self._spare.setdefault(rank, []).append(pages)
+            self._changed.notify_all()
+
+    def commit(self, step: int) -> None:
+        """This step is safe everywhere: what is older may be written over."""
+        with self._changed:
+            self.committed = max(self.committed, step)
+            for key in [key for key in self._copies if key[1] < self.committed]:
+                self._let_go(self._copies.pop(key))
+            self._changed.notify_all()
+
+    def rewind(self, step: int) -> None:
+        """The job starts again from this step: what was saved after it belongs to a run that is gone."""
+        with self._changed:
+            self.committed = min(self.committed, step)
+            for key in [key for key in self._copies if key[1] > step]:
+                self._let_go(self._copies.pop(key))
+            self._changed.notify_all()
+
+    def drop(self, rank: int, step: int) -> None:
+        with self._changed:
+            self._let_go(self._copies.pop((rank, step), None))
+
+    @contextmanager
+    def reading(self, rank: int, step: int) -> Iterator[Copy | None]:
+        """The copy, kept from being written over until the end of the block."""
+        with self._changed:
+            copy = self._copies.get((rank, step))
+            if copy:
+                copy.readers += 1
+        try:
+            yield copy
+        finally:
+            if copy:
+                with self._changed:
+                    copy.readers -= 1
+                    if not copy.readers and self._copies.get((rank, step)) is not copy:
+                        self._spare.setdefault(rank, []).append(copy.pages)
+                    self._changed.notify_all()
+
+    def held(self) -> list[Copy]:
+        with self._changed:
+            return sorted(self._copies.values(), key=lambda copy: (copy.rank, copy.step))
+
+    def used_bytes(self) -> int:
+        with self._changed:
+            return sum(pages.size for rank in self._ranks() for pages in self._buffers(rank))
+
+    def _find_room(self, rank: int, size: int) -> Pages | None:
+        spare = self._spare.setdefault(rank, [])
+        for pages in [pages for pages in spare if pages.size < size]:
+            spare.remove(pages)
+            pages.close()
+        if spare:
+            return spare.pop()
+        used = sum(pages.size for other in self._ranks() for pages in self._buffers(other))
+        if len(self._buffers(rank)) < BUFFERS_PER_RANK and used + size <= self.budget_bytes:
+            return Pages.new(f"rank-{rank}", size)
+        if self._evict(rank):
+            return self._find_room(rank, size)
+        if not self._buffers(rank):
+            raise Full(f"{size} bytes for rank {rank} do not fit: {used} of {self.budget_bytes} are in use")
+        return None
+
+    def _evict(self, rank: int) -> bool:
+        """Throw away the oldest copy that is neither committed, nor the newest, nor being read."""
+        steps = sorted(step for owner, step in self._copies if owner == rank)
+        for step in steps[:-1]:
+            if step != self.committed and not self._copies[rank, step].readers:
+                self._let_go(self._copies.pop((rank, step)))
+                return True
+        return False
+
+    def _let_go(self, copy: Copy | None) -> None:
+        if copy and not copy.readers:
+            self._spare.setdefault(copy.rank, []).append(copy.pages)
+
+    def _take_back(self, rank: int, pages: Pages) -> None:
+        lent = self._lent.get(rank, [])
+        if pages in lent:
+            lent.remove(pages)
+
+    def _ranks(self) -> set[int]:
+        return {rank for rank, _ in self._copies} | set(self._spare) | set(self._lent)
+
+    def _buffers(self, rank: int) -> list[Pages]:
+        """Every buffer of this rank. One that is read although its copy was replaced is found again when it is free."""
+        copies = [copy.pages for (owner, _), copy in self._copies.items() if owner == rank]
+        return copies + self._spare.get(rank, []) + self._lent.get(rank, [])
