@@ -60,7 +60,9 @@ def main() -> None:
     if options.node_per_rank:
         os.environ["HOLDFAST_NODE"] = f"node{rank}"
     torch.manual_seed(7)
-    model = DistributedDataParallel(Model(options.width, options.layers))
+    # DDP regroups gradients after its first step, and sums of another grouping round differently. This keeps the
+    # grouping, so that a run which started in the middle sums in the same order as one that did not.
+    model = DistributedDataParallel(Model(options.width, options.layers), find_unused_parameters=True)
     torch.manual_seed(rank)  # ranks differ in what they drop out
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.steps)

@@ -8,12 +8,12 @@ from holdfast.training.client import Held
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one rank sees: its keeper's copies, and the whole steps in storage as (step, attempt, world)."""
+    """What one rank sees: its keeper's copies, and (rank 0 looks for all) the whole steps in storage."""
 
     node: str
     address: str  # of its keeper; "" where there is none
     held: tuple[Held, ...]
-    stored: tuple[tuple[int, str, int], ...]
+    stored: tuple[tuple[int, str, int], ...] = ()  # step, attempt, world
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,7 @@ def candidates(found: Sequence[Found]) -> list[Candidate]:
         for copy in one.held:
             holders.setdefault((copy.step, copy.attempt, copy.world), set()).add(copy.rank)
     in_memory = {key for key, ranks in holders.items() if len(ranks) == key[2]}
-    # Only what all ranks see in storage counts; a mount that one of them misses would split them.
-    in_storage = set.intersection(*(set(one.stored) for one in found)) if found else set()
+    in_storage = set(found[0].stored)
     rows = [Candidate(*key, key in in_memory, key in in_storage) for key in in_memory | in_storage]
     return sorted(rows, key=lambda row: (row.step, row.in_memory, row.attempt), reverse=True)
 

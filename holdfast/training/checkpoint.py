@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from holdfast.training import shard
+from holdfast.training import shard, storage
 from holdfast.training.agreement import Circle
 from holdfast.training.candidates import Candidate, Found, candidates, sources
 from holdfast.training.client import Held, Keeper
@@ -103,6 +103,14 @@ class Checkpoint:
         """What this node's keeper holds, and the last committed step."""
         return self._keeper.status()
 
+    def flush(self, seconds: float = 120.0) -> list[int]:
+        """Have this node's keeper write to storage now what it holds, and wait; the steps that are there."""
+        try:
+            return self._keeper.flush(seconds)
+        except OSError as error:
+            self._say("flush", str(error))
+            return []
+
     def close(self) -> None:
         self._keeper.close()
 
@@ -114,7 +122,8 @@ class Checkpoint:
         except OSError as error:
             self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
         about = self._keeper.about
-        mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], []]
+        stored = storage.whole_steps(self.folder) if self._circle.rank == 0 else []
+        mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], stored]
         heard = self._circle.share([*mine, secrets.token_hex(8)])
         self._found = [Found(row[0], row[3], tuple(map(Held.of, row[4])), tuple(map(tuple, row[5]))) for row in heard]
         nodes = {row[0]: Node(row[0], row[1], row[2]) for row in heard}
@@ -182,7 +191,19 @@ class Checkpoint:
                 continue
             self.loaded_from = f"partner {address}" if address else "own memory"
             return got
-        return None
+        return self._from_storage(candidate) if candidate.in_storage else None
+
+    def _from_storage(self, candidate: Candidate) -> shard.Shard | None:
+        try:
+            got, attempt = storage.read(self.folder, candidate.step, self._circle.rank)
+        except (OSError, EncodingError) as error:
+            self._say("load", f"step {candidate.step} from storage: {error}")
+            return None
+        if attempt != candidate.attempt:
+            self._say("load", f"step {candidate.step} from storage: it was written over by another run")
+            return None
+        self.loaded_from = "storage"
+        return got
 
     def _say(self, what: str, sentence: str) -> None:
         """Each trouble once, not at every step."""

@@ -80,10 +80,10 @@ class Keeper:
     def drop(self, step: int) -> None:
         self._ask({"do": "drop", "step": step})
 
-    def flush(self, seconds: float) -> list[str]:
+    def flush(self, seconds: float) -> list[int]:
         assert self._socket is not None
         self._socket.settimeout(seconds + ANSWER_SECONDS)
-        stored: list[str] = self._ask({"do": "flush", "seconds": seconds})["stored"]
+        stored: list[int] = self._ask({"do": "flush", "seconds": seconds})["stored"]
         self._socket.settimeout(ANSWER_SECONDS)
         return stored
 

@@ -16,8 +16,9 @@ import threading
 import time
 from pathlib import Path
 
+from holdfast.training.flushing import Flushing
 from holdfast.training.peers import Answerer, Pace
-from holdfast.training.ranks import Desk
+from holdfast.training.ranks import Desk, Parts
 from holdfast.training.replication import Replication
 from holdfast.training.site import SiteError, job_secret, node_name, own_address, socket_path
 from holdfast.training.vault import Vault
@@ -58,14 +59,16 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     host, _, port = options.listen.partition(":")
     answerer = Answerer(host or own_address(), int(port or 0), secret, vault, replication.notice)
     about = {"job": options.job, "node": options.node, "address": answerer.address, "budget_bytes": vault.budget_bytes}
-    desk = Desk(path, vault, replication, secret, about)
-    desk.troubles = troubles
+    flushing = Flushing(folder, vault, troubles)
+    desk = Desk(path, Parts(vault, replication, flushing, secret, troubles), about)
     desk.start()
     LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, vault.budget_bytes)
     while not stop.wait(1.0):
         if not desk.busy() and time.monotonic() - desk.last_seen > options.linger_seconds:
             LOG.info("nobody came for %g s", options.linger_seconds)
             break
+    stored = flushing.flush(options.flush_seconds)
+    LOG.info("ending; flushed to storage: %s", ", ".join(f"step {step}" for step in stored) or "nothing")
     desk.close()
     path.unlink(missing_ok=True)
     answerer.close()
@@ -108,6 +111,7 @@ def _options() -> argparse.Namespace:
         "--bytes-per-second", type=float, default=0.0, help="at most so fast to partners; 0 is as fast as it goes"
     )
     parser.add_argument("--linger-seconds", type=float, default=LINGER_SECONDS, help="end after so long without a rank")
+    parser.add_argument("--flush-seconds", type=float, default=FLUSH_SECONDS, help="at most so long for the last flush")
     return parser.parse_args()
 
 

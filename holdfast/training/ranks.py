@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.training.flushing import Flushing
 from holdfast.training.memory import Pages
 from holdfast.training.peers import Caller
 from holdfast.training.replication import Crew, Replication
@@ -19,17 +21,24 @@ from holdfast.training.wire import Message, NotTrusted, WireError, receive, same
 LOG = logging.getLogger(__name__)
 PREDECESSOR_SECONDS = 5.0  # how long a killed process may need to disappear before its successor is refused
 
-Store = Callable[[Copy], None]
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the keeper is made of."""
+
+    vault: Vault
+    replication: Replication
+    flushing: Flushing
+    secret: bytes
+    troubles: dict[str, str]  # what goes wrong now, by what it is about
 
 
 class Desk:
     """Accepts the ranks of this node."""
 
-    def __init__(self, path: Path, vault: Vault, replication: Replication, secret: bytes, about: Message) -> None:
-        self.vault, self.replication, self.secret, self.about = vault, replication, secret, about
-        self.store: Store = lambda copy: None
-        self.flush: Callable[[float], list[str]] = lambda seconds: []
-        self.troubles: dict[str, str] = {}
+    def __init__(self, path: Path, parts: "Parts", about: Message) -> None:
+        self.vault, self.replication, self.flushing = parts.vault, parts.replication, parts.flushing
+        self.secret, self.troubles, self.about = parts.secret, parts.troubles, about
         self.last_seen = time.monotonic()
         self._attached: dict[int, Visit] = {}
         self._changed = threading.Condition()
@@ -138,6 +147,8 @@ class Visit:
             counter=str(order["counter"]),
         )
         self._desk.replication.join(crew)
+        self._desk.flushing.expect(self._rank)
+        self._desk.flushing.turn = sorted(crew.addresses).index(crew.node) if crew.node in crew.addresses else 0
         self._desk.vault.rewind(int(order["step"]))
         return {}, ()
 
@@ -158,7 +169,7 @@ class Visit:
         copy = Copy(self._rank, step, attempt, self._world, size, pages.digest(size), pages)
         self._desk.vault.add(copy)
         if order["store"]:
-            self._desk.store(copy)
+            self._desk.flushing.store(copy)
         self._desk.replication.submit(copy)
         return {"digest": copy.digest}, ()
 
@@ -179,7 +190,7 @@ class Visit:
         return {}, ()
 
     def _flush(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        return {"stored": self._desk.flush(float(order["seconds"]))}, ()
+        return {"stored": self._desk.flushing.flush(float(order["seconds"]))}, ()
 
     def _status(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         vault = self._desk.vault

@@ -26,12 +26,12 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return result
 
 
-def kill_ranks_at_random(place: Path, times: int, seed: int) -> Run:
+def kill_ranks_at_random(place: Path, times: int, seed: int, steps: int = STEPS) -> Run:
     chance = random.Random(seed)
-    run = Run(place, STEPS)
+    run = Run(place, steps)
     run.start()
     for at in range(1, times + 1):
-        run.until_step(1 + (STEPS - 4) * at // (times + 1))
+        run.until_step(1 + (steps - 4) * at // (times + 1))
         run.kill(chance.randrange(run.world))
         reached = [row["step"] for row in run.journal() if "step" in row][-1]
         run.start()
@@ -45,3 +45,42 @@ def kill_ranks_at_random(place: Path, times: int, seed: int) -> Run:
 def test_a_killed_rank_costs_one_interval_and_no_bit(place: Path, undisturbed: dict[str, Any]) -> None:
     run = kill_ranks_at_random(place, times=3, seed=1)
     assert run.finish() == undisturbed
+
+
+def test_a_lost_node_is_taken_from_its_partner(place: Path, undisturbed: dict[str, Any]) -> None:
+    run = Run(place, STEPS)
+    run.start()
+    run.until_step(8)
+    run.kill(2)
+    end_keeper(place, place.name, 2)
+    run.start()
+    run.until_step(8)
+    assert run.loads(2)[-1][1].startswith("partner ")
+    assert run.loads(0)[-1][1] == "own memory"
+    assert run.finish() == undisturbed
+
+
+def test_with_all_partners_lost_storage_is_left(place: Path, undisturbed: dict[str, Any]) -> None:
+    run = Run(place, STEPS, options=("--storage-every", "5"))
+    run.start()
+    run.until(lambda: len(list(place.glob("step-00000005/rank-*/holdfast.index"))) == run.world, "step 5 in storage")
+    run.kill(0)
+    for rank in range(run.world):
+        end_keeper(place, place.name, rank)
+    run.start()
+    run.until(lambda: len(run.loads(1)) == 2, "the second load")
+    step, source = run.loads(1)[-1]
+    assert source == "storage"
+    assert step % 5 == 0
+    assert step > 0
+    assert run.finish() == undisturbed
+
+
+@pytest.mark.soak
+def test_twenty_killed_ranks_cost_no_bit(place: Path, tmp_path: Path) -> None:
+    steady = Run(place, 60)
+    steady.start()
+    expected = steady.finish()
+    (tmp_path / "again").mkdir()
+    run = kill_ranks_at_random(tmp_path / "again", times=20, seed=2, steps=60)
+    assert run.finish() == expected

@@ -1,0 +1,110 @@
+"""The keeper's slower hand: copies into storage, one after the other, while training goes on."""
+
+import logging
+import queue
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from holdfast.training.message import EncodingError
+from holdfast.training.vault import Copy, Vault
+
+LOG = logging.getLogger(__name__)
+WRITERS = 4  # keepers that write at the same time at most, as long as writing takes as long as it did before
+STEPS_KEPT = 2
+
+
+class Flushing:
+    def __init__(self, folder: Path, vault: Vault, troubles: dict[str, str]) -> None:
+        self._folder, self._vault, self._troubles = folder, vault, troubles
+        self.turn = 0  # of this keeper among all
+        self._own: set[int] = set()
+        self._queued: dict[int, int] = {}
+        self._written: set[tuple[int, int, str]] = set()
+        self._last_seconds = 0.0
+        self._lock = threading.Lock()
+        self._waiting: queue.SimpleQueue[tuple[Copy, ExitStack] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name="flushing", daemon=True).start()
+
+    def expect(self, rank: int) -> None:
+        """A rank of this node: torch is loaded now rather than when the node is being taken away."""
+        if rank not in self._own:
+            self._own.add(rank)
+            self._waiting.put(None)
+
+    def store(self, copy: Copy) -> None:
+        """Queue a copy; it is not written over before it is in storage. One step of a rank waits, not more."""
+        with self._lock:
+            if copy.rank in self._queued:
+                older = self._queued[copy.rank]
+                behind = f"step {copy.step} of rank {copy.rank} is left out: step {older} is still on its way"
+                self._troubles["storage"] = behind
+                return
+            self._queued[copy.rank] = copy.step
+        hold = ExitStack()
+        hold.enter_context(self._vault.reading(copy.rank, copy.step))
+        self._waiting.put((copy, hold))
+
+    def flush(self, seconds: float) -> list[int]:
+        """Write what memory holds and storage does not: the committed step, the newest, and partners' where missing."""
+        until = time.monotonic() + seconds
+        stored = []
+        for copy in self._due():
+            if time.monotonic() > until:
+                self._troubles["storage"] = f"not everything was written within {seconds:g} s"
+                break
+            with self._vault.reading(copy.rank, copy.step) as still_there:
+                if still_there is copy and self._write(copy):
+                    stored.append(copy.step)
+        return sorted(set(stored))
+
+    def _due(self) -> list[Copy]:
+        """Own ranks' first, and of those the committed step: that one makes a whole."""
+        committed = self._vault.committed
+        held = self._vault.held()
+        newest = {copy.rank: copy.step for copy in held}
+        due = [copy for copy in held if copy.step in (committed, newest[copy.rank])]
+        return sorted(due, key=lambda copy: (copy.rank not in self._own, copy.step != committed, copy.rank))
+
+    def _work(self) -> None:
+        while True:
+            item = self._waiting.get()
+            if item is None:
+                import holdfast.training.storage  # noqa: F401  (torch takes seconds to load)
+
+                continue
+            copy, hold = item
+            time.sleep(self.turn // WRITERS * self._last_seconds)
+            with hold:
+                begun = time.monotonic()
+                self._write(copy)
+                self._last_seconds = time.monotonic() - begun
+            with self._lock:
+                self._queued.pop(copy.rank, None)
+
+    def _write(self, copy: Copy) -> bool:
+        from holdfast.training import shard, storage  # torch: only the keeper that writes pays for it
+
+        key = (copy.rank, copy.step, copy.attempt)
+        if key in self._written:
+            return True
+        if (
+            copy.rank not in self._own
+            and (storage.rank_folder(self._folder, copy.step, copy.rank) / storage.INDEX).exists()
+        ):
+            return True
+        try:
+            if copy.pages.digest(copy.size) != copy.digest:
+                raise EncodingError("the copy in memory is damaged")
+            storage.write(self._folder, shard.read(copy.pages.map, copy.size), copy.attempt)
+            if copy.rank == 0:
+                storage.prune(self._folder, STEPS_KEPT)
+        except (OSError, RuntimeError, EncodingError) as error:
+            self._troubles["storage"] = f"step {copy.step} of rank {copy.rank} is not in storage: {error}"
+            LOG.warning("storage: step %d of rank %d: %s", copy.step, copy.rank, error)
+            return False
+        self._troubles.pop("storage", None)
+        self._written.add(key)
+        LOG.info("step %d of rank %d is in storage", copy.step, copy.rank)
+        return True

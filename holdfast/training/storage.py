@@ -1,0 +1,164 @@
+"""Steps in storage, in the format of torch.distributed.checkpoint: each rank's shard is a checkpoint of its own.
+
+    dir/step-00001000/rank-00003/.metadata  __0_0.distcp     what torch.distributed.checkpoint reads
+    dir/step-00001000/rank-00003/holdfast.index              where each part lies and its hash; written last
+
+Holdfast reads by its own index, since torch's is a pickle. A step is whole when every rank's index is there.
+"""
+
+import io
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+import xxhash
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
+from torch.distributed.checkpoint.filesystem import FileSystemWriter
+from torch.distributed.checkpoint.storage import WriteResult
+
+from holdfast.training.message import EncodingError, pack, unpack
+from holdfast.training.shard import About, Shard
+
+INDEX = "holdfast.index"
+DESCRIPTION = "holdfast"  # the part that holds what is not a tensor
+STEP = re.compile(r"step-(\d+)")
+
+
+def rank_folder(folder: Path, step: int, rank: int) -> Path:
+    return folder / f"step-{step:08}" / f"rank-{rank:05}"
+
+
+def write(folder: Path, shard: Shard, attempt: str) -> Path:
+    """Write one rank's shard; it counts only when its index is there, and that comes last and whole."""
+    about = shard.about
+    target = rank_folder(folder, about.step, about.rank)
+    draft = target.with_name(f"{target.name}.draft-{os.getpid()}")
+    try:
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True, mode=0o700)
+        parts, places = _write_parts(draft, shard)
+        story = [about.job, about.rank, about.world, about.step, attempt]
+        body = pack({"about": story, "tree": shard.tree, "names": shard.names, "parts": parts, "places": places})
+        _write_whole(draft / INDEX, xxhash.xxh3_128_digest(body) + body)
+        shutil.rmtree(target, ignore_errors=True)
+        draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return target
+
+
+def _write_parts(draft: Path, shard: Shard) -> tuple[list[str], list[list[Any]]]:
+    """What torch writes, and where it put each tensor: file, offset, length and hash of the bytes there."""
+    names = _unique(shard.names)
+    state: dict[str, Any] = dict(zip(names, shard.tensors, strict=True))
+    state[DESCRIPTION] = torch.frombuffer(bytearray(pack(shard.tree)), dtype=torch.uint8)
+    planner = DefaultSavePlanner(flatten_state_dict=False)
+    planner.set_up_planner(state, is_coordinator=True)
+    plans, metadata = planner.create_global_plan([planner.create_local_plan()])
+    writer = FileSystemWriter(draft)
+    writer.set_up_storage_writer(is_coordinator=True)
+    plan = planner.finish_plan(writer.prepare_global_plan([writer.prepare_local_plan(plans[0])])[0])
+    results: list[WriteResult] = writer.write_data(plan, planner).wait()
+    writer.finish(metadata, [results])
+    where = {result.index.fqn: result.storage_data for result in results}
+    return names, [_place(draft, where[name]) for name in names]
+
+
+def _place(draft: Path, place: Any) -> list[Any]:
+    with open(draft / place.relative_path, "rb") as file:
+        file.seek(place.offset)
+        return [place.relative_path, place.offset, place.length, xxhash.xxh3_128_hexdigest(file.read(place.length))]
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Two places of a tree may read the same (1 and "1"); a file has one entry of a name."""
+    seen: dict[str, int] = {DESCRIPTION: 1}
+    unique = []
+    for name in names:
+        count = seen[name] = seen.get(name, 0) + 1
+        unique.append(name if count == 1 else f"{name}#{count}")
+    return unique
+
+
+def read(folder: Path, step: int, rank: int) -> tuple[Shard, str]:
+    """One rank's shard and the run it was saved by; damaged or strange files are an EncodingError."""
+    target = rank_folder(folder, step, rank)
+    try:
+        index = read_index(target / INDEX)
+        job, owner, world, of_step, attempt = index["about"]
+        tensors = [_read_tensor(target, *place) for place in index["places"]]
+        return Shard(About(job, owner, world, of_step), index["tree"], index["names"], tensors), attempt
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise EncodingError(f"{target}: {error}") from error
+
+
+def read_index(path: Path) -> dict[str, Any]:
+    raw = path.read_bytes()
+    if len(raw) < 16 or xxhash.xxh3_128_digest(raw[16:]) != raw[:16]:
+        raise EncodingError("the index is damaged")
+    index = unpack(raw[16:])
+    if not isinstance(index, dict):
+        raise EncodingError("not an index")
+    return index
+
+
+def _read_tensor(target: Path, name: str, offset: int, length: int, digest: str) -> torch.Tensor:
+    if "/" in name or name.startswith("..") or length < 0:
+        raise EncodingError(f"not a file of this checkpoint: {name[:60]}")
+    with open(target / name, "rb") as file:
+        file.seek(offset)
+        raw = file.read(length)
+    if xxhash.xxh3_128_hexdigest(raw) != digest:
+        raise EncodingError(f"{name} at {offset}: the bytes are not those that were saved")
+    tensor = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
+    if not isinstance(tensor, torch.Tensor):
+        raise EncodingError(f"{name} at {offset}: not a tensor")
+    return tensor
+
+
+def whole_steps(folder: Path) -> list[tuple[int, str, int]]:
+    """Step, run and world of every step of which each rank's index is there, of one run."""
+    found = []
+    for path in folder.glob("step-*"):
+        match = STEP.fullmatch(path.name)
+        if match and (whole := _whole(path)):
+            found.append((int(match[1]), *whole))
+    return sorted(found)
+
+
+def _whole(path: Path) -> tuple[str, int] | None:
+    runs: set[tuple[str, int]] = set()
+    ranks: set[int] = set()
+    for index in path.glob(f"rank-*/{INDEX}"):
+        try:
+            _, rank, world, _, attempt = read_index(index)["about"]
+        except (OSError, KeyError, TypeError, ValueError):
+            continue  # a damaged one is a missing one
+        runs.add((attempt, world))
+        ranks.add(rank)
+    if len(runs) != 1:
+        return None
+    attempt, world = runs.pop()
+    return (attempt, world) if ranks == set(range(world)) else None
+
+
+def prune(folder: Path, keep: int) -> None:
+    """Remove whole steps older than the newest `keep`, and what was left unfinished before them."""
+    steps = [step for step, _, _ in whole_steps(folder)]
+    if len(steps) <= keep:
+        return
+    oldest = steps[-keep]
+    for path in folder.glob("step-*"):
+        match = STEP.fullmatch(path.name)
+        if match and int(match[1]) < oldest:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _write_whole(path: Path, raw: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(raw)
+        file.flush()
+        os.fsync(file.fileno())
