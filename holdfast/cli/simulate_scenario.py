@@ -12,6 +12,8 @@ from holdfast.lifecycle.policy import Policy
 from holdfast.simulation import scenario as s
 from holdfast.simulation.spread import Spread, fixed
 
+SECTIONS = ("title", "assumptions", "price_per_gpu_hour", "cluster", "policy", "job", "checkpoint", "restart", "repair",
+            "part", "hazard", "maintenance")  # fmt: skip
 SAME = {"rate": ("events", "unit_years"), "events": ("rate",)}  # two ways to say it: the later one holds
 
 
@@ -43,6 +45,7 @@ def understand(text: str, origin: str, changes: dict[str, Any] | None = None) ->
     for key, value in (changes or {}).items():
         _put(document, key, value)
     top = Table(document, document.raw, "")
+    top.only(SECTIONS)
     cluster = _cluster(Table(document, top.raw("cluster", {}), "cluster"))
     told = Told(
         s.Scenario(
@@ -57,7 +60,6 @@ def understand(text: str, origin: str, changes: dict[str, Any] | None = None) ->
         _policy(document, top),
         top.number("price_per_gpu_hour", 0.0, 0.0, 1e6),
     )
-    top.done()
     _refuse_absurd(document, told)
     return told
 

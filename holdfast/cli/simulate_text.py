@@ -33,10 +33,13 @@ class Table:
         return self._document.refuse(self._place, key, why)
 
     def done(self) -> None:
+        self.only(self._asked)
+
+    def only(self, known: Collection[str]) -> None:
         for key in self._values:
-            if key not in self._asked:
-                near = get_close_matches(key, self._asked, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(sorted(self._asked))}"
+            if key not in known:
+                near = get_close_matches(key, known, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(sorted(known))}"
                 raise self.wrong(key, f"unknown key; {hint}")
 
     def raw(self, key: str, default: Any = None) -> Any:

@@ -1,5 +1,6 @@
 """Who gets which nodes: whole gangs, higher priorities first, and nobody slips past a job that waits."""
 
+from bisect import insort
 from collections.abc import Callable
 
 from holdfast.model.life import Happening
@@ -7,7 +8,9 @@ from holdfast.simulation.clock import Clock
 from holdfast.simulation.fleet import Fleet
 from holdfast.simulation.job_run import JobRun, Phase
 
-PLACEABLE = (Phase.QUEUED, Phase.WAITING)
+
+def _rank(run: JobRun) -> tuple[int, float]:
+    return -run.job.priority, run.job.submitted
 
 
 class Scheduler:
@@ -15,20 +18,26 @@ class Scheduler:
         self, runs: list[JobRun], fleet: Fleet, clock: Clock, test: Callable[[int], None], go: Callable[[JobRun], None]
     ) -> None:
         self._fleet, self._clock, self._test, self._go = fleet, clock, test, go
-        self._queue = sorted(runs, key=lambda run: (-run.job.priority, run.job.submitted))
+        self._runs = sorted(runs, key=_rank)
+        self._waiting: list[JobRun] = []
         self.job_of: dict[int, JobRun] = {}
         self.preemptions = 0
         self.idle_node_seconds = 0.0
         self._idle_since: dict[int, float] = dict.fromkeys(range(len(fleet.lives)), 0.0)
 
+    def wait(self, run: JobRun) -> None:
+        """A job wants nodes."""
+        insort(self._waiting, run, key=_rank)
+        self.place()
+
     def place(self) -> None:
         """Start whoever can be started. Spares are for jobs that lost a node, not for new ones."""
-        for run in self._queue:
-            if run.phase not in PLACEABLE or run.job.submitted > self._clock.now:
-                continue
+        while self._waiting:
+            run = self._waiting[0]
             if self._fleet.free(run.begun) < run.lacks:
                 self._preempt_for(run)
                 return
+            del self._waiting[0]
             self._start(run)
 
     def _start(self, run: JobRun) -> None:
@@ -51,7 +60,7 @@ class Scheduler:
             return
         short = run.lacks - self._fleet.free(run.begun)
         victims = []
-        for other in reversed(self._queue):
+        for other in reversed(self._runs):
             if short > 0 and other.job.priority < run.job.priority and other.nodes:
                 victims.append(other)
                 short -= len(other.nodes)
@@ -60,6 +69,8 @@ class Scheduler:
         run.preempting = True
         for victim in victims:
             self.preemptions += 1
+            if victim.phase is not Phase.WAITING:
+                insort(self._waiting, victim, key=_rank)
             victim.become(Phase.QUEUED, self._clock.now)
             victim.work.go_back(victim.work.storage)
             self.release(victim)

@@ -34,7 +34,7 @@ class World:
         for plan in scenario.maintenance:
             self.clock.after(plan.every, self._maintain, plan)
         for run in self.runs:
-            self.clock.at(run.job.submitted, self._place, None)
+            self.clock.at(run.job.submitted, self.scheduler.wait, run)
 
     def run(self) -> None:
         self.clock.run()
@@ -42,9 +42,6 @@ class World:
             one.settle(self.clock.end)
         self.fleet.close()
         self.scheduler.close()
-
-    def _place(self, _: object) -> None:
-        self.scheduler.place()
 
     def _returned(self, node: int) -> None:
         """A node passed its test: whatever it suffered from itself is over."""
@@ -95,7 +92,7 @@ class World:
         if run.epoch == epoch:
             run.become(Phase.WAITING, self.clock.now)
             self._leave(run)
-            self.scheduler.place()
+            self.scheduler.wait(run)
 
     def _leave(self, run: JobRun) -> None:
         run.settle(self.clock.now)
@@ -142,7 +139,7 @@ class World:
         if run.epoch == epoch:
             run.stop_as_planned(self.clock.now)
             self._leave(run)
-            self.scheduler.place()
+            self.scheduler.wait(run)
 
     # Failures of more than a node
 
