@@ -27,7 +27,9 @@ class Running:
         (home / "token").write_text("let-me-in")
         with (home / "holdfast.toml").open("a") as file:
             file.write(f'\n[controller]\nurl = "{url}"\njoin_token_file = "{home}/token"\npool = "twins"\n')
-            file.write("".join(f"\n[sources.{name}]\nevery_seconds = 1\n" for name in ("nvml", "nvml_slow", "host", "jobs")))
+            file.write(
+                "".join(f"\n[sources.{name}]\nevery_seconds = 1\n" for name in ("nvml", "nvml_slow", "host", "jobs"))
+            )
         self.start()
 
     def start(self) -> None:
