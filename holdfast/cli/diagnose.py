@@ -53,9 +53,13 @@ def gather(paths: list[Path]) -> tuple[list[Evidence], int, list[str]]:
     for path in paths:
         for file in [path] if str(path) == log_file.STDIN else log_file.files_below(path):
             files += 1
-            evidence, trouble = ([], dumps.add(file)) if is_dump(file) else read(file)
+            if is_dump(file):
+                dumps.add(file)
+                continue
+            evidence, trouble = read(file)
             found += evidence
             unread += [trouble] if trouble else []
     if not files:
         raise Refusal(f"{', '.join(map(str, paths))}: no file to read; expected logs or directories of them")
-    return [*found, *dumps.evidence()], files, unread
+    of_dumps, troubles = dumps.evidence()
+    return [*found, *of_dumps], files, [*unread, *troubles]

@@ -5,12 +5,12 @@ from pathlib import Path
 from holdfast.diagnosis import collectives, dump_evidence
 from holdfast.formats import flight_recorder
 from holdfast.model.evidence import Evidence
-from holdfast.sources import log_file
+from holdfast.sources import dump_files, log_file
 
-LARGEST_DUMP = 512 << 20
 _HEAD_BYTES = 4096
 _PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 _WORDS = (b"entries", b"pg_config", b"pg_status", b"nccl_version", b"comm_lib_version")
+_Job = dict[int, tuple[flight_recorder.Dump, str]]  # by rank, with the file it is in
 
 
 def is_dump(file: Path) -> bool:
@@ -29,22 +29,34 @@ def is_dump(file: Path) -> bool:
 
 class Dumps:
     def __init__(self) -> None:
-        self._dumps: dict[int, flight_recorder.Dump] = {}
-        self._files: dict[int, str] = {}
+        self._files: list[Path] = []
 
-    def add(self, file: Path) -> str:
-        """Why the dump could not be read, '' if it was."""
-        if file.stat().st_size > LARGEST_DUMP:
-            return f"{file}: larger than a Flight Recorder dump can be ({LARGEST_DUMP >> 20} MB)"
-        try:
-            dump = flight_recorder.parse(file.read_bytes(), file.name)
-        except flight_recorder.NotADump as why:
-            return f"{file}: {why}"
-        except OSError as why:
-            return f"{file}: {why.strerror or why}"
-        self._dumps[dump.rank] = dump
-        self._files[dump.rank] = str(file)
-        return ""
+    def add(self, file: Path) -> None:
+        self._files.append(file)
 
-    def evidence(self) -> list[Evidence]:
-        return dump_evidence.evidence(collectives.standings([*self._dumps.values()]), self._files)
+    def evidence(self) -> tuple[list[Evidence], list[str]]:
+        """(what the dumps say together, why some could not be read)."""
+        read: list[tuple[Path, flight_recorder.Dump]] = []
+        troubles = []
+        for file, found in dump_files.read_all(self._files):
+            if isinstance(found, str):
+                troubles.append(found)
+            else:
+                read.append((file, found))
+        return [one for job in _jobs(read) for one in _of_job(job)], troubles
+
+
+def _jobs(read: list[tuple[Path, flight_recorder.Dump]]) -> list[_Job]:
+    """One, whose hosts may have a folder each; where a rank comes twice, every folder is a job of its own."""
+    together = {dump.rank: (dump, str(file)) for file, dump in read}
+    if len(together) == len(read):
+        return [together] if together else []
+    jobs: dict[Path, _Job] = {}
+    for file, dump in read:
+        jobs.setdefault(file.parent, {})[dump.rank] = (dump, str(file))
+    return [*jobs.values()]
+
+
+def _of_job(dumps: _Job) -> list[Evidence]:
+    standings = collectives.standings([dump for dump, _ in dumps.values()])
+    return dump_evidence.evidence(standings, {rank: file for rank, (_, file) in dumps.items()})

@@ -12,6 +12,7 @@ from torch._C._distributed_c10d import TCPStore
 from torch.distributed import DistError
 
 from holdfast.supervisor.company import LeaderLost
+from holdfast.supervisor.patient_thread import PatientThread, Unanswered
 from holdfast.supervisor.report import Over, Plan, Report
 
 T = TypeVar("T")
@@ -31,6 +32,7 @@ class Together:
         self._host, _, port = store.rpartition(":")
         self._port = int(port)
         self._store = self._connect(server=leads)
+        self._thread = PatientThread()  # a store behind a dead link answers never, whatever its timeout
         self._members: list[str] = []
         self._heard: dict[str, tuple[bytes, float]] = {}
         self._answered = time.monotonic()
@@ -140,14 +142,19 @@ class Together:
         """A leader that does not answer for long is gone, and the decision with it."""
         while True:
             try:
-                answer = question()
+                answer = self._thread.ask(question, self._lost_seconds)
+            except Unanswered:
+                raise LeaderLost(self._silent()) from None
             except DistError:
                 if time.monotonic() - self._answered > self._lost_seconds:
-                    raise LeaderLost(f"the leader at {self._host}:{self._port} does not answer") from None
+                    raise LeaderLost(self._silent()) from None
                 time.sleep(_POLL_SECONDS)
                 continue
             self._answered = time.monotonic()
             return answer
+
+    def _silent(self) -> str:
+        return f"the leader at {self._host}:{self._port} does not answer"
 
     def close(self) -> None:
         """The leader stays until the others have read the end."""

@@ -15,7 +15,8 @@ pytest.importorskip("torch", reason="the training extra is not installed")
 SCRIPT = """\
 export OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo
 exec srun --no-kill --ntasks-per-node=1 {holdfast} run --folder {folder}/run --nodes 3 \\
-  --store 127.0.0.1:{port} --lost-seconds 5 --grace-seconds 2 -- {torchrun} --nproc-per-node 1 {example} --steps 60 --checkpoints {folder}/saved
+  --store 127.0.0.1:{port} --lost-seconds 5 --grace-seconds 2 -- \\
+  {torchrun} --nproc-per-node 1 {example} --steps 60 --checkpoints {folder}/saved
 """
 
 
