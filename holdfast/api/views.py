@@ -8,6 +8,7 @@ from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job
 from holdfast.model.life import Happening, Stage, Verb
+from holdfast.model.probe import ProbeAsk
 from holdfast.model.report import Report
 from holdfast.store.words import AuditEntry, Outcome, Role
 
@@ -165,6 +166,8 @@ class Order:
     verb: str
     suite: str
     reason: str
+    probe: ProbeAsk | None = None
+    """Of the verb probe: whom to meet, and where."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +178,8 @@ class Ack:
     orders: tuple[Order, ...] = ()
     tell_all: bool = False
     """Earlier reports of this agent are not in the store (any more): it should tell every verdict anew."""
+    cancel: tuple[int, ...] = ()
+    """Orders that are not wanted any more: a probe on a node that is."""
     renew: bool = False
     """The credential expires before long: it should ask for a new one."""
     closed: str = ""

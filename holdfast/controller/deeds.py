@@ -9,6 +9,7 @@ from functools import partial
 from holdfast.api.access import Caller
 from holdfast.api.problem import Problem
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, TokenAsk, TokenMade
+from holdfast.controller import meetings
 from holdfast.controller.agent_jobs import AgentJobs
 from holdfast.controller.turn import Turn
 from holdfast.model.life import Happening
@@ -39,8 +40,15 @@ def take(reports: Sequence[Report], jobs: AgentJobs | None, turn: Turn, fresh: S
     if life is None:
         return Ack(accepted=tuple(fresh))
     orders = turn.orders.handed_over(life, turn.now, turn.fleet.policy.suite, partial(_finish, turn))
+    probes, cancelled = turn.fleet.probing.handed_over(life, turn.now)
     tell_all = turn.orders.continuity.broken(reports, turn.store)
-    return Ack(accepted=tuple(fresh), orders=orders, tell_all=tell_all)
+    return Ack(
+        accepted=tuple(fresh),
+        orders=(*orders, *probes),
+        tell_all=tell_all,
+        cancel=cancelled,
+        closed=turn.fleet.closed(life.name),
+    )
 
 
 def _answers_alone(turn: Turn, report: Report) -> Report:
@@ -53,7 +61,10 @@ def _answers_alone(turn: Turn, report: Report) -> Report:
 
 def _end_order(turn: Turn, node: str, outcome: OrderOutcome) -> OrderOutcome | None:
     """Only a node's own order can be answered by it, and once. What it did began no earlier than we asked for it: that
-    is by our clock, as is the end of the last workload, while the agent's own may be an hour ahead."""
+    is by our clock, as is the end of the last workload, while the agent's own may be an hour ahead. A probe has no
+    stored action: its meeting knows whether it is still waited for."""
+    if outcome.verb == meetings.VERB:
+        return outcome
     stored = turn.orders.answered(node, outcome.order) or turn.store.take_over(outcome.order, node, turn.epoch)
     if stored is None:
         return None

@@ -5,15 +5,18 @@ The controller stores every step before it acts on it; the demo and the policy p
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from holdfast.controller import meetings
 from holdfast.controller.guards import SILENT
 from holdfast.controller.judgement import Judgement, event_of
 from holdfast.controller.pace import Pace
+from holdfast.controller.probing import Probing
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job
 from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage, Verb
 from holdfast.model.node_status import NodeStatus
+from holdfast.model.probe import Proof
 from holdfast.model.report import OrderOutcome, Report, VerdictChange
 from holdfast.store.words import Step
 
@@ -29,6 +32,7 @@ class Fleet:
         verdicts: Mapping[str, Iterable[VerdictChange]] | None = None,
         *,
         incidents: Iterable[Incident] = (),
+        proofs: Iterable[Proof] = (),
         scheduled: bool = False,
     ) -> None:
         self._judge = Judgement(policy, nodes, verdicts, incidents=incidents, scheduled=scheduled)
@@ -36,6 +40,7 @@ class Fleet:
         self.nodes = self._judge.nodes
         self.heard = self._judge.heard
         self.incidents = self._judge.incidents
+        self.probing = Probing(self._judge, proofs)
 
     @property
     def policy(self) -> Policy:
@@ -132,7 +137,7 @@ class Fleet:
 
     def tick(self, now: float) -> list[Step]:
         """What time alone brings."""
-        return self._pace.tick(now)
+        return self._pace.tick(now) + self.probing.tick(now)
 
     def _take_change(self, name: str, change: VerdictChange, now: float) -> list[Step]:
         if not self._judge.standing.take(name, change):
@@ -150,5 +155,8 @@ class Fleet:
     def _take_outcome(self, name: str, outcome: OrderOutcome, now: float) -> list[Step]:
         if outcome.verb == Verb.RETEST.value:
             return self._judge.tested(name, outcome, now)
+        if outcome.verb == meetings.VERB:
+            self.probing.answered(name, outcome, now)
+            return []
         verb = next((verb for verb in RESETS if verb.value == outcome.verb), None)
         return self.acted(name, verb, outcome.ok, outcome.reason, now) if verb else []

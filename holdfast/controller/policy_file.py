@@ -7,14 +7,23 @@ from typing import Any
 from holdfast.controller import maintenance_file
 from holdfast.controller.tables import Document
 from holdfast.lifecycle.policy import Policy
+from holdfast.model.probe import LARGEST_BYTES, LONGEST_SECONDS, ProbePolicy
 from holdfast.model.settings import SettingsError
 
 _SHARES = ("breaker_share", "shared_share")
 _AT_LEAST_ONE = ("automatic_rungs", "inconclusive_tests", "breaker_nodes", "shared_nodes", "degraded_repeats")
 _POSITIVE = ("shared_seconds", "lemon_seconds", "silent_seconds", "blind_seconds", "suite_seconds")
 _NOT_NEGATIVE = ("lemon_offences", "lemon_score", "spares", "shared_wait_seconds")
-_TABLES = ("pool", "maintenance")
-_KEYS = frozenset(field.name for field in fields(Policy)) - {"pools", "maintenance"}
+_TABLES = ("pool", "maintenance", "probes")
+_KEYS = frozenset(field.name for field in fields(Policy)) - {"pools", "maintenance", "probes"}
+_PROBE_BOUNDS = (
+    ("share", 0, 1),
+    ("minutes_per_day", 0, 1440),
+    ("period_hours", 0, 24 * 366),
+    ("bytes", 0, LARGEST_BYTES),
+    ("patience_seconds", 0, LONGEST_SECONDS),
+    ("port", 0, 65_535),
+)
 # A parent may have nodes of several pools behind it, and agents are told one suite.
 _FLEET_WIDE = frozenset(key for key in _KEYS if key.startswith("shared_")) | {"suite", "silent_seconds"}
 
@@ -35,10 +44,20 @@ def parse(text: str, origin: str) -> Policy:
     fleet = replace(
         Policy(**_values(document, own, "")),
         maintenance=maintenance_file.read(document, document.raw.get("maintenance", [])),
+        probes=_probes(document),
     )
     tables = document.only(document.raw.get("pool", {}), document.raw.get("pool", {}), "pool")
     pools = {name: replace(fleet, **_values_of_pool(document, name, table)) for name, table in tables.items()}
     return replace(fleet, pools=pools)
+
+
+def _probes(document: Document) -> ProbePolicy:
+    made = document.fill(ProbePolicy, document.raw.get("probes", {}), "probes")
+    for key, low, high in _PROBE_BOUNDS:
+        value = getattr(made, key)
+        if not low < value <= high:
+            raise document.refuse("probes", key, f"expected more than {low:g} and at most {high:g}, found {value!r}")
+    return made
 
 
 def _values_of_pool(document: Document, name: str, table: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ that moment said. Nodes begin the span tested, as many of them spares as the pol
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.controller.fleet import RESETS, Fleet
 from holdfast.controller.pace import HELD_RETEST_SECONDS
@@ -14,6 +14,7 @@ from holdfast.lifecycle.policy import Policy
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.life import Happening, NodeLife, Stage, Verb
+from holdfast.model.probe import ProbePolicy
 from holdfast.model.report import OrderOutcome, Report, VerdictChange
 from holdfast.store.words import Step
 
@@ -35,6 +36,7 @@ class Preview:
 def preview(
     policy: Policy, nodes: Iterable[NodeLife], changes: Sequence[tuple[str, VerdictChange]], since: float
 ) -> Preview:
+    policy = replace(policy, probes=ProbePolicy())  # nobody meets in the past
     fleet = Fleet(policy, _fresh(nodes, since, policy))
     found = Preview(changes=len(changes))
     now = since

@@ -197,6 +197,7 @@ class Writer:
             results = [_do(work, turn, list(islice(fresh, len(work.reports)))) for work in batch]
             turn.incidents = fleet.incidents.take_changed()
             self._store.save_incidents(turn.incidents, epoch)
+            self._store.save_proofs(fleet.probing.take_new())
             self._store.transit_all(turn.steps, epoch)  # also with no steps: it checks that we still lead
             self._store.write_audit(turn.audit)
         return turn, results
@@ -251,6 +252,7 @@ class Writer:
             self._store.nodes(),
             self._store.verdicts(),
             incidents=self._store.incidents(IncidentState.OPEN),
+            proofs=self._store.proofs(self._clock() - self.policy.probes.period_seconds),
             scheduled=self._scheduled,
         )
         fleet.heard.update(self._store.heartbeats())

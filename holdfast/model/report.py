@@ -45,6 +45,7 @@ class OrderOutcome:
     reason: str = ""
     began: float = 0.0  # the agent's clock; 0.0 when nothing was begun
     suite: str = ""
+    bytes_per_second: float | None = None  # of a probe; 0: what arrived was wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,8 @@ class Report:
         _require(len(self.outcomes) <= MOST_OUTCOMES, "outcomes", f"at most {MOST_OUTCOMES}")
         for outcome in self.outcomes:
             _require(isfinite(outcome.began), "outcomes.began", "a finite number of seconds")
+            rate = outcome.bytes_per_second or 0.0
+            _require(isfinite(rate) and rate >= 0, "outcomes.bytes_per_second", "a finite number of at least 0")
             _require(0 <= outcome.order <= LARGEST_SEQUENCE, "outcomes.order", f"0 to {LARGEST_SEQUENCE}")
             _require_short("outcomes", (outcome.verb, outcome.health, outcome.cause, outcome.suite), LONGEST_NAME)
             _require_short("outcomes.reason", (outcome.reason,), LONGEST_TEXT)

@@ -14,6 +14,7 @@ from holdfast.store.schema import (
     incidents,
     job_nodes,
     jobs,
+    proofs,
     sessions,
     transitions,
 )
@@ -46,6 +47,7 @@ def retain(connection: Connection, before: float, most: int) -> int:
     gone += _delete_counted(connection, transitions, transitions.c.at < before, most)
     gone += _delete_counted(connection, action_steps, action_steps.c.at < before, most)
     gone += _delete_counted(connection, actions, and_(actions.c.at < before, final), most)
+    gone += _delete_counted(connection, proofs, proofs.c.at < before, most)
     gone += _delete_counted(connection, audit, audit.c.at < before, most)
     gone += _delete_keyed(connection, sessions, sessions.c.stored_at < before, most)
     gone += _delete_keyed(connection, incidents, incidents.c.closed < before, most)

@@ -9,8 +9,9 @@ from sqlalchemy import Connection, Engine
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import Job
 from holdfast.model.life import Action, NodeLife, Verb
+from holdfast.model.probe import Proof
 from holdfast.model.report import Report, VerdictChange
-from holdfast.store import actions, credentials, engine, leadership, lives, records, reports, retention
+from holdfast.store import actions, credentials, engine, leadership, lives, proofs, records, reports, retention
 from holdfast.store.bulk import Rows
 from holdfast.store.errors import StoreError, one_sentence
 from holdfast.store.migrate import migrate
@@ -219,7 +220,7 @@ class Store:
         with self._reading() as connection:
             return leadership.current(connection)
 
-    # Jobs, incidents, people
+    # Jobs, incidents, proofs, people
 
     def save_jobs(self, jobs: Sequence[Job]) -> None:
         with self._writing() as connection:
@@ -240,6 +241,14 @@ class Store:
     def incidents(self, state: IncidentState | None = None, most: int = 1_000) -> list[Incident]:
         with self._reading() as connection:
             return records.find_incidents(connection, state, most)
+
+    def save_proofs(self, told: Sequence[Proof]) -> None:
+        with self._writing() as connection:
+            proofs.save(connection, told)
+
+    def proofs(self, since: float = 0.0, most: int = 100_000) -> list[Proof]:
+        with self._reading() as connection:
+            return proofs.since(connection, since, most)
 
     def write_audit(self, entries: Sequence[AuditEntry]) -> None:
         with self._writing() as connection:

@@ -1,11 +1,12 @@
 """A fleet that is told things, and a clock that moves when it is asked to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from holdfast.controller.fleet import Fleet
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.life import Stage, Verb
+from holdfast.model.probe import Proof
 from holdfast.model.report import OrderOutcome, Report, VerdictChange
 from holdfast.store.words import Step
 
@@ -67,12 +68,12 @@ class Told:
         self.fleet.heard.update({name: self.now for name in self.fleet.nodes if name not in self.quiet})
         self.steps += self.fleet.tick(self.now)
 
-    def restarts(self) -> None:
+    def restarts(self, proofs: Sequence[Proof] = ()) -> None:
         """Another fleet from what the store holds: nodes, standing verdicts and open incidents."""
         self._store()
         old = self.fleet
         standing = {name: old.verdicts(name) for name in old.nodes}
-        self.fleet = Fleet(old.policy, old.nodes.values(), standing, incidents=self.stored.values())
+        self.fleet = Fleet(old.policy, old.nodes.values(), standing, incidents=self.stored.values(), proofs=proofs)
         self.fleet.heard.update(old.heard)
 
     def incidents(self, state: IncidentState = IncidentState.OPEN) -> dict[str, Incident]:
