@@ -5,18 +5,19 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from holdfast.agent.state import write_atomically
-from holdfast.model.report import LONGEST_TEXT, OrderOutcome
+from holdfast.model.report import LONGEST_NAME, LONGEST_TEXT, OrderOutcome
 
 log = logging.getLogger("holdfast.agent")
 
 MOST_REMEMBERED = 256
 REPEAT_SECONDS = 30.0  # an answer that the controller seems to have missed is given again this often
+STALE_SECONDS = 3_600.0  # what can simply be done again is, when its outcome is older: a store may have been restored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Order:
     verb: str
     suite: str = ""
     reason: str = ""
+    key: str = ""  # of the deed itself: a store that was lost counts its orders from 1 again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class Deed:
 class _Begun(msgspec.Struct):
     begun: int  # an order that may have had an effect although no outcome is known
     mark: str = ""
+    key: str = ""
 
 
 class Orders:
@@ -63,8 +66,9 @@ class Orders:
         self._waiting: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self._accepted: set[int] = set()
         self._done: dict[int, OrderOutcome] = {}
-        self._begun: dict[int, str] = {}
+        self._begun: dict[int, _Begun] = {}
         self._answered_at: dict[int, float] = {}
+        self._lines = 0  # in the file, about
         self._load()
 
     def start(self) -> None:
@@ -78,7 +82,7 @@ class Orders:
         """An order seen again is answered with its first outcome, one under way is left alone."""
         now = self._clock()
         for order in orders:
-            if done := self._done.get(order.id):
+            if done := self._outcome_of(order, now):
                 if now - self._answered_at.get(order.id, 0.0) >= REPEAT_SECONDS:
                     self._answered_at[order.id] = now
                     self._answer(done)
@@ -86,17 +90,28 @@ class Orders:
                 self._accepted.add(order.id)
                 self._waiting.put(order)
 
+    def _outcome_of(self, order: Order, now: float) -> OrderOutcome | None:
+        """Of this very order: neither of another that had its number, nor one that says nothing of today."""
+        done = self._done.get(order.id)
+        if done is None or done.verb != order.verb[:LONGEST_NAME] or done.key != order.key:
+            return None
+        deed = self._deeds.get(order.verb)
+        told = max(done.began, self._answered_at.get(order.id, 0.0))
+        return None if deed is not None and deed.repeatable and now - told > STALE_SECONDS else done
+
     def _work(self) -> None:
         while (order := self._waiting.get()) is not None:
             self.carry_out(order)
 
     def carry_out(self, order: Order) -> None:
         now = self._clock()
-        outcome = self._refusal(order) or self._perform(order, now)
+        outcome = replace(self._refusal(order) or self._perform(order, now), key=order.key)
         log.info("order %d, %s: %s", order.id, order.verb, outcome.reason)
         self._done[order.id] = outcome
         self._answered_at[order.id] = self._clock()
         self._note(outcome)
+        if self._lines > 4 * MOST_REMEMBERED:
+            self._forget()
         self._accepted.discard(order.id)
         self._answer(outcome)
 
@@ -106,15 +121,16 @@ class Orders:
         if order.verb not in self._obeys:
             return refused(order, f"this node's own policy does not list {order.verb}")
         deed = self._deeds[order.verb]
-        if order.id not in self._begun or deed.repeatable:
+        begun = self._begun.get(order.id)
+        if begun is None or begun.key not in ("", order.key) or deed.repeatable:
             return None
         unknown = f"the agent ended while it was carrying out {order.verb}; what came of it is not known"
-        return deed.settle(order, self._begun[order.id]) or refused(order, unknown)
+        return deed.settle(order, begun.mark) or refused(order, unknown)
 
     def _perform(self, order: Order, now: float) -> OrderOutcome:
         deed = self._deeds[order.verb]
         if not deed.repeatable:
-            self._note(_Begun(order.id, deed.mark()))
+            self._note(_Begun(order.id, deed.mark(), order.key))
         try:
             return deed.perform(order, now)
         except Exception as error:
@@ -123,6 +139,7 @@ class Orders:
 
     def _note(self, record: OrderOutcome | _Begun) -> None:
         """Kept before it is answered or begun, also if the machine goes down: the same order gets the same answer."""
+        self._lines += 1
         try:
             with self._path.open("ab") as file:
                 file.write(b"\n" + msgspec.json.encode(record))
@@ -140,19 +157,27 @@ class Orders:
             try:
                 if line.startswith(b'{"begun"'):
                     begun = msgspec.json.decode(line, type=_Begun)
-                    self._begun[begun.begun] = begun.mark
+                    self._begun[begun.begun] = begun
                 else:
                     outcome = msgspec.json.decode(line, type=OrderOutcome)
                     self._done[outcome.order] = outcome
             except (msgspec.DecodeError, UnicodeDecodeError):
                 continue  # a line torn by a crash
-        if len(lines) > 4 * MOST_REMEMBERED:
+        self._lines = len(lines)
+        if self._lines > 4 * MOST_REMEMBERED:
             self._forget()
 
     def _forget(self) -> None:
-        unsettled = [_Begun(number, mark) for number, mark in self._begun.items() if number not in self._done]
-        kept = [*unsettled, *list(self._done.values())[-MOST_REMEMBERED:]]
-        write_atomically(self._path, b"\n".join(msgspec.json.encode(one) for one in kept))
+        self._begun = {number: begun for number, begun in self._begun.items() if number not in self._done}
+        for number in list(self._done)[:-MOST_REMEMBERED]:
+            del self._done[number]
+            self._answered_at.pop(number, None)
+        kept = [*self._begun.values(), *self._done.values()]
+        self._lines = len(kept)
+        try:
+            write_atomically(self._path, b"\n".join(msgspec.json.encode(one) for one in kept))
+        except OSError as error:
+            log.warning("%s: %s; it is shortened another time", self._path, error.strerror)
 
 
 def refused(order: Order, why: str) -> OrderOutcome:

@@ -166,6 +166,8 @@ class Order:
     verb: str
     suite: str
     reason: str
+    key: str = ""
+    """Of the deed: agents tell by it whether they did this one, for numbers begin anew when a store is lost."""
     probe: ProbeAsk | None = None
     """Of the verb probe: whom to meet, and where."""
 

@@ -65,8 +65,10 @@ def _end_order(turn: Turn, node: str, outcome: OrderOutcome) -> OrderOutcome | N
     stored action: its meeting knows whether it is still waited for."""
     if outcome.verb == meetings.VERB:
         return outcome
+    if turn.orders.is_of_another(node, outcome.order, outcome.key):
+        return None
     stored = turn.orders.answered(node, outcome.order) or turn.store.take_over(outcome.order, node, turn.epoch)
-    if stored is None:
+    if stored is None or outcome.key not in ("", stored.action.key):
         return None
     words = f"{outcome.health}: {outcome.reason}" if outcome.health else outcome.reason
     _finish(turn, outcome.order, Outcome.DONE if outcome.ok else Outcome.FAILED, words)

@@ -49,9 +49,15 @@ class Orders:
                 finish(number, Outcome.ABANDONED, f"the node is {node.stage.value} now")
                 del waiting[number]
             elif due <= now:
-                orders.append(Order(id=number, verb=verb.value, suite=suite, reason=stored.action.reason))
+                action = stored.action
+                orders.append(Order(id=number, verb=verb.value, suite=suite, reason=action.reason, key=action.key))
                 waiting[number] = (stored, now + AGAIN_SECONDS)
         return tuple(orders)
+
+    def is_of_another(self, node: str, number: int, key: str) -> bool:
+        """Whether an answer is to an order of the same number from a store that was lost. Old agents tell no key."""
+        stored, _ = self._open.get(node, {}).get(number, (None, 0.0))
+        return bool(key) and stored is not None and stored.action.key != key
 
     def answered(self, node: str, number: int) -> StoredAction | None:
         """Forget an order that this node was given; None when it was not."""

@@ -45,6 +45,7 @@ class OrderOutcome:
     reason: str = ""
     began: float = 0.0  # the agent's clock; 0.0 when nothing was begun
     suite: str = ""
+    key: str = ""  # the order's own: its number alone may have been another's in a store that was lost
     bytes_per_second: float | None = None  # of a probe; 0: what arrived was wrong
 
 
@@ -102,7 +103,7 @@ class Report:
             _require(isfinite(rate) and rate >= 0, "outcomes.bytes_per_second", "a finite number of at least 0")
             _require(0 <= outcome.order <= LARGEST_SEQUENCE, "outcomes.order", f"0 to {LARGEST_SEQUENCE}")
             _require_short("outcomes", (outcome.verb, outcome.health, outcome.cause, outcome.suite), LONGEST_NAME)
-            _require_short("outcomes.reason", (outcome.reason,), LONGEST_TEXT)
+            _require_short("outcomes.reason", (outcome.reason, outcome.key), LONGEST_TEXT)
         _require(len(self.jobs or ()) <= MOST_JOBS, "jobs", f"at most {MOST_JOBS}")
         for job in self.jobs or ():
             _require(0 < len(job.id) <= LONGEST_NAME, "jobs.id", f"1 to {LONGEST_NAME} characters")

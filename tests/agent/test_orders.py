@@ -10,7 +10,7 @@ from holdfast.actions.gpu_reset import GpuSituation
 from holdfast.agent.assemble import load_settings, node_name
 from holdfast.agent.deeds import Gate, Gated, reset_gpu, retest
 from holdfast.agent.once import look_at
-from holdfast.agent.orders import REPEAT_SECONDS, Deed, Order, Orders
+from holdfast.agent.orders import MOST_REMEMBERED, REPEAT_SECONDS, STALE_SECONDS, Deed, Order, Orders
 from holdfast.model.report import OrderOutcome
 from holdfast.model.settings import ControllerSettings, SettingsError, parse
 from holdfast.model.signal import Reading
@@ -232,3 +232,34 @@ def test_while_gpus_are_reset_nobody_asks_the_driver_and_blindness_says_why() ->
     with gate.closed():
         assert source.read(NOW).blind == "the GPUs are being reset"
     assert source.read(NOW).blind == ""
+
+
+def test_a_store_that_was_lost_counts_anew_and_its_order_is_really_done(tmp_path: Path) -> None:
+    Desk(tmp_path).give(Order(id=1, verb="retest", suite="1", key="n01:retest:1.000"))
+    after = Desk(tmp_path)
+    after.give(Order(id=1, verb="retest", suite="1", key="n01:retest:2.000"))
+    assert after.done == ["retest"], "the outcome of the first store's order 1 must not pass for this one's"
+    assert [outcome.key for outcome in after.outcomes] == ["n01:retest:2.000"]
+
+
+def test_a_number_that_was_another_verbs_is_another_order(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.give(Order(id=1, verb="reset_gpu"))
+    desk.give(RETEST)
+    assert desk.done == ["reset_gpu", "retest"]
+
+
+def test_a_test_of_long_ago_is_no_answer_to_a_restored_store(tmp_path: Path) -> None:
+    Desk(tmp_path).give(RETEST)
+    after = Desk(tmp_path)
+    after.now += STALE_SECONDS + 1
+    after.give(RETEST)
+    assert after.done == ["retest"]
+
+
+def test_what_is_remembered_while_it_runs_has_an_end(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    for number in range(5 * MOST_REMEMBERED):
+        desk.give(Order(id=number, verb="uncordon"))
+    assert len((tmp_path / "orders.jsonl").read_bytes().splitlines()) <= 4 * MOST_REMEMBERED
+    assert len(desk.orders._done) < 5 * MOST_REMEMBERED

@@ -94,3 +94,13 @@ def test_fifty_nodes_behind_one_leaf_are_one_incident_and_no_quarantine(tmp_path
         stages = [controller.stage(agent.name) for agent in agents]
     assert [one["subject"] for one in incidents if one["cause"] != "breaker"] == ["leaf/l1"]
     assert stages.count("ready") >= 5  # one may leave before a second failure shows that it is not alone
+
+
+def test_an_answer_to_an_order_of_a_lost_store_is_no_pass(controller: Controller) -> None:
+    agent = controller.enrol("n9")
+    order = agent.ordered("retest")
+    stale = {"order": order["id"], "verb": "retest", "ok": True, "health": "pass", "key": "n9:retest:1.000"}
+    agent.send(agent.next(outcomes=[{**stale, "began": 1.0, "suite": order["suite"]}]))
+    assert controller.stage("n9") == "testing"
+    agent.answer(order, health="pass")
+    controller.reaches("n9", "ready")
