@@ -34,3 +34,21 @@ def run(
 
     wish = Wish(hosts, slurm, local, operation, backend, smallest, largest, pair_bytes, spoil)
     raise typer.Exit(carry_out(wish, longest_seconds, patience_seconds, json_output))
+
+
+@app.command()
+def fingerprint(
+    hosts: str = typer.Option("", help="File with hosts, as for `probe run`."),
+    slurm: str = typer.Option("", help="Hosts by Slurm instead, as a hostlist."),
+    local: int = typer.Option(0, help="So many processes on this machine instead of hosts."),
+    repeats: int = typer.Option(5, min=2, help="How often each device computes: silent corruption is rare."),
+    flip: int = typer.Option(-1, help="A drill: turn one bit of the inputs of this rank."),
+    json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
+) -> None:
+    """Compute the same fixed numbers on every device, and name the one whose bits differ from the majority's.
+
+    Exit code: 0 all agree, 2 somebody computes something else, 3 a host could not take part.
+    """
+    from holdfast.cli.probe_fingerprint import carry_out
+
+    raise typer.Exit(carry_out((hosts, slurm, local), repeats, flip, json_output))

@@ -55,7 +55,7 @@ def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_
         raise Refusal(f"--smallest {wish.smallest} is larger than --largest {wish.largest}")
     stderr = Console(stderr=True)
     with stderr.status("probing") as status:
-        report = probe(_hosts(wish), options, lambda words: status.update(words))
+        report = probe(chosen_hosts(wish.hosts, wish.slurm, wish.local), options, lambda words: status.update(words))
     if json_output:
         sys.stdout.write(msgspec.json.encode(asdict(report)).decode() + "\n")
     else:
@@ -65,19 +65,19 @@ def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_
     return FAILED if failed else UNKNOWN if "unknown" in healths else 0
 
 
-def _hosts(wish: Wish) -> list[Host]:
-    if sum(map(bool, (wish.hosts, wish.slurm, wish.local))) != 1:
+def chosen_hosts(file: str, slurm: str, local: int) -> list[Host]:
+    if sum(map(bool, (file, slurm, local))) != 1:
         raise Refusal("expected exactly one of --hosts FILE, --slurm HOSTLIST and --local COUNT")
-    if wish.local:
-        if not 2 <= wish.local <= 64:
-            raise Refusal(f"--local: expected 2 to 64 processes, found {wish.local}")
-        return [Host(f"local{number}", "127.0.0.1") for number in range(wish.local)]
-    if wish.slurm:
-        return _slurm_hosts(wish.slurm)
+    if local:
+        if not 2 <= local <= 64:
+            raise Refusal(f"--local: expected 2 to 64 processes, found {local}")
+        return [Host(f"local{number}", "127.0.0.1") for number in range(local)]
+    if slurm:
+        return _slurm_hosts(slurm)
     try:
-        return parse(Path(wish.hosts).read_text(encoding="utf-8"), wish.hosts)
+        return parse(Path(file).read_text(encoding="utf-8"), file)
     except (OSError, UnicodeDecodeError) as error:
-        raise Refusal(f"{wish.hosts}: the list of hosts cannot be read: {error}") from None
+        raise Refusal(f"{file}: the list of hosts cannot be read: {error}") from None
     except HostsError as error:
         raise Refusal(str(error)) from None
 

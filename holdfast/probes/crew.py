@@ -132,5 +132,10 @@ class Crew:
             place = {"id": number, "rank": rank, "world": len(names), "address": worker.host.address}
             worker.ask({"do": "exchange", "master": f"{address}:{port}", **place, **command})
 
+    def ask_each(self, names: Sequence[str], command: Callable[[int, str], Answer]) -> None:
+        """Something that each does for itself, at the same time; `finish` has the answers."""
+        for rank, name in enumerate(names):
+            self.workers[name].ask({"id": next(self._ids), **command(rank, name)})
+
     def finish(self, names: Sequence[str], patience: float, progress: Progress | None = None) -> list[Answer]:
         return [self.workers[name].answer(patience, progress) for name in names]

@@ -26,7 +26,8 @@ def main() -> int:
             say(answers, {"port": _free_port(command["address"])})
             continue
         try:
-            say(answers, {"id": command["id"], **exchange(command, answers)})
+            perform = fingerprint if command["do"] == "fingerprint" else exchange
+            say(answers, {"id": command["id"], **perform(command, answers)})
         except (RuntimeError, ValueError, OSError, MemoryError) as error:
             say(answers, {"id": command["id"], "error": " ".join(str(error).split())[:400]})
     return 0
@@ -74,6 +75,18 @@ def _free_memory() -> int:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     return 0
+
+
+def fingerprint(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    """The bits of every device here, from repeats; `flip` is a drill that turns one bit of an input."""
+    from holdfast.probes import bench, fingerprint
+
+    devices = []
+    for device in bench.find_devices(command["node"], 0):
+        digests = [fingerprint.digest(device, command["flip"]) for _ in range(command["repeats"])]
+        unstable = sum(digest != digests[0] for digest in digests)
+        devices.append((device.subject, fingerprint.key(device), digests[0], len(digests), unstable))
+    return {"devices": devices}
 
 
 def exchange(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
