@@ -9,7 +9,7 @@ from dataclasses import replace
 from holdfast.lifecycle.memory import OPERATOR, counts, note
 from holdfast.lifecycle.policy import OnDegraded, OnUnknown, OnUnknownTest, Policy
 from holdfast.lifecycle.table import IN_SERVICE, TABLE, Move
-from holdfast.model.life import Action, Happening, NodeEvent, NodeLife, Stage, Verb
+from holdfast.model.life import Action, Happening, NodeEvent, NodeLife, Stage, Verb, changed
 
 _S, _H, _V = Stage, Happening, Verb
 SPARE_CAUSE = "spare"
@@ -30,12 +30,19 @@ def step(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> tuple[
         move = refine(noted, event, own, move)
     after = noted
     if move.to is not None and move.to is not node.stage:
-        after = replace(noted, stage=move.to, since=now, reason=event.reason or move.words)
+        after = changed(noted, stage=move.to, since=now, reason=_words(noted, event, move))
     if _V.RETEST in move.verbs:
-        after = replace(after, asked_at=now)
+        after = changed(after, asked_at=now)
     reason = f"{move.words}: {event.reason}" if event.reason else move.words
     cause = SPARE_CAUSE if move.to is _S.SPARE else event.cause
     return after, [Action(node=node.name, verb=v, reason=reason, cause=cause, at=now) for v in move.verbs], reason
+
+
+def _words(node: NodeLife, event: NodeEvent, move: Move) -> str:
+    """A node that is held goes on saying by what, and one that a person has what the person said."""
+    if node.held or (event.kind is _H.EMPTIED and node.cause == OPERATOR):
+        return node.reason
+    return event.reason or move.words
 
 
 def _taken_as(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeEvent:
@@ -54,6 +61,12 @@ def _taken_as(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> N
 def takes_out(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> bool:
     """Whether this would make the breaker count one more."""
     return not node.out and step(node, event, now, policy)[0].out
+
+
+def is_a_persons_case(node: NodeLife, policy: Policy) -> bool:
+    """Nothing is left that the machine may do about it by itself."""
+    own = policy.of(node.pool)
+    return node.cause in ("", OPERATOR) or node.rung >= min(own.automatic_rungs, len(own.ladder))
 
 
 def may_climb(node: NodeLife, policy: Policy) -> bool:
@@ -82,6 +95,19 @@ def _still_shared(node: NodeLife, event: NodeEvent, policy: Policy, move: Move) 
     return Move(None, (), "a workload ended, others still run") if node.jobs else move
 
 
+def _leaves(node: NodeLife, event: NodeEvent, policy: Policy, move: Move) -> Move:
+    return Move(_S.REMOVED, (), "empty; removed as an operator asked") if node.leaving else move
+
+
+def _removed_at_once(node: NodeLife, event: NodeEvent, policy: Policy, move: Move) -> Move:
+    return move if node.jobs else Move(_S.REMOVED, move.verbs, "removed by an operator")
+
+
+def _goes_on(node: NodeLife, event: NodeEvent, policy: Policy, move: Move) -> Move:
+    """What runs here ends in its own time; the test comes after it, as after any workload."""
+    return Move(_S.ALLOCATED, (), "released by an operator; tested when its work has ended") if node.jobs else move
+
+
 def _rung(node: NodeLife, event: NodeEvent, policy: Policy, move: Move) -> Move:
     """The verb of the rung just stepped on; past the automatic ones a person is asked, once."""
     number = node.rung
@@ -108,6 +134,9 @@ _REFINEMENTS: dict[tuple[Stage, Happening], Callable[[NodeLife, NodeEvent, Polic
     (_S.TESTING, _H.TEST_PASSED): _passed,
     (_S.TESTING, _H.TEST_UNKNOWN): _too_often_unknown,
     (_S.ALLOCATED, _H.JOB_ENDED): _still_shared,
+    (_S.DRAINING, _H.EMPTIED): _leaves,
+    (_S.DRAINING, _H.RELEASE): _goes_on,
+    (_S.DRAINING, _H.REMOVE): _removed_at_once,
     (_S.QUARANTINED, _H.CLIMB): _rung,
     (_S.SPARE, _H.PROMOTED): _promoted,
     **{(stage, _H.DEGRADED): _degraded for stage in IN_SERVICE},

@@ -1,11 +1,10 @@
 """What a node remembers of what happens to it, whatever that leads to."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from holdfast.lifecycle.policy import Policy
 from holdfast.lifecycle.table import TABLE
-from holdfast.model.life import Happening, NodeEvent, NodeLife, Offence
+from holdfast.model.life import OUT_OF_SERVICE, Happening, NodeEvent, NodeLife, Offence, changed
 
 _H = Happening
 MOST_OFFENCES = 32
@@ -28,17 +27,26 @@ def _passed(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> Nod
     if (node.stage, event.kind) not in TABLE or not counts(node, event, policy):
         return node
     tested_at = now if event.began is None else event.began
-    return replace(
-        node, tested_at=tested_at, tested_suite=policy.suite, tests=0, degraded_by="", failed=False, asked_at=None
+    return changed(
+        node,
+        tested_at=tested_at,
+        tested_suite=policy.suite,
+        tests=0,
+        degraded_by="",
+        failed=False,
+        asked_at=None,
+        cause="",
+        held="",
+        held_since=0.0,
     )
 
 
 def _started(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
-    return replace(node, jobs=node.jobs | {event.job}, used_until=now)
+    return changed(node, jobs=node.jobs | {event.job}, used_until=now)
 
 
 def _ended(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
-    return replace(node, jobs=node.jobs - {event.job}, used_until=now)
+    return changed(node, jobs=node.jobs - {event.job}, used_until=now)
 
 
 def _failed(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
@@ -47,11 +55,11 @@ def _failed(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> Nod
         return node
     offences = _with(node.offences, event, now)
     recent = [one for one in offences if one.at >= now - policy.lemon_seconds]
-    known = event.cause == node.cause and sum(one.cause == event.cause for one in recent) > 1
-    after = replace(node, offences=offences, cause=event.cause, tests=0, failed=True, asked_at=None, held="")
+    known = [one.cause for one in recent[-2:]] == [event.cause] * 2
+    after = changed(node, offences=offences, cause=event.cause, tests=0, failed=True, asked_at=None, held="")
     if known:
         return after
-    return replace(after, rung=1 if event.lemon or len(recent) > policy.lemon_offences else 0)
+    return changed(after, rung=1 if event.lemon or len(recent) > policy.lemon_offences else 0)
 
 
 def _with(known: tuple[Offence, ...], event: NodeEvent, now: float) -> tuple[Offence, ...]:
@@ -59,37 +67,52 @@ def _with(known: tuple[Offence, ...], event: NodeEvent, now: float) -> tuple[Off
 
 
 def _unknown(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
-    return replace(node, tests=node.tests + 1, asked_at=None) if (node.stage, event.kind) in TABLE else node
+    return changed(node, tests=node.tests + 1, asked_at=None) if (node.stage, event.kind) in TABLE else node
 
 
 def _degraded(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
     if node.degraded_by == event.cause:
         return node
-    return replace(node, degraded_by=event.cause, degradations=_with(node.degradations, event, now))
+    return changed(node, degraded_by=event.cause, degradations=_with(node.degradations, event, now))
 
 
 def _recovered(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
-    return replace(node, degraded_by="")
+    return changed(node, degraded_by="")
 
 
 def _climbed(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
-    return replace(node, rung=node.rung + 1)
+    return changed(node, rung=node.rung + 1)
 
 
 def _held(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
     """Of a node on trial it also means that its test was answered."""
     if node.held == event.holder:
-        return replace(node, asked_at=None)
-    return replace(node, held=event.holder, held_since=now, reason=event.reason, asked_at=None)
+        return changed(node, asked_at=None)
+    words = node.reason if _is_a_persons(node) else event.reason
+    return changed(node, held=event.holder, held_since=now, reason=words, asked_at=None)
 
 
 def _freed(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
-    return replace(node, held="", held_since=0.0, reason=event.reason) if node.held else node
+    words = node.reason if _is_a_persons(node) else event.reason
+    return changed(node, held="", held_since=0.0, reason=words) if node.held else node
+
+
+def _is_a_persons(node: NodeLife) -> bool:
+    """A person's words stay."""
+    return node.cause == OPERATOR and node.stage in OUT_OF_SERVICE
 
 
 def _by_a_person(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
     """A person's quarantine is not climbed out of by the machine, whatever the node suffered from before."""
-    return replace(node, cause=OPERATOR) if (node.stage, event.kind) in TABLE else node
+    if (node.stage, event.kind) not in TABLE:
+        return node
+    leaving = event.kind is _H.REMOVE
+    words = event.reason or node.reason
+    return changed(node, cause=OPERATOR, reason=words, leaving=leaving, held="", held_since=0.0)
+
+
+def _brought_back(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    return changed(node, leaving=False) if node.leaving and (node.stage, event.kind) in TABLE else node
 
 
 _NOTES: dict[Happening, Callable[[NodeLife, NodeEvent, float, Policy], NodeLife]] = {
@@ -105,4 +128,7 @@ _NOTES: dict[Happening, Callable[[NodeLife, NodeEvent, float, Policy], NodeLife]
     _H.HELD: _held,
     _H.FREED: _freed,
     _H.QUARANTINE: _by_a_person,
+    _H.REMOVE: _by_a_person,
+    _H.RELEASE: _brought_back,
+    _H.ENROLLED: _brought_back,
 }

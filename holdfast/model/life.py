@@ -1,8 +1,10 @@
 """A node's life: where it is, what happened to it, and what should be done in the world about it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from operator import attrgetter
+from typing import Any
 
 
 class Stage(StrEnum):
@@ -110,6 +112,7 @@ class NodeLife:
     degradations: tuple[Offence, ...] = ()
     place: Mapping[str, str] = field(default_factory=dict)  # rack, loop, leaf, feed: what it shares with others
     twin: bool = False  # simulated
+    leaving: bool = False  # an operator removes it once it is empty
 
     @property
     def out(self) -> bool:
@@ -120,6 +123,22 @@ class NodeLife:
     def freshly_tested(self) -> bool:
         """The invariant's question: is its last full test newer than its last workload?"""
         return self.tested_at is not None and (self.used_until is None or self.tested_at > self.used_until)
+
+
+_FIELDS = tuple(field.name for field in fields(NodeLife))
+_values = attrgetter(*_FIELDS)
+_SETTERS = {name: NodeLife.__dict__[name].__set__ for name in _FIELDS}  # a slot does not ask if it is frozen
+_EVERY_SETTER = tuple(_SETTERS.values())
+
+
+def changed(life: NodeLife, **changes: Any) -> NodeLife:
+    """dataclasses.replace, twice as fast: a simulated year takes a hundred thousand of them."""
+    made = object.__new__(NodeLife)
+    for put, value in zip(_EVERY_SETTER, _values(life), strict=True):
+        put(made, value)
+    for name, value in changes.items():
+        _SETTERS[name](made, value)
+    return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,8 @@
 """`holdfast simulate`: the examples of the docs, one document with --json, one sentence for what cannot be."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -176,3 +178,23 @@ def test_any_text_is_understood_or_refused(text: str) -> None:
         understand(text, "x.toml")
     except (Refusal, SettingsError) as error:
         assert str(error).startswith("x.toml")
+
+
+def test_the_examples_of_the_docs_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = PAGE.read_text()
+    scenario = page.split("```toml\n")[1].split("```")[0].replace("days = 90", "days = 9")
+    Path("next-year.toml").write_text(scenario)
+    Path("tolerant.toml").write_text(scenario.replace('"fail"', '"choose_last"'))
+    for command, said in re.findall(r"\$ holdfast (simulate next-year.*)\n(.*)\n", page):
+        assert run(shlex.split(command)) == 0
+        assert capsys.readouterr().out.startswith(said.strip("`"))
+
+
+@pytest.mark.slow
+def test_llama_3_is_what_the_docs_say(capsys: pytest.CaptureFixture[str]) -> None:
+    ((command, said),) = re.findall(r"\$ holdfast (simulate llama3.*)\n(.*)\n", PAGE.read_text())
+    assert run(shlex.split(command)) == 0
+    assert capsys.readouterr().out.splitlines()[0] == said

@@ -1,0 +1,169 @@
+"""How fast the simulation is: beside the same model written with SimPy, interleaved, in CPU seconds; the coarse model
+alone; and how the time grows from 1,000 to 1,000,000 GPUs (`--growth`, which draws docs/simulate.svg)."""
+
+import argparse
+import random
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from measure import cpu_times, publish, quantile, steal_ratio
+from simulate_peer import Peer
+
+from holdfast.cli import plan_plot
+from holdfast.cli.simulate_rules import RealRules
+from holdfast.costs.checkpointing import ettr
+from holdfast.lifecycle.policy import Policy
+from holdfast.model.life import Action, NodeEvent, NodeLife
+from holdfast.simulation.aggregated import coarsen, replicas
+from holdfast.simulation.outcome import Outcome, simulate
+from holdfast.simulation.scenario import Checkpoints, Cluster, Hazard, Job, Repair, Restart, Scenario
+from holdfast.simulation.spread import fixed
+
+RATE = 0.1729  # Llama 3's interruptions per GPU-year
+POLICY = Policy(spares=40, breaker_nodes=10_000, breaker_share=1.0)
+LLAMA = Scenario(
+    title="16,384 GPUs, a year",
+    cluster=Cluster(nodes=2088, days=365),
+    jobs=(Job(name="one", nodes=2048, checkpoints=Checkpoints(interval=234, write=2.5)),),
+    hazards=(Hazard(name="gpu", rate=RATE, swap=0.3),),
+    repair=Repair(crews=20),
+)
+SELDOM = replace(LLAMA, jobs=(replace(LLAMA.jobs[0], checkpoints=Checkpoints(interval=86_400, write=2.5)),))
+
+
+def luck(seed: int, name: str) -> random.Random:
+    return random.Random(f"{seed}/{name}")
+
+
+def ours(scenario: Scenario, seed: int, policy: Policy = POLICY) -> tuple[float, Outcome]:
+    began = time.process_time()
+    outcome = simulate(scenario, RealRules(policy), lambda name: luck(seed, name))
+    return time.process_time() - began, outcome
+
+
+def peer(scenario: Scenario, seed: int) -> tuple[float, Peer]:
+    began = time.process_time()
+    found = Peer(scenario, RealRules(POLICY), lambda name: luck(seed, name))
+    found.run()
+    return time.process_time() - began, found
+
+
+class Recording(RealRules):
+    """Notes every question that is asked of the lifecycle."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.asked: list[tuple[NodeLife, NodeEvent, float]] = []
+        self.real, self.step = self.step, self._note
+
+    def _note(self, life: NodeLife, event: NodeEvent, now: float) -> tuple[NodeLife, list[Action], str]:
+        self.asked.append((life, event, now))
+        return self.real(life, event, now)
+
+
+def rules_alone(scenario: Scenario, seed: int) -> float:
+    """CPU seconds that the lifecycle takes of a run, ours or the peer's: they ask it the same."""
+    recording = Recording(POLICY)
+    simulate(scenario, recording, lambda name: luck(seed, name))
+    began = time.process_time()
+    for life, event, now in recording.asked:
+        recording.real(life, event, now)
+    return time.process_time() - began
+
+
+def beside(scenario: Scenario, rounds: int) -> dict[str, float]:
+    """Medians of rounds taken in turn; refused if the two do not simulate the same."""
+    mine, theirs, ratios, engines = [], [], [], []
+    for seed in range(rounds):
+        (own_seconds, own), (peer_seconds, other) = ours(scenario, seed), peer(scenario, seed)
+        gap = abs(own.ledger.rework / scenario.cluster.gpus_per_node / other.parts["rework"] - 1)
+        if own.figures["interruptions"] != other.interruptions or gap > 0.01:
+            raise SystemExit(f"not the same model: {own} beside {other.parts}, {other.interruptions} interruptions")
+        mine.append(own.events / own_seconds)
+        theirs.append(other.events / peer_seconds)
+        ratios.append(peer_seconds / own_seconds)
+        rules = rules_alone(scenario, seed)
+        engines.append((peer_seconds - rules) / (own_seconds - rules))
+    return {
+        "events": own.events,
+        "events_per_cpu_second": round(quantile(mine, 0.5)),
+        "simpy_events_per_cpu_second": round(quantile(theirs, 0.5)),
+        "times_as_fast": round(quantile(ratios, 0.5), 2),
+        "engine_without_lifecycle_times_as_fast": round(quantile(engines, 0.5), 2),
+    }
+
+
+def coarse() -> dict[str, float]:
+    """16,384 GPUs for a year, a thousand times."""
+    import numpy as np
+
+    restart = Restart(
+        detect=fixed(120), diagnose=fixed(120), reschedule=fixed(120), load=fixed(120), warm_up=fixed(120)
+    )
+    job = Job(name="one", nodes=2048, checkpoints=Checkpoints(interval=1116, write=60), restart=restart)
+    model = coarsen(replace(LLAMA, cluster=Cluster(nodes=2048, days=365), jobs=(job,)))
+    began, cpu = time.perf_counter(), time.process_time()
+    found = replicas(model, 1000, np.random.default_rng(1))
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    mean = sum(ledger.share("productive") for ledger, _ in found) / len(found)
+    exact = ettr(1116, 60, model.between, 600)
+    return {
+        "seconds": round(seconds, 2),
+        "failures_per_cpu_second": round(sum(failures for _, failures in found) / cpu),
+        "from_closed_form": round(abs(mean / exact - 1), 6),
+    }
+
+
+def growth(sizes: list[int]) -> list[dict[str, float]]:
+    """A month of jobs of 1,024 GPUs each, with two spares to a hundred nodes."""
+    rows = []
+    for gpus in sizes:
+        nodes = gpus // 8
+        spares = max(1, nodes // 50)
+        jobs = tuple(
+            replace(LLAMA.jobs[0], name=f"job{number}", nodes=min(128, nodes - spares))
+            for number in range(max(1, (nodes - spares) // 128))
+        )
+        scenario = replace(LLAMA, cluster=Cluster(nodes=nodes, days=30), jobs=jobs, repair=Repair())
+        seconds, outcome = ours(scenario, 1, replace(POLICY, spares=spares))
+        rows.append(
+            {"gpus": gpus, "cpu_seconds": round(seconds, 3), "events": outcome.events, "executed": outcome.executed}
+        )
+    return rows
+
+
+def draw(rows: list[dict[str, float]], path: Path) -> None:
+    points = tuple((row["gpus"], 1e6 * row["cpu_seconds"] / row["gpus"]) for row in rows)
+    chart = plan_plot.Chart(
+        title="A simulated month, device by device, with the real lifecycle",
+        across="GPUs",
+        up="CPU microseconds per GPU",
+        lines=(plan_plot.Line("per GPU", points),),
+        log_x=True,
+    )
+    path.write_text(plan_plot.svg(chart), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--growth", action="store_true")
+    asked = parser.parse_args()
+    before = cpu_times()
+    if asked.growth:
+        rows = growth([1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000])
+        draw(rows, Path(__file__).parents[1] / "docs" / "simulate.svg")
+        publish("simulate_growth", {"rows": rows, "steal_ratio": round(steal_ratio(before, cpu_times()), 3)})
+        return
+    figures = {
+        "per_device": beside(LLAMA, asked.rounds),
+        "per_device_checkpoint_a_day": beside(SELDOM, asked.rounds),
+        "aggregated": coarse(),
+        "rounds": asked.rounds,
+    }
+    publish("simulate", {**figures, "steal_ratio": round(steal_ratio(before, cpu_times()), 3)})
+
+
+if __name__ == "__main__":
+    main()
