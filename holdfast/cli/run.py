@@ -31,6 +31,7 @@ def run(
     backoff_seconds: float = typer.Option(5.0, min=0.0, help="First wait after an attempt without progress; doubles."),
     storage_patience_seconds: float = typer.Option(3600.0, help="How long to wait for full or silent storage."),
     kernel_log: str = typer.Option("/dev/kmsg", help="Where the kernel's messages are read."),
+    tune_nccl: bool = typer.Option(False, help="Set what NCCL survives more with, where the job sets nothing."),
     nodes: int = typer.Option(
         0, min=0, help="On several nodes, one of us on each: how many take part; others stand by."
     ),
@@ -42,6 +43,7 @@ def run(
 
     Exit code: 0 ended well, 93 another run would be a waste (tell the scheduler not to requeue), else the command's.
     """
+    from holdfast.catalog.nccl_tuning import environment
     from holdfast.supervisor.company import LeaderLost
     from holdfast.supervisor.decide import Budget
     from holdfast.supervisor.memory import Busy
@@ -52,6 +54,7 @@ def run(
         budget=Budget(same_cause=same_cause, first_wait_seconds=backoff_seconds), hang_factor=hang_factor,
         hang_floor_seconds=hang_floor_seconds, grace_seconds=grace_seconds,
         storage_patience_seconds=storage_patience_seconds, kernel_log=kernel_log,
+        environ=environment() if tune_nccl else {},
     )  # fmt: skip
     try:
         return _supervise(options, _company(options.node, nodes, store, lead, lost_seconds))

@@ -1,14 +1,16 @@
 """Everything that an attempt left behind, as evidence: its log, the kernel's messages, its exit code."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from holdfast.diagnosis import collectives, dump_evidence
 from holdfast.formats.job_log import JobLog
 from holdfast.formats.job_message import of_kernel
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
-from holdfast.sources import log_file
+from holdfast.sources import dump_files, log_file
 from holdfast.sources.kmsg import KmsgSource
 
 
@@ -56,6 +58,18 @@ def of_exit(exit_code: int, log: Path, node: str, at: float, command: Sequence[s
         kind="exit", code="command", at=at, text=f"{Path(command[0]).name} ended with {said}", detail=detail, line=0
     )
     return Evidence(event=event, file=str(log), host=node, role="exit")
+
+
+def of_dumps(folder: Path) -> list[Evidence]:
+    """What the Flight Recorders of the ranks wrote; an empty folder goes away."""
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    if not files:
+        with suppress(OSError):
+            folder.rmdir()
+        return []
+    read = {found.rank: (found, file) for file, found in dump_files.read_all(files) if not isinstance(found, str)}
+    standings = collectives.standings([dump for dump, _ in read.values()])
+    return dump_evidence.evidence(standings, {rank: str(file) for rank, (_, file) in read.items()})
 
 
 def _host(told: str, node: str) -> str:

@@ -16,6 +16,9 @@ from holdfast.supervisor.report import Plan, Report
 from holdfast.supervisor.suspicion import Suspicion
 from holdfast.supervisor.watch import Outcome, Watch
 
+# Flight Recorder: the name of PyTorch 2.9 and later, and the one before
+_DUMP_FILES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+
 Tell = Callable[[str], None]
 
 
@@ -36,7 +39,7 @@ class Here:
             suspicion = Suspicion(options.node, kernel, self.company, plan.members if self.company.leads else ())
             watch = Watch(options, plan.number, self.accounts, self.company, suspicion, self.tell)
             outcome = watch.run(self._environ(plan), log)
-            return self._report(outcome, log, kernel)
+            return self._report(outcome, log, kernel, self._dumps(plan))
         finally:
             kernel.close()
 
@@ -44,12 +47,20 @@ class Here:
         """What the command sets itself is left as it is."""
         rank = plan.members.index(self.options.node)
         place = {"PET_NODE_RANK": str(rank), "NODE_RANK": str(rank)} if plan.environ else {}
+        dumps = str(self._dumps(plan) / "rank_")
+        traced = {name: dumps for name in _DUMP_FILES}
         own = {"HOLDFAST_ATTEMPT": str(plan.number), "HOLDFAST_FOLDER": str(self.options.folder)}
-        return {"PYTHONUNBUFFERED": "1", **self.options.environ, **os.environ, **plan.environ, **place, **own}
+        return {"PYTHONUNBUFFERED": "1", **traced, **self.options.environ, **os.environ, **plan.environ, **place, **own}
 
-    def _report(self, outcome: Outcome, log: Path, kernel: gather.KernelWatch) -> Report:
+    def _dumps(self, plan: Plan) -> Path:
+        """Where the ranks' Flight Recorders write, if they do."""
+        folder = self.options.folder / f"attempt_{plan.number}.dumps"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _report(self, outcome: Outcome, log: Path, kernel: gather.KernelWatch, dumps: Path) -> Report:
         options, now = self.options, time.time()
-        evidence = [*gather.of_log(log, options.node, outcome.lines), *kernel.evidence(now)]
+        evidence = [*gather.of_log(log, options.node, outcome.lines), *kernel.evidence(now), *gather.of_dumps(dumps)]
         if outcome.ended_by:
             evidence += [_silence(outcome, now)] if outcome.silent_seconds else []
             evidence += [item for one in outcome.presumed for item in one.evidence]
