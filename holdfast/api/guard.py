@@ -37,7 +37,7 @@ def caller_of(request: Request[Any, Any, Any]) -> Caller:
 
 def on_problem(request: Request[Any, Any, Any], problem: Problem) -> Response[bytes]:
     _note(request, problem.status, problem.sentence, problem.who)
-    return _refusal(problem.status, problem.sentence, headers_for(problem, request.url.path))
+    return _refusal(problem.status, problem.sentence, headers_for(problem, request.url.path, request.url.query))
 
 
 def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:

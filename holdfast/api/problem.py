@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,9 @@ def elsewhere(leader: str) -> Problem:
     return Problem(307, f"another controller leads: {leader}", {"Location": leader})
 
 
-def headers_for(problem: Problem, path: str) -> dict[str, str]:
+def headers_for(problem: Problem, path: str, query: str = "") -> dict[str, str]:
+    """`path` is decoded: raw, it could end the header and begin another."""
     headers = dict(problem.headers)
     if "Location" in headers:
-        headers["Location"] += path
+        headers["Location"] += quote(path, safe="/") + (f"?{query}" if query else "")
     return headers

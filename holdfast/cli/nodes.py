@@ -81,7 +81,7 @@ def _show_one(node: dict[str, Any]) -> None:
     now = time.time()
     out = console()
     out.print(f"{node['name']}: {styled(node['stage'])} since {ago(now, node['since'])}: ", end="")
-    out.print(node["reason"], markup=False)
+    out.print(plain(node["reason"]))
     place = ", ".join(f"{kind} {name}" for kind, name in node["place"].items())
     tested = ago(now, node["tested_at"]) if node["tested_at"] else "never"
     out.print(f"pool {node['pool']}{f', {place}' if place else ''}; tested {tested}; rung {node['rung']}")

@@ -9,7 +9,7 @@ import typer
 from holdfast.cli import span
 from holdfast.cli.client import kept, state_directory
 from holdfast.cli.refusal import Refusal
-from holdfast.cli.table import console, table
+from holdfast.cli.table import console, printable, table
 from holdfast.controller import policy_file
 from holdfast.controller.preview import Preview, preview
 from holdfast.controller.settings import load as load_controller
@@ -73,7 +73,7 @@ def _show(found: Preview, left: int, since: str) -> None:
     for holder, times in found.held.most_common():
         typer.echo(f"observed only because of {holder.rstrip('?')}: {times} nodes")
     for incident in found.incidents:
-        typer.echo(f"incident on {incident.subject}: {incident.reason}")
+        typer.echo(printable(f"incident on {incident.subject}: {incident.reason}"))
 
 
 def _url(config: str) -> str:

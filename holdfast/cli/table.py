@@ -53,14 +53,22 @@ def styled(word: str) -> str:
     from rich.markup import escape
 
     style = STYLES.get(word)
-    return f"[{style}]{word}[/]" if style else escape(word)
+    return f"[{style}]{word}[/]" if style else escape(printable(word))
 
 
 def plain(text: str) -> str:
-    """What others wrote is never taken for a style."""
+    """What others wrote is never taken for a style, nor by the terminal for a command."""
     from rich.markup import escape
 
-    return escape(text)
+    return escape(printable(text))
+
+
+def printable(text: str) -> str:
+    """Control characters, and those that turn the direction of writing, are shown as what they are."""
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t" else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 def count(many: int, thing: str) -> str:

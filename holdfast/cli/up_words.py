@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from holdfast.cli.table import STYLES, clock
+from holdfast.cli.table import STYLES, clock, printable
 from holdfast.console import static_directory
 from holdfast.model.life import OUT_OF_SERVICE, Stage
 
@@ -91,4 +91,4 @@ def _tell(kind: str, what: dict[str, Any], out: set[str]) -> None:
 
 def _line(at: float, words: str, colour: str | None) -> None:
     width = shutil.get_terminal_size((160, 24)).columns - 10
-    typer.secho(f"{clock(at)[11:]}  {words[:width]}", fg=colour)
+    typer.secho(f"{clock(at)[11:]}  {printable(words)[:width]}", fg=colour)

@@ -1,7 +1,9 @@
 """The controller's side of the API: wishes become work for the writer; what the writer tells is put on the board."""
 
 import asyncio
+import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,8 +13,9 @@ from holdfast.api.access import Access, Caller
 from holdfast.api.board import Board
 from holdfast.api.problem import Problem
 from holdfast.api.show import transition_view, verdict_view
+from holdfast.api.probe_views import ProbesView
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
-from holdfast.controller import deeds
+from holdfast.controller import deeds, probe_show
 from holdfast.controller.agent_jobs import AgentJobs
 from holdfast.controller.lookup import Lookup
 from holdfast.controller.turn import News, Work
@@ -22,7 +25,9 @@ from holdfast.model.report import Report
 from holdfast.store import Store
 from holdfast.store.words import AuditEntry
 
-MOST_NOTES_A_MINUTE = 60  # of requests refused; what is beyond is counted, not written
+log = logging.getLogger("holdfast.controller")
+MOST_NOTES_A_MINUTE = 60  # of one caller's or address's refused requests; what is beyond is counted, not written
+MOST_SOURCES_A_MINUTE = 1_000
 
 
 class FrontDesk:
@@ -33,7 +38,8 @@ class FrontDesk:
         self.agent_jobs: AgentJobs | None = None  # None where a scheduler tells of jobs
         self.writer: Writer | None = None
         self._loop = asyncio.get_running_loop()
-        self._noted = (0, 0)
+        self._minute = 0
+        self._noted: Counter[tuple[str, str]] = Counter()  # refusals this minute, by who and role
 
     @property
     def waiting(self) -> int:
@@ -71,6 +77,11 @@ class FrontDesk:
         found = await asyncio.to_thread(self.store.verdicts, node)
         return tuple(verdict_view(change) for change in found.get(node, ()))
 
+    async def probes(self) -> ProbesView:
+        """Known to whoever leads: meetings under way are nowhere else."""
+        shown: ProbesView = await self._ask(probe_show.show)
+        return shown
+
     async def make_token(self, ask: TokenAsk, caller: Caller) -> TokenMade:
         deeds.check_token(ask)
         made: TokenMade = await self._ask(partial(deeds.make_token, ask, caller))
@@ -82,13 +93,25 @@ class FrontDesk:
         return ended
 
     def note(self, entry: AuditEntry) -> None:
-        """A flood of bad requests must not become a flood of rows."""
-        minute = int(time.monotonic() // 60)
-        count = self._noted[1] + 1 if self._noted[0] == minute else 1
-        self._noted = (minute, count)
+        """A flood of one's bad requests must neither become a flood of rows nor hide what another tried."""
         self.board.counts["refused"] += 1
-        if count <= MOST_NOTES_A_MINUTE and self.writer is not None and self.board.leading:
+        if not self._is_written(entry) or self.writer is None or not self.board.leading:
+            return
+        try:
             self.writer.put(Work(partial(deeds.note, entry)))
+        except Problem:  # the queue is full; who was refused must still be told why
+            log.warning("not audited: %s %s by %s: %s", entry.verb, entry.target, entry.who, entry.outcome)
+
+    def _is_written(self, entry: AuditEntry) -> bool:
+        minute = int(time.monotonic() // 60)
+        if minute != self._minute:
+            self._minute = minute
+            self._noted.clear()
+        source = (entry.who, entry.role)
+        if not entry.role and source not in self._noted and len(self._noted) >= MOST_SOURCES_A_MINUTE:
+            return False  # addresses without number; who holds a token is always written of
+        self._noted[source] += 1
+        return self._noted[source] <= MOST_NOTES_A_MINUTE
 
     async def _ask(self, do: Any, reports: Sequence[Report] = ()) -> Any:
         if self.writer is None:
