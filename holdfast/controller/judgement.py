@@ -104,17 +104,20 @@ class Judgement:
         kind = TEST_RESULTS.get(outcome.health, _H.TEST_UNKNOWN)
         if degraded and own.bootstrap_degraded is OnDegraded.FAIL:
             kind = _H.TEST_FAILED
+        cause, reason = outcome.cause, outcome.reason
+        if kind is _H.TEST_PASSED and (failing := self.failing(name)) is not None:
+            kind, cause, reason = _H.TEST_FAILED, failing.check, f"passed, but {failing.check} fails: {failing.reason}"
         event = NodeEvent(
             kind=kind,
-            cause=outcome.cause,
-            reason=outcome.reason,
+            cause=cause,
+            reason=reason,
             suite=outcome.suite,
             began=outcome.began,
             spare=kind is _H.TEST_PASSED and self._wants_spare(node),
         )
         if kind is _H.TEST_FAILED and node.stage is Stage.TESTING:
-            self.guards.fell_ill(name, outcome.cause, now, self.policy)
-        elif kind is _H.TEST_PASSED and self.failing(name) is None:
+            self.guards.fell_ill(name, cause, now, self.policy)
+        elif kind is _H.TEST_PASSED:
             self.guards.recovered(name)
         steps = self.guarded(name, self._with_record(node, event, now), now)
         if degraded and kind is _H.TEST_PASSED and own.bootstrap_degraded is OnDegraded.CHOOSE_LAST:

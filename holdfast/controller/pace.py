@@ -3,8 +3,7 @@
 from holdfast.controller.guards import SILENT, planned
 from holdfast.controller.judgement import JUDGED_STAGES, Judgement
 from holdfast.lifecycle.fleet import breaker_of, spares_wanted
-from holdfast.lifecycle.machine import may_climb
-from holdfast.lifecycle.memory import OPERATOR
+from holdfast.lifecycle.machine import is_a_persons_case, may_climb
 from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage
 from holdfast.store.words import Step
 
@@ -91,9 +90,10 @@ class Pace:
         if node.held and (freed := self._reconsider(node, hold is not None, now)):
             return freed
         waits = hold is not None and (node.stage is _S.QUARANTINED or hold.holder.startswith("maintenance/"))
+        waits = waits and not (node.stage is _S.QUARANTINED and is_a_persons_case(node, judge.policy))
         if hold is not None and waits and node.held != hold.holder and node.stage is not _S.REMOVED:
             return judge.held(node.name, hold, node.cause, now)
-        return self._next_of_stage(node, hold is not None, now) + self._note_blindness(node, now)
+        return self._next_of_stage(node, waits, now) + self._note_blindness(node, now)
 
     def _next_of_stage(self, node: NodeLife, held: bool, now: float) -> list[Step]:
         judge, name = self._judge, node.name
@@ -133,7 +133,7 @@ class Pace:
             return []
         why = f"{node.held.rstrip('?')} no longer holds it"
         steps = judge.step(node.name, NodeEvent(kind=_H.FREED, reason=why), now)
-        waiting = on_trial or (node.stage is _S.QUARANTINED and node.cause != OPERATOR)
+        waiting = on_trial or (node.stage is _S.QUARANTINED and not is_a_persons_case(node, judge.policy))
         if waiting or (maintained and node.stage in IDLE):
             steps += judge.step(node.name, NodeEvent(kind=_H.RETEST, reason=why), now)
         return steps

@@ -42,6 +42,10 @@ TABLE: dict[tuple[Stage, Happening], Move] = {
     (_S.QUARANTINED, _H.CLIMB): Move(_S.RESETTING, (), "the next rung of the ladder"),
     (_S.QUARANTINED, _H.RELEASE): Move(_S.TESTING, (_V.RETEST,), "released by an operator; tested first"),
     (_S.QUARANTINED, _H.RETEST): Move(_S.TESTING, (_V.RETEST,), "a re-test was asked for"),
+    (_S.DRAINING, _H.RELEASE): Move(_S.TESTING, (_V.RETEST,), "released by an operator; tested first"),
+    (_S.DRAINING, _H.QUARANTINE): Move(None, (), "an operator takes it over; running work finishes first"),
+    (_S.QUARANTINED, _H.QUARANTINE): Move(None, (), "an operator takes it over"),
+    (_S.RESETTING, _H.QUARANTINE): Move(_S.QUARANTINED, (_V.CORDON,), "an operator takes it over"),
     (_S.RESETTING, _H.RESET_DONE): Move(_S.TESTING, (_V.RETEST,), "reset; tested in full before it returns"),
     (_S.RESETTING, _H.RESET_FAILED): Move(_S.QUARANTINED, (), "the reset did not succeed"),
     (_S.REMOVED, _H.RELEASE): Move(_S.TESTING, (_V.CORDON, _V.RETEST), "brought back by an operator; tested first"),
@@ -68,9 +72,12 @@ TABLE: dict[tuple[Stage, Happening], Move] = {
     **{
         (s, _H.REMOVE): Move(_S.REMOVED, (_V.DRAIN,), "removed by an operator")
         for s in _S
-        if s not in (_S.REMOVED, _S.ALLOCATED)
+        if s not in (_S.REMOVED, _S.ALLOCATED, _S.DRAINING)
     },
-    (_S.ALLOCATED, _H.REMOVE): Move(_S.DRAINING, (_V.DRAIN,), "to be removed; running work finishes first"),
+    **{
+        (s, _H.REMOVE): Move(_S.DRAINING, (_V.DRAIN,), "to be removed; running work finishes first")
+        for s in (_S.ALLOCATED, _S.DRAINING)
+    },
     **{(s, _H.HELD): Move(None, (), "observed only") for s in _S if s is not _S.REMOVED},
     **{(s, _H.FREED): Move(None, (), "no longer held") for s in _S},
 }

@@ -140,3 +140,68 @@ def test_without_a_scheduler_agents_are_told_that_a_node_is_closed() -> None:
     assert told.fleet.closed("n3").startswith("draining: ")
     told.fleet.policy = Policy(dry_run=True)
     assert told.fleet.closed("n3") == ""
+
+
+def status(node: str, *jobs: str) -> NodeStatus:
+    return NodeStatus(node=node, accepts_work=True, cordoned=False, down=False, busy=bool(jobs), jobs=frozenset(jobs))
+
+
+def test_a_passed_test_opens_no_node_while_a_check_of_it_fails() -> None:
+    told = Told()
+    told.says("n3", "gpu.xid", "fail")
+    told.passes()
+    told.passes()
+    told.reset("n3")
+    told.test("n3")
+    assert told.stage("n3") is Stage.QUARANTINED
+    assert told.fleet.nodes["n3"].cause == "gpu.xid"
+    assert Verb.UNCORDON not in told.verbs("n3")[3:]
+
+
+def test_an_allocated_node_that_is_removed_leaves_when_its_work_has_ended() -> None:
+    told = Told()
+    told.steps += told.fleet.observe([status("n2", "7")], told.now)
+    told.steps += told.fleet.operator("n2", Happening.REMOVE, "sold", "ann", told.now)
+    told.passes(600)
+    assert told.stage("n2") is Stage.DRAINING
+    told.steps += told.fleet.observe([status("n2")], told.now)
+    assert told.stage("n2") is Stage.REMOVED
+    assert told.fleet.nodes["n2"].reason == "sold"
+
+
+def test_an_operator_takes_over_a_node_that_the_machine_has() -> None:
+    told = Told()
+    told.says("n3", "gpu.xid", "fail")
+    told.passes()
+    told.passes()
+    assert told.stage("n3") is Stage.RESETTING
+    told.steps += told.fleet.operator("n3", Happening.QUARANTINE, "I look at it", "ann", told.now)
+    told.reset("n3")
+    told.passes(700)
+    life = told.fleet.nodes["n3"]
+    assert (life.stage, life.cause, life.reason) == (Stage.QUARANTINED, "operator", "I look at it")
+
+
+def test_an_operator_takes_over_a_drain_and_gives_it_back() -> None:
+    told = Told()
+    told.steps += told.fleet.observe([status("n3", "7")], told.now)
+    told.says("n3", "gpu.xid", "fail")
+    told.steps += told.fleet.operator("n3", Happening.QUARANTINE, "I look at it", "ann", told.now)
+    assert (told.stage("n3"), told.fleet.nodes["n3"].cause) == (Stage.DRAINING, "operator")
+    told.says("n3", "gpu.xid", "pass")
+    told.steps += told.fleet.operator("n3", Happening.RELEASE, "all well", "ann", told.now)
+    assert told.stage("n3") is Stage.ALLOCATED
+    told.steps += told.fleet.observe([status("n3")], told.now)
+    told.passes()
+    assert told.stage("n3") is Stage.TESTING
+
+
+def test_a_failure_held_by_the_breaker_says_so_also_on_trial() -> None:
+    told = Told(40, policy=Policy(breaker_nodes=1, shared_nodes=99))
+    told.steps += told.fleet.observe([status("n9", "7")], told.now)
+    told.says("n3", "gpu.xid", "fail")
+    told.says("n9", "gpu.xid", "fail")
+    told.steps += told.fleet.observe([status("n9")], told.now)
+    told.passes()
+    assert told.stage("n9") is Stage.TESTING
+    assert "breaker open" in told.fleet.nodes["n9"].reason

@@ -220,7 +220,14 @@ class AnyFleet(RuleBasedStateMachine):
     def nobody_waits_for_ever_unseen(self) -> None:
         """Whoever is held says by what."""
         for node in self.fleet.nodes.values():
-            assert not node.held or node.reason or node.stage in OUT_OF_SERVICE
+            if node.held and not (node.cause == "operator" and node.stage in OUT_OF_SERVICE):
+                assert node.held.rstrip("?").partition("/")[2] in node.reason, node
+
+    @invariant()
+    def whoever_is_removed_leaves_when_empty(self) -> None:
+        for node in self.fleet.nodes.values():
+            assert not node.leaving or node.stage in (Stage.DRAINING, Stage.REMOVED), node
+            assert not node.leaving or node.stage is Stage.REMOVED or node.jobs, node
 
 
 def _begun(outcome: OrderOutcome, began: float) -> OrderOutcome:
