@@ -75,7 +75,8 @@ class Fleet:
     def enrol(self, name: str, pool: str, place: Mapping[str, str], now: float, twin: bool = False) -> list[Step]:
         if name not in self.nodes:
             self._judge.put(NodeLife(name=name, pool=pool, place=dict(place), since=now, twin=twin))
-        return self._judge.step(name, NodeEvent(kind=Happening.ENROLLED, reason="the agent enrolled"), now)
+        event = NodeEvent(kind=Happening.ENROLLED, reason="the agent enrolled")
+        return self._judge.settle(name, pool, place, event, now) + self._judge.step(name, event, now)
 
     def take(self, report: Report, now: float) -> list[Step]:
         """What an agent reported. Late and repeated changes never undo newer ones."""
@@ -144,13 +145,12 @@ class Fleet:
             return []
         if change.after == Health.FAIL.value:
             return self._judge.failed(name, change, now)
-        if self._judge.failing(name) is None:
-            self._judge.guards.recovered(name, change.check)
+        steps = self._judge.well_again(name, now) if self._judge.failing(name) is None else []
         if change.after == Health.DEGRADED.value:
-            return self._judge.guarded(name, event_of(Happening.DEGRADED, change), now)
-        if self.nodes[name].degraded_by == change.check:
-            return self._judge.step(name, event_of(Happening.RECOVERED, change), now)
-        return []
+            steps += self._judge.guarded(name, event_of(Happening.DEGRADED, change), now)
+        elif self.nodes[name].degraded_by == change.check:
+            steps += self._judge.step(name, event_of(Happening.RECOVERED, change), now)
+        return steps
 
     def _take_outcome(self, name: str, outcome: OrderOutcome, now: float) -> list[Step]:
         if outcome.verb == Verb.RETEST.value:

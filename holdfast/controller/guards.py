@@ -82,6 +82,10 @@ class Guards:
             del self._ill[name]
             self._recent[1].discard(name)
 
+    def ill_by(self, name: str) -> str | None:
+        """What it fell ill with; None if it is well."""
+        return self._ill[name][1] if name in self._ill else None
+
     def _may_explain(self, parent: str, policy: Policy) -> bool:
         below = self.places.below(parent)
         return len(below) >= policy.shared_nodes and enough(len(below & self._ill.keys()), len(below), policy)
@@ -94,7 +98,9 @@ class Guards:
         found = explain(evidence, self.places, policy, known)
         for parent in known:
             if all(cause.parent != parent for cause in found):
-                self._close(parent, now, _absorbed_by(self.incidents.members(parent), found))
+                heir = _heir(self.incidents.members(parent), found)
+                why = f"absorbed by {heir}" if heir else "it no longer explains enough of them"
+                self._close(parent, now, why, absorbed=bool(heir))
         for cause in found:
             self.incidents.raise_(cause.parent, self._main_cause(cause), cause.reason, now, cause.nodes)
 
@@ -124,15 +130,15 @@ class Guards:
             elif now - self._waning.setdefault(parent, now) >= policy.shared_seconds:
                 self._close(parent, now, f"{still} nodes still fail and are judged one by one")
 
-    def _close(self, parent: str, now: float, why: str) -> None:
+    def _close(self, parent: str, now: float, why: str, *, absorbed: bool = False) -> None:
         """Those that still fail are no evidence for another shared cause: they had their part in this one."""
         self._waning.pop(parent, None)
-        if not why.startswith("absorbed"):
+        if not absorbed:
             for name in self.incidents.members(parent):
                 if name in self._ill:
                     self._ill[name] = (float("-inf"), self._ill[name][1])
                     self._recent[1].discard(name)
-        self.incidents.close(parent, now, why)
+        self.incidents.close(parent, now, why, absorbed=absorbed)
 
     def hold(self, node: NodeLife, now: float, policy: Policy, *, out: bool) -> Hold | None:
         """Why nothing may be done about a failure of this node; `out`: it would leave service."""
@@ -157,8 +163,7 @@ class Guards:
         return Hold(f"{parent}?", f"others behind {parent} fail too: waiting to see whether it is the cause")
 
 
-def _absorbed_by(members: frozenset[str], found: list[SharedCause]) -> str:
-    heirs = [cause for cause in found if cause.nodes & members]
-    if not heirs:
-        return "it no longer explains enough of them"
-    return f"absorbed by {max(heirs, key=lambda cause: len(cause.nodes & members)).parent}"
+def _heir(members: frozenset[str], found: list[SharedCause]) -> str:
+    """The parent that explains most of them now, or ''."""
+    best = max(found, key=lambda cause: len(cause.nodes & members), default=None)
+    return best.parent if best is not None and best.nodes & members else ""

@@ -22,6 +22,7 @@ class Incidents:
             node: subject for subject, nodes in self._members.items() if is_parent(subject) for node in nodes
         }
         self._changed: dict[str, Incident] = {}
+        self.absorbed: set[str] = set()  # ids of those that a better explanation made needless since we began
 
     @property
     def parents(self) -> list[str]:
@@ -48,11 +49,13 @@ class Incidents:
         if is_parent(subject):
             self._explained[node] = subject
 
-    def close(self, subject: str, now: float, why: str = "") -> None:
+    def close(self, subject: str, now: float, why: str = "", *, absorbed: bool = False) -> None:
         known = self.open.pop(subject, None)
         self._forget_members(subject)
         if known is not None:
             reason = f"{known.reason}; {why}" if why else known.reason
+            if absorbed:
+                self.absorbed.add(known.id)
             self._changed[known.id] = replace(known, state=IncidentState.CLOSED, closed=now, reason=reason)
 
     def _forget_members(self, subject: str) -> None:

@@ -44,6 +44,9 @@ class Judgement:
         self.incidents = Incidents(incidents)
         self.guards = Guards(self.nodes.values(), self.incidents)
         self.lemons = Lemons(self.nodes)
+        for node in self.nodes.values():
+            if node.held and node.stage is Stage.TESTING:
+                self.guards.remember(node.name, "", node.held_since)
         for name in self.standing.failing_nodes():
             if (failing := self.failing(name)) is not None:
                 self.guards.remember(name, failing.check, failing.at)
@@ -63,6 +66,18 @@ class Judgement:
         self.put(after)
         transition = Transition(node=name, at=now, before=node.stage, after=after.stage, event=event, reason=reason)
         return [Step(node=after, transition=transition, actions=tuple(actions))]
+
+    def settle(self, name: str, pool: str, place: Mapping[str, str], event: NodeEvent, now: float) -> list[Step]:
+        """A node that enrols from elsewhere is there from now on."""
+        node = self.nodes[name]
+        if (node.pool, dict(node.place)) == (pool, dict(place)):
+            return []
+        after = replace(node, pool=pool, place=dict(place))
+        self.put(after)
+        where = ", ".join(f"{kind} {where}" for kind, where in sorted(place.items()))
+        reason = f"enrolled in pool {pool}, {where or 'no place named'}; it was in pool {node.pool}"
+        told = Transition(node=name, at=now, before=node.stage, after=node.stage, event=event, reason=reason)
+        return [Step(node=after, transition=told, actions=())]
 
     def put(self, node: NodeLife) -> None:
         self.guards.moved(self.nodes.get(node.name), node)
@@ -95,6 +110,16 @@ class Judgement:
         if node.stage not in JUDGED_STAGES:
             return []
         return self.guarded(name, self._with_record(node, event_of(_H.FAILED, change), now), now)
+
+    def well_again(self, name: str, now: float) -> list[Step]:
+        """No check of it fails any more. One that is held on trial is tried at once; what only a test found stays."""
+        if self.standing.knows(name, self.guards.ill_by(name) or ""):
+            self.guards.recovered(name)
+        node = self.nodes[name]
+        waits = node.stage is Stage.TESTING and node.held and node.asked_at is None
+        if not waits or self.guards.ill_by(name) is not None:
+            return []
+        return self.step(name, NodeEvent(kind=_H.RETEST, reason="its checks are well again"), now)
 
     def tested(self, name: str, outcome: OrderOutcome, now: float) -> list[Step]:
         """What a full test found."""

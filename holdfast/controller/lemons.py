@@ -8,7 +8,6 @@ from holdfast.lifecycle.policy import Policy
 from holdfast.model.job import Job, JobState
 from holdfast.model.life import NodeLife
 
-DEADLY = (JobState.FAILED, JobState.NODE_FAILED)
 MOST_DEATHS = 32  # remembered of a node
 RECKON_SECONDS = 600.0  # what a whole fleet carries changes slowly
 TIMES_THE_USUAL = 4.0  # on real lifetimes the worst hundredth died four times as often as the rest (docs/lemons.md)
@@ -26,7 +25,7 @@ class Lemons:
         """Jobs that ended by failure count for every node they ran on, once."""
         for job in jobs:
             key = f"{job.source}/{job.id}"
-            if job.state not in DEADLY or job.end is None or job.step or key in self._known:
+            if not _tells_of_nodes(job) or job.end is None or job.step or key in self._known:
                 continue
             self._known.add(key)
             for name in job.nodes:
@@ -59,6 +58,11 @@ class Lemons:
         }
         self._groups.setdefault("", Group(name="", nodes=0, burden=0.0))
         self._reckoned_at = now
+
+
+def _tells_of_nodes(job: Job) -> bool:
+    """A job that fails on one node is its user's own crash as likely as not."""
+    return job.state is JobState.NODE_FAILED or (job.state is JobState.FAILED and len(job.nodes) > 1)
 
 
 def _parents(node: NodeLife) -> Iterable[str]:

@@ -33,9 +33,10 @@ class Pace:
         return steps
 
     def _fails(self, name: str, now: float) -> bool:
-        """On trial and held counts as failing until a test says otherwise."""
+        """On trial and held counts as failing until a test, or the check that it fell ill with, says otherwise."""
         node = self._judge.nodes.get(name)
         on_trial = node is not None and node.stage is _S.TESTING and bool(node.held)
+        on_trial = on_trial and self._judge.guards.ill_by(name) is not None
         return on_trial or self._judge.failing(name) is not None or self._silent(name, now)
 
     def _silent(self, name: str, now: float) -> bool:
@@ -77,7 +78,7 @@ class Pace:
     def _tell_silence(self, name: str, now: float) -> None:
         judge, subject = self._judge, f"node/{name}"
         if parent := judge.incidents.explaining(name):
-            judge.incidents.close(subject, now, f"absorbed by {parent}")
+            judge.incidents.close(subject, now, f"absorbed by {parent}", absorbed=True)
         elif subject not in judge.incidents.open:
             reason = f"the agent of {name} has not been heard for {now - judge.heard[name]:.0f} s"
             judge.incidents.raise_(subject, SILENT, reason, now)
@@ -172,4 +173,4 @@ class Pace:
             elif not kept:
                 parents = sorted({judge.incidents.explaining(name) for name in members} - {""})
                 why = f"absorbed by {', '.join(parents)}" if parents else "nobody is kept in service by it any more"
-                judge.incidents.close(subject, now, why)
+                judge.incidents.close(subject, now, why, absorbed=bool(parents))

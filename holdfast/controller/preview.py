@@ -48,7 +48,7 @@ def preview(
         _let_follow(fleet, fleet.take(report, now), now, found)
     for moment in _moments(fleet, now, now + AFTERWARDS_SECONDS):
         _let_follow(fleet, [], moment, found)
-    found.incidents = [one for one in fleet.incidents.take_changed() if "absorbed by" not in one.reason]
+    found.incidents = [one for one in fleet.incidents.take_changed() if one.id not in fleet.incidents.absorbed]
     return found
 
 

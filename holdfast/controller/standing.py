@@ -37,6 +37,9 @@ class Standing:
                 if not index[name]:
                     del index[name]
 
+    def knows(self, name: str, check: str) -> bool:
+        return check in self._of.get(name, {})
+
     def verdicts(self, name: str) -> list[VerdictChange]:
         return list(self._of.get(name, {}).values())
 

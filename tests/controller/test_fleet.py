@@ -205,3 +205,12 @@ def test_a_failure_held_by_the_breaker_says_so_also_on_trial() -> None:
     told.passes()
     assert told.stage("n9") is Stage.TESTING
     assert "breaker open" in told.fleet.nodes["n9"].reason
+
+
+def test_a_node_that_enrols_from_elsewhere_is_there_from_now_on() -> None:
+    told = Told()
+    steps = told.fleet.enrol("n3", "decode", {"leaf": "l9"}, told.now)
+    assert [step.node.pool for step in steps] == ["decode"]
+    assert "it was in pool default" in steps[0].transition.reason
+    life = told.fleet.nodes["n3"]
+    assert (life.pool, life.place, life.stage) == ("decode", {"leaf": "l9"}, Stage.READY)

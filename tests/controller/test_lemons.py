@@ -49,9 +49,9 @@ def test_in_a_fleet_that_fails_as_often_it_is_nothing_special():
 
 
 def test_jobs_that_died_on_it_count_by_their_size():
-    def deaths(nodes):
+    def deaths(nodes, state=JobState.NODE_FAILED):
         return [
-            Job(id=str(i), source="slurm", nodes=("bad", *nodes), start=0.0, end=NOW - i * DAY, state=JobState.FAILED)
+            Job(id=str(i), source="slurm", nodes=("bad", *nodes), start=0.0, end=NOW - i * DAY, state=state)
             for i in range(1, 6)
         ]
 
@@ -59,6 +59,9 @@ def test_jobs_that_died_on_it_count_by_their_size():
     alone.note_jobs(deaths(()))
     alone.note_jobs(deaths(()))  # told twice, counted once
     assert first_rung(alone)[0] is Verb.REBOOT
+    crashed = fleet(ready("bad"))
+    crashed.note_jobs(deaths((), JobState.FAILED))  # as likely its user's own crash
+    assert first_rung(crashed)[0] is Verb.RESET_GPU
     among_many = fleet(ready("bad"))
     among_many.note_jobs(deaths([f"n{i:03d}" for i in range(31)]))
     assert first_rung(among_many)[0] is Verb.RESET_GPU

@@ -209,3 +209,23 @@ def test_a_controller_killed_in_the_middle_goes_on_with_the_same_incident(tmp_pa
 def _open(controller: Controller) -> list[dict[str, str]]:
     found: list[dict[str, str]] = controller.get("/v1/incidents", state="open")["incidents"]
     return found
+
+
+def test_a_mended_shared_cause_gives_its_nodes_back_at_once() -> None:
+    told = Told(64)
+    for index in range(8):
+        told.says(f"n{index}", "fabric.port_down", "fail")
+        told.fleet.retest(f"n{index}", "looked odd", "ann", told.now)
+        told.test(f"n{index}", "fail", "fabric.port_down")
+    told.passes()
+    assert "leaf/l0" in told.incidents()
+    held = [name for name, node in told.fleet.nodes.items() if node.held and node.stage is Stage.TESTING]
+    assert len(held) >= 4
+    for index in range(8):
+        told.says(f"n{index}", "fabric.port_down", "pass")
+    told.passes()
+    assert "leaf/l0" not in told.incidents()
+    for name in held:
+        assert told.fleet.nodes[name].asked_at is not None
+        told.test(name)
+        assert told.stage(name) is Stage.READY
