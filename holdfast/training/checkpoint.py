@@ -22,6 +22,7 @@ from holdfast.training.candidates import Candidate, Found, candidates, sources
 from holdfast.training.client import Held, Keeper
 from holdfast.training.encoding import decode, encode, has_shards
 from holdfast.training.message import EncodingError
+from holdfast.training.peers import Refused
 from holdfast.training.placement import Node, Placement, chance_of_recovery, place
 from holdfast.training.site import node_name
 from holdfast.training.wire import WireError
@@ -72,8 +73,8 @@ class Checkpoint:
             self._be_joined(step - 1)
             self._copy(step, state)
         except (OSError, EncodingError) as error:
-            if isinstance(error, WireError):
-                self._keeper.close()
+            if isinstance(error, OSError) and not isinstance(error, Refused):
+                self._keeper.close()  # it is gone or no longer understood; the next save looks for it anew
             self._say("save", f"step {step} was not kept: {error}")
             return False
         self.troubles.pop("save", None)

@@ -24,14 +24,12 @@ class Flushing:
         self._written: set[tuple[int, int, str]] = set()
         self._last_seconds = 0.0
         self._lock = threading.Lock()
-        self._waiting: queue.SimpleQueue[tuple[Copy, ExitStack] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[Copy, ExitStack]] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="flushing", daemon=True).start()
 
     def expect(self, rank: int) -> None:
-        """A rank of this node: torch is loaded now rather than when the node is being taken away."""
-        if rank not in self._own:
-            self._own.add(rank)
-            self._waiting.put(None)
+        """A rank of this node: its copies are ours to write."""
+        self._own.add(rank)
 
     def store(self, copy: Copy) -> None:
         """Queue a copy; it is not written over before it is in storage. One step of a rank waits, not more."""
@@ -69,12 +67,7 @@ class Flushing:
 
     def _work(self) -> None:
         while True:
-            item = self._waiting.get()
-            if item is None:
-                import holdfast.training.storage  # noqa: F401  (torch takes seconds to load)
-
-                continue
-            copy, hold = item
+            copy, hold = self._waiting.get()
             time.sleep(self.turn // WRITERS * self._last_seconds)
             with hold:
                 begun = time.monotonic()

@@ -23,7 +23,7 @@ PATIENCE_SECONDS = 120.0
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
-    ["torch", "torch.distributed", "holdfast.training.checkpoint", "holdfast.training.parts"]
+    ["torch", "torch._dynamo", "torch.distributed", "holdfast.training.checkpoint", "holdfast.training.parts"]
 )
 
 

@@ -1,0 +1,179 @@
+"""What a checkpoint costs the training, and how long it takes to have it back: 4 ranks, 256 MB each, one run.
+
+    python bench/checkpoint.py [--rounds 5] [--megabytes 256]
+
+Beside ours, in turn and round by round: a plain copy into warm pages (the floor), blocking torch.save, and
+torch.distributed.checkpoint.async_save. Each rank is a node with its own keeper; figures are of the slowest rank.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+WORLD = 4
+RESULT = Path(__file__).parent / "results" / "checkpoint.json"
+
+
+def rank_main(folder: Path, megabytes: int, rounds: int, phase: str) -> None:
+    import torch
+    import torch.distributed as dist
+
+    from holdfast.training import Checkpoint
+
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    os.environ["HOLDFAST_NODE"] = f"node{rank}"
+    tensors = {f"t{at}": torch.full((megabytes * 2**20 // 32 // 4,), float(at + rank)) for at in range(32)}
+    ckpt = Checkpoint(folder / "job", replicas=2, keeper_options=("--linger-seconds", "600"))
+    figures: dict[str, Any] = {}
+    if phase == "save":
+        figures = {name: _slowest(times) for name, times in _stalls(ckpt, tensors, folder, rank, rounds).items()}
+        figures["stored"] = ckpt.flush()
+    else:
+        dist.barrier()
+        begun = time.perf_counter()
+        step = ckpt.load({"state": _Into(tensors)})
+        figures = {"seconds": _slowest([time.perf_counter() - begun]), "step": step, "from": ckpt.loaded_from}
+    if rank == int(os.environ.get("REPORT", "0")):
+        (folder / f"{phase}.json").write_text(json.dumps(figures))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+class _Into:
+    def __init__(self, tensors: dict[str, Any]) -> None:
+        self.tensors = tensors
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.tensors
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, tensor in self.tensors.items():
+            tensor.copy_(state[name])
+
+
+def _stalls(ckpt: Any, tensors: dict[str, Any], folder: Path, rank: int, rounds: int) -> dict[str, list[float]]:
+    """Seconds until the call is back, one of each kind per round; what still works behind it is waited for outside."""
+    import torch
+    import torch.distributed as dist
+    import torch.distributed.checkpoint as dcp
+
+    warm = {name: tensor.clone() for name, tensor in tensors.items()}
+    times: dict[str, list[float]] = {"ours": [], "copy": [], "torch_save": [], "async_save": []}
+
+    def timed(kind: str, keep: bool, call: Callable[[], Any]) -> Any:
+        dist.barrier()
+        begun = time.perf_counter()
+        result = call()
+        if keep:
+            times[kind].append(time.perf_counter() - begun)
+        return result
+
+    for at in range(rounds + 3):
+        keep = at >= 3  # the first ones touch new pages
+        timed("copy", keep, lambda: [warm[name].copy_(tensor) for name, tensor in tensors.items()])
+        timed("ours", keep, lambda at=at: ckpt.save(at + 1, {"state": _Into(tensors)}))
+        while ckpt.status()["committed"] < at + 1 and at:
+            time.sleep(0.05)
+        if at >= 2:
+            timed("torch_save", keep, lambda: torch.save(tensors, folder / f"plain.{rank}"))
+            named = {f"{rank}/{name}": tensor for name, tensor in tensors.items()}
+            timed("async_save", keep, lambda named=named: dcp.async_save(named, checkpoint_id=folder / "dcp")).result()
+    return times
+
+
+def _slowest(times: list[float]) -> list[float]:
+    import torch
+    import torch.distributed as dist
+
+    gathered = torch.tensor(times)
+    dist.all_reduce(gathered, op=dist.ReduceOp.MAX)
+    return [round(value, 4) for value in gathered.tolist()]
+
+
+def launch(folder: Path, options: argparse.Namespace, phase: str, report: int = 0) -> dict[str, Any]:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={WORLD}", __file__]
+    words = ["--rank-of", str(folder), "--phase", phase, "--rounds", str(options.rounds)]
+    environment = {**os.environ, "HOLDFAST_RUNTIME_DIR": str(folder / "r"), "REPORT": str(report)}
+    done = subprocess.run(
+        [*command, *words, "--megabytes", str(options.megabytes)], env=environment, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr[-3000:])
+    figures: dict[str, Any] = json.loads((folder / f"{phase}.json").read_text())
+    return figures
+
+
+def keeper_pids(folder: Path) -> list[int]:
+    """In the order of the nodes, by what each keeper's log says of itself."""
+    found = {}
+    for log in (folder / "r").glob("*.log"):
+        node = log.read_text().split(" on ", 1)[1].split(",")[0]
+        found[node] = int(log.with_suffix(".lock").read_text())
+    return [found[node] for node in sorted(found)]
+
+
+def end(pids: list[int]) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--megabytes", type=int, default=256)
+    parser.add_argument("--rank-of", default="")
+    parser.add_argument("--phase", default="save")
+    options = parser.parse_args()
+    if options.rank_of:
+        rank_main(Path(options.rank_of), options.megabytes, options.rounds, options.phase)
+        return
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
+    (folder / "r").mkdir(mode=0o700)
+    try:
+        saved = launch(folder, options, "save")
+        own = launch(folder, options, "load")
+        end(keeper_pids(folder)[2:3])
+        partner = launch(folder, options, "load", report=2)
+        end(keeper_pids(folder))
+        stored = launch(folder, options, "load")
+    finally:
+        end(keeper_pids(folder))
+        shutil.rmtree(folder, ignore_errors=True)
+    report(options, saved, {"own_memory": own, "partner": partner, "storage": stored})
+
+
+def report(options: argparse.Namespace, saved: dict[str, Any], loads: dict[str, dict[str, Any]]) -> None:
+    kinds = ("ours", "copy", "torch_save", "async_save")
+    stall = {f"{kind}_stall_seconds": round(statistics.median(saved[kind]), 4) for kind in kinds}
+    figures = {
+        "megabytes_per_rank": options.megabytes,
+        "ranks": WORLD,
+        "rounds": options.rounds,
+        **stall,
+        "ours_to_copy": round(stall["ours_stall_seconds"] / stall["copy_stall_seconds"], 2),
+        "ours_to_torch_save": round(stall["ours_stall_seconds"] / stall["torch_save_stall_seconds"], 3),
+        "ours_to_async_save": round(stall["ours_stall_seconds"] / stall["async_save_stall_seconds"], 2),
+        **{f"load_from_{name}_seconds": load["seconds"][0] for name, load in loads.items()},
+        "loaded_from": {name: load["from"].split(" ")[0] for name, load in loads.items()},
+        "spread": {kind: [min(saved[kind]), max(saved[kind])] for kind in kinds},
+    }
+    RESULT.write_text(json.dumps(figures, indent=1) + "\n")
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

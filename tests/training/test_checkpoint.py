@@ -1,0 +1,183 @@
+"""One rank with its real keeper: what is saved is loaded; damage leads to the next tier or to a sentence."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import crew
+import pytest
+import torch
+import torch.distributed.checkpoint as dcp
+
+from holdfast.training import Checkpoint, storage
+from holdfast.training.checkpoint import CheckpointError
+from holdfast.training.client import Keeper
+from holdfast.training.message import EncodingError
+from holdfast.training.wire import WireError
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_NODE", "node0")
+
+
+def state(value: float) -> dict[str, Any]:
+    return {"weights": torch.full((1000,), value), "note": f"step {value}"}
+
+
+def saved(place: Path, *steps: int, **options: Any) -> Checkpoint:
+    ckpt = Checkpoint(place, replicas=1, **options)
+    for step in steps:
+        assert ckpt.save(step, state(step))
+    ckpt.status()  # an answer means that everything before it was done
+    return ckpt
+
+
+def loaded(place: Path) -> tuple[int | None, dict[str, Any], str]:
+    ckpt = Checkpoint(place, replicas=1)
+    into = state(0)
+    step = ckpt.load(into)
+    ckpt.close()
+    return step, into, ckpt.loaded_from
+
+
+def flip(place: Path, step: int) -> None:
+    """One bit of the copy in the keeper's memory, through the descriptor that a rank gets."""
+    rank = Keeper(place.name, place, 0, 1)
+    rank.attach()
+    held, pages = rank.fetch(step)
+    pages.map[held.size - 5] ^= 4
+    rank.close()
+
+
+def test_what_was_saved_is_loaded_from_memory_by_the_next_process(place: Path) -> None:
+    saved(place, 1, 2, 3).close()
+    step, into, source = loaded(place)
+    assert (step, source) == (3, "own memory")
+    assert torch.equal(into["weights"], torch.full((1000,), 3.0))
+    assert into["note"] == "step 3"
+
+
+def test_nothing_saved_is_a_start(place: Path) -> None:
+    assert loaded(place)[0] is None
+
+
+def test_a_flipped_bit_in_memory_leads_to_storage_and_one_there_to_a_refusal(place: Path) -> None:
+    ckpt = saved(place, 4)
+    assert ckpt.flush() == [4]
+    ckpt.close()
+    flip(place, 4)
+    step, into, source = loaded(place)
+    assert (step, source) == (4, "storage")
+    assert torch.equal(into["weights"], torch.full((1000,), 4.0))
+    file = storage.rank_folder(place, 4, 0) / "__0_0.distcp"
+    raw = bytearray(file.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    file.write_bytes(raw)
+    with pytest.raises(EncodingError, match="not those that were saved"):
+        storage.read(place, 4, 0)
+    crew.end_keeper(place, place.name, 0)
+    with pytest.raises(CheckpointError, match="none of 1 saved steps could be read whole"):
+        loaded(place)
+
+
+def test_storage_is_read_by_torch_alone(place: Path) -> None:
+    ckpt = saved(place, 10, storage_every=10)
+    ckpt.flush()
+    ckpt.close()
+    into = {"weights": torch.zeros(1000)}
+    dcp.load(into, checkpoint_id=str(storage.rank_folder(place, 10, 0)), no_dist=True)
+    assert torch.equal(into["weights"], torch.full((1000,), 10.0))
+
+
+def test_a_drained_keeper_leaves_everything_in_storage(place: Path) -> None:
+    saved(place, 6).close()
+    crew.end_keeper(place, place.name, 0, signal.SIGTERM)
+    assert loaded(place)[::2] == (6, "storage")
+
+
+def test_a_killed_keeper_costs_a_save_and_not_the_training(place: Path) -> None:
+    ckpt = saved(place, 1)
+    crew.end_keeper(place, place.name, 0)
+    assert ckpt.save(2, state(2)) is False
+    assert "step 2 was not kept" in ckpt.troubles["save"]
+    assert ckpt.save(3, state(3)) is True  # a new one was started, at the old address
+    ckpt.close()
+    assert loaded(place)[0] == 3
+
+
+def test_storage_that_cannot_be_written_is_said_and_survived(place: Path) -> None:
+    ckpt = saved(place, 1)
+    (place / "step-00000001").write_text("in the way")  # also for root, whom a read-only mode does not stop
+    assert ckpt.flush() == []
+    ckpt.save(2, state(2))
+    assert "is not in storage" in ckpt.status()["troubles"]["storage"]
+    ckpt.close()
+
+
+def test_what_cannot_be_kept_is_said_and_survived(place: Path) -> None:
+    ckpt = Checkpoint(place, replicas=1)
+    assert ckpt.save(1, {"loader": object()}) is False
+    assert "state at loader: a object cannot be kept" in ckpt.troubles["save"]
+    assert ckpt.save(2, state(2)) is True
+    ckpt.close()
+
+
+def test_too_little_memory_is_said_and_survived(place: Path) -> None:
+    ckpt = Checkpoint(place, replicas=1, keeper_options=("--memory-bytes", "1000"))
+    assert ckpt.save(1, state(1)) is False
+    assert "do not fit: 0 of 1000 are in use" in ckpt.troubles["save"]
+    ckpt.close()
+
+
+def test_a_rank_killed_inside_save_leaves_the_step_before(place: Path) -> None:
+    saved(place, 1).close()
+    rank = Keeper(place.name, place, 0, 1)
+    rank.attach()
+    _, pages = rank.reserve(5000, 1.0)
+    pages.map[:100] = b"x" * 100
+    rank.close()  # what the kernel does for a killed process: the buffer was never handed over
+    assert loaded(place)[0] == 1
+
+
+def test_a_second_job_of_the_same_name_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = saved(place, 1)
+    second = Keeper(place.name, place, 0, 1)
+    with pytest.raises(OSError, match=f"already runs here as process {os.getpid()}"):
+        second.attach()
+    second.close()
+    first.close()
+
+
+def test_another_world_size_is_refused_in_a_sentence(place: Path) -> None:
+    ckpt = saved(place, 7)
+    ckpt.flush()
+    ckpt.close()
+    crew.end_keeper(place, place.name, 0)
+    shard, attempt = storage.read(place, 7, 0)
+    for owner in range(2):
+        about = type(shard.about)(place.name, owner, 2, 8)
+        storage.write(place, type(shard)(about, shard.tree, shard.names, shard.tensors), attempt)
+    with pytest.raises(CheckpointError, match="step 8 was saved by 2 ranks and this run has 1"):
+        loaded(place)
+
+
+def test_parts_that_differ_are_named_and_nothing_is_touched(place: Path) -> None:
+    saved(place, 1).close()
+    ckpt = Checkpoint(place, replicas=1)
+    into = {"weights": torch.zeros(1000), "scaler": 1}
+    with pytest.raises(
+        CheckpointError, match="the checkpoint holds weights, note; the state to load has weights, scaler"
+    ):
+        ckpt.load(into)
+    assert not into["weights"].any()
+    ckpt.close()
+
+
+def test_no_keeper_and_no_way_to_start_one_is_said(place: Path) -> None:
+    lonely = Keeper("other", place, 0, 1)
+    with pytest.raises(WireError, match="no keeper is connected"):
+        lonely.status()

@@ -1,0 +1,138 @@
+"""The keeper beside strangers, damage and want of room; all over its real sockets."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.training.memory import Pages
+from holdfast.training.peers import Answerer, Caller, Pace, Refused
+from holdfast.training.site import SiteError, job_secret, runtime_folder
+from holdfast.training.vault import Copy, Full, Vault
+from holdfast.training.wire import WireError
+
+SECRET = b"s" * 32
+
+
+def copy_of(rank: int, step: int, size: int = 1000, fill: int = 7) -> Copy:
+    pages = Pages.new("test", size)
+    pages.map[:] = bytes([fill]) * size
+    return Copy(rank, step, "run", 4, size, pages.digest(size), pages)
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault(10_000)
+
+
+@pytest.fixture
+def answerer(vault: Vault) -> Iterator[Answerer]:
+    one = Answerer("127.0.0.1", 0, SECRET, vault, lambda message: None)
+    yield one
+    one.close()
+
+
+def test_a_copy_goes_to_a_partner_and_comes_back(answerer: Answerer, vault: Vault) -> None:
+    copy, mine = copy_of(1, 5), Vault(10_000)
+    with Caller(answerer.address, SECRET) as caller:
+        caller.put(copy, Pace(0))
+        assert [held.row() for held in vault.held()] == [copy.row()]
+        back = caller.get(1, 5, mine)
+    assert back.pages.map[: back.size] == copy.pages.map[: copy.size]
+
+
+def test_a_partner_that_is_full_says_so_and_keeps_nothing(answerer: Answerer, vault: Vault) -> None:
+    with Caller(answerer.address, SECRET) as caller, pytest.raises(Refused, match="do not fit: 0 of 10000 are in use"):
+        caller.put(copy_of(1, 5, size=20_000), Pace(0))
+    assert vault.held() == []
+
+
+def test_bytes_that_changed_on_the_way_are_not_kept(answerer: Answerer, vault: Vault) -> None:
+    copy = copy_of(1, 5)
+    copy.pages.map[500] ^= 1
+    with Caller(answerer.address, SECRET) as caller, pytest.raises(Refused, match="rank 1 step 5 arrived damaged"):
+        caller.put(copy, Pace(0))
+    assert vault.held() == []
+
+
+def test_a_damaged_copy_at_the_partner_is_found_by_who_fetches_it(answerer: Answerer, vault: Vault) -> None:
+    with Caller(answerer.address, SECRET) as caller:
+        caller.put(copy_of(1, 5), Pace(0))
+        vault.held()[0].pages.map[3] ^= 128
+        with pytest.raises(WireError, match="arrived damaged"):
+            caller.get(1, 5, Vault(10_000))
+
+
+def test_a_stranger_is_not_listened_to(answerer: Answerer, vault: Vault) -> None:
+    with pytest.raises(WireError), Caller(answerer.address, b"x" * 32) as caller:
+        caller.put(copy_of(1, 5), Pace(0))
+    assert vault.held() == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(raw=st.binary(min_size=1, max_size=300))
+def test_noise_on_the_port_changes_nothing(raw: bytes) -> None:
+    vault = Vault(10_000)
+    answerer = Answerer("127.0.0.1", 0, SECRET, vault, lambda message: None)
+    host, _, port = answerer.address.rpartition(":")
+    with socket.create_connection((host, int(port))) as noisy, suppress(OSError):
+        noisy.sendall(raw)
+        noisy.shutdown(socket.SHUT_WR)
+        while noisy.recv(4096):
+            pass
+    with Caller(answerer.address, SECRET) as caller:
+        caller.put(copy_of(0, 1), Pace(0))
+    assert len(vault.held()) == 1
+    answerer.close()
+
+
+def test_the_committed_and_the_newest_are_never_written_over(vault: Vault) -> None:
+    for step in range(1, 8):
+        pages = vault.reserve(0, 1000)
+        vault.add(Copy(0, step, "run", 1, 1000, "", pages))
+        if step == 2:
+            vault.commit(2)
+    assert {copy.step for copy in vault.held()} >= {2, 7}
+    assert len(vault.held()) <= 3
+
+
+def test_buffers_are_used_again(vault: Vault) -> None:
+    numbers = set()
+    for step in range(1, 20):
+        pages = vault.reserve(0, 1000)
+        numbers.add(pages.number)
+        vault.add(Copy(0, step, "run", 1, 1000, "", pages))
+        vault.commit(step)
+    assert len(numbers) <= 3
+
+
+def test_a_copy_that_is_read_is_not_written_over(vault: Vault) -> None:
+    vault.add(Copy(0, 1, "run", 1, 1000, "", vault.reserve(0, 1000)))
+    with vault.reading(0, 1) as copy:
+        assert copy is not None
+        vault.commit(9)
+        others = [vault.reserve(0, 1000) for _ in range(2)]
+        assert copy.pages not in others
+    assert vault.reserve(0, 1000) is copy.pages
+
+
+def test_no_room_is_a_sentence() -> None:
+    with pytest.raises(Full, match="2000 bytes for rank 3 do not fit: 0 of 1000 are in use"):
+        Vault(1000).reserve(3, 2000)
+
+
+def test_memory_and_secret_belong_to_one_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert os.stat(copy_of(0, 1).pages.fd).st_mode & 0o777 == 0o600
+    assert job_secret(tmp_path) == job_secret(tmp_path)
+    (tmp_path / ".secret").chmod(0o644)
+    with pytest.raises(SiteError, match="can be used by others"):
+        job_secret(tmp_path)
+    (tmp_path / "open").mkdir(mode=0o755)
+    monkeypatch.setenv("HOLDFAST_RUNTIME_DIR", str(tmp_path / "open"))
+    with pytest.raises(SiteError, match="can be used by others"):
+        runtime_folder()
