@@ -4,7 +4,7 @@ from holdfast.controller.guards import SILENT, planned
 from holdfast.controller.judgement import JUDGED_STAGES, Judgement
 from holdfast.lifecycle.fleet import breaker_of, spares_wanted
 from holdfast.lifecycle.machine import is_a_persons_case, may_climb
-from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage
+from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage, Verb
 from holdfast.store.words import Step
 
 _H, _S = Happening, Stage
@@ -106,6 +106,8 @@ class Pace:
             return judge.step(name, NodeEvent(kind=_H.CLIMB, cause=node.cause), now)
         if node.stage is _S.TESTING:
             return self._on_trial(node, now)
+        if node.stage is _S.RESETTING:
+            return self._resetting(node, now)
         if node.stage in JUDGED_STAGES and (failing := judge.failing(name)) is not None:
             return judge.failed(name, failing, now)
         if node.stage in IDLE and node.tested_suite != (suite := judge.policy.of(node.pool).suite):
@@ -113,12 +115,27 @@ class Pace:
             return judge.step(name, NodeEvent(kind=_H.RETEST, reason=reason), now)
         return []
 
+    def _resetting(self, node: NodeLife, now: float) -> list[Step]:
+        own = self._judge.policy.of(node.pool)
+        by_a_person = own.ladder[node.rung - 1 : node.rung] == (Verb.INSPECT,)
+        if by_a_person or now - node.since <= own.reset_seconds:
+            return []
+        reason = f"not back within {own.reset_seconds:g} s"
+        return self._judge.step(node.name, NodeEvent(kind=_H.RESET_FAILED, reason=reason), now)
+
+    def _lost(self, node: NodeLife, now: float) -> bool:
+        """Whether it went silent by a reset, for which nothing that it shares with others accounts."""
+        waited = node.asked_at is not None and now - node.asked_at > self._judge.policy.of(node.pool).reset_seconds
+        return waited and node.failed and node.rung > 0 and not self._judge.incidents.explaining(node.name)
+
     def _on_trial(self, node: NodeLife, now: float) -> list[Step]:
         """A test without an answer is unknown; an agent that is silent was not even asked."""
         budget = self._judge.policy.of(node.pool).suite_seconds
         if node.held and now - node.held_since >= HELD_RETEST_SECONDS and node.asked_at is None:
             return self._judge.step(node.name, NodeEvent(kind=_H.RETEST, reason="held for long; tried again"), now)
-        if node.asked_at is None or now - node.asked_at <= budget or self._silent(node.name, now):
+        if node.asked_at is None or now - node.asked_at <= budget:
+            return []
+        if self._silent(node.name, now) and not self._lost(node, now):
             return []
         event = NodeEvent(kind=_H.TEST_UNKNOWN, cause="suite", reason=f"no answer within its {budget:g} s")
         return self._judge.guarded(node.name, event, now)

@@ -37,6 +37,8 @@ class Policy:
     """Version of the full suite. A node tested by another version counts as untested."""
     suite_seconds: float = 3600.0
     """A test not answered within this is unknown, and asked for again. The agent has its own, shorter budget."""
+    reset_seconds: float = 3600.0
+    """A node that has not come back from a reset within this counts as not mended by it; an inspection may last."""
     ladder: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
     """Rungs climbed one after another while the same cause comes back."""
     automatic_rungs: int = 2

@@ -214,3 +214,31 @@ def test_a_node_that_enrols_from_elsewhere_is_there_from_now_on() -> None:
     assert "it was in pool default" in steps[0].transition.reason
     life = told.fleet.nodes["n3"]
     assert (life.pool, life.place, life.stage) == ("decode", {"leaf": "l9"}, Stage.READY)
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_reset_that_never_ends_is_followed_by_the_next_rung_and_then_a_person(quiet: bool) -> None:
+    told = Told()
+    told.says("n3", "gpu.xid", "fail")
+    told.passes()
+    told.passes()
+    assert told.stage("n3") is Stage.RESETTING
+    told.quiet |= {"n3"} if quiet else set()
+    for _ in range(10):
+        told.passes(POLICY.reset_seconds + 1)
+    verbs = [v for v in told.verbs("n3") if v in (Verb.RESET_GPU, Verb.REBOOT, Verb.TICKET)]
+    assert verbs == [Verb.RESET_GPU, Verb.REBOOT, Verb.TICKET]
+    assert told.stage("n3") is Stage.QUARANTINED
+
+
+def test_a_node_that_is_silent_after_its_reset_does_not_stay_on_trial() -> None:
+    told = Told()
+    told.says("n3", "gpu.xid", "fail")
+    told.passes()
+    told.passes()
+    told.steps += told.fleet.acted("n3", Verb.RESET_GPU, True, "the BMC said so", told.now)
+    told.quiet.add("n3")
+    for _ in range(20):
+        told.passes(POLICY.reset_seconds + 1)
+    assert told.stage("n3") is Stage.QUARANTINED
+    assert Verb.TICKET in told.verbs("n3")
