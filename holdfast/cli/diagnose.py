@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -14,16 +15,24 @@ from holdfast.sources import log_file
 
 
 def diagnose(
-    paths: Annotated[list[Path], typer.Argument(help="Logs or directories of them; '-' is standard input.")],
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Logs or directories of them; '-' is standard input.")
+    ] = None,
     json: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
     markdown: bool = typer.Option(False, "--markdown", help="Print Markdown for a ticket."),
+    ras: str = typer.Option(
+        "", help="HOST[:PORT] of a node of a live job, whose NCCL is asked which ranks are behind."
+    ),
 ) -> int:
     """Say why a job failed and what to do next, from logs of its ranks, launcher, NCCL and kernels, packed too."""
     from holdfast.cli import diagnose_document, diagnose_show
     from holdfast.diagnosis import diagnose as room
     from holdfast.diagnosis import story
 
-    found, files, unread = gather(paths)
+    if not paths and not ras:
+        raise Refusal("nothing to read; expected logs, directories of them, or --ras")
+    found, files, unread = gather(paths) if paths else ([], 0, [])
+    found += _of_ras(ras) if ras else []
     diagnosis = room.diagnose(found)
     unseen = [*unread, *diagnosis.unseen]
     for sentence in unread:
@@ -36,6 +45,21 @@ def diagnose(
     else:
         diagnose_show.show(diagnosis, files, unseen)
     return 1 if unread else 0
+
+
+def _of_ras(address: str) -> list[Evidence]:
+    from holdfast.diagnosis import ras_evidence
+    from holdfast.formats import nccl_ras as form
+    from holdfast.sources import nccl_ras
+
+    host, _, port = address.partition(":")
+    if port and not port.isdecimal():
+        raise Refusal(f"--ras {address}: expected HOST or HOST:PORT")
+    try:
+        status = form.parse(nccl_ras.ask(host, int(port or nccl_ras.PORT)))
+    except (OSError, OverflowError, form.NotRas) as why:
+        raise Refusal(f"--ras {address}: {why}", 1) from None
+    return ras_evidence.evidence(status, f"ras://{address}", time.time())
 
 
 def gather(paths: list[Path]) -> tuple[list[Evidence], int, list[str]]:

@@ -1,0 +1,25 @@
+"""Asks the RAS service of a live NCCL job (port 28028 of any of its nodes)."""
+
+import socket
+
+PORT = 28028
+_PATIENCE_SECONDS = 15.0
+_MOST_BYTES = 64 << 20
+
+
+def ask(host: str, port: int = PORT) -> str:
+    """Its verbose status; JSON where it can. Raises OSError."""
+    with socket.create_connection((host, port), _PATIENCE_SECONDS) as line:
+        line.sendall(b"SET FORMAT json\nTIMEOUT 10\nVERBOSE STATUS\n")
+        answer = bytearray()
+        while len(answer) < _MOST_BYTES and (piece := line.recv(1 << 16)):
+            answer += piece
+    return _without_replies(answer.decode("utf-8", "replace"))
+
+
+def _without_replies(answer: str) -> str:
+    """Older services refuse to set a format, with a line of their own, and go on."""
+    lines = answer.splitlines(keepends=True)
+    while lines and lines[0].startswith(("OK", "ERROR", "SERVER PROTOCOL")):
+        lines.pop(0)
+    return "".join(lines)
