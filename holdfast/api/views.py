@@ -204,6 +204,8 @@ class TokenAsk:
     hours: float = 24 * 30
     uses: int = 1
     """Of a join token: how many nodes may enrol with it."""
+    node: str = ""
+    """Of a join token: the one node that may enrol with it, also if an agent of that name is known and reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

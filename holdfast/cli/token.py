@@ -19,17 +19,20 @@ def create(
     role: Annotated[str, typer.Option(help="viewer, operator or admin.")] = "viewer",
     join: Annotated[bool, typer.Option("--join", help="A join token instead: agents enrol with it.")] = False,
     uses: Annotated[int, typer.Option(min=1, help="Of a join token: how many nodes may enrol.")] = 1,
+    node: Annotated[str, typer.Option(help="A join token for this node alone, also if it is enrolled already.")] = "",
     hours: Annotated[float, typer.Option(help="How long it holds.")] = 24 * 30,
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
     """Make a token. It is shown this once; the controller keeps only its hash."""
+    join = join or bool(node)
     if not join and role not in ROLES:
         raise Refusal(f"--role: expected one of {', '.join(ROLES)}, found {role!r}")
     if not join and not name:
         raise Refusal("expected whose token it is, or --join")
     body: dict[str, object] = {"name": name, "role": None if join else role, "hours": hours, "uses": uses}
+    body |= {"node": node} if node else {}
     made = connect(url, token).post("/v1/tokens", body)
     typer.echo(json.dumps(made) if as_json else made["token"])
 

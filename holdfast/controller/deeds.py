@@ -14,7 +14,7 @@ from holdfast.controller.agent_jobs import AgentJobs
 from holdfast.controller.turn import Turn
 from holdfast.model.life import Happening
 from holdfast.model.report import OrderOutcome, Report
-from holdfast.store.credentials import token_hash
+from holdfast.store.credentials import bound_hash, token_hash
 from holdfast.store.words import AuditEntry, Credential, JoinToken, Outcome, Role
 
 CREDENTIAL_SECONDS = 90 * 86_400.0
@@ -80,7 +80,7 @@ def _finish(turn: Turn, number: int, outcome: Outcome, detail: str) -> bool:
 
 
 def enrol(ask: EnrolAsk, demo: bool, turn: Turn, fresh: Sequence[bool]) -> Enrolled:
-    """A credential for one node. One that is enrolled again gets a new one; the old one lasts until it expires."""
+    """A credential for one node. One that an agent reports for already is not given away for any join token."""
     token = secrets.token_urlsafe(32)
     expires = turn.now + CREDENTIAL_SECONDS
     if ask.twin and not demo:
@@ -88,13 +88,22 @@ def enrol(ask: EnrolAsk, demo: bool, turn: Turn, fresh: Sequence[bool]) -> Enrol
     credential = Credential(
         token_hash=token_hash(token), name=ask.node, role=Role.AGENT, created=turn.now, expires=expires
     )
-    if not turn.store.enrol(token_hash(ask.join_token), credential, turn.now):
-        raise Problem(403, "this join token is unknown, expired, revoked or used up")
+    _use_join_token(ask, credential, turn)
     turn.decide(turn.fleet.enrol(ask.node, ask.pool, ask.place, turn.now, ask.twin))
     turn.heard.add(ask.node)
     turn.touched.add(ask.node)
     turn.audit.append(_entry(turn, ask.node, Role.AGENT, "enrol", ask.node, "done", f"pool {ask.pool}"))
     return Enrolled(credential=token, expires=expires)
+
+
+def _use_join_token(ask: EnrolAsk, credential: Credential, turn: Turn) -> None:
+    if turn.store.enrol(bound_hash(ask.node, ask.join_token), credential, turn.now):
+        return
+    if not ask.twin and turn.store.is_held(ask.node, turn.now):
+        ways = f"make a join token with --node {ask.node}, or revoke {ask.node}"
+        raise Problem(403, f"an agent reports as {ask.node} already; if it was installed anew: {ways}")
+    if not turn.store.enrol(token_hash(ask.join_token), credential, turn.now):
+        raise Problem(403, "this join token is unknown, expired, revoked or used up")
 
 
 def renew(node: str, turn: Turn, fresh: Sequence[bool]) -> Enrolled:
@@ -134,7 +143,8 @@ def wish(node: str, kind: Happening, reason: str, caller: Caller, turn: Turn, fr
 
 def make_token(ask: TokenAsk, caller: Caller, turn: Turn, fresh: Sequence[bool]) -> TokenMade:
     token = secrets.token_urlsafe(32)
-    hashed, expires = token_hash(token), turn.now + ask.hours * 3600
+    hashed = bound_hash(ask.node, token) if ask.node else token_hash(token)
+    expires = turn.now + ask.hours * 3600
     if ask.role is None:
         joining = JoinToken(
             token_hash=hashed, created=turn.now, expires=expires, uses_left=ask.uses, created_by=caller.name
@@ -146,6 +156,7 @@ def make_token(ask: TokenAsk, caller: Caller, turn: Turn, fresh: Sequence[bool])
         )
     kind = ask.role.value if ask.role else "join"
     what = f"{kind} token for {ask.hours:g} h" + (f", {ask.uses} uses" if ask.role is None else "")
+    what += f", for {ask.node} alone" if ask.node else ""
     turn.audit.append(_entry(turn, caller.name, caller.role, "token create", ask.name or kind, "done", what))
     return TokenMade(token=token, hash=hashed, expires=expires)
 
@@ -153,6 +164,8 @@ def make_token(ask: TokenAsk, caller: Caller, turn: Turn, fresh: Sequence[bool])
 def check_token(ask: TokenAsk) -> None:
     if ask.role is not None and not _NAME.fullmatch(ask.name):
         raise Problem(400, "name: expected whose token it is, letters, digits, dots, dashes and underscores")
+    if ask.node and (ask.role is not None or not _NAME.fullmatch(ask.node)):
+        raise Problem(400, "node: expected a host name, and no role: only a join token is a node's")
     if not 0 < ask.hours <= MOST_HOURS:
         raise Problem(400, f"hours: expected more than 0 and at most {MOST_HOURS}")
     if not 0 < ask.uses <= MOST_USES:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, or_, select, update
 
-from holdfast.store.schema import credentials, join_tokens
+from holdfast.store.schema import credentials, join_tokens, sessions
 from holdfast.store.text import clean
 from holdfast.store.words import Credential, JoinToken, Role
 
@@ -49,6 +49,19 @@ def add_join_token(connection: Connection, token: JoinToken) -> None:
 def revoke_join_token(connection: Connection, hashed: str, now: float) -> bool:
     ended = update(join_tokens).where(join_tokens.c.token_hash == clean(hashed), join_tokens.c.revoked.is_(None))
     return connection.execute(ended.values(revoked=now)).rowcount == 1
+
+
+def bound_hash(node: str, token: str) -> str:
+    """A join token that is kept under this hash is one node's alone."""
+    return token_hash(f"{node}:{token}")
+
+
+def is_held(connection: Connection, node: str, now: float) -> bool:
+    """Whether an agent reports with a valid credential of this node; one that never arrived is nobody's."""
+    mine = (credentials.c.name == clean(node), credentials.c.role == Role.AGENT.value)
+    valid = (credentials.c.revoked.is_(None), credentials.c.expires > now)
+    reported = select(sessions.c.node).where(sessions.c.node == clean(node)).exists()
+    return connection.execute(select(credentials.c.name).where(*mine, *valid, reported).limit(1)).first() is not None
 
 
 def enrol(connection: Connection, join_hash: str, credential: Credential, now: float) -> bool:

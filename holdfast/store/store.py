@@ -289,7 +289,9 @@ class Store:
         with self._writing() as connection:
             return credentials.enrol(connection, join_hash, credential, now)
 
-    # Housekeeping
+    def is_held(self, node: str, now: float) -> bool:
+        with self._reading() as connection:
+            return credentials.is_held(connection, node, now)
 
     def retain(self, before: float, most: int = 10_000) -> int:
         """Forget a bounded part of what is older; ask again until 0."""

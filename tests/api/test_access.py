@@ -60,3 +60,27 @@ def test_refused_wishes_are_audited_with_who_asked(controller: "Controller") -> 
     facts = {"who": "curious", "role": "viewer", "outcome": "refused 403", "target": "/v1/nodes/nobody/remove"}
     found = until(lambda: controller.audited(**facts), "it is audited")
     assert found[0]["reason"]
+
+
+def test_a_node_that_reports_is_not_given_away_for_any_join_token(controller: "Controller") -> None:
+    agent = controller.enrol("n020")
+    agent.beat()
+    taking = {"node": "n020", "join_token": controller.token()}
+    refused = controller.post("/v1/enrol", taking, token="")
+    assert refused.status_code == 403
+    assert "--node n020" in refused.json()["error"]
+    agent.beat()
+
+
+def test_a_join_token_of_one_node_lets_it_enrol_again_and_nobody_else(controller: "Controller") -> None:
+    controller.enrol("n021").beat()
+    bound = controller.token(node="n021")
+    other = {"node": "n022", "join_token": bound}
+    assert controller.post("/v1/enrol", other, token="").status_code == 403
+    again = {"node": "n021", "join_token": bound}
+    assert controller.post("/v1/enrol", again, token="").status_code == 200
+
+
+def test_an_enrolment_whose_answer_was_lost_is_simply_asked_for_again(controller: "Controller") -> None:
+    controller.enrol("n023")
+    controller.enrol("n023").beat()
