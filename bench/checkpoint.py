@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def _stalls(ckpt: Any, tensors: dict[str, Any], folder: Path, rank: int, rounds:
     """Seconds until the call is back, one of each kind per round; what still works behind it is waited for outside."""
     import torch
     import torch.distributed as dist
-    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.state_dict_saver import async_save
 
     warm = {name: tensor.clone() for name, tensor in tensors.items()}
     times: dict[str, list[float]] = {"ours": [], "copy": [], "torch_save": [], "async_save": []}
@@ -82,13 +83,13 @@ def _stalls(ckpt: Any, tensors: dict[str, Any], folder: Path, rank: int, rounds:
     for at in range(rounds + 3):
         keep = at >= 3  # the first ones touch new pages
         timed("copy", keep, lambda: [warm[name].copy_(tensor) for name, tensor in tensors.items()])
-        timed("ours", keep, lambda at=at: ckpt.save(at + 1, {"state": _Into(tensors)}))
+        timed("ours", keep, partial(ckpt.save, at + 1, {"state": _Into(tensors)}))
         while ckpt.status()["committed"] < at + 1 and at:
             time.sleep(0.05)
         if at >= 2:
             timed("torch_save", keep, lambda: torch.save(tensors, folder / f"plain.{rank}"))
             named = {f"{rank}/{name}": tensor for name, tensor in tensors.items()}
-            timed("async_save", keep, lambda named=named: dcp.async_save(named, checkpoint_id=folder / "dcp")).result()
+            timed("async_save", keep, partial(async_save, named, checkpoint_id=folder / "dcp")).result()
     return times
 
 
