@@ -15,6 +15,7 @@ from holdfast.cli import (
     plan,
     policy,
     probe,
+    report,
     running,
     signals,
     simulate,
@@ -43,6 +44,7 @@ app.command()(agent.agent)
 app.command()(controller.controller)
 app.command()(diagnose.diagnose)
 app.command()(simulate.simulate)
+app.command()(report.report)
 app.command(context_settings=run_command.CONTEXT)(run_command.run)
 app.command()(audit.audit)
 app.add_typer(node.app, name="node")

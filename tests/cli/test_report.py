@@ -1,0 +1,108 @@
+"""`holdfast report`: sums that agree with each other, a page that needs nothing, wrong sheets refused."""
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import report_here, report_page, report_sheet
+from holdfast.cli.app import run
+from holdfast.cli.refusal import Refusal
+from holdfast.cli.report_month import GROUPS, summed
+from holdfast.costs.month import Told, slices
+from holdfast.model.job import Job, JobState
+from holdfast.model.life import Happening, Stage
+from holdfast.model.settings import SettingsError
+
+DAY = 86_400.0
+SHEET = """
+checkpoint_interval = "2h"
+[[supplier]]
+name = "acme"
+price_per_gpu_hour = 2.0
+nodes = "n[1-2]"
+sla = [{ uptime = 0.99, credit = 0.1 }]
+[[supplier]]
+name = "rest"
+price_per_gpu_hour = 1.0
+"""
+
+
+@pytest.fixture
+def sheet(tmp_path: Path) -> str:
+    path = tmp_path / "prices.toml"
+    path.write_text(SHEET)
+    return str(path)
+
+
+def story(node: str) -> list[Told]:
+    def at(day: float, after: Stage, kind: Happening, cause: str = "") -> Told:
+        return Told(node=node, at=day * DAY, before=Stage.READY, after=after, happening=kind, cause=cause)
+
+    return [
+        at(-1, Stage.ALLOCATED, Happening.JOB_STARTED),
+        at(10, Stage.DRAINING, Happening.FAILED, "<b>gpu_xid</b>"),
+        at(12, Stage.READY, Happening.TEST_PASSED),
+    ]
+
+
+@pytest.mark.parametrize("by", GROUPS)
+def test_the_groups_sum_to_the_whole(by: str, sheet: str) -> None:
+    prices = report_sheet.load(sheet)
+    job = Job(id="7", source="slurm", account="vision", nodes=("n1", "n3"), start=-DAY, end=10 * DAY,
+              state=JobState.NODE_FAILED)  # fmt: skip
+    found = slices(["n1", "n2", "n3"], [*story("n1"), *story("n3")], [job], 0, 30 * DAY, prices.checkpoint_interval)
+    month = summed("2026-10", found, prices, 0, 30 * DAY, by)
+    assert month.whole.paid == pytest.approx(30 * 24 * 8 * (2 + 2 + 1))
+    assert sum(one.paid for one in month.groups.values()) == pytest.approx(month.whole.paid)
+    assert month.whole.gpu_hours["rework"] == pytest.approx(2 * 8 * 1)
+    assert month.whole.gpu_hours["waiting"] == pytest.approx(2 * 8 * 48)
+    ((supplier, claim),) = month.claims
+    assert (supplier, claim.node, claim.down_seconds) == ("acme", "n1", 2 * DAY)
+    assert claim.credit == pytest.approx(0.1 * 2 * 8 * 30 * 24)
+
+
+def test_the_page_needs_nothing_and_runs_nothing(sheet: str) -> None:
+    prices = report_sheet.load(sheet)
+    found = slices(["n1"], story("n1"), [], 0, 30 * DAY)
+    text = report_page.page(summed("2026-10", found, prices, 0, 30 * DAY, "cause"))
+    assert "<b>gpu_xid" not in text and "&lt;b&gt;gpu_xid" in text
+    assert "http" not in text and "<script" not in text and "1 nodes earn" in text
+
+
+def test_a_month_is_its_seconds_in_utc() -> None:
+    assert report_here.limits("1970-02", 1e9) == (31 * DAY, 59 * DAY)
+    assert report_here.limits("1970-12", 1e9)[1] == 365 * DAY
+    assert report_here.limits("1970-02", 40 * DAY)[1] == 40 * DAY, "not over: it ends now"
+    for wrong in ("1970-13", "October", "0000-01", "1970-2", "9999-12"):
+        with pytest.raises(Refusal, match="--month"):
+            report_here.limits(wrong, 1e9)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "supplier: expected at least one"),
+        ("supplier = 3", "expected at least one"),
+        ("[[supplier]]\nname = 'a'\nprice = 1", "price_per_gpu_hour"),
+        ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = -1", "line 3"),
+        ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\nnodes = 'n[1'", "brackets do not match"),
+        ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\nsla = [{ uptime = 2, credit = 0 }]", "uptime = 0.999"),
+        ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\ngpus_per_nod = 4", "did you mean gpus_per_node?"),
+    ],
+)
+def test_a_wrong_sheet_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text(text)
+    with pytest.raises((SettingsError, Refusal), match=said.replace("?", r"\?")):
+        report_sheet.load(str(path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["--by", "colour"], "--by: expected one of team"), (["--out", "x.pdf"], "ends in .html or .csv")],
+)
+def test_what_was_asked_wrongly_is_refused(
+    arguments: list[str], said: str, sheet: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["report", "--month", "2026-10", "--prices", sheet, *arguments]) == 64
+    assert said in capsys.readouterr().err
