@@ -78,9 +78,13 @@ class Actor:
     async def _work_off(self, node: str, waiting: deque[StoredAction]) -> None:
         while waiting:
             stored = waiting[0]
-            await self._work_on(stored)
-            self._known.discard(stored.id)
-            waiting.popleft()
+            try:
+                await self._work_on(stored)
+            except Exception:
+                log.exception("action %d is left to be claimed again: a mistake of our own", stored.id)
+            finally:
+                self._known.discard(stored.id)
+                waiting.popleft()
         del self._queues[node]
 
     async def _work_on(self, stored: StoredAction) -> None:

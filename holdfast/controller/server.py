@@ -11,6 +11,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from uuid import uuid4
@@ -99,12 +100,17 @@ class _Process:
         if self._backends.kubernetes is not None:
             watch = observe_kubernetes(self._backends.kubernetes, writer, base.observe_seconds)
             loops.append(asyncio.create_task(watch))
+        for loop in loops:
+            loop.add_done_callback(partial(_end_with, server))
         self._on_hangup(writer)
         if ready is not None:
             ready(self.address)
         log.info("listening on %s", self.address)
         try:
             await server.serve([self._listener])
+            for loop in loops:
+                if loop.done():
+                    loop.result()  # raises what ended it: the exit code says so too
         finally:
             for loop in loops:
                 loop.cancel()
@@ -126,6 +132,14 @@ class _Process:
                 log.info("the policy was read again from %s", path)
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+
+
+def _end_with(server: uvicorn.Server, loop: "asyncio.Task[None]") -> None:
+    """No loop ends by itself. Without it half our work would stay undone in silence; who starts us starts us anew."""
+    if loop.cancelled() or server.should_exit:
+        return
+    log.critical("a loop of the controller ended; so does the controller", exc_info=loop.exception())
+    server.handle_exit(signal.SIGTERM, None)
 
 
 class _Quiet(uvicorn.Server):
