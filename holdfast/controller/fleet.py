@@ -4,6 +4,7 @@ The controller stores every step before it acts on it; the demo and the policy p
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from holdfast.controller import meetings
 from holdfast.controller.guards import SILENT
@@ -89,7 +90,7 @@ class Fleet:
         self._judge.guards.recovered(name, SILENT)
         steps: list[Step] = []
         for change in report.changes:
-            steps += self._take_change(name, change, now)
+            steps += self._take_change(report, replace(change, at=report.when(change.at, now)), now)
         for outcome in report.outcomes:
             steps += self._take_outcome(name, outcome, now)
         return steps
@@ -140,8 +141,9 @@ class Fleet:
         """What time alone brings."""
         return self._pace.tick(now) + self.probing.tick(now)
 
-    def _take_change(self, name: str, change: VerdictChange, now: float) -> list[Step]:
-        if not self._judge.standing.take(name, change):
+    def _take_change(self, report: Report, change: VerdictChange, now: float) -> list[Step]:
+        name = report.node
+        if not self._judge.standing.take(name, change, report.session, report.seq):
             return []
         if change.after == Health.FAIL.value:
             return self._judge.failed(name, change, now)

@@ -12,18 +12,26 @@ _FAIL, _UNKNOWN = Health.FAIL.value, Health.UNKNOWN.value
 class Standing:
     def __init__(self, verdicts: Mapping[str, Iterable[VerdictChange]]) -> None:
         self._of = {name: {change.check: change for change in changes} for name, changes in verdicts.items()}
+        self._told_in: dict[tuple[str, str], tuple[str, int]] = {}  # session and number of its report
         self._failing: dict[str, dict[str, VerdictChange]] = {}
         self._blind: dict[str, dict[str, VerdictChange]] = {}
         for name, known in self._of.items():
             for change in known.values():
                 self._index(name, change)
 
-    def take(self, name: str, change: VerdictChange) -> bool:
-        """False for one that is older than what is known: late reports never undo newer ones."""
+    def take(self, name: str, change: VerdictChange, session: str = "", seq: int = 0) -> bool:
+        """False for one that is older than what is known: late reports never undo newer ones.
+
+        As in the store: within a session its numbers say which is later, between sessions there is only the time.
+        """
         known = self._of.setdefault(name, {})
         before = known.get(change.check)
-        if before is not None and before.at > change.at:
+        known_session, number = self._told_in.get((name, change.check), ("", 0))
+        same = session and session == known_session
+        late = seq < number if same else before is not None and change.at < before.at
+        if late:
             return False
+        self._told_in[name, change.check] = (session, seq)
         known[change.check] = change
         self._index(name, change)
         return True

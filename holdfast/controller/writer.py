@@ -251,7 +251,7 @@ class Writer:
             self.policy,
             self._store.nodes(),
             self._store.verdicts(),
-            incidents=self._store.incidents(IncidentState.OPEN),
+            incidents=self._store.incidents(IncidentState.OPEN, most=None),
             proofs=self._store.proofs(self._clock() - self.policy.probes.period_seconds),
             scheduled=self._scheduled,
         )

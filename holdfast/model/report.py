@@ -75,6 +75,10 @@ class Report:
     outcomes: tuple[OrderOutcome, ...] = ()
     jobs: tuple[JobSeen, ...] | None = None  # all that hold GPUs here now; None where the agent cannot tell
 
+    def when(self, at: float, now: float) -> float:
+        """What has no time happened when it was reported; nothing happened later than it was heard of."""
+        return min(at or self.at, now)
+
     def __post_init__(self) -> None:
         """A report that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
         _require(0 < len(self.node) <= LONGEST_NAME, "node", f"1 to {LONGEST_NAME} characters")

@@ -76,8 +76,8 @@ def _incident_row(incident: Incident) -> dict[str, Any]:
     }
 
 
-def find_incidents(connection: Connection, state: IncidentState | None, most: int) -> list[Incident]:
-    """Newest first."""
+def find_incidents(connection: Connection, state: IncidentState | None, most: int | None) -> list[Incident]:
+    """Newest first; `most` None is all."""
     asked = select(incidents).order_by(incidents.c.opened.desc(), incidents.c.id.desc()).limit(most)
     if state is not None:
         asked = asked.where(incidents.c.state == state.value)

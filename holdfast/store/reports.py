@@ -1,6 +1,7 @@
 """Reports of agents: each stored once, whatever arrives twice, late or in another order."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, text, tuple_, update
@@ -107,16 +108,11 @@ def _update_sessions(connection: Connection, rows: Rows) -> None:
         connection.execute(_update_one, [{keyed.get(n, f"new_{n}"): v for n, v in row.items()} for row in rows])
 
 
-def _when(at: float, report: Report, now: float) -> float:
-    """A text without a time happened when it was reported; nothing happened later than it was stored."""
-    return min(at or report.at, now)
-
-
 def _event(report: Report, event: Event, now: float) -> dict[str, Any]:
     return {
         "stored_at": now,
         "node": clean(report.node),
-        "at": _when(event.at, report, now),
+        "at": report.when(event.at, now),
         "kind": clean(event.kind),
         "subject": clean(event.subject),
         "twin": report.twin,
@@ -128,7 +124,7 @@ def _change(report: Report, change: VerdictChange, now: float) -> dict[str, Any]
     return {
         "stored_at": now,
         "node": clean(report.node),
-        "at": _when(change.at, report, now),
+        "at": report.when(change.at, now),
         "check_name": clean(change.check),
         "before": clean(change.before),
         "after": clean(change.after),
@@ -144,8 +140,8 @@ def _verdict(report: Report, change: VerdictChange, now: float) -> dict[str, Any
         "check_name": clean(change.check),
         "session": clean(report.session),
         "seq": report.seq,
-        "at": _when(change.at, report, now),
-        "body": encode(change),
+        "at": report.when(change.at, now),
+        "body": encode(replace(change, at=report.when(change.at, now))),
     }
 
 

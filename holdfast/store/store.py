@@ -238,7 +238,7 @@ class Store:
         with self._writing() as connection:
             records.save_incidents(connection, told, epoch)
 
-    def incidents(self, state: IncidentState | None = None, most: int = 1_000) -> list[Incident]:
+    def incidents(self, state: IncidentState | None = None, most: int | None = 1_000) -> list[Incident]:
         with self._reading() as connection:
             return records.find_incidents(connection, state, most)
 

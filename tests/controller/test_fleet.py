@@ -75,7 +75,7 @@ def test_a_late_report_does_not_undo_a_newer_one() -> None:
     told = Told()
     told.now = 100
     told.says("n1", "gpu.xid", "pass", at=90)
-    told.says("n1", "gpu.xid", "fail", at=50)
+    told.says("n1", "gpu.xid", "fail", at=50, session="an earlier one")
     assert told.stage("n1") is Stage.READY
     assert told.fleet.health("n1", told.now) == "pass"
 
@@ -242,3 +242,19 @@ def test_a_node_that_is_silent_after_its_reset_does_not_stay_on_trial() -> None:
         told.passes(POLICY.reset_seconds + 1)
     assert told.stage("n3") is Stage.QUARANTINED
     assert Verb.TICKET in told.verbs("n3")
+
+
+def test_a_verdict_dated_in_the_future_gives_way_to_the_next() -> None:
+    told = Told()
+    told.says("n1", "gpu.xid", "fail", at=told.now + 9_999)
+    assert told.fleet.verdicts("n1")[0].at == told.now
+    told.now += 1
+    told.says("n1", "gpu.xid", "pass", session="a later one")
+    assert told.fleet.health("n1", told.now) == "pass"
+
+
+def test_within_a_session_the_numbers_say_which_is_later() -> None:
+    told = Told()
+    told.says("n1", "gpu.xid", "fail")
+    told.says("n1", "gpu.xid", "pass", at=told.now - 5)  # its clock was set back
+    assert told.fleet.health("n1", told.now) == "pass"

@@ -16,6 +16,7 @@ from holdfast.controller.lead import Lead
 from holdfast.controller.turn import Turn, Work
 from holdfast.controller.writer import MOST_WAITING, Writer
 from holdfast.lifecycle.policy import Policy
+from holdfast.model.incident import Incident
 from holdfast.model.report import Report
 from holdfast.store import Store, StoreError
 from holdfast.store.words import AuditEntry
@@ -98,3 +99,11 @@ def test_when_too_much_waits_more_is_refused_with_a_time_to_come_back(store: Sto
         assert refused.value.headers["Retry-After"]
 
     asyncio.run(scenario())
+
+
+def test_however_many_incidents_are_open_none_is_forgotten_by_a_restart(store: Store) -> None:
+    epoch = store.lead("test", 1000, now=1.0) or 0
+    many = [Incident(id=f"i{n}", opened=5.0, subject=f"node/n{n}", cause="agent.silent") for n in range(1_001)]
+    store.save_incidents(many, epoch)
+    writer = Writer(store, Policy(), Lead("test", ""), lambda news: None)
+    assert len(writer._load(epoch).incidents.open) == 1_001

@@ -37,7 +37,13 @@ class Told:
             self.test(name)
 
     def says(
-        self, node: str, check: str, after: str, at: float | None = None, outcome: OrderOutcome | None = None
+        self,
+        node: str,
+        check: str,
+        after: str,
+        at: float | None = None,
+        outcome: OrderOutcome | None = None,
+        session: str = "s",
     ) -> None:
         self._sequence += 1
         when = self.now if at is None else at
@@ -47,7 +53,7 @@ class Told:
             else ()
         )
         outcomes = (outcome,) if outcome else ()
-        report = Report(node=node, session="s", seq=self._sequence, at=when, changes=changes, outcomes=outcomes)
+        report = Report(node=node, session=session, seq=self._sequence, at=when, changes=changes, outcomes=outcomes)
         self.steps += self.fleet.take(report, self.now)
 
     def test(self, node: str, health: str = "pass", cause: str = "") -> None:
