@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast.agent.state import write_atomically
+from holdfast.model.probe import ProbeAsk
 from holdfast.model.report import LONGEST_NAME, LONGEST_TEXT, OrderOutcome
 
 log = logging.getLogger("holdfast.agent")
@@ -27,6 +28,7 @@ class Order:
     suite: str = ""
     reason: str = ""
     key: str = ""  # of the deed itself: a store that was lost counts its orders from 1 again
+    probe: ProbeAsk | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,7 @@ class _Acknowledged(msgspec.Struct):
     tell_all: bool = False
     renew: bool = False
     closed: str = ""
+    cancel: list[int] = []
 
 
 class Reporter:
@@ -80,6 +81,7 @@ class Reporter:
         self._clock, self._digest, self._jobs = clock, digest, jobs
         self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._take_orders: Callable[[list[Order]], None] = lambda orders: None
+        self._take_cancelled: Callable[[list[int]], None] = lambda numbers: None
         self._take_closed: Callable[[str], None] = lambda why: None
         self._verdicts: Callable[[], Sequence[Change]] = tuple
         self._seq = 0
@@ -90,6 +92,9 @@ class Reporter:
         self._try_at = 0.0
         self._said = ""
         self._one_by_one = False
+
+    def on_cancelled(self, take: Callable[[list[int]], None]) -> None:
+        self._take_cancelled = take
 
     def on_orders(self, take: Callable[[list[Order]], None]) -> None:
         self._take_orders = take
@@ -241,6 +246,7 @@ class Reporter:
             self._tell_losses()
         self._take_closed(told.closed)
         self._take_orders(told.orders)
+        self._take_cancelled(told.cancel)
         if told.tell_all:
             log.warning("the controller lacks earlier reports of ours; every verdict is told anew")
             self.tell(self._verdicts())

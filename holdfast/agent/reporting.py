@@ -14,6 +14,7 @@ from holdfast.agent.jobs_here import JobsHere
 from holdfast.agent.link import Link
 from holdfast.agent.node import Change, Node
 from holdfast.agent.orders import Deed, Order, Orders
+from holdfast.agent.prober import Prober
 from holdfast.agent.reboot import reboot
 from holdfast.agent.reporter import Reporter
 from holdfast.agent.spool import Spool
@@ -58,13 +59,16 @@ class Reporting:
             twin=settings.agent.twin,
             jobs=self._jobs.seen,
         )
+        prober = Prober(lambda: [job.id for job in self._jobs.seen() or ()], settings.agent.verdict_file)
         deeds = {
+            "probe": prober.deed(),
             "retest": self._without_jobs(retest(settings)),
             "reboot": reboot(settings),
             "reset_gpu": reset_gpu(settings, name, gate, lambda: situation(node, guard, settings, clock.now())),
         }
         self._orders = Orders(deeds, controller.obeys, directory / "orders.jsonl", clock.now, self._reporter.answer)
         self._reporter.on_orders(self._orders.take)
+        self._reporter.on_cancelled(prober.cancel)
         self._reporter.on_tell_all(self._standing)
         self._reporter.on_closed(ClosedMark(settings.agent.verdict_file).set)
 

@@ -7,6 +7,7 @@ from litestar.params import Dependency
 
 from holdfast.api.access import Access, Caller
 from holdfast.api.board import Board
+from holdfast.api.probe_views import ProbesView
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
 from holdfast.model.life import Happening
 from holdfast.model.report import Report
@@ -47,6 +48,8 @@ class Desk(Protocol):
     def wish(self, node: str, kind: Happening, reason: str, caller: Caller) -> Awaitable[NodeView]: ...
 
     def verdicts(self, node: str) -> Awaitable[tuple[VerdictView, ...]]: ...
+
+    def probes(self) -> Awaitable[ProbesView]: ...
 
     def make_token(self, ask: TokenAsk, caller: Caller) -> Awaitable[TokenMade]: ...
 

@@ -9,6 +9,7 @@ from litestar.params import Parameter
 from holdfast.api.desk import Asked
 from holdfast.api.guard import caller_of
 from holdfast.api.ingest import PATH
+from holdfast.api.probe_views import ProbesView
 from holdfast.api.problem import Problem
 from holdfast.api.show import action_view, transition_view
 from holdfast.api.views import (
@@ -66,6 +67,12 @@ async def list_jobs(desk: Asked, node: str = "", since: Since = 0.0, limit: Most
     return JobsView(jobs=tuple(await asyncio.to_thread(desk.store.jobs, node or None, since, limit)))
 
 
+@get("/v1/probes", opt=READ, tags=["fleet"])
+async def show_probes(desk: Asked) -> ProbesView:
+    """Which leaves were proven when and how fast, who is suspected, who meets now and next."""
+    return await desk.probes()
+
+
 @get("/v1/audit", opt={"right": "administer"}, tags=["access"])
 async def read_audit(desk: Asked, since: Since = 0.0, limit: Most = 1_000) -> AuditView:
     """Who asked for what, and what came of it. Newest first."""
@@ -110,6 +117,7 @@ ROUTES = [
     list_actions,
     list_transitions,
     list_jobs,
+    show_probes,
     read_audit,
     enrol,
     renew_credential,

@@ -2,9 +2,12 @@
 
 import typer
 
+from holdfast.cli.probe_show import show
+
 app = typer.Typer(
     help="Measure the fabric between hosts, and name the part that is slow or wrong.", no_args_is_help=True
 )
+app.command()(show)
 
 
 @app.command()

@@ -11,9 +11,9 @@ from typing import Any
 
 from holdfast.api.access import Access, Caller
 from holdfast.api.board import Board
+from holdfast.api.probe_views import ProbesView
 from holdfast.api.problem import Problem
 from holdfast.api.show import transition_view, verdict_view
-from holdfast.api.probe_views import ProbesView
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
 from holdfast.controller import deeds, probe_show
 from holdfast.controller.agent_jobs import AgentJobs

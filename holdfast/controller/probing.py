@@ -80,7 +80,9 @@ class Probing:
         self._plan_at = now + PLAN_SECONDS
         self.coverage.forget(now - self.policy.period_seconds)
         steps = self._judge_proofs(now)
-        for meeting in self.next_meetings(now):
+        chosen = self.next_meetings(now)
+        self._rechecked.update({f"fabric/{part}": now for part in self._due_for_a_recheck(now)})
+        for meeting in chosen:
             addresses = {name: self._judge.nodes[name].place.get("address", "") for name in meeting.nodes}
             self.meetings.begin(meeting.nodes, meeting.why, addresses, self.policy, now)
         return steps
@@ -183,9 +185,7 @@ class Probing:
     def _due_for_a_recheck(self, now: float) -> list[str]:
         """Parts that have an incident, now and then: to see when they are mended."""
         pause = self.policy.period_seconds / RECHECKS
-        due = [s.partition("/")[2] for s in self._open_parts() if now - self._rechecked.get(s, 0.0) >= pause]
-        self._rechecked.update({f"fabric/{part}": now for part in due})
-        return due
+        return [s.partition("/")[2] for s in self._open_parts() if now - self._rechecked.get(s, 0.0) >= pause]
 
     # Who may take part
 

@@ -37,7 +37,7 @@ class AgentSettings:
     twin: bool = False  # readings come from a simulated node and are marked so
 
 
-AGENT_VERBS = ("retest", "reset_gpu", "reboot")  # what an agent knows how to do
+AGENT_VERBS = ("retest", "reset_gpu", "reboot", "probe")  # what an agent knows how to do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

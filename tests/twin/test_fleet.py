@@ -274,7 +274,7 @@ def test_infant_mortality_puts_more_faults_into_the_first_half() -> None:
 def test_every_fault_speaks_in_the_words_of_checks_that_exist() -> None:
     actions = {known.code: known.action for known in all_codes()}
     for kind in kinds().values():
-        assert kind.on in ("gpu", "port", "node")
+        assert kind.on in ("gpu", "port", "node", "trunk")
         assert set(kind.cures) <= {Verb.RESET_GPU.value, Verb.REBOOT.value}
         assert [saying.after for saying in kind.says] == sorted(saying.after for saying in kind.says)
         for saying in kind.says:

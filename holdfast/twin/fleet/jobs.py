@@ -33,6 +33,7 @@ class Jobs:
         self._busy = 0
         self._number = 0
         self.running: dict[str, TrainingJob] = {}
+        self.started: Callable[[FleetNode], None] = lambda node: None
 
     def schedule(self) -> None:
         """Start jobs in their order while there are nodes for the first of them, then again in a while."""
@@ -62,6 +63,7 @@ class Jobs:
         again = f" from step {job.saved}" if job.deaths else ""
         for node in chosen:
             node.job, node.job_since = job.name, now
+            self.started(node)
             self._tell(node, _event(STARTED, job, f"{job.name} started on {job.size} nodes{again}", now), ())
         self._clock.at(job.begin_stretch(now), partial(self._checkpoint, job, job.name))
         return True

@@ -43,6 +43,7 @@ class Kind:
     heals_seconds: float = 0.0
     unreachable: bool = False
     slows: float = 1.0
+    fabric_share: float = 1.0  # of what the node, or the trunk, moves when it is well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,7 @@ class Strike:
     lasts: float = 0.0  # 0: until it is mended
     behind: str = ""
     of: int = 1  # the node it strikes, or whose neighbours
+    to: int = 1  # of a trunk: a node behind its other end
     parts: str = "one"
     cured_by: str = ""
     once_tested: bool = False

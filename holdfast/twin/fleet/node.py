@@ -51,6 +51,7 @@ class FleetNode:
     struck: int = 0  # faults so far
     down: bool = False  # rebooting: says nothing
     working_on: int = 0  # an order's id, 0 when none
+    probing: int = 0  # the same for a probe, which gives way to work
     outcomes: dict[int, OrderOutcome] = field(default_factory=dict)
     open: bool = False  # its gate: may work start? Uncordoned by the controller, closed by a job's end or a failure
     job: str = ""

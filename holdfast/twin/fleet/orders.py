@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.model.health import Health
+from holdfast.model.probe import ProbeAsk
 from holdfast.model.report import OrderOutcome
 from holdfast.twin.fleet.node import Fault, FleetNode
 
@@ -26,6 +27,7 @@ class Order:
     verb: str
     suite: str = ""
     reason: str = ""
+    probe: ProbeAsk | None = None
 
 
 _Finish = Callable[[FleetNode, Order, float], None]
@@ -39,25 +41,27 @@ class OrderBook:
         """One that is known is answered as before; one that is under way is left alone."""
         if known := node.outcomes.get(order.id):
             self._fleet.tell(node, outcomes=(known,))
-        elif node.working_on != order.id and not node.down:
+        elif order.id not in (node.working_on, node.probing) and not node.down:
             self._begin(node, order)
 
     def _begin(self, node: FleetNode, order: Order) -> None:
         if order.verb in GATE:
             node.open = GATE[order.verb]
             words = "open: work may start here" if node.open else "closed: nothing new starts here"
-            self._answer(node, self._outcome(order, ok=True, reason=f"the gate is {words}"))
+            self.answer(node, outcome_of(order, ok=True, reason=f"the gate is {words}"))
         elif order.verb == "retest":
             self._later(node, order, SUITE_SECONDS, self._tested)
+        elif order.verb == "probe":
+            self._fleet.meetings.come(node, order)
         elif order.verb in ("reset_gpu", "reboot") and node.job:
-            self._answer(node, self._outcome(order, ok=False, reason=f"GPUs are in use ({node.job})"))
+            self.answer(node, outcome_of(order, ok=False, reason=f"GPUs are in use ({node.job})"))
         elif order.verb == "reset_gpu":
             self._later(node, order, RESET_SECONDS, self._reset)
         elif order.verb == "reboot":
             self._later(node, order, REBOOT_SECONDS, self._rebooted)
             node.down = True
         else:
-            self._answer(node, self._outcome(order, ok=False, reason=f"this agent does not know how to {order.verb!r}"))
+            self.answer(node, outcome_of(order, ok=False, reason=f"this agent does not know how to {order.verb!r}"))
 
     def _later(self, node: FleetNode, order: Order, seconds: float, finish: _Finish) -> None:
         node.working_on = order.id
@@ -69,8 +73,8 @@ class OrderBook:
         health, cause, reason = node.suite()
         if self._fleet.chance.uniform("blind", node.index, order.id) < BLIND_SHARE and health is Health.PASS:
             health, cause, reason = Health.UNKNOWN, "dcgm.diag", "the diagnosis did not end within its time"
-        told = self._outcome(order, ok=True, health=health.value, cause=cause, reason=reason, began=began)
-        self._answer(node, told)
+        told = outcome_of(order, ok=True, health=health.value, cause=cause, reason=reason, began=began)
+        self.answer(node, told)
         if health is Health.PASS:
             self._fleet.passed(node)
 
@@ -79,16 +83,16 @@ class OrderBook:
         if lost:
             which = ", ".join(map(str, lost))
             why = f"GPU {which} does not answer: a reset cannot reach it, a power cycle may"
-            self._answer(node, self._outcome(order, ok=False, reason=why, began=began))
+            self.answer(node, outcome_of(order, ok=False, reason=why, began=began))
             return
         self._cure(node, order)
-        self._answer(node, self._outcome(order, ok=True, reason="all GPUs were reset and answer", began=began))
+        self.answer(node, outcome_of(order, ok=True, reason="all GPUs were reset and answer", began=began))
 
     def _rebooted(self, node: FleetNode, order: Order, began: float) -> None:
         node.down = False
         node.session += 1
         self._cure(node, order)
-        self._answer(node, self._outcome(order, ok=True, reason="the node was rebooted and is back", began=began))
+        self.answer(node, outcome_of(order, ok=True, reason="the node was rebooted and is back", began=began))
 
     def _cure(self, node: FleetNode, order: Order) -> None:
         self._fleet.mend(node, [fault for fault in node.faults if self._cures(node, order, fault)])
@@ -97,7 +101,7 @@ class OrderBook:
         likely = 1.0 if fault.cured_by == order.verb else fault.kind.cures.get(order.verb, 0.0)
         return self._fleet.chance.uniform("cure", order.verb, node.index, fault.number, order.id) < likely
 
-    def _answer(self, node: FleetNode, outcome: OrderOutcome) -> None:
+    def answer(self, node: FleetNode, outcome: OrderOutcome) -> None:
         if node.working_on == outcome.order:
             node.working_on = 0
         node.outcomes[outcome.order] = outcome
@@ -105,18 +109,18 @@ class OrderBook:
             del node.outcomes[next(iter(node.outcomes))]
         self._fleet.tell(node, outcomes=(outcome,))
 
-    @staticmethod
-    def _outcome(
-        order: Order, *, ok: bool, reason: str, health: str = "", cause: str = "", began: float = 0.0
-    ) -> OrderOutcome:
-        suite = order.suite if order.verb == "retest" else ""
-        return OrderOutcome(
-            order=order.id,
-            verb=order.verb,
-            ok=ok,
-            health=health,
-            cause=cause,
-            reason=reason,
-            began=began,
-            suite=suite,
-        )
+
+def outcome_of(
+    order: Order, *, ok: bool, reason: str, health: str = "", cause: str = "", began: float = 0.0
+) -> OrderOutcome:
+    suite = order.suite if order.verb == "retest" else ""
+    return OrderOutcome(
+        order=order.id,
+        verb=order.verb,
+        ok=ok,
+        health=health,
+        cause=cause,
+        reason=reason,
+        began=began,
+        suite=suite,
+    )

@@ -13,6 +13,7 @@ from holdfast.twin.fleet.jobs import Jobs
 from holdfast.twin.fleet.kinds import Kind, Scenario, Strike, kinds
 from holdfast.twin.fleet.node import GPUS, Fault, FleetNode, heard
 from holdfast.twin.fleet.orders import OrderBook
+from holdfast.twin.fleet.probes import ProbeMeetings
 
 HEARTBEAT_SECONDS = 30.0
 YEAR_SECONDS = 365.25 * 86400.0
@@ -45,6 +46,9 @@ class Simulation:
         self._tested = False
         self.jobs = Jobs(self.clock, self.chance, self.nodes, self._tell_job)
         self.orders = OrderBook(self)
+        self.meetings = ProbeMeetings(self)
+        self.slow_trunks: dict[frozenset[str], float] = {}
+        self.jobs.started = self.meetings.leave
         self._hazards = list(kinds().values())
         self._weights = [kind.per_gpu_year for kind in self._hazards]
         self._plan()
@@ -163,6 +167,11 @@ class Simulation:
     def _plan_strike(self, number: int, strike: Strike) -> None:
         kind = kinds()[strike.kind]
         first = self.nodes[min(strike.of, len(self.nodes)) - 1]
+        if kind.on == "trunk":
+            last = self.nodes[min(strike.to, len(self.nodes)) - 1]
+            trunk = frozenset((first.place["leaf"], last.place["leaf"]))
+            self.clock.at(strike.at, partial(self.slow_trunks.__setitem__, trunk, kind.fabric_share))
+            return
         hit = [first]
         if strike.behind:
             hit = [node for node in self.nodes if node.place[strike.behind] == first.place[strike.behind]]

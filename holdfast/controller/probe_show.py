@@ -1,0 +1,70 @@
+"""The coverage of the fabric, as the API shows it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+
+from holdfast.api.probe_views import LeafPairView, MeetingView, ProbeSuspectView, ProbesView, ProbeTroubleView
+from holdfast.controller.probing import Probing
+from holdfast.controller.turn import Turn
+
+
+def show(turn: Turn, fresh: Sequence[bool]) -> ProbesView:
+    return view(turn.fleet.probing, turn.now)
+
+
+def view(probing: Probing, now: float) -> ProbesView:
+    usual = probing.blame.typical_bytes_per_second
+    meetings = [
+        MeetingView(one=one.nodes[0], other=one.nodes[1], why=one.why, since=one.since)
+        for one in probing.meetings.running()
+    ]
+    planned = probing.next_meetings(now) if probing.policy.enabled else []
+    return ProbesView(
+        enabled=probing.policy.enabled,
+        at=now,
+        period_seconds=probing.policy.period_seconds,
+        usual_bytes_per_second=usual,
+        meetings=len(probing.coverage),
+        leaves=tuple(_leaves(probing, usual, now)),
+        suspects=tuple(
+            ProbeSuspectView(
+                subject=one.part,
+                loss=one.loss,
+                confidence=one.confidence,
+                confirmed=one.confirmed,
+                slow=one.slow,
+                measured=one.measured,
+                evidence=one.evidence[:8],
+            )
+            for one in probing.blame.suspects
+        ),
+        running=tuple(meetings),
+        next=tuple(MeetingView(one=one.nodes[0], other=one.nodes[1], why=one.why) for one in planned),
+        troubles=tuple(
+            ProbeTroubleView(node=node, at=at, reason=why) for node, (at, why) in sorted(probing.troubles.items())
+        ),
+    )
+
+
+def _leaves(probing: Probing, usual: float | None, now: float) -> list[LeafPairView]:
+    known = Counter(leaf for leaf in probing.leaves.values() if leaf)
+    last = probing.coverage.last_of_leaves()
+    found = []
+    for leaves in combinations_with_replacement(sorted(known), 2):
+        if leaves[0] == leaves[1] and known[leaves[0]] < 2:
+            continue
+        proof = last.get(leaves)
+        if proof is not None and proof.at < now - probing.policy.period_seconds:
+            proof = None
+        rate = proof.bytes_per_second if proof else None
+        found.append(
+            LeafPairView(
+                one=leaves[0],
+                other=leaves[1],
+                proven_at=proof.at if proof else None,
+                bytes_per_second=rate,
+                ratio=rate / usual if rate is not None and usual else None,
+            )
+        )
+    return found
