@@ -21,5 +21,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "job"
     folder.mkdir()
     yield folder
+    crew.end_ranks()
     for lock in runtime.glob("*.lock"):
         crew.end_pid(int(lock.read_text() or 0))

@@ -20,6 +20,7 @@ from holdfast.training.site import socket_path
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train.py"
 SMALL = ("--width", "16", "--layers", "1", "--batch", "2", "--epoch", "7", "--node-per-rank")
 PATIENCE_SECONDS = 120.0
+STARTED: list[BaseProcess] = []
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
@@ -36,7 +37,16 @@ def free_port() -> int:
 def start(target: Callable[..., None], rank: int, world: int, port: int, *arguments: Any) -> BaseProcess:
     process = _context.Process(target=_as_rank, args=(target, rank, world, port, dict(os.environ), arguments))
     process.start()
+    STARTED.append(process)
     return process
+
+
+def end_ranks() -> None:
+    """Those of a test that failed would start new keepers for ever."""
+    while STARTED:
+        process = STARTED.pop()
+        process.kill()
+        process.join()
 
 
 def _as_rank(
