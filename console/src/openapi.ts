@@ -208,6 +208,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/probes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowProbes */
+        get: operations["V1ProbesShowProbes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/audit": {
         parameters: {
             query?: never;
@@ -372,8 +389,12 @@ export interface components {
             orders: components["schemas"]["Order"][];
             /** @default false */
             tell_all: boolean;
+            /** @default [] */
+            cancel: number[];
             /** @default false */
             renew: boolean;
+            /** @default  */
+            closed: string;
         };
         /** ActionView */
         ActionView: {
@@ -539,6 +560,21 @@ export interface components {
         JobsView: {
             jobs: components["schemas"]["Job"][];
         };
+        /** LeafPairView */
+        LeafPairView: {
+            one: string;
+            other: string;
+            proven_at: number | null;
+            bytes_per_second: number | null;
+            ratio: number | null;
+        };
+        /** MeetingView */
+        MeetingView: {
+            one: string;
+            other: string;
+            why: string;
+            since?: number | null;
+        };
         /** NodeDetail */
         NodeDetail: {
             name: string;
@@ -589,6 +625,9 @@ export interface components {
             verb: string;
             suite: string;
             reason: string;
+            /** @default  */
+            key: string;
+            probe?: components["schemas"]["ProbeAsk"] | null;
         };
         /** OrderOutcome */
         OrderOutcome: {
@@ -605,6 +644,9 @@ export interface components {
             began: number;
             /** @default  */
             suite: string;
+            /** @default  */
+            key: string;
+            bytes_per_second?: number | null;
         };
         /**
          * Outcome
@@ -621,6 +663,48 @@ export interface components {
             breaker_open: boolean;
             reason: string;
             spares_short: number;
+        };
+        /** ProbeAsk */
+        ProbeAsk: {
+            peer: string;
+            rank: number;
+            address: string;
+            master: string;
+            port: number;
+            bytes: number;
+            seconds: number;
+        };
+        /** ProbeSuspectView */
+        ProbeSuspectView: {
+            subject: string;
+            loss: number;
+            confidence: number;
+            confirmed: boolean;
+            slow: number;
+            measured: number;
+            evidence: [
+                string,
+                string
+            ][];
+        };
+        /** ProbeTroubleView */
+        ProbeTroubleView: {
+            node: string;
+            at: number;
+            reason: string;
+        };
+        /** ProbesView */
+        ProbesView: {
+            enabled: boolean;
+            at: number;
+            period_seconds: number;
+            usual_bytes_per_second: number | null;
+            meetings: number;
+            leaves: components["schemas"]["LeafPairView"][];
+            suspects: components["schemas"]["ProbeSuspectView"][];
+            running: components["schemas"]["MeetingView"][];
+            next: components["schemas"]["MeetingView"][];
+            troubles: components["schemas"]["ProbeTroubleView"][];
         };
         /** Report */
         Report: {
@@ -684,6 +768,8 @@ export interface components {
             hours: number;
             /** @default 1 */
             uses: number;
+            /** @default  */
+            node: string;
         };
         /** TokenMade */
         TokenMade: {
@@ -1204,6 +1290,26 @@ export interface operations {
                             [key: string]: unknown;
                         } | unknown[];
                     };
+                };
+            };
+        };
+    };
+    V1ProbesShowProbes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProbesView"];
                 };
             };
         };

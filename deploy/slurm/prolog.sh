@@ -19,6 +19,9 @@ export PATH
 # yes: no job starts before a full test newer than the last one. The epilog should have seen to it already.
 : "${HOLDFAST_REQUIRE_TEST:=no}"
 
+# A probe of the fabric gives way to work: its agent ends it within a second when this mark is gone.
+rm -f "$HOLDFAST_VERDICT.probing"
+
 if [ "$HOLDFAST_REQUIRE_TEST" = yes ] && [ ! -e "$HOLDFAST_VERDICT.tested" ]; then
     echo "not tested since the last job or start of slurmd"
     "$here/untested.sh" "job $SLURM_JOB_ID came before a test"
