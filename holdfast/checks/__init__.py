@@ -51,6 +51,9 @@ from holdfast.checks.probe_memory import CHECK as _probe_memory
 from holdfast.checks.probe_node_collective import CHECK as _probe_node_collective
 from holdfast.checks.probe_peer_copy import CHECK as _probe_peer_copy
 from holdfast.checks.probe_rdma_loopback import CHECK as _probe_rdma_loopback
+from holdfast.checks.sweep_bandwidth import CHECK as _sweep_bandwidth
+from holdfast.checks.sweep_latency import CHECK as _sweep_latency
+from holdfast.checks.sweep_steps import CHECK as _sweep_steps
 
 ALL: tuple[Check, ...] = tuple(found for found in list(globals().values()) if isinstance(found, Check))
 """The checks imported above: the import is the one line that adds a check."""
@@ -75,8 +78,13 @@ _BOOTSTRAP_ONLY = (
 )
 _PASSIVE_ONLY = ("fabric.errors", "fabric.port_down", "host.lockup", "host.oom", "host.storage_events", "pcie.replay")
 
+OF_A_SWEEP = tuple(check.name for check in ALL if check.part == "sweep")
+"""Asked of what several nodes measured together, by `holdfast probe run`."""
+
+_NOT_OF_A_NODE = (*OF_THE_AGENT, *OF_A_SWEEP)
+
 STAGES: dict[str, tuple[str, ...]] = {
-    "passive": tuple(check.name for check in ALL if check.name not in (*_BOOTSTRAP_ONLY, *OF_THE_AGENT)),
-    "bootstrap": tuple(check.name for check in ALL if check.name not in (*_PASSIVE_ONLY, *OF_THE_AGENT)),
+    "passive": tuple(check.name for check in ALL if check.name not in (*_BOOTSTRAP_ONLY, *_NOT_OF_A_NODE)),
+    "bootstrap": tuple(check.name for check in ALL if check.name not in (*_PASSIVE_ONLY, *_NOT_OF_A_NODE)),
 }
 """Which checks a stage asks by default; `[stages]` in the configuration says otherwise."""

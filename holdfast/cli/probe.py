@@ -27,15 +27,18 @@ def run(
     longest_seconds: float = typer.Option(10.0, help="After an exchange as long as this no larger size is tried."),
     patience_seconds: float = typer.Option(120.0, help="How long a host may stay silent before it counts as absent."),
     spoil: str = typer.Option("", help="A drill: RANK:BYTES puts one wrong number into that rank's sum at that size."),
+    fabric: str = typer.Option("", help="Judge the sweep by the limits of this fabric of the catalog (reference)."),
+    nccl_tests: str = typer.Option("", help="Judge this output of nccl-tests instead, or run this binary of it here."),
     json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
 ) -> None:
     """Sweep a collective over all hosts, compare pairs, and name the node, pair, leaf or trunk that is slow.
 
-    Exit code: 0 all pass, 2 something failed, 3 a host could not take part. Needs torch on every host.
+    Exit code: 0 all pass, 1 a band of sizes is slow, 2 something failed, 3 a host could not take part.
+    Needs torch on every host.
     """
     from holdfast.cli.probe_here import Wish, carry_out
 
-    wish = Wish(hosts, slurm, local, operation, backend, smallest, largest, pair_bytes, spoil)
+    wish = Wish(hosts, slurm, local, operation, backend, smallest, largest, pair_bytes, spoil, fabric, nccl_tests)
     raise typer.Exit(carry_out(wish, longest_seconds, patience_seconds, json_output))
 
 
@@ -55,3 +58,22 @@ def fingerprint(
     from holdfast.cli.probe_fingerprint import carry_out
 
     raise typer.Exit(carry_out((hosts, slurm, local), repeats, flip, json_output))
+
+
+@app.command()
+def stress(
+    profile: str = typer.Option(..., help="pretrain, rl, agentic, documents, recommender, vision, or one of --file."),
+    file: str = typer.Option("", help="TOML with profiles of your own; see docs/probes.md."),
+    minutes: float = typer.Option(1.0, min=0.0, help="How long the load runs."),
+    seconds: float = typer.Option(0.0, min=0.0, help="How long, in seconds instead of minutes."),
+    workers: int = typer.Option(0, min=0, help="At most so many devices; on a CPU so many processes (2)."),
+    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
+    json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
+) -> None:
+    """Put a shaped load on every device while the passive checks watch, and say what surfaced.
+
+    Exit code: 0 nothing, 1 a device lagged or a check turned, 2 a worker was never heard of.
+    """
+    from holdfast.cli.probe_stress import carry_out
+
+    raise typer.Exit(carry_out(profile, file, seconds or 60.0 * minutes, workers, config, json_output))

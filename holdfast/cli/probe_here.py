@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
+from holdfast.cli.probe_judge import from_nccl_tests, judged
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import console, plain, styled, table
 from holdfast.formats import hostlist
@@ -34,9 +35,13 @@ class Wish:
     largest: str
     pair_bytes: str
     spoil: str
+    fabric: str = ""
+    nccl_tests: str = ""
 
 
 def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_output: bool) -> int:
+    if wish.nccl_tests:
+        return _tell(from_nccl_tests(wish.nccl_tests, wish.fabric), json_output)
     if wish.operation not in COLLECTIVES:
         raise Refusal(f"--operation: expected one of {', '.join(COLLECTIVES)}, found {wish.operation!r}")
     if wish.backend not in ("gloo", "nccl"):
@@ -56,13 +61,19 @@ def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_
     stderr = Console(stderr=True)
     with stderr.status("probing") as status:
         report = probe(chosen_hosts(wish.hosts, wish.slurm, wish.local), options, lambda words: status.update(words))
+    report.judgement = [one.as_json() for one in judged(report.sweep, wish.fabric, "", "")]
+    return _tell(report, json_output)
+
+
+def _tell(report: Report, json_output: bool) -> int:
     if json_output:
         sys.stdout.write(msgspec.json.encode(asdict(report)).decode() + "\n")
     else:
         _print(report, console())
     healths = {verdict["health"] for verdict in report.verdicts}
-    failed = "fail" in healths or report.suspects or not all(row.correct for row in report.sweep)
-    return FAILED if failed else UNKNOWN if "unknown" in healths else 0
+    shapes = {verdict["health"] for verdict in report.judgement}  # limits nobody knows do not change the exit code
+    failed = "fail" in healths | shapes or report.suspects or not all(row.correct for row in report.sweep)
+    return FAILED if failed else UNKNOWN if "unknown" in healths else int("degraded" in shapes)
 
 
 def chosen_hosts(file: str, slurm: str, local: int) -> list[Host]:
@@ -129,6 +140,8 @@ def _print(report: Report, out: Console) -> None:
         out.print(f"{suspect.kind} {plain(suspect.subject)} ({suspect.confidence:.0%}): {plain(suspect.evidence[0])}")
         for words in suspect.evidence[1:]:
             out.print(f"    {plain(words)}")
+    for one in report.judgement:
+        out.print(f"{styled(one['health'])} {one['check']}: {plain(one['reason'])}")
     verdicts = table("", "host", "why")
     for verdict in report.verdicts:
         verdicts.add_row(styled(verdict["health"]), plain(verdict["subject"]), plain(verdict["reason"]))

@@ -37,6 +37,7 @@ class Report:
     pairs: list[dict[str, Any]] = field(default_factory=list)
     suspects: list[Finding] = field(default_factory=list)
     verdicts: list[dict[str, Any]] = field(default_factory=list)
+    judgement: list[dict[str, Any]] = field(default_factory=list)  # of the sweep as a whole, by regime
 
 
 def sweep_rows(answers: Sequence[dict[str, Any]], operation: str) -> list[SweepRow]:

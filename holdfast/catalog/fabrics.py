@@ -1,0 +1,37 @@
+"""Fabrics: what collectives over them must reach."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from holdfast.catalog.gpus import gpu_model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fabric:
+    name: str
+    about: str
+    gpus: tuple[str, ...]  # models of the catalog whose nodes have this fabric
+    network: str  # the plugin NCCL must have chosen
+    small_bytes: int
+    small_p95_seconds: float
+    small_expected_seconds: float
+    large_bytes: int
+    large_busbw_bytes_per_second: float
+    large_expected_bytes_per_second: float
+
+
+@cache
+def fabrics() -> dict[str, Fabric]:
+    text = resources.files(__package__).joinpath("fabrics.toml").read_text(encoding="utf-8")
+    tables = tomllib.loads(text)["fabric"]
+    return {table["name"]: Fabric(**{**table, "gpus": tuple(table["gpus"])}) for table in tables}
+
+
+def fabric_of(name: str, gpu: str) -> Fabric | None:
+    """By its name, or by the GPU that the driver names."""
+    if name:
+        return fabrics().get(name)
+    model = gpu_model(gpu) if gpu else None
+    return next((one for one in fabrics().values() if model and model.name in one.gpus), None)

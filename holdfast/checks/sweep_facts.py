@@ -1,0 +1,39 @@
+"""What the checks of a sweep share: a row a payload size, and the fabric whose limits hold."""
+
+from holdfast.catalog.fabrics import Fabric, fabric_of
+from holdfast.model.health import Health
+from holdfast.model.subject import Subject
+from holdfast.model.verdict import Row
+from holdfast.model.window import Window
+
+RATE = "sweep_busbw_bytes_per_second"
+LATE = "sweep_p95_seconds"
+NO_LIMITS = "no limits are known for this fabric: only the shape of the curve is judged"
+
+
+def fabric(window: Window) -> Fabric | None:
+    """The catalog's fabric of this sweep; a sweep over TCP on purpose (gloo) has none."""
+    return fabric_of(
+        str(window.value(window.node, "sweep_fabric") or ""), str(window.value(window.node, "gpu_model") or "")
+    )
+
+
+def size_of(subject: Subject) -> int:
+    return int(subject.rpartition("/")[2])
+
+
+def by_size(window: Window, name: str) -> dict[int, float]:
+    return {
+        size_of(subject): value for subject, value in sorted(window.values(name).items(), key=lambda p: size_of(p[0]))
+    }
+
+
+def not_judged(window: Window, why: str) -> Row:
+    return Row(window.node, Health.UNKNOWN, reason=why)
+
+
+def said(size: int) -> str:
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= scale:
+            return f"{size / scale:g} {unit}"
+    return f"{size} B"

@@ -1,0 +1,59 @@
+"""Profiles of stress: data that says what one turn of a load is made of. Importable without torch."""
+
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+PHASES = {
+    "product": {"side", "times"},
+    "decode": {"side", "times"},
+    "copy": {"mebibytes", "times"},
+    "lookup": {"rows", "times"},
+    "unpack": {"kibibytes", "times"},
+    "save": {"mebibytes"},
+    "pause": {"seconds"},
+}
+
+
+class ProfileError(ValueError):
+    """One sentence with the profile and the phase it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    name: str
+    about: str
+    turn: list[dict[str, Any]]
+
+
+def shipped() -> dict[str, Profile]:
+    return read(resources.files(__package__).joinpath("profiles.toml").read_text(encoding="utf-8"), "profiles.toml")
+
+
+def read(text: str, origin: str) -> dict[str, Profile]:
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ProfileError(f"{origin}: not valid TOML: {error}") from None
+    return {name: _profile(name, table, origin) for name, table in tables.items()}
+
+
+def _profile(name: str, table: Any, origin: str) -> Profile:
+    turn = table.get("turn") if isinstance(table, dict) else None
+    if not isinstance(turn, list) or not turn or not all(isinstance(phase, dict) for phase in turn):
+        raise ProfileError(f"{origin}: {name}: expected a table with `turn`, a list of phases")
+    for number, phase in enumerate(turn, start=1):
+        _refuse_wrong(phase, f"{origin}: {name}: phase {number}")
+    return Profile(name, str(table.get("about", "")), turn)
+
+
+def _refuse_wrong(phase: dict[str, Any], place: str) -> None:
+    needs = PHASES.get(str(phase.get("do")))
+    if needs is None:
+        raise ProfileError(f"{place}: expected do = one of {', '.join(PHASES)}, found {phase.get('do')!r}")
+    if set(phase) - {"do"} != needs:
+        raise ProfileError(f"{place}: {phase['do']} needs {' and '.join(sorted(needs))}, found {sorted(phase)}")
+    for key in needs:
+        if isinstance(phase[key], bool) or not isinstance(phase[key], int | float) or not 0 < phase[key] <= 1e9:
+            raise ProfileError(f"{place}: {key}: expected a positive number, found {phase[key]!r}")

@@ -1,0 +1,122 @@
+"""One device under a shaped load: `python -m holdfast.probes.stress_worker WISH`; a JSON line for every second."""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+TABLE_ROWS, TABLE_WIDTH = 500_000, 16
+
+
+def main(words: str) -> int:
+    wish = json.loads(words)
+    if wish["device"] == "cpu":
+        torch.set_num_threads(1)
+    phases = [_PHASES[phase["do"]](phase, wish["device"]) for phase in wish["turn"]]
+    for phase in phases:
+        phase()  # buffers and kernels are made before the clock runs
+    sys.stdout.write(json.dumps({"ready": True}) + "\n")
+    sys.stdout.flush()
+    os.read(0, 1)  # everybody begins together: loading torch beside a neighbour would look like a slow start
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    _turns(phases, wish["seconds"], wish["device"])
+    return 0
+
+
+def _end_with_input() -> None:
+    while os.read(0, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _turns(phases: list[Callable[[], None]], seconds: float, device: str) -> None:
+    began = said = time.perf_counter()
+    turns = 0
+    while (now := time.perf_counter()) < began + seconds:
+        if now - said >= 1.0:
+            _say(now - began, turns / (now - said))
+            said, turns = now, 0
+        for phase in phases:
+            phase()
+        if device != "cpu":
+            torch.cuda.synchronize(device)
+        turns += 1
+    _say(time.perf_counter() - began, turns / max(1e-9, time.perf_counter() - said))
+
+
+def _say(second: float, rate: float) -> None:
+    sys.stdout.write(json.dumps({"second": round(second, 2), "turns_per_second": rate}) + "\n")
+    sys.stdout.flush()
+
+
+def _repeated(work: Callable[[], object], times: int) -> Callable[[], None]:
+    def repeat() -> None:
+        for _ in range(times):
+            work()
+
+    return repeat
+
+
+def _product(phase: dict[str, Any], device: str) -> Callable[[], None]:
+    left = torch.randn(phase["side"], phase["side"], device=device)
+    return _repeated(lambda: torch.mm(left, left), phase["times"])
+
+
+def _decode(phase: dict[str, Any], device: str) -> Callable[[], None]:
+    weights, token = (torch.randn(phase["side"], columns, device=device) for columns in (phase["side"], 1))
+    return _repeated(lambda: torch.mm(weights, token), phase["times"])
+
+
+def _copy(phase: dict[str, Any], device: str) -> Callable[[], None]:
+    here = torch.ones(int(phase["mebibytes"] * (1 << 18)))
+    there = torch.empty_like(here, device=device)
+    return _repeated(lambda: there.copy_(here), phase["times"])
+
+
+def _lookup(phase: dict[str, Any], device: str) -> Callable[[], None]:
+    table = torch.randn(TABLE_ROWS, TABLE_WIDTH, device=device)
+    wanted = torch.randint(0, TABLE_ROWS, (phase["rows"],), device=device)
+    return _repeated(lambda: table.index_select(0, wanted), phase["times"])
+
+
+def _unpack(phase: dict[str, Any], device: str) -> Callable[[], None]:
+    packed = zlib.compress(bytes(range(256)) * (phase["kibibytes"] * 4), 6)
+    return _repeated(lambda: zlib.decompress(packed), phase["times"])
+
+
+def _save(phase: dict[str, Any], device: str) -> Callable[[], None]:
+    weights = bytes(int(phase["mebibytes"] * (1 << 20)))
+
+    def save() -> None:
+        with tempfile.TemporaryFile() as file:
+            file.write(weights)
+            file.flush()
+            os.fsync(file.fileno())
+
+    return save
+
+
+def _pause(phase: dict[str, Any], device: str) -> Callable[[], None]:
+    return lambda: time.sleep(phase["seconds"])
+
+
+_PHASES: dict[str, Callable[[dict[str, Any], str], Callable[[], None]]] = {
+    "product": _product,
+    "decode": _decode,
+    "copy": _copy,
+    "lookup": _lookup,
+    "unpack": _unpack,
+    "save": _save,
+    "pause": _pause,
+}
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1]))

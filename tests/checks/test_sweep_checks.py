@@ -1,0 +1,61 @@
+"""A sweep judged by regime: latency and bandwidth by the fabric's limits, steps by the curve itself."""
+
+import pytest
+
+from holdfast.checks import sweep_bandwidth, sweep_latency, sweep_steps
+from holdfast.model.health import Health
+from holdfast.model.history import History
+from holdfast.model.signal import Reading, Signal
+
+H100 = "NVIDIA H100 80GB HBM3"
+SIZES = [1 << power for power in range(3, 32)]
+
+
+def window(rates=None, late=None, network="IB", gpu=H100):
+    rates = rates or {size: 400e9 * size / (size + (8 << 20)) for size in SIZES}
+    signals = [Signal(f"node/sweep/size/{size}", "sweep_busbw_bytes_per_second", rate) for size, rate in rates.items()]
+    signals += [Signal(f"node/sweep/size/{size}", "sweep_p95_seconds", late or 100e-6) for size in rates]
+    signals += [Signal("node/sweep", "sweep_network", network), Signal("node/sweep", "gpu_model", gpu)]
+    history = History("sweep")
+    history.add(Reading(source="probes", at=0.0, signals=signals))
+    return history.window(0.0, 600.0)
+
+
+@pytest.mark.parametrize("check", [sweep_bandwidth.CHECK, sweep_latency.CHECK, sweep_steps.CHECK])
+def test_a_healthy_sweep_passes(check):
+    assert check(window()).health is Health.PASS
+
+
+def test_small_messages_above_250_us_fail():
+    assert sweep_latency.CHECK(window(late=240e-6)).health is Health.PASS
+    verdict = sweep_latency.CHECK(window(late=300e-6))
+    assert verdict.health is Health.FAIL and "300 us at 1 KiB, expected 120" in verdict.summary()
+
+
+def test_large_messages_below_350_gigabytes_fail():
+    verdict = sweep_bandwidth.CHECK(window({size: 340e9 for size in SIZES}))
+    assert verdict.health is Health.FAIL and "340 GB/s" in verdict.summary()
+
+
+def test_a_fall_back_to_tcp_is_called_that():
+    verdict = sweep_bandwidth.CHECK(window({size: 4e9 for size in SIZES}, network="Socket"))
+    assert verdict.health is Health.FAIL and "TCP" in verdict.summary() and "plugin" in verdict.remedy
+
+
+def test_an_unknown_fabric_is_judged_by_its_curve_only():
+    unknown = window(gpu="")
+    assert sweep_latency.CHECK(unknown).health is sweep_bandwidth.CHECK(unknown).health is Health.UNKNOWN
+    assert "no limits are known" in sweep_bandwidth.CHECK(unknown).summary()
+    assert sweep_steps.CHECK(unknown).health is Health.PASS
+
+
+def test_a_valley_is_named_with_its_ends():
+    rates = {size: 400e9 * size / (size + (64 << 10)) for size in SIZES}
+    slow = {size: rate / 10 if (256 << 10) <= size <= (4 << 20) else rate for size, rate in rates.items()}
+    verdict = sweep_steps.CHECK(window(slow))
+    assert verdict.health is Health.DEGRADED and "slow only between 256 KiB and 4 MiB" in verdict.summary()
+
+
+def test_a_sweep_that_stops_early_is_unknown_and_not_a_pass():
+    short = window({size: 1e9 for size in SIZES if size <= 4096})
+    assert sweep_bandwidth.CHECK(short).health is sweep_steps.CHECK(short).health is Health.UNKNOWN
