@@ -84,7 +84,7 @@ class Policy:
     """Tested nodes to hold back per pool; one is promoted for every node that leaves."""
     maintenance: tuple[Maintenance, ...] = ()
     """Planned work: failures of these nodes are recorded meanwhile, and all are tested in full when it ends."""
-    probes: ProbePolicy = ProbePolicy()
+    probes: ProbePolicy = field(default_factory=ProbePolicy)
     """Probing of the fabric between idle nodes: `[probes]`, off until it is switched on."""
     pools: Mapping[str, "Policy"] = field(default_factory=dict)
     """What is otherwise in some pools: whole policies, made from `[pool.NAME]` over the rest of the file."""
