@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.gpu_facts import Finding, conclude
-from holdfast.checks.probe_facts import SPAN, with_signal, wrong
+from holdfast.checks.probe_facts import CORRUPT, SPAN, with_signal, wrong
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
@@ -59,6 +59,7 @@ CHECK = Check(
     reads=(DIGEST, KEY, UNSTABLE),
     judge=judge,
     failure_class=FailureClass.CORRUPTION,
+    remedy=CORRUPT,
     owner="hardware",
     span=SPAN,
     limits={"least_peers": 3.0},

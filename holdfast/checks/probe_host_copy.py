@@ -3,7 +3,7 @@
 from holdfast.catalog.gpus import GpuModel
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.gpu_facts import Finding, conclude, model_of
-from holdfast.checks.probe_facts import FALL, SPAN, speed, with_signal, wrong
+from holdfast.checks.probe_facts import FALL, RETRY, SPAN, speed, with_signal, wrong
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
@@ -42,6 +42,7 @@ CHECK = Check(
     reads=(WRONG, THERE, BACK),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
+    remedy=RETRY,
     owner="hardware",
     span=SPAN,
     limits={**FALL, "min_share_of_link": 0.6},

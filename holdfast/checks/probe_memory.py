@@ -2,7 +2,7 @@
 
 from holdfast.checks.check import Check, Limits
 from holdfast.checks.gpu_facts import Finding, conclude, model_of
-from holdfast.checks.probe_facts import FALL, SPAN, speed, with_signal, worn, wrong
+from holdfast.checks.probe_facts import FALL, RETRY, SPAN, speed, with_signal, worn, wrong
 from holdfast.model.health import FailureClass
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
@@ -34,6 +34,7 @@ CHECK = Check(
     reads=(WRONG, SPEED),
     judge=judge,
     failure_class=FailureClass.SLOWDOWN,
+    remedy=RETRY,
     owner="hardware",
     span=SPAN,
     limits={**FALL, "min_share_of_peak": 0.75},
