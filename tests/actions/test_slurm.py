@@ -135,7 +135,7 @@ def test_a_node_whose_state_is_not_told_is_not_touched(commands: Commands, shown
 
 
 NODES = {"nodes": [{"name": "g1", "state": ["MIXED", "DRAIN"], "reason": "holdfast: x", "reason_set_by_user": "root"}]}
-SQUEUE = "7|6_1|ml|ana|RUNNING|2026-01-01T00:00:00|NONE|cpu=4,gres/gpu=8|g1|\n"
+SQUEUE = "7|6_1|ml|ana|RUNNING|2026-01-01T00:00:00|NONE|0|cpu=4,gres/gpu=8|g1|\n"
 
 
 def test_a_newer_slurm_tells_in_json_and_is_asked_the_same_way_again(commands: Commands) -> None:

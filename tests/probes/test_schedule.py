@@ -85,7 +85,8 @@ def test_the_budget_is_never_exceeded_and_nobody_is_taken_who_is_wanted(
         assert len(taken) == len(set(taken))
         assert not wanted & set(taken)
         at_it = [node for node in days.held if node not in wanted]
-        assert len(at_it) <= seats(len(names) - len(wanted), share)
+        # Who is at it already may finish when fewer are idle than before; nobody new is taken then.
+        assert not made or len(at_it) <= seats(len(names) - len(wanted), share)
         assert all(spent <= policy.seconds_per_day for spent in days.spent_today().values())
 
 
