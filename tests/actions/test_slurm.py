@@ -148,7 +148,7 @@ def test_a_newer_slurm_tells_in_json_and_is_asked_the_same_way_again(commands: C
         assert (status.node, status.cordoned, status.ours, status.busy) == ("g1", True, True, True)
         assert status.jobs == {"7"}
     assert commands.calls("s") == ["scontrol", "scontrol"]
-    [job] = backend.jobs()
+    [job] = backend.look().jobs
     assert (job.id, job.shown_as, job.gpus, job.user) == ("7", "6_1", 8, "ana")
 
 
