@@ -17,7 +17,7 @@ torch: .venv/.torch
 
 .venv/.torch: .venv/.ready
 	@echo "== adding torch to .venv"
-	@$(PY) -c 'import torch' 2>/dev/null || $(PY) -m pip install --quiet --disable-pip-version-check torch==2.13.0 numpy xxhash
+	@$(PY) -c 'import torch, numpy, xxhash' 2>/dev/null || $(PY) -m pip install --quiet --disable-pip-version-check torch==2.13.0 numpy xxhash
 	@touch $@
 
 # Real servers and compilers the tests use; without root or apt their tests are skipped, with the reason.
