@@ -36,9 +36,9 @@ class WebhookSettings:
 
 
 class Webhook:
-    name = "webhook"
-
-    def __init__(self, settings: WebhookSettings) -> None:
+    def __init__(self, settings: WebhookSettings, name: str = "webhook") -> None:
+        """Under a name of its own, so that one that hangs holds up no other."""
+        self.name = name
         self._settings = settings
         self._where = http.shown(settings.url)
         self._tls = http.tls(settings.ca_file, verify=True)

@@ -31,6 +31,9 @@ class Question:
     off: str = ""  # why it is not asked here
 
 
+MOST_EVIDENCE = 8  # sentences kept of a change; the verdict itself has them all
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A verdict that became another. This is what is kept, reported and told as a story."""
@@ -41,6 +44,7 @@ class Change:
     after: str
     reason: str
     subjects: tuple[Subject, ...]
+    evidence: tuple[str, ...] = ()
 
 
 class Node:
@@ -128,6 +132,7 @@ def _change(verdict: Verdict, before: str, now: float) -> Change:
         after=verdict.state,
         reason=verdict.summary(),
         subjects=guilty if verdict.health is not Health.PASS else (),
+        evidence=verdict.evidence[:MOST_EVIDENCE],
     )
 
 

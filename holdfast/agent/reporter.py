@@ -295,6 +295,7 @@ def _worded(change: Change) -> VerdictChange:
         after=change.after,
         reason=_sayable(change.reason),
         subjects=tuple(islice((name for name in change.subjects if len(name) <= LONGEST_NAME), MOST_SUBJECTS)),
+        evidence=tuple(_sayable(words) for words in change.evidence),
     )
 
 

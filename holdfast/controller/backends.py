@@ -54,7 +54,8 @@ class Backends:
             self._by_name[REDFISH] = Redfish(settings.redfish)
         if settings.command is not None:
             self._by_name[COMMAND] = Command(settings.command)
-        hooks: Mapping[str, Backend] = {f"webhook.{name}": Webhook(one) for name, one in settings.webhooks.items()}
+        named = {f"webhook.{name}": one for name, one in settings.webhooks.items()}
+        hooks: Mapping[str, Backend] = {name: Webhook(one, name) for name, one in named.items()}
         self._by_name.update(hooks)
 
     @property

@@ -183,5 +183,10 @@ def note(entry: AuditEntry, turn: Turn, fresh: Sequence[bool]) -> None:
     turn.audit.append(entry)
 
 
+def policy_changed(difference: str, turn: Turn, fresh: Sequence[bool]) -> None:
+    """By a signal, so by whoever may send one to this process."""
+    turn.audit.append(_entry(turn, "SIGHUP", Role.ADMIN, "policy reload", "policy", "done", difference))
+
+
 def _entry(turn: Turn, who: str, role: Role, verb: str, target: str, outcome: str, reason: str) -> AuditEntry:
     return AuditEntry(at=turn.now, who=who, role=role.value, verb=verb, target=target, outcome=outcome, reason=reason)

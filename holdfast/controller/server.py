@@ -10,7 +10,8 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -21,8 +22,9 @@ import uvloop
 
 from holdfast.api.app import Front
 from holdfast.api.board import Board
+from holdfast.api.problem import Problem
 from holdfast.console import static_directory
-from holdfast.controller import bootstrap, policy_file, standby
+from holdfast.controller import bootstrap, deeds, policy_file, standby
 from holdfast.controller.actor import Actor
 from holdfast.controller.agent_jobs import AgentJobs
 from holdfast.controller.backends import Backends
@@ -31,6 +33,7 @@ from holdfast.controller.lead import Lead
 from holdfast.controller.observe_kubernetes import observe_kubernetes
 from holdfast.controller.observer import observe_slurm
 from holdfast.controller.settings import Controlling
+from holdfast.controller.turn import Work
 from holdfast.controller.writer import Writer
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.settings import SettingsError
@@ -38,6 +41,7 @@ from holdfast.store import Store, StoreError
 
 log = logging.getLogger("holdfast.controller")
 BACKLOG = 4_096
+LONGEST_DIFFERENCE = 900
 GARBAGE = (50_000, 20, 50)  # a look at all that 12,500 connections hold takes long, and finds next to nothing
 SWITCH_SECONDS = 0.0005  # the writer asks the store often and briefly; each time it waits so long behind the event loop
 
@@ -124,14 +128,27 @@ class _Process:
             return
 
         def reload() -> None:
+            before = writer.policy
             try:
                 writer.policy = self._board.policy = policy_file.load(path)
             except SettingsError as error:
                 log.error("the policy stays as it was: %s", error)
-            else:
-                log.info("the policy was read again from %s", path)
+                return
+            log.info("the policy was read again from %s", path)
+            with suppress(Problem):  # too much waits: the log has it
+                writer.put(Work(partial(deeds.policy_changed, _difference(before, writer.policy))))
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+
+
+def _difference(before: Policy, after: Policy) -> str:
+    """The names and values that are others now."""
+    changed = [
+        f"{one.name} {getattr(before, one.name)!r} -> {getattr(after, one.name)!r}"
+        for one in fields(Policy)
+        if getattr(before, one.name) != getattr(after, one.name)
+    ]
+    return "; ".join(changed)[:LONGEST_DIFFERENCE] or "no difference"
 
 
 def _end_with(server: uvicorn.Server, loop: "asyncio.Task[None]") -> None:

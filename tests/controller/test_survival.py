@@ -96,6 +96,8 @@ def test_a_bad_policy_is_refused_on_reload_and_the_old_one_stays(tmp_path: Path)
         policy.write_text("dry_run = true\n")
         controller.process.send_signal(signal.SIGHUP)
         until(lambda: controller.get("/v1/fleet")["dry_run"], "the good one is taken")
+        (entry,) = until(lambda: controller.audited(verb="policy reload"), "who changed what is noted")
+        assert entry["reason"] == "dry_run False -> True"
 
 
 def test_a_second_controller_of_one_sqlite_file_does_not_start(tmp_path: Path) -> None:
