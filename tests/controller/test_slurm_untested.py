@@ -113,7 +113,8 @@ def test_with_the_controller_away_a_used_node_stays_out_and_returns_with_it(site
     for node in first:
         end, begin = site.times(first[node])[node]["end"], site.times(second[node])[node]["begin"]
         assert site.tested_between(node, end, begin)
-        assert {first[node], second[node]} <= {one["id"] for one in site.controller.get("/v1/jobs", node=node)["jobs"]}
+        both = {first[node], second[node]}
+        site.slurm.eventually(lambda node=node, both=both: both <= site.jobs_told_of(node))
 
 
 def test_an_epilog_that_is_killed_leaves_a_node_that_slurm_itself_drained(site: Site) -> None:

@@ -38,8 +38,8 @@ def named(document):
     ("limit", "subject"),
     [
         (lambda f: f.limit_host("h3"), ["node/h3"]),
-        (lambda f: f.limit_pair("h1", "h4"), ["pair/h1+h4"]),
-        (lambda f: f.limit_trunk(), ["trunk/east+west"]),
+        pytest.param(lambda f: f.limit_pair("h1", "h4"), ["pair/h1+h4"], marks=pytest.mark.soak),
+        pytest.param(lambda f: f.limit_trunk(), ["trunk/east+west"], marks=pytest.mark.soak),
         (lambda f: None, []),
     ],
     ids=["host", "pair", "trunk", "healthy"],

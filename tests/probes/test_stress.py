@@ -98,7 +98,7 @@ def check(code, document):
 
 
 @needs_quota
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_squeezed_and_throttled_gpu_is_named(tmp_path, quota):
     check(*squeeze(tmp_path, quota, 16))
 

@@ -38,7 +38,7 @@ def test_a_killed_rank(tmp_path: Path) -> None:
     assert adds_up(job.run)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_rank_that_sleeps(tmp_path: Path) -> None:
     job = supervise(tmp_path / "n1", training(tmp_path, "sleep", "3", "25", timeout=600), *HANG)
     assert job.end() == 0, job.said

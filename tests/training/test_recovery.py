@@ -61,6 +61,7 @@ def test_a_lost_node_is_taken_from_its_partner(place: Path, undisturbed: dict[st
     assert run.finish() == undisturbed
 
 
+@pytest.mark.soak
 def test_after_a_flush_and_the_loss_of_all_keepers_storage_is_left(place: Path, undisturbed: dict[str, Any]) -> None:
     run = Run(place, STEPS)
     run.start()
