@@ -12,7 +12,7 @@ import pytest
 from tests.supervisor.stage import supervise, training
 
 pytest.importorskip("torch", reason="the training extra is not installed")
-SLOW, SOAK = pytest.mark.slow, pytest.mark.soak
+SOAK = pytest.mark.soak
 HANG = ("--hang-floor-seconds", "4")
 
 
@@ -60,7 +60,7 @@ def test_a_stopped_rank(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "rank", "cause", "says"),
     [
-        pytest.param("shape", "1", "job.exception", "shapes cannot be multiplied", marks=SLOW),
+        pytest.param("shape", "1", "job.exception", "shapes cannot be multiplied", marks=SOAK),
         pytest.param("skip", "2", "job.collective_mismatch", "different", marks=SOAK),
     ],
 )

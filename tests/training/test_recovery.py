@@ -48,6 +48,7 @@ def test_a_killed_rank_costs_one_interval_and_no_bit(place: Path, undisturbed: d
     assert run.finish() == undisturbed
 
 
+@pytest.mark.soak
 def test_a_lost_node_is_taken_from_its_partner(place: Path, undisturbed: dict[str, Any]) -> None:
     run = Run(place, STEPS)
     run.start()
