@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def test_generated_requests_find_no_server_error(controller: "Controller", tmp_path: Path) -> None:
     if importlib.util.find_spec("schemathesis") is None:
         pytest.skip("schemathesis is not installed: pip install schemathesis")
-    agent = controller.enrol("fuzzed")
+    agent = controller.enrol("generated")
     for token in (controller.admin, agent.credential):
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"{controller.url}/schema/openapi.json"]
         command += ["--checks", "not_a_server_error", "--max-examples", "25", "--seed", "1"]

