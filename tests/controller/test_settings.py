@@ -45,7 +45,7 @@ commands = { inspect = ["page", "{node}"] }
 """
     backends = Backends(parse(text, "c.toml"))
     names = {verb: backends.of(verb).name for verb in (Verb.REBOOT, Verb.TICKET, Verb.INSPECT)}
-    assert names == {Verb.REBOOT: "redfish", Verb.TICKET: "webhook", Verb.INSPECT: "command"}
+    assert names == {Verb.REBOOT: "redfish", Verb.TICKET: "webhook.desk", Verb.INSPECT: "command"}
 
 
 @pytest.mark.parametrize(
