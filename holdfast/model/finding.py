@@ -1,0 +1,64 @@
+"""Finding: what a seam rule concludes. A cause, the paths from it to what it did, and who lost against it."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from holdfast.model.subject import Subject
+
+
+class Symptom(NamedTuple):
+    """One subject that moved: which signal, since when, from what to what."""
+
+    subject: Subject
+    signal: str
+    since: float
+    before: float
+    now: float
+
+    def says(self) -> str:
+        return f"{self.subject} {self.signal}: {self.before:.4g} -> {self.now:.4g}"
+
+
+class Rival(NamedTuple):
+    """Another explanation, and why it lost."""
+
+    cause: Subject
+    kind: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    cause: Subject
+    kind: str  # a stable name such as cooling.flow_low; see docs/seams.md
+    confidence: float
+    since: float
+    path: tuple[str, ...] = ()
+    """From the cause to each symptom, one line each: 'cdu/c2 > rack/r4 > node/n49 > job/llama'."""
+    symptoms: tuple[Symptom, ...] = ()
+    evidence: tuple[str, ...] = ()
+    rivals: tuple[Rival, ...] = ()
+    owners: tuple[str, ...] = ()
+    runbook: str = ""
+    unknown: tuple[str, ...] = ()
+    """What could not be seen and would have mattered."""
+
+    @property
+    def victims(self) -> frozenset[Subject]:
+        """Everything that suffers under this cause; what is not in here keeps its own verdict."""
+        return frozenset(symptom.subject for symptom in self.symptoms) - {self.cause}
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "cause": self.cause,
+            "kind": self.kind,
+            "confidence": round(self.confidence, 3),
+            "since": self.since,
+            "path": list(self.path),
+            "symptoms": [one._asdict() for one in self.symptoms],
+            "evidence": list(self.evidence),
+            "rivals": [rival._asdict() for rival in self.rivals],
+            "owners": list(self.owners),
+            "runbook": self.runbook,
+            "unknown": list(self.unknown),
+        }
