@@ -37,6 +37,13 @@ def of_kernel_event(kind: str, code: str, severity: str) -> Meaning:
     return Meaning("note", "")
 
 
+def of_verdict(check: str, health: str) -> Meaning:
+    for row_check, healths, role, cause in _table()["verdict"]:
+        if check in row_check.split() and health in healths.split():
+            return Meaning(role, cause)
+    return Meaning("note", "")
+
+
 def _first(table: str, text: str) -> Meaning:
     for meaning, regex in _rows()[table]:
         if regex.search(text):

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from holdfast.cli.client import Token, Url, connect
 from holdfast.cli.refusal import Refusal
 from holdfast.model.evidence import Evidence
 from holdfast.sources import log_file
@@ -23,18 +24,22 @@ def diagnose(
     ras: str = typer.Option(
         "", help="HOST[:PORT] of a node of a live job, whose NCCL is asked which ranks are behind."
     ),
+    job: str = typer.Option("", help="A job's id: what the controller knows of it and of its nodes in that time."),
+    url: Url = "",
+    token: Token = "",
 ) -> int:
     """Say why a job failed and what to do next, from logs of its ranks, launcher, NCCL and kernels, packed too."""
     from holdfast.cli import diagnose_document, diagnose_show
     from holdfast.diagnosis import diagnose as room
     from holdfast.diagnosis import story
 
-    if not paths and not ras:
-        raise Refusal("nothing to read; expected logs, directories of them, or --ras")
+    if not paths and not ras and not job:
+        raise Refusal("nothing to read; expected logs, directories of them, --job or --ras")
     found, files, unread = gather(paths) if paths else ([], 0, [])
     found += _of_ras(ras) if ras else []
-    diagnosis = room.diagnose(found)
-    unseen = [*unread, *diagnosis.unseen]
+    of_job, blind = _of_job(job, url, token) if job else ([], [])
+    diagnosis = room.diagnose([*found, *of_job])
+    unseen = [*unread, *blind, *diagnosis.unseen]
     for sentence in unread:
         sys.stderr.write(f"holdfast: {sentence}\n")
     if json:
@@ -45,6 +50,13 @@ def diagnose(
     else:
         diagnose_show.show(diagnosis, files, unseen)
     return 1 if unread else 0
+
+
+def _of_job(job: str, url: str, token: str) -> tuple[list[Evidence], list[str]]:
+    from holdfast.cli.diagnose_job import known_of
+
+    known = known_of(connect(url, token), job)
+    return known.evidence, known.unseen
 
 
 def _of_ras(address: str) -> list[Evidence]:

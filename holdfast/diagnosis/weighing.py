@@ -9,26 +9,37 @@ from holdfast.model.evidence import Evidence
 
 CLOCK_SKEW_SECONDS = 120.0  # between hosts; more is seen by nobody from logs alone
 BEFORE_SECONDS = 900.0  # what happened longer before the wait began did not begin it
+_LONGEST_WAIT_SECONDS = 1800.0  # of the watchdogs in use: a scheduler may tell so late that a job failed
 
 
 def weigh(candidates: Sequence[Candidate], evidence: Sequence[Evidence], waiting: Waiting | None) -> None:
-    end = _end_of_job(evidence, waiting)
+    failed = _failed_at(evidence)
     for one in candidates:
         if waiting:
             _against_the_wait(one, waiting)
-        if end:
-            _against_the_end(one, end, waiting)
+        if failed:
+            _against_the_end(one, failed, _trouble_since(evidence, waiting), waiting)
         if one.name == "fabric.port_down":
             _short_outage(one, evidence)
         if one.name == "storage.stall":
             _storage_came_back(one, evidence, waiting)
 
 
-def _end_of_job(evidence: Sequence[Evidence], waiting: Waiting | None) -> float:
+def _failed_at(evidence: Sequence[Evidence]) -> float:
     """When the job itself first said that something is wrong."""
-    said = [one.at for one in evidence if one.at and _of_the_job(one) and one.role not in ("note", "hint")]
-    began = min(said, default=0.0)
-    return min(began, waiting.since) if began and waiting and waiting.since else began
+    return min((one.at for one in _said_by_the_job(evidence)), default=0.0)
+
+
+def _trouble_since(evidence: Sequence[Evidence], waiting: Waiting | None) -> float:
+    """The same, or when the wait began that it ended with."""
+    began = min(
+        one.at - (_LONGEST_WAIT_SECONDS if one.event.kind == "job" else 0.0) for one in _said_by_the_job(evidence)
+    )
+    return min(began, waiting.since) if waiting and waiting.since else began
+
+
+def _said_by_the_job(evidence: Sequence[Evidence]) -> list[Evidence]:
+    return [one for one in evidence if one.at and _of_the_job(one) and one.role not in ("note", "hint")]
 
 
 def _of_the_job(one: Evidence) -> bool:
@@ -54,17 +65,17 @@ def _all_below(one: Candidate, waiting: Waiting) -> bool:
     )
 
 
-def _against_the_end(one: Candidate, end: float, waiting: Waiting | None) -> None:
+def _against_the_end(one: Candidate, failed: float, since: float, waiting: Waiting | None) -> None:
     if not one.began or any(_of_the_job(item) for item in one.evidence):
         return
-    last = waiting.fired if waiting else end
+    last = waiting.fired if waiting else failed
     if one.began > last + CLOCK_SKEW_SECONDS:
         one.against(0.3, "it happened after the job had failed")
     latest = max(item.at for item in one.evidence if item.at)
     latest = max(
         latest, max((float(item.event.detail.get("last_at", 0.0) or 0.0) for item in one.evidence), default=0.0)
     )
-    if latest < end - BEFORE_SECONDS:
+    if latest < since - BEFORE_SECONDS:
         one.against(0.25, "it happened long before the job failed")
 
 

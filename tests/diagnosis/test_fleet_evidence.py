@@ -1,0 +1,72 @@
+"""What the controller kept of a job and its nodes speaks beside the logs, and never more than it saw."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.diagnosis.diagnose import diagnose
+from holdfast.diagnosis.fleet_evidence import of_job, of_story
+from holdfast.model.job import Job, JobState
+
+END = 1_700_100_000.0
+XID = {
+    "kind": "xid", "text": "NVRM: Xid (PCI:0000:9b:00): 79, GPU has fallen off the bus.", "device": "0000:9b:00",
+    "code": 79, "severity": "fatal", "action": "restart_node", "twin": False,
+}  # fmt: skip
+
+
+def job(state: JobState = JobState.FAILED, exit_code: str = "1:0") -> Job:
+    return Job(id="77", source="slurm", nodes=("n1", "n2"), start=END - 9000, end=END, state=state, exit_code=exit_code)
+
+
+def entry(told_as: str, at: float, title: str = "", detail: str = "", **facts: Any) -> dict[str, Any]:
+    return {"at": at, "kind": told_as, "title": title, "detail": detail, "facts": facts}
+
+
+def test_an_event_of_a_node_names_it_although_the_job_failed_ten_minutes_later() -> None:
+    story = [entry("event", END - 700, "xid", **XID)]
+    found = diagnose([*of_job(job()), *of_story("n2", story)])
+    assert (found.causes[0].name, found.causes[0].host) == ("gpu.fell_off_bus", "n2")
+    assert found.next is not None
+    assert found.next.exclude == ("n2",)
+
+
+def test_what_happened_hours_before_did_not_end_it() -> None:
+    story = [entry("event", END - 8000, "xid", **XID)]
+    found = diagnose([*of_job(job(exit_code="0:11")), *of_story("n2", story)])
+    assert found.causes[0].name == "job.exception"
+
+
+def test_a_verdict_speaks_where_no_event_does() -> None:
+    story = [entry("verdict", END - 650, "gpu.lost: pass -> fail", "7 of 8 GPUs", check="gpu.lost", after="fail")]
+    found = diagnose([*of_job(job()), *of_story("n1", story)])
+    assert (found.causes[0].name, found.causes[0].host) == ("gpu.fell_off_bus", "n1")
+
+
+def test_a_verdict_that_says_nothing_of_jobs_is_shown_and_blames_nobody() -> None:
+    story = [entry("verdict", END - 650, "", "", check="gpu.persistence", after="degraded")]
+    found = diagnose([*of_job(job()), *of_story("n1", story)])
+    assert [one.name for one in found.causes] == ["unknown"]
+
+
+def test_how_the_scheduler_says_that_it_ended() -> None:
+    for state, cause in (
+        (JobState.OUT_OF_MEMORY, "host.oom"),
+        (JobState.TIMED_OUT, "host.killed"),
+        (JobState.NODE_FAILED, "host.other"),
+    ):
+        assert diagnose(of_job(job(state, ""))).causes[0].name == cause
+    assert diagnose(of_job(job(JobState.FAILED, "0:9"))).causes[0].name == "host.killed"
+    assert not diagnose(of_job(job(JobState.COMPLETED, "0:0"))).causes
+    assert not diagnose(of_job(job(JobState.RUNNING, ""))).causes
+
+
+@given(st.lists(st.fixed_dictionaries(
+    {"at": st.floats(0, 1e10), "kind": st.sampled_from(["event", "verdict", "transition", "action", "?"])},
+    optional={"title": st.text(), "detail": st.text(), "facts": st.dictionaries(
+        st.sampled_from(["check", "after", "kind", "text", "code", "detail"]), st.none() | st.text() | st.integers()
+    )},
+)))  # fmt: skip
+def test_any_story_is_read(entries: list[dict[str, Any]]) -> None:
+    diagnose(of_story("n1", entries))
