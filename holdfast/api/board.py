@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import msgspec
 
-from holdfast.api.views import FleetView, NodeView, PoolView
+from holdfast.api.views import FleetView, NodeView, PoolView, TransitionView
 from holdfast.lifecycle.fleet import breaker, spares_short
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.health import Health
@@ -45,6 +45,7 @@ class Board:
         self.views: dict[str, NodeView] = {}
         self.watchers: set[Watcher] = set()
         self.counts: Counter[str] = Counter()  # what /metrics tells of the controller itself
+        self.steps: Counter[tuple[str, ...]] = Counter()  # and of its nodes: from which stage to which
         self._lives: dict[str, NodeLife] = {}
         self._healths: dict[str, str] = {}
         self._heard: dict[str, float] = {}
@@ -70,6 +71,10 @@ class Board:
         self.views[life.name] = view
         if known is None or replace(known, heard_at=view.heard_at) != view:
             self.tell("node", view)
+
+    def moved(self, step: TransitionView) -> None:
+        self.steps[step.before, step.after] += 1
+        self.tell("transition", step)
 
     def tell(self, kind: str, what: object) -> None:
         if not self.watchers:

@@ -1,11 +1,11 @@
-"""What is asked all the time: the live stream, metrics for Prometheus, and whether we are there."""
+"""What is asked all the time: the live stream, and whether we are there."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import msgspec
-from litestar import Response, get
+from litestar import get
 from litestar.response import Stream
 
 from holdfast.api.board import Board, Watcher
@@ -58,33 +58,4 @@ def _event(name: str, data: bytes) -> bytes:
     return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
 
 
-@get("/metrics", opt={"right": "read"}, tags=["live"], media_type="text/plain; version=0.0.4")
-async def metrics(desk: Asked) -> Response[str]:
-    """For Prometheus."""
-    board = desk.board
-    fleet = board.fleet()
-    lines = [
-        *_family("holdfast_nodes", "gauge", "stage", fleet.stages),
-        *_family("holdfast_nodes_health", "gauge", "health", fleet.healths),
-        *_family("holdfast_pool_out", "gauge", "pool", {one.pool: one.out for one in fleet.pools}),
-        *_family("holdfast_pool_breaker_open", "gauge", "pool", {one.pool: one.breaker_open for one in fleet.pools}),
-        *_family("holdfast_controller_leading", "gauge", "", {"": board.leading}),
-        *_family("holdfast_controller_dry_run", "gauge", "", {"": fleet.dry_run}),
-        *_family("holdfast_controller_waiting", "gauge", "", {"": desk.waiting}),
-        *_family("holdfast_reports_total", "counter", "", {"": board.counts["reports"]}),
-        *_family("holdfast_requests_refused_total", "counter", "", {"": board.counts["refused"]}),
-        *_family("holdfast_streams", "gauge", "", {"": len(board.watchers)}),
-    ]
-    return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-def _family(name: str, kind: str, label: str, values: Mapping[str, int]) -> list[str]:
-    rows = [f"{name}{_label(label, key)} {int(value)}" for key, value in values.items()]
-    return [f"# TYPE {name} {kind}", *rows]
-
-
-def _label(label: str, value: str) -> str:
-    return f'{{{label}="{value}"}}' if label else ""
-
-
-ROUTES = [healthz, stream, metrics]
+ROUTES = [healthz, stream]

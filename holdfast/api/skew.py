@@ -46,6 +46,7 @@ def on_our_clock(report: Report, seconds: float) -> Report:
         at=report.at + seconds,
         events=tuple(_moved(event, seconds) for event in report.events),
         changes=tuple(replace(change, at=change.at + seconds) for change in report.changes),
+        progress=tuple(replace(one, at=one.at + seconds, began=one.began + seconds) for one in report.progress),
     )
 
 

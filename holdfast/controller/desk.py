@@ -135,7 +135,7 @@ class FrontDesk:
             for life, health in news.lives:
                 board.put(life, health)
         for step in news.steps:
-            board.tell("transition", transition_view(step.transition))
+            board.moved(transition_view(step.transition))
         for incident in news.incidents:
             board.tell("incident", incident)
         for future, result in news.answers:

@@ -3,6 +3,8 @@
 import json
 from typing import TYPE_CHECKING, Any
 
+from prometheus_client.parser import text_string_to_metric_families
+
 if TYPE_CHECKING:
     from .conftest import Controller
 
@@ -28,12 +30,28 @@ def test_the_stream_opens_with_the_fleet_and_tells_what_happens(controller: "Con
     assert (told["transition"]["before"], told["transition"]["after"]) == ("provisioning", "testing")
 
 
-def test_metrics_count_nodes_by_stage(controller: "Controller") -> None:
-    controller.enrol("counted")
-    lines = controller.ask("GET", "/metrics").text.splitlines()
-    stages = {line.split('"')[1]: int(line.split()[-1]) for line in lines if line.startswith("holdfast_nodes{")}
-    assert stages["testing"] >= 1
-    assert "holdfast_controller_leading 1" in lines
+def test_metrics_count_nodes_by_pool_stage_and_health(controller: "Controller") -> None:
+    controller.enrol("counted", pool="counted")
+    told = _metrics(controller)
+    assert told["holdfast_nodes", "counted", "testing", "unknown"] == 1
+    assert told["holdfast_pool_nodes", "counted"] == 1
+    assert told["holdfast_transitions_total", "provisioning", "testing"] >= 1
+    assert told["holdfast_controller_leading",] == 1
+
+
+def test_metrics_name_who_is_out_of_service_since_when_and_why(controller: "Controller") -> None:
+    agent = controller.enrol("outgoing")
+    assert not any("outgoing" in key for key in _metrics(controller))
+    controller.ask("POST", f"/v1/nodes/{agent.name}/quarantine", json={"reason": "a look at its fans"})
+    [(key, since)] = [(key, value) for key, value in _metrics(controller).items() if "outgoing" in key]
+    assert key[0] == "holdfast_node_out_since_seconds"
+    assert since == controller.get("/v1/nodes/outgoing")["since"]
+
+
+def _metrics(controller: "Controller") -> dict[tuple[str, ...], float]:
+    """By name and the values of the labels, as Prometheus's own reader takes them."""
+    families = text_string_to_metric_families(controller.ask("GET", "/metrics").text)
+    return {(one.name, *one.labels.values()): one.value for family in families for one in family.samples}
 
 
 def test_the_document_lists_every_path_of_the_contract(controller: "Controller") -> None:
