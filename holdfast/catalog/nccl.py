@@ -32,6 +32,10 @@ def can_fail_over(version: str) -> bool:
     return bool(version) and _parts(version) >= _parts(facts()["failover_from"])
 
 
+def has_ras(version: str) -> bool:
+    return bool(version) and _parts(version) >= _parts(facts()["ras_from"])
+
+
 def transport_timeout(
     version: str = "", timeout: float | None = None, retries: float | None = None
 ) -> TransportTimeout:

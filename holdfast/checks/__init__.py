@@ -35,6 +35,7 @@ from holdfast.checks.host_oom import CHECK as _host_oom
 from holdfast.checks.host_processes import CHECK as _host_processes
 from holdfast.checks.host_shared_storage import CHECK as _host_shared_storage
 from holdfast.checks.host_storage_events import CHECK as _host_storage_events
+from holdfast.checks.job_nccl_settings import CHECK as _job_nccl_settings
 from holdfast.checks.node_firmware import CHECK as _node_firmware
 from holdfast.checks.node_inventory import CHECK as _node_inventory
 from holdfast.checks.node_topology import CHECK as _node_topology
@@ -76,7 +77,15 @@ _BOOTSTRAP_ONLY = (
     "node.inventory",
     "node.topology",
 )
-_PASSIVE_ONLY = ("fabric.errors", "fabric.port_down", "host.lockup", "host.oom", "host.storage_events", "pcie.replay")
+_PASSIVE_ONLY = (
+    "fabric.errors",
+    "fabric.port_down",
+    "host.lockup",
+    "host.oom",
+    "host.storage_events",
+    "job.nccl_settings",
+    "pcie.replay",
+)
 
 OF_A_SWEEP = tuple(check.name for check in ALL if check.part == "sweep")
 """Asked of what several nodes measured together, by `holdfast probe run`."""

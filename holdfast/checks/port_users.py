@@ -43,14 +43,12 @@ class Deadline:
 
 def rdma_jobs(window: Window) -> list[Job]:
     """Every job on the node, but for those that told NCCL to leave RDMA alone."""
-    return [
-        _job(window, subject)
-        for subject in window.values("job_processes")
-        if window.number(subject, "job_nccl_uses_rdma") != 0
-    ]
+    return [job for subject in window.values("job_processes") if (job := rdma_job(window, subject))]
 
 
-def _job(window: Window, subject: Subject) -> Job:
+def rdma_job(window: Window, subject: Subject) -> Job | None:
+    if window.number(subject, "job_nccl_uses_rdma") == 0:
+        return None
     version = str(window.value(subject, "job_nccl_version") or "")
     timeout = nccl.transport_timeout(
         version,

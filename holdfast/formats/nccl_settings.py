@@ -1,10 +1,10 @@
-"""What a process says of NCCL: its settings, its version, the ports it may use. Nothing but NCCL_* is ever kept."""
+"""What a process says of NCCL: its settings, its version, the ports it may use. Only NCCL_* and TORCH_NCCL_* are ever kept."""
 
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-_PREFIX = b"NCCL_"
+_PREFIXES = (b"NCCL_", b"TORCH_NCCL_")
 _LIBRARY = re.compile(r"libnccl\.so\.(\d+\.\d+\.\d+)$")
 _ANY_LIBRARY = re.compile(r"/libnccl(?:-[\w.]+)?\.so[\w.]*$")
 _WHEEL = re.compile(r"nvidia_nccl_cu\d+-(\d+\.\d+\.\d+)(?:[.\w]*)\.dist-info")
@@ -12,8 +12,8 @@ _MAX_SETTINGS = 200
 
 
 def nccl_settings(environ: bytes) -> dict[str, str]:
-    """The NCCL_* variables of a /proc/PID/environ; everything else is dropped before it is decoded."""
-    kept = [entry for entry in environ.split(b"\0") if entry.startswith(_PREFIX) and b"=" in entry][:_MAX_SETTINGS]
+    """The NCCL_* and TORCH_NCCL_* variables of a /proc/PID/environ; everything else is dropped before it is decoded."""
+    kept = [entry for entry in environ.split(b"\0") if entry.startswith(_PREFIXES) and b"=" in entry][:_MAX_SETTINGS]
     pairs = (entry.decode("utf-8", "backslashreplace").partition("=") for entry in kept)
     return {name: value for name, _, value in pairs}
 

@@ -200,6 +200,8 @@ def _downtime(where: Subject, track: Track, now: float) -> list[Signal]:
         signals.append(Signal(where, "port_last_outage_at_most_seconds", round(last.at_most or last.seconds, 1)))
     if longest := track.longest_outage(now, nccl.watchdog_seconds()):
         signals += _outage(where, "longest", longest)
+    if of_the_day := track.longest_outage(now, DAY):
+        signals.append(Signal(where, "port_longest_outage_seconds_24h", round(of_the_day.seconds, 1)))
     return signals
 
 

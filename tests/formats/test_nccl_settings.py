@@ -8,8 +8,13 @@ from holdfast.formats import nccl_settings
 
 
 def test_only_nccl_variables_are_kept() -> None:
-    environ = b"AWS_SECRET=hunter2\0NCCL_IB_TIMEOUT=22\0PATH=/bin\0XNCCL_A=1\0NCCL_IB_HCA==mlx5_0,mlx5_1\0NCCL_BROKEN"
+    environ = b"AWS_SECRET=hunter2\0NCCL_IB_TIMEOUT=22\0PATH=/bin\0XNCCL_A=1\0NCCL_IB_HCA==mlx5_0,mlx5_1\0NCCL_BROKEN\0TORCH_HOME=/x"
     assert nccl_settings.nccl_settings(environ) == {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_HCA": "=mlx5_0,mlx5_1"}
+
+
+def test_what_pytorch_says_of_nccl_is_kept_too() -> None:
+    environ = b"TORCH_NCCL_TRACE_BUFFER_SIZE=2000\0TORCH_FR_KEY=1\0WANDB_API_KEY=x"
+    assert nccl_settings.nccl_settings(environ) == {"TORCH_NCCL_TRACE_BUFFER_SIZE": "2000"}
 
 
 def test_a_configuration_file_is_read_like_an_environment_without_its_comments() -> None:
