@@ -1,4 +1,4 @@
-"""What a process says of NCCL: its settings, its version, the ports it may use. Only NCCL_* and TORCH_NCCL_* are ever kept."""
+"""What a process says of NCCL: its settings, version and ports. Only NCCL_* and TORCH_NCCL_* are ever kept."""
 
 import re
 from collections.abc import Mapping
