@@ -1,21 +1,76 @@
 """The same model as ours for one job with one hazard, written with SimPy as its manual shows: a process for the job,
-one for the hazard, one for every node being mended, crews as a resource. The lifecycle and the luck are the same."""
+one for the hazard, one for every node being mended, crews as a resource. The luck and the lifecycle are the same."""
 
 from collections.abc import Generator
+from dataclasses import dataclass
 from math import log1p
 from typing import Any
 
 import simpy
 
-from holdfast.model.life import Happening, Stage, Verb
+from holdfast.cli.simulate_rules import RealRules
+from holdfast.lifecycle import machine
+from holdfast.lifecycle.policy import Policy
+from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage, Verb
 from holdfast.simulation.failures import LOTS, Failure
 from holdfast.simulation.fleet import Fleet
-from holdfast.simulation.rules import Rules
+from holdfast.simulation.rules import Guard, Heard, Rules
 from holdfast.simulation.scenario import YEAR, Scenario
 from holdfast.simulation.spread import Streams
 
 _H = Happening
 Steps = Generator[simpy.Event, Any, None]
+
+
+@dataclass(slots=True)
+class Asked:
+    """What a node stands at, and the step that led there."""
+
+    life: NodeLife
+    policy: Policy
+    verbs: tuple[Verb, ...] = ()
+    recount: bool = True
+
+    @property
+    def stage(self) -> Stage:
+        return self.life.stage
+
+    @property
+    def after(self) -> "Asked":
+        return self
+
+    @property
+    def may_climb(self) -> bool:
+        return machine.may_climb(self.life, self.policy)
+
+
+@dataclass(slots=True)
+class Way:
+    standing: Asked
+
+
+class AskingRules:
+    """The lifecycle asked anew at every step, as the controller asks it; not from memory, as ours is."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._events: dict[Heard, NodeEvent] = {}
+
+    def begin(self, stage: Stage) -> Way:
+        life = NodeLife(name="", stage=stage, tested_at=-1.0, tested_suite=self._policy.suite)
+        return Way(Asked(life, self._policy))
+
+    def step(self, way: Way, heard: Heard, now: float) -> Asked:
+        event = self._events.get(heard)
+        if event is None:
+            kind, cause, job, spare = heard
+            event = self._events[heard] = NodeEvent(kind=kind, cause=cause, job=job, spare=spare)
+        life, actions, _ = machine.step(way.standing.life, event, now, self._policy)
+        way.standing = Asked(life, self._policy, tuple([action.verb for action in actions]))
+        return way.standing
+
+    def guard(self) -> Guard:
+        return RealRules(self._policy).guard()
 
 
 class Now:
@@ -137,8 +192,7 @@ class Peer:
             fleet.happen(node, _H.JOB_ENDED, job=job)
         fleet.happen(node, _H.EMPTIED)
         while True:
-            able = fleet.may_climb(fleet.lives[node])
-            verbs = [one.verb for one in fleet.happen(node, _H.CLIMB)] if able else []
+            verbs = fleet.happen(node, _H.CLIMB) if fleet.courses[node].standing.may_climb else ()
             if Verb.RESET_GPU in verbs or Verb.REBOOT in verbs:
                 yield self.env.timeout((repair.reset if Verb.RESET_GPU in verbs else repair.reboot).mean)
                 fleet.happen(node, _H.RESET_DONE)

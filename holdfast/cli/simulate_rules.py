@@ -1,37 +1,39 @@
 """The real rules of a node's life, handed to the simulation."""
 
-from collections.abc import Callable
-from functools import partial
-
-from holdfast.lifecycle import fleet, machine
+from holdfast.lifecycle import fleet
 from holdfast.lifecycle.policy import Policy
-from holdfast.model.life import Action, NodeEvent, NodeLife
+from holdfast.lifecycle.recall import POOL, Recall
+from holdfast.model.life import NodeLife
 from holdfast.simulation.rules import Guard
-
-POOL = "default"
 
 
 class _Pool:
-    """One pool, counted as the controller counts it."""
+    """One pool, counted as the controller counts it; asked again only when a count has changed."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._tally = fleet.Tally()
-        self.count: Callable[[NodeLife, int], None] = self._tally.count
+        self._open: bool | None = None
+
+    def count(self, life: NodeLife, change: int) -> None:
+        self._tally.count(life, change)
+        self._open = None
 
     def open(self) -> bool:
-        return fleet.breaker_of(self._tally, POOL, self._policy).open
+        if self._open is None:
+            self._open = fleet.breaker_of(self._tally, POOL, self._policy).open
+        return self._open
 
     def spares_wanted(self) -> int:
         return fleet.spares_wanted(self._tally, POOL, self._policy)
 
 
-class RealRules:
-    step: Callable[[NodeLife, NodeEvent, float], tuple[NodeLife, list[Action], str]]
-    may_climb: Callable[[NodeLife], bool]
-    guard: Callable[[], Guard]
+class RealRules(Recall):
+    """Steps as the machine takes them, and the guard of the pool."""
 
     def __init__(self, policy: Policy) -> None:
-        self.step = partial(machine.step, policy=policy)
-        self.may_climb = partial(machine.may_climb, policy=policy)
-        self.guard = partial(_Pool, policy)
+        super().__init__(policy)
+        self._pool_policy = policy
+
+    def guard(self) -> Guard:
+        return _Pool(self._pool_policy)

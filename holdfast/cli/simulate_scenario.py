@@ -135,6 +135,8 @@ def _repair(document: Document, top: Table) -> s.Repair:
         relapse=table.spread("relapse") or usual.relapse,
         parts=tuple(_part(one) for one in _tables(document, top, "part")),
     )
+    if made.test.mean <= 0:
+        raise table.wrong("test", "expected a duration above 0: a test that takes no time proves nothing")
     table.done()
     return made
 

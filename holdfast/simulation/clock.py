@@ -22,7 +22,10 @@ class Clock:
             heappush(self._due, (time, self._asked, call, what))
 
     def after(self, seconds: float, call: Callable[[Any], None], what: Any) -> None:
-        self.at(self.now + seconds, call, what)
+        time = self.now + seconds
+        if time < self.end:
+            self._asked += 1
+            heappush(self._due, (time, self._asked, call, what))
 
     def run(self) -> None:
         due = self._due

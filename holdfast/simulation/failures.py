@@ -25,11 +25,12 @@ class Failure:
     luck: list[float]
     again: bool = False  # a defect that a test had missed
     number: int = 0  # of the strikes so far
+    used: int = 0
 
     def lot(self) -> float:
         """The next number; from the first again when a long story has used them up."""
-        self.luck.append(self.luck.pop(0))
-        return self.luck[-1]
+        self.used += 1
+        return self.luck[(self.used - 1) % len(self.luck)]
 
 
 class Failures:

@@ -83,7 +83,10 @@ class JobRun:
         """The failure that stopped it brings the luck; a first start has the job's own."""
         self._luck = luck
         draw = luck.lot if luck is not None else self._draws.random
-        return sum(stage.at(draw()) for stage in stages)
+        seconds = 0.0
+        for stage in stages:
+            seconds += stage.at(draw())
+        return seconds
 
     @property
     def lacks(self) -> int:

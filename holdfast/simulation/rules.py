@@ -1,9 +1,41 @@
 """The rules of a node's life, as the simulation asks for them. The real ones are passed in: holdfast.lifecycle."""
 
-from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
-from holdfast.model.life import Action, NodeEvent, NodeLife
+from holdfast.model.life import Happening, NodeLife, Stage, Verb
+
+Heard = tuple[Happening, str, str, bool]
+"""Kind, cause, job, spare: what happened to a node."""
+
+
+class Standing(Protocol):
+    """Where a node is in its life; one for all nodes that the rules do not tell apart."""
+
+    @property
+    def life(self) -> NodeLife: ...
+
+    @property
+    def stage(self) -> Stage: ...
+
+    @property
+    def may_climb(self) -> bool: ...
+
+
+class Step(Protocol):
+    @property
+    def after(self) -> Standing: ...
+
+    @property
+    def verbs(self) -> tuple[Verb, ...]: ...
+
+    @property
+    def recount(self) -> bool:
+        """Whether the guard counts the node differently now."""
+
+
+class Course(Protocol):
+    @property
+    def standing(self) -> Standing: ...
 
 
 class Guard(Protocol):
@@ -19,6 +51,9 @@ class Guard(Protocol):
 
 
 class Rules(Protocol):
-    step: Callable[[NodeLife, NodeEvent, float], tuple[NodeLife, list[Action], str]]
-    may_climb: Callable[[NodeLife], bool]
-    guard: Callable[[], Guard]
+    def begin(self, stage: Stage) -> Any:
+        """The course of a node that has just been tested, which `step` moves on."""
+
+    def step(self, course: Any, heard: Heard, now: float) -> Step: ...
+
+    def guard(self) -> Guard: ...

@@ -32,13 +32,14 @@ class Silent:
 
     def pace(self, run: JobRun) -> float:
         """That of the slowest node."""
-        slowed = run.nodes & self._slow.keys()
-        return min((one.hazard.speed for node in slowed for one in self._slow[node].values()), default=1.0)
+        slowed = (by for node, by in self._slow.items() if node in run.nodes)
+        return min((one.hazard.speed for by in slowed for one in by.values()), default=1.0)
 
     def join(self, run: JobRun) -> None:
         """A job starts, perhaps on nodes that corrupt it."""
-        for node in run.nodes & self._corrupt.keys():
-            run.clean.setdefault(node, run.work.storage)
+        for node in self._corrupt:
+            if node in run.nodes:
+                run.clean.setdefault(node, run.work.storage)
 
     def cure(self, node: int) -> None:
         """A node that was mended and tested; what slows a whole loop is not over by that."""
@@ -91,7 +92,7 @@ class Silent:
         failure, nodes = who
         for node in nodes:
             known = self._forget(node, failure.number)
-            if known and self._fleet.lives[node].degraded_by == failure.hazard.name:
+            if known and self._fleet.courses[node].standing.life.degraded_by == failure.hazard.name:
                 self._fleet.happen(node, _H.RECOVERED, failure.hazard.name)
         self._pace_anew(nodes)
 

@@ -46,6 +46,8 @@ class Work:
             self._finish_cycle(seconds)
 
     def _short_cycles(self, seconds: float) -> float:
+        if self._per_storage == 1:
+            return seconds
         length = self._tau / self.speed + self._short
         number = min(self._per_storage - 1 - self._index, int(seconds // length))
         if number <= 0:

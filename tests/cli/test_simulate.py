@@ -142,6 +142,7 @@ def test_a_wrong_file_is_refused_with_its_line(line: str, said: str) -> None:
         ("policy.service_degraded=ignore", "policy.service_degraded"),
         ("hazard.part=fan", "no [[part]] is called 'fan'"),
         ("repair.crews=0", "repair.crews: expected 1 to"),
+        ("repair.test=0s", "a test that takes no time proves nothing"),
         ("nonsense", "--set: expected KEY=VALUE"),
     ],
 )
