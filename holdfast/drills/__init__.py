@@ -1,0 +1,1 @@
+"""Drills: staged incidents with a known truth, and how well judgement did on them. Scoring is pure."""

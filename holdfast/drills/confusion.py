@@ -1,0 +1,33 @@
+"""Which kind was taken for which, and how sure a share of so many is."""
+
+from collections import Counter
+from collections.abc import Iterable
+from math import sqrt
+
+NOTHING = "nothing"
+NORMAL_95 = 1.959964
+
+
+def wilson(hits: int, of: int, z: float = NORMAL_95) -> tuple[float, float]:
+    """The interval in which the true share lies with 95 %."""
+    if of == 0:
+        return 0.0, 1.0
+    share = hits / of
+    middle = share + z * z / (2 * of)
+    reach = z * sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    scale = 1 + z * z / of
+    return max(0.0, (middle - reach) / scale), min(1.0, (middle + reach) / scale)
+
+
+def upper_bound(hits: int, of: int) -> float:
+    """One-sided, 95 %: none in 50 is still up to 5 %."""
+    return wilson(hits, of, 1.644854)[1]
+
+
+def matrix(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    """Rows are the truth, columns what was said."""
+    counted = Counter(pairs)
+    rows: dict[str, dict[str, int]] = {}
+    for (truth, said), many in sorted(counted.items()):
+        rows.setdefault(truth, {})[said] = many
+    return rows

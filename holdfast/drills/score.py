@@ -1,0 +1,125 @@
+"""How well findings meet the truth: the right cause first, among the first three, how soon, and what was made up."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from holdfast.model.finding import Finding
+
+Named = tuple[str, str]  # cause and kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    cause: str
+    kind: str
+    start: float
+    end: float = inf
+    visible: float | None = None
+    """When it could first be seen; None: never, within the drill."""
+    accepts: tuple[Named, ...] = ()
+    """Findings that are neither right nor made up: a kept slow node is first of all slow."""
+
+    @property
+    def named(self) -> Named:
+        return self.cause, self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found at a moment, most certain first."""
+
+    at: float
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    top1: bool
+    top3: bool
+    detect_seconds: float | None
+    """After it could first be seen; of several faults the slowest. None: not found, or nothing to find."""
+    false_findings: int
+    first_alert_seconds: float | None = None
+    """When the first component alone would have raised an alarm."""
+    before_alert: bool | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "top1": self.top1, "top3": self.top3, "detect_seconds": self.detect_seconds,
+            "false_findings": self.false_findings, "first_alert_seconds": self.first_alert_seconds,
+            "before_alert": self.before_alert,
+        }  # fmt: skip
+
+
+def score(truths: Sequence[Truth], judged: Sequence[Judged], first_alert: float | None = None) -> Score:
+    seen = {truth.named: _first(judged, truth.named) for truth in truths}
+    late = [_delay(truth, seen[truth.named]) for truth in truths]
+    found = [at for at in seen.values() if at is not None]
+    return Score(
+        top1=all(_rank(truths, judged, truth) < 1 for truth in truths) if truths else not _made_up(truths, judged),
+        top3=all(_rank(truths, judged, truth) < 3 for truth in truths) if truths else not _made_up(truths, judged),
+        detect_seconds=None if not late or None in late else max(one for one in late if one is not None),
+        false_findings=len(_made_up(truths, judged)),
+        first_alert_seconds=first_alert,
+        before_alert=None if first_alert is None or len(found) < len(truths) or not found else max(found) < first_alert,
+    )
+
+
+def first_seen(judged: Iterable[Judged]) -> dict[Named, tuple[float, Finding]]:
+    """Each cause and kind once: when it was first found, and as it was last said."""
+    found: dict[Named, tuple[float, Finding]] = {}
+    for moment in judged:
+        for finding in moment.findings:
+            named = (finding.cause, finding.kind)
+            found[named] = (found.get(named, (moment.at, finding))[0], finding)
+    return found
+
+
+def verdict(truth: Truth, judged: Sequence[Judged]) -> Named | None:
+    """What was said first, at the last moment at which the fault was there: for a confusion matrix."""
+    last = _last(judged, truth)
+    if last is None or not last.findings:
+        return None
+    for finding in last.findings:
+        if (finding.cause, finding.kind) == truth.named:
+            return truth.named
+    return last.findings[0].cause, last.findings[0].kind
+
+
+def _first(judged: Sequence[Judged], named: Named) -> float | None:
+    found = first_seen(judged).get(named)
+    return None if found is None else found[0]
+
+
+def _delay(truth: Truth, at: float | None) -> float | None:
+    if at is None:
+        return None
+    return max(0.0, at - (truth.start if truth.visible is None else truth.visible))
+
+
+def _last(judged: Sequence[Judged], truth: Truth) -> Judged | None:
+    during = [moment for moment in judged if truth.start <= moment.at < truth.end]
+    return during[-1] if during else None
+
+
+def _rank(truths: Sequence[Truth], judged: Sequence[Judged], truth: Truth) -> float:
+    """How many wrong answers stand before the right one; rivals that lost count as answers behind the first."""
+    last = _last(judged, truth)
+    if last is None:
+        return inf
+    right = {one.named for one in truths} | {one for each in truths for one in each.accepts}
+    wrong = 0
+    for finding in last.findings:
+        named = (finding.cause, finding.kind)
+        if named == truth.named:
+            return wrong
+        wrong += named not in right
+    lost = [(rival.cause, rival.kind) for finding in last.findings[:1] for rival in finding.rivals]
+    return 1 + lost.index(truth.named) if truth.named in lost else inf
+
+
+def _made_up(truths: Sequence[Truth], judged: Sequence[Judged]) -> set[Named]:
+    right = {one.named for one in truths} | {one for each in truths for one in each.accepts}
+    return set(first_seen(judged)) - right
