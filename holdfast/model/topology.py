@@ -105,12 +105,16 @@ class Topology:
         for edge in (self.targets if down else self.sources).get(place, ()):
             if kinds is None or edge.kind in kinds:
                 yield edge.target if down else edge.source
-        if down:
+        whole = whole_of(place)
+        if not down:
+            yield from () if whole is None else (whole,)
+        elif place.startswith("job/"):
+            # A rank holds up its job; the ranks of a job are not listed one by one, their address tells.
+            yield from () if whole is None else (whole,)
+        else:
             yield from self._parts.get(place, ())
-            if until is not None and until.startswith(place + "/"):
-                yield until
-        elif (whole := whole_of(place)) is not None:
-            yield whole
+        if down and until is not None and until.startswith(place + "/"):
+            yield until
 
     @cached_property
     def _parts(self) -> dict[Subject, list[Subject]]:

@@ -1,12 +1,38 @@
-"""Seams: windows over a topology into findings. Pure: no I/O, no clock, no luck."""
+"""Seams: windows over a topology into findings. Pure: no I/O, no clock, no luck.
+
+To add one: its file, one line here, one test.
+"""
+
+from collections.abc import Sequence
 
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel
 from holdfast.model.topology import Topology
+from holdfast.seams.cooling_ambient import SEAM as _cooling_ambient
+from holdfast.seams.cooling_fan import SEAM as _cooling_fan
+from holdfast.seams.cooling_flow import SEAM as _cooling_flow
+from holdfast.seams.cooling_pump import SEAM as _cooling_pump
+from holdfast.seams.cooling_rack import SEAM as _cooling_rack
+from holdfast.seams.device_slow import SEAM as _device_slow
+from holdfast.seams.fabric_load import SEAM as _fabric_load
+from holdfast.seams.fabric_rail import SEAM as _fabric_rail
+from holdfast.seams.fabric_uplink import SEAM as _fabric_uplink
+from holdfast.seams.pools_path import SEAM as _pools_path
+from holdfast.seams.power_limit import SEAM as _power_limit
+from holdfast.seams.power_supply import SEAM as _power_supply
+from holdfast.seams.root import roots
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+from holdfast.seams.storage_service import SEAM as _storage_service
+from holdfast.seams.storage_writer import SEAM as _storage_writer
 
-ALL: tuple[str, ...] = ()
+ALL: tuple[Seam, ...] = tuple(found for found in list(globals().values()) if isinstance(found, Seam))
+"""The seams imported above: the import is the one line that adds a seam."""
 
 
-def explain(panel: Panel, topology: Topology, seams: tuple[str, ...] = ALL) -> tuple[Finding, ...]:
-    """What is wrong, one finding per root, the surest first."""
-    return ()
+def explain(
+    panel: Panel, topology: Topology, seams: Sequence[Seam] = ALL, calm: Panel | None = None
+) -> tuple[Finding, ...]:
+    """What is wrong, one finding per root, the surest first. `calm` is a known good past, where there is one."""
+    scene = Scene(panel, topology, calm)
+    return roots(scene, [candidate for seam in seams for candidate in seam.explain(scene)])

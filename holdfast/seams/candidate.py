@@ -1,0 +1,49 @@
+"""A candidate: one possible cause, what speaks for it and against it, and what it would do."""
+
+from dataclasses import dataclass, field
+from math import exp, inf
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+
+NOTHING_YET = -2.0  # before anything is said for a candidate, it is unlikely
+
+
+@dataclass(slots=True, kw_only=True)
+class Candidate:
+    cause: Subject
+    kind: str
+    signs: list[Symptom]
+    """Its own instruments: what moved on the cause itself or is nobody else's doing."""
+    reach: frozenset[Subject]
+    """Whom it can touch."""
+    explains: frozenset[str]
+    """Families of signals that it moves within its reach."""
+    backwards: frozenset[str] = frozenset()
+    """Families that it also moves on what acts on it: a blocked rack is seen in the flow of its unit."""
+    began: float = inf
+    """When, where an event and no instrument tells it."""
+    score: float = NOTHING_YET
+    most: float = 4.0
+    """The score it cannot pass, where it is concluded from a pattern that nobody's instrument confirms."""
+    proven: bool = False
+    """Bad in itself, whether or not anybody suffers from it yet."""
+    said: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+    @property
+    def since(self) -> float:
+        return min((one.since for one in self.signs), default=self.began) if self.signs else self.began
+
+    @property
+    def confidence(self) -> float:
+        return 1.0 / (1.0 + exp(-max(-20.0, min(self.most, self.score))))
+
+    def speaks(self, weight: float, why: str) -> None:
+        self.score += weight
+        self.said.append(why)
+
+    def doubt(self, weight: float, why: str) -> None:
+        self.score -= weight
+        self.doubts.append(why)

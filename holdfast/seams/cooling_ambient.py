@@ -1,0 +1,41 @@
+"""Has a room become too warm for everything in it?"""
+
+from collections.abc import Iterator
+
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import COOLING, COOLS
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+AMBIENT = "ambient_celsius"
+AIR = "node_inlet_celsius"
+SUPPLY = "cdu_supply_celsius"
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    for room, sign in scene.rose(AMBIENT).items():
+        one = Candidate(
+            cause=room,
+            kind="cooling.ambient",
+            signs=[sign],
+            reach=scene.reach(room, COOLS),
+            explains=COOLING | {"ambient"},
+        )
+        one.speaks(2.5, weigh.moved_text(sign, " °C"))
+        under = scene.down(room, COOLS)
+        air, supply = scene.seen(AIR) & under, scene.seen(SUPPLY) & under
+        followers = {**scene.rose(AIR), **scene.rose(SUPPLY)}
+        weigh.companions(one, "air into its nodes", followers, air or supply)
+        weigh.warms(scene, one, scene.nodes_under(room, COOLS), expected=sign.now - sign.before >= 8.0)
+        yield one
+
+
+SEAM = Seam(
+    name="cooling.ambient",
+    asks="Has a room become so warm that everything in it gets hotter?",
+    kinds=("cooling.ambient",),
+    reads=(AMBIENT, AIR, SUPPLY, "gpu_temperature_celsius", "job_step_seconds"),
+    domains=("cooling", "accelerators", "runtime"),
+    explain=explain,
+)

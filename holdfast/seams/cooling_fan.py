@@ -1,0 +1,74 @@
+"""Do the fans of a node fail? Its GPUs get hot while the coolant of its rack is as ever."""
+
+from collections.abc import Iterator
+
+from holdfast.model.subject import Subject
+from holdfast.model.topology import whole_of
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import CARRIES, DEVICE
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+FAN = "fan_speed_ratio"
+RACK_FLOW = "rack_flow_litres_per_minute"
+WITHOUT_INSTRUMENT = 1.0
+FEW = 0.5  # of the working nodes of a rack: more are the rack's affair
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    slower = {whole_of(part) or part: sign for part, sign in scene.fell(FAN).items()}
+    for node, sign in slower.items():
+        one = _candidate(scene, node)
+        one.signs.append(sign)
+        one.speaks(2.0, weigh.moved_text(sign))
+        weigh.warms(scene, one, [node], expected=weigh.fall(sign) >= 0.5)
+        _not_the_rack(scene, one, node)
+        yield one
+    seen = scene.nodes_seen(FAN)
+    for node in sorted(set(scene.hot) - seen):
+        if _alone(scene, node):
+            yield _inferred(scene, node)
+
+
+def _candidate(scene: Scene, node: Subject) -> Candidate:
+    return Candidate(
+        cause=node, kind="cooling.fan", signs=[], reach=scene.reach(node, CARRIES), explains=DEVICE | {"inlet"}
+    )
+
+
+def _inferred(scene: Scene, node: Subject) -> Candidate:
+    one = _candidate(scene, node)
+    one.began = scene.hot[node].since
+    one.most = WITHOUT_INSTRUMENT
+    one.unknown.append(f"{node}: its fans are not measured")
+    weigh.warms(scene, one, [node], expected=True)
+    _not_the_rack(scene, one, node)
+    return one
+
+
+def _not_the_rack(scene: Scene, one: Candidate, node: Subject) -> None:
+    racks = {edge.source for edge in scene.topology.sources.get(node, ()) if edge.kind == "cools"}
+    if any(rack in scene.fell(RACK_FLOW) for rack in racks):
+        one.doubt(2.0, "the coolant of its rack flows slower")
+    elif racks & scene.seen(RACK_FLOW):
+        one.speaks(1.0, "the coolant of its rack flows as ever")
+
+
+def _alone(scene: Scene, node: Subject) -> bool:
+    racks = [edge.source for edge in scene.topology.sources.get(node, ()) if edge.kind == "cools"]
+    for rack in racks:
+        mates = (scene.nodes_under(rack, ("cools",)) & scene.loaded) - {node}
+        if mates and sum(1 for mate in mates if mate in scene.hot) >= FEW * len(mates):
+            return False
+    return True
+
+
+SEAM = Seam(
+    name="cooling.fan",
+    asks="Do the fans of a node fail, so that its GPUs get hot while its rack's coolant is as ever?",
+    kinds=("cooling.fan",),
+    reads=(FAN, RACK_FLOW, "gpu_temperature_celsius", "job_step_seconds"),
+    domains=("cooling", "accelerators", "runtime"),
+    explain=explain,
+)

@@ -1,0 +1,74 @@
+"""Does a coolant unit deliver less, or warmer, than before to every rack behind it?"""
+
+from collections.abc import Iterator
+
+from holdfast.model.subject import Subject
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import COOLING, COOLS
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+FLOW = "cdu_flow_litres_per_minute"
+RACK_FLOW = "rack_flow_litres_per_minute"
+SUPPLY = "cdu_supply_celsius"
+INLET = "rack_inlet_celsius"
+AMBIENT = "ambient_celsius"
+WARMS_FROM = 0.3  # a smaller loss of flow need not show in the chips
+SUPPLY_WARMS_FROM = 5.0
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    for cdu in scene.fell(FLOW):
+        yield _flow(scene, cdu)
+    for cdu in scene.rose(SUPPLY):
+        yield _supply(scene, cdu)
+
+
+def _flow(scene: Scene, cdu: Subject) -> Candidate:
+    sign = scene.moved(FLOW)[cdu]
+    one = _candidate(scene, cdu, "cooling.flow_low", FLOW)
+    one.speaks(2.5, weigh.moved_text(sign, " l/min"))
+    seen = scene.seen(RACK_FLOW) & _racks(scene, cdu)
+    weigh.companions(one, "flow into its racks", scene.fell(RACK_FLOW), seen)
+    weigh.warms(scene, one, scene.nodes_under(cdu, COOLS), weigh.fall(sign) >= WARMS_FROM)
+    return one
+
+
+def _supply(scene: Scene, cdu: Subject) -> Candidate:
+    sign = scene.moved(SUPPLY)[cdu]
+    one = _candidate(scene, cdu, "cooling.supply_warm", SUPPLY)
+    one.speaks(2.0, weigh.moved_text(sign, " °C"))
+    weigh.companions(one, "coolant into its racks", scene.rose(INLET), scene.seen(INLET) & _racks(scene, cdu))
+    weigh.warms(scene, one, scene.nodes_under(cdu, COOLS), sign.now - sign.before >= SUPPLY_WARMS_FROM)
+    if any(room in scene.rose(AMBIENT) for room in scene.topology.up(cdu, ("cools",))):
+        one.doubt(2.5, "the room it gives its heat to is warmer too")
+    if cdu in scene.fell(FLOW):
+        one.doubt(1.5, "its flow fell as well")
+    return one
+
+
+def _candidate(scene: Scene, cdu: Subject, kind: str, signal: str) -> Candidate:
+    sign = scene.moved(signal)[cdu]
+    return Candidate(
+        cause=cdu,
+        kind=kind,
+        signs=[sign],
+        reach=scene.reach(cdu, COOLS),
+        explains=COOLING,
+        backwards=frozenset({"flow", "pressure", "pump", "return"}),
+    )
+
+
+def _racks(scene: Scene, cdu: Subject) -> set[Subject]:
+    return {one for one in scene.down(cdu, ("cools",)) if one.startswith("rack/")}
+
+
+SEAM = Seam(
+    name="cooling.flow",
+    asks="Does a coolant unit deliver less, or warmer, than before to the racks whose GPUs get hot?",
+    kinds=("cooling.flow_low", "cooling.supply_warm"),
+    reads=(FLOW, SUPPLY, RACK_FLOW, INLET, "gpu_temperature_celsius", "job_step_seconds"),
+    domains=("cooling", "accelerators", "runtime"),
+    explain=explain,
+)

@@ -1,0 +1,71 @@
+"""Does a pump hunt or cavitate? Its speed, pressure or flow swings to both sides of what is usual."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from holdfast.catalog.seam_signals import signals
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import COOLING, COOLS
+from holdfast.seams.moved import baseline_columns
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+LOOKED_AT = ("cdu_flow_litres_per_minute", "cdu_pump_speed_ratio", "cdu_differential_pressure_pascals")
+SPAN_SECONDS = 300.0
+LEAST_COLUMNS = 2  # on either side
+LEAST_SWING = 0.05  # of what is usual
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    found: dict[Subject, list[Symptom]] = {}
+    for signal in LOOKED_AT:
+        for swing in swings(scene, signal):
+            found.setdefault(swing.subject, []).append(swing)
+    for cdu, signs in found.items():
+        one = Candidate(
+            cause=cdu,
+            kind="cooling.pump_oscillation",
+            signs=signs,
+            reach=scene.reach(cdu, COOLS),
+            explains=COOLING,
+            proven=len(signs) > 1,
+        )
+        for sign in signs:
+            one.speaks(2.5, f"{cdu} {sign.signal} swings between {sign.before:.4g} and {sign.now:.4g}")
+        yield one
+
+
+def swings(scene: Scene, signal: str) -> Iterator[Symptom]:
+    """Rows that went beyond their usual on both sides within some minutes. `before` and `now` are low and high."""
+    table, times = scene.panel.of(signal), scene.panel.times
+    first = baseline_columns(times)
+    if not table.subjects or len(times) < 2 * first:
+        return
+    center = scene.moves(signal).center[:, None]
+    noise = 1.4826 * np.nanmedian(np.abs(table.values[:, :first] - center), axis=1)[:, None]
+    edge = np.maximum(np.maximum(5 * noise, LEAST_SWING * np.abs(center)), signals()[signal].least_absolute / 2)
+    columns = max(2 * LEAST_COLUMNS, round(SPAN_SECONDS / scene.panel.step))
+    late = table.values[:, max(first, len(times) - columns) :]
+    above, below = late > center + edge, late < center - edge
+    swinging = (above.sum(axis=1) >= LEAST_COLUMNS) & (below.sum(axis=1) >= LEAST_COLUMNS)
+    outside = np.abs(table.values - center) > edge
+    for row in np.flatnonzero(swinging):
+        subject = table.subjects[row]
+        if (signal, subject) not in scene.distrusted:
+            begin = first + int(np.argmax(outside[row, first:]))
+            yield Symptom(
+                subject, signal, float(times[begin]), float(np.nanmin(late[row])), float(np.nanmax(late[row]))
+            )
+
+
+SEAM = Seam(
+    name="cooling.pump",
+    asks="Does a pump hunt or cavitate, so that flow swings and GPUs warm and cool with it?",
+    kinds=("cooling.pump_oscillation",),
+    reads=(*LOOKED_AT, "gpu_temperature_celsius"),
+    domains=("cooling", "accelerators"),
+    explain=explain,
+)

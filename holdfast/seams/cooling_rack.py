@@ -1,0 +1,99 @@
+"""Is the loop of one rack blocked, while the unit and the racks beside it are well?"""
+
+from collections.abc import Iterator
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import COOLING, COOLS
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+FLOW = "rack_flow_litres_per_minute"
+FAN = "fan_speed_ratio"
+WARMS_FROM = 0.35
+MOST_OF_IT = 0.7
+WITHOUT_INSTRUMENT = 1.2  # confidence 0.77: what a pattern alone can carry
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    for rack, sign in scene.fell(FLOW).items():
+        yield _measured(scene, rack, sign)
+    seen = scene.seen(FLOW)
+    for rack in sorted(_hot_racks(scene) - seen):
+        yield _inferred(scene, rack)
+
+
+def _measured(scene: Scene, rack: Subject, sign: Symptom) -> Candidate:
+    one = _candidate(scene, rack, [sign])
+    one.speaks(2.5, weigh.moved_text(sign, " l/min"))
+    sisters = _sisters(scene, rack) & scene.seen(FLOW)
+    fallen = [other for other in sisters if other in scene.fell(FLOW)]
+    if sisters and len(fallen) >= 0.5 * len(sisters):
+        one.doubt(3.0, f"{len(fallen)} of {len(sisters)} racks beside it lost flow too")
+    elif sisters:
+        one.speaks(1.0, f"flow is as ever in {len(sisters) - len(fallen)} of {len(sisters)} racks beside it")
+    weigh.warms(scene, one, scene.nodes_under(rack, COOLS), weigh.fall(sign) >= WARMS_FROM)
+    return one
+
+
+def _inferred(scene: Scene, rack: Subject) -> Candidate:
+    """Nobody measures the rack's flow: all of its nodes hot, those of its sisters not, fans as ever."""
+    nodes = scene.nodes_under(rack, COOLS)
+    hot = [scene.hot[node] for node in nodes if node in scene.hot]
+    one = _candidate(scene, rack, [])
+    one.began = min(symptom.since for symptom in hot)
+    one.most = WITHOUT_INSTRUMENT
+    one.unknown.append(f"{rack}: its flow is not measured")
+    weigh.warms(scene, one, nodes, expected=True)
+    sisters = _sisters(scene, rack)
+    if sisters & _hot_racks(scene):
+        one.doubt(3.0, "racks beside it are hot too")
+    else:
+        one.speaks(1.0, "the racks beside it are not hotter")
+    if any(node in scene.fell(FAN) for node in nodes):
+        one.doubt(3.0, "fans of its nodes turn slower")
+    return one
+
+
+def _candidate(scene: Scene, rack: Subject, signs: list[Symptom]) -> Candidate:
+    return Candidate(
+        cause=rack,
+        kind="cooling.rack_blocked",
+        signs=signs,
+        reach=scene.reach(rack, COOLS),
+        explains=COOLING,
+        backwards=frozenset({"flow", "pressure", "pump", "return", "supply"}),
+    )
+
+
+def _sisters(scene: Scene, rack: Subject) -> set[Subject]:
+    parents = {edge.source for edge in scene.topology.sources.get(rack, ()) if edge.kind == "cools"}
+    beside = {edge.target for parent in parents for edge in scene.topology.targets[parent] if edge.kind == "cools"}
+    return {other for other in beside if other.startswith("rack/")} - {rack}
+
+
+def _hot_racks(scene: Scene) -> set[Subject]:
+    """Racks where most of the working nodes are hot; one node is no rack."""
+    racks: dict[Subject, set[Subject]] = {}
+    for node in scene.hot:
+        for edge in scene.topology.sources.get(node, ()):
+            if edge.kind == "cools" and edge.source.startswith("rack/"):
+                racks.setdefault(edge.source, set()).add(node)
+    working = scene.loaded & scene.nodes_seen("gpu_temperature_celsius") if racks else frozenset()
+    return {
+        rack
+        for rack, hot in racks.items()
+        if len(hot) > 1 and len(hot) >= MOST_OF_IT * len(scene.nodes_under(rack, COOLS) & working)
+    }
+
+
+SEAM = Seam(
+    name="cooling.rack",
+    asks="Is the loop of one rack blocked, while its unit and the racks beside it are well?",
+    kinds=("cooling.rack_blocked",),
+    reads=(FLOW, FAN, "gpu_temperature_celsius", "job_step_seconds"),
+    domains=("cooling", "accelerators", "runtime"),
+    explain=explain,
+)

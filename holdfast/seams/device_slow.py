@@ -1,0 +1,81 @@
+"""Is one GPU or one rank slow by itself, with nothing shared to blame?"""
+
+from collections.abc import Iterator
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.model.topology import whole_of
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import CARRIES, DEVICE, WORK
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+CLOCK = "gpu_clock_sm_hertz"
+HEAT = "gpu_temperature_celsius"
+COMPUTE = "rank_compute_seconds"
+DATA = "rank_data_seconds"
+FEW = 0.1  # of a job's ranks: more have something in common
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    slow = scene.fell(CLOCK)
+    for gpu, sign in slow.items():
+        if whole_of(gpu) not in scene.slow_clocks or len(scene.slow_clocks) == 1:
+            yield _gpu(scene, gpu, sign)
+    late: dict[Subject, list[Symptom]] = {}
+    for rank, sign in {**scene.rose(DATA), **scene.rose(COMPUTE)}.items():
+        late.setdefault(whole_of(rank) or rank, []).append(sign)
+    for job, signs in late.items():
+        if len(signs) <= max(1, FEW * _ranks(scene, job)):
+            for sign in signs:
+                yield _rank(scene, sign, slow)
+
+
+def _gpu(scene: Scene, gpu: Subject, sign: Symptom) -> Candidate:
+    one = Candidate(cause=gpu, kind="gpu.slow", signs=[sign], reach=scene.reach(gpu, CARRIES), explains=DEVICE)
+    one.speaks(2.0, weigh.moved_text(sign, " Hz"))
+    node = whole_of(gpu)
+    if node in scene.slow_clocks:
+        one.doubt(2.0, "the other GPUs of its node are slow too")
+    else:
+        one.speaks(1.0, "the other GPUs of its node are as fast as ever")
+    if gpu in scene.moved(HEAT):
+        one.doubt(1.0, "it is hotter than before")
+    ranks = [place for place in scene.down(gpu, CARRIES) if place in scene.rose(COMPUTE)]
+    if ranks:
+        one.speaks(1.0, weigh.moved_text(scene.moved(COMPUTE)[ranks[0]], " s"))
+    return one
+
+
+def _rank(scene: Scene, sign: Symptom, slow: dict[Subject, Symptom]) -> Candidate:
+    rank = sign.subject
+    one = Candidate(
+        cause=rank,
+        kind="job.rank_slow",
+        signs=[sign],
+        reach=frozenset({rank, whole_of(rank) or rank}) | scene.down(rank, CARRIES),
+        explains=WORK | {"compute", "data"},
+    )
+    one.speaks(2.5, weigh.moved_text(sign, " s"))
+    gpus = [edge.source for edge in scene.topology.sources.get(rank, ()) if edge.kind == "runs_on"]
+    ill = [gpu for gpu in gpus if gpu in slow or gpu in scene.moved(HEAT)]
+    if ill:
+        one.doubt(3.0, f"{ill[0]}, on which it runs, is slow or hot")
+    elif gpus and set(gpus) & scene.seen(CLOCK):
+        one.speaks(1.5, "its GPU clocks and warms as ever")
+    return one
+
+
+def _ranks(scene: Scene, job: Subject) -> int:
+    return sum(1 for subject in scene.panel.of(COMPUTE).subjects if subject.startswith(job + "/"))
+
+
+SEAM = Seam(
+    name="device.slow",
+    asks="Is one GPU or one rank slow by itself and holds up its job, with nothing shared to blame?",
+    kinds=("gpu.slow", "job.rank_slow"),
+    reads=(CLOCK, HEAT, COMPUTE, DATA, "job_step_seconds"),
+    domains=("accelerators", "runtime"),
+    explain=explain,
+)

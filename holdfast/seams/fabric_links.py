@@ -1,0 +1,63 @@
+"""The links of the fabric: which belong to which switch, and which of them are bad in what way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.seams.scene import Scene
+
+BANDWIDTH = "link_bandwidth_bytes_per_second"
+ERRORS = "link_errors_per_second"
+CONGESTION = "link_congestion_ratio"
+USE = "link_utilization_ratio"
+
+
+@dataclass(frozen=True)
+class Links:
+    scene: Scene
+
+    @cached_property
+    def of_switch(self) -> dict[Subject, frozenset[Subject]]:
+        found: dict[Subject, set[Subject]] = {}
+        for edge in self.scene.topology.edges:
+            if edge.kind == "connects" and edge.source.startswith("link/") and edge.target.startswith("switch/"):
+                found.setdefault(edge.target, set()).add(edge.source)
+            elif edge.kind == "connects" and edge.target.startswith("link/") and edge.source.startswith("switch/"):
+                found.setdefault(edge.source, set()).add(edge.target)
+        return {switch: frozenset(links) for switch, links in found.items()}
+
+    @cached_property
+    def switches_of(self) -> dict[Subject, list[Subject]]:
+        found: dict[Subject, list[Subject]] = {}
+        for switch, links in self.of_switch.items():
+            for link in links:
+                found.setdefault(link, []).append(switch)
+        return found
+
+    @cached_property
+    def broken(self) -> dict[Subject, list[Symptom]]:
+        """Links that carry less than before or count errors."""
+        fell, errors = self.scene.fell(BANDWIDTH), self.scene.rose(ERRORS)
+        return {
+            link: [found[link] for found in (fell, errors) if link in found]
+            for link in sorted({*fell, *errors})
+            if link.startswith("link/")
+        }
+
+    def beside(self, place: Subject) -> frozenset[Subject]:
+        """Links that share a switch with it: what it cannot carry goes over them."""
+        switches = self.switches_of.get(place, [place])
+        return frozenset(link for switch in switches for link in self.of_switch.get(switch, ()))
+
+    def most_of(self, switch: Subject, bad: Mapping[Subject, object], least: float = 0.7) -> bool:
+        """Are nearly all links of a switch bad? One link is nobody's majority."""
+        links = self.of_switch.get(switch, frozenset())
+        hit = sum(1 for link in links if link in bad)
+        return hit > 1 and hit >= least * len(links)
+
+    def below(self, switch: Subject) -> bool:
+        """Has it nodes of its own, as a leaf does?"""
+        targets = self.scene.topology.targets.get(switch, ())
+        return any(edge.kind == "connects" and edge.target.startswith("node/") for edge in targets)

@@ -1,0 +1,111 @@
+"""Is the fabric crowded though every link can carry what it could: foreign traffic, or routes that became unequal?"""
+
+from collections.abc import Iterator, Mapping
+from statistics import median
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import CONNECTS, FABRIC, POOLS
+from holdfast.seams.fabric_links import BANDWIDTH, CONGESTION, ERRORS, USE, Links
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+SISTERS_LOSE = 0.1  # of what they carried, when traffic moved away from them
+EVENT_SECONDS = 300.0
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    crowded = {link: sign for link, sign in scene.rose(CONGESTION).items() if link.startswith("link/")}
+    if not crowded:
+        return
+    links = Links(scene)
+    able = {link: sign for link, sign in crowded.items() if link not in links.broken}
+    leaves = sorted({switch for link in able for switch in links.switches_of.get(link, ()) if links.below(switch)})
+    moved = {leaf: fewer for leaf in leaves if (fewer := _lighter_sisters(scene, links, leaf, able))}
+    for leaf, fewer in moved.items():
+        yield _routing(scene, links, leaf, _of(links, leaf, able), fewer)
+    spines = sorted({switch for link in able for switch in links.switches_of[link] if not links.below(switch)})
+    whole = [spine for spine in spines if links.most_of(spine, able)]
+    for spine in whole:
+        yield _crowd(scene, links, spine, _of(links, spine, able), moved)
+    for link, sign in able.items():
+        one = _crowd(scene, links, link, [sign], moved)
+        if any(spine in whole for spine in links.switches_of.get(link, ())):
+            one.doubt(3.0, "the other links of its spine are crowded too")
+        yield one
+
+
+def _of(links: Links, switch: Subject, found: Mapping[Subject, Symptom]) -> list[Symptom]:
+    return [found[link] for link in sorted(links.of_switch[switch]) if link in found]
+
+
+def _crowd(
+    scene: Scene, links: Links, place: Subject, signs: list[Symptom], moved: Mapping[Subject, list[Subject]]
+) -> Candidate:
+    one = _candidate(scene, links, place, "fabric.congestion", signs)
+    one.speaks(2.0, f"senders wait on {len(signs)} links of {place}; none lost bandwidth or counts errors")
+    use = scene.rose(USE)
+    busier = [sign for sign in signs if sign.subject in use]
+    if busier:
+        one.signs.extend(use[sign.subject] for sign in busier)
+        one.speaks(1.5, f"{len(busier)} of them carry more than before")
+    ends = links.switches_of.get(place, [])
+    if any(leaf in moved for leaf in ends):
+        one.doubt(3.0, "the other links of its leaf carry less: traffic moved, it did not grow")
+    return one
+
+
+def _routing(scene: Scene, links: Links, leaf: Subject, signs: list[Symptom], fewer: list[Subject]) -> Candidate:
+    one = _candidate(scene, links, leaf, "fabric.routing", signs)
+    one.speaks(2.5, f"{len(signs)} links of {leaf} are crowded while {len(fewer)} carry less than before")
+    first = min(sign.since for sign in signs)
+    near = [
+        event
+        for event in scene.panel.events_of("route_change")
+        if event.subject == leaf and abs(event.at - first) <= EVENT_SECONDS
+    ]
+    if near:
+        one.began = near[0].at
+        one.speaks(2.0, f"its routes changed {first - near[0].at:.0f} s before")
+    return one
+
+
+def _lighter_sisters(scene: Scene, links: Links, leaf: Subject, crowded: Mapping[Subject, Symptom]) -> list[Subject]:
+    """Links of a leaf that carry less while a few of it are crowded; [] where its traffic did not move."""
+    mine = links.of_switch[leaf]
+    hit = [link for link in mine if link in crowded and link in scene.rose(USE)]
+    if not hit or len(hit) > len(mine) / 2:
+        return []
+    rest = [link for link in sorted(mine) if link not in crowded]
+    # A job that waits sends less everywhere; only what its sisters lost beyond that moved away from them.
+    elsewhere = [_lost(scene, link) for link in links.switches_of if link not in mine and link not in crowded]
+    kept = 1 - median(elsewhere) if elsewhere else 1.0
+    lighter = [link for link in rest if 1 - (1 - _lost(scene, link)) / max(kept, 0.05) >= SISTERS_LOSE]
+    return lighter if rest and len(lighter) >= 0.6 * len(rest) else []
+
+
+def _lost(scene: Scene, link: Subject) -> float:
+    before, now = scene.usual(USE, link), scene.recent(USE, link)
+    return weigh.fall(Symptom(link, USE, 0.0, before, now)) if before == before and now == now else 0.0
+
+
+def _candidate(scene: Scene, links: Links, cause: Subject, kind: str, signs: list[Symptom]) -> Candidate:
+    return Candidate(
+        cause=cause,
+        kind=kind,
+        signs=list(signs),
+        reach=scene.reach(cause, CONNECTS) | links.beside(cause),
+        explains=FABRIC | POOLS,
+    )
+
+
+SEAM = Seam(
+    name="fabric.load",
+    asks="Is the fabric crowded though every link is able: foreign traffic, or routes that became unequal?",
+    kinds=("fabric.congestion", "fabric.routing"),
+    reads=(CONGESTION, USE, BANDWIDTH, ERRORS, "job_collective_seconds", "pool_transfer_seconds"),
+    domains=("fabric", "runtime", "serving"),
+    explain=explain,
+)

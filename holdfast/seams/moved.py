@@ -1,0 +1,176 @@
+"""What moved: every row of a table against its own calm beginning, all rows at once.
+
+First a cheap look over every row (the last minute against the median of the beginning), then a careful one over the
+few that are left: is it more than the row's own noise and its usual excursions, and since when?
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.catalog.seam_signals import SeamSignal
+from holdfast.model.finding import Symptom
+from holdfast.model.panel import Table, Times, Values
+from holdfast.model.subject import Subject
+
+BASELINE_SECONDS = 900.0
+LEAST_BASELINE = 4  # columns; with fewer nothing is usual yet
+RECENT_SECONDS = 60.0
+MOST_SAMPLES = 32  # of the beginning: more make a median slower, not better
+NOISES = 5.0  # a move is at least so many times the row's own noise
+USUAL_EXCURSION = 0.96  # what a row does in its calm beginning one time in 25 is no news
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The rows of one signal that moved, and which were seen at all."""
+
+    signal: SeamSignal
+    subjects: tuple[Subject, ...]
+    rows: npt.NDArray[np.int64]  # of those that moved
+    before: Values
+    now: Values
+    since: Times
+    seen: npt.NDArray[np.bool_]  # of every row: enough was seen, at the beginning and now, to tell
+    center: Values  # of every row: what is usual
+    recent: Values  # of every row: what is now
+
+    def symptoms(self) -> list[Symptom]:
+        name = self.signal.name
+        told = zip(self.rows.tolist(), self.since.tolist(), self.before.tolist(), self.now.tolist(), strict=True)
+        return [Symptom(self.subjects[row], name, since, before, now) for row, since, before, now in told]
+
+    def keep(self, wanted: npt.NDArray[np.bool_]) -> "Moves":
+        """Only some of those that moved."""
+        return Moves(
+            self.signal,
+            self.subjects,
+            self.rows[wanted],
+            self.before[wanted],
+            self.now[wanted],
+            self.since[wanted],
+            self.seen,
+            self.center,
+            self.recent,
+        )
+
+
+def baseline_columns(times: Times) -> int:
+    """How many columns of the beginning count as calm: a third of the window, at most a quarter of an hour."""
+    if len(times) < 2:
+        return 0
+    step = float(times[1] - times[0])
+    return min(max(len(times) // 3, LEAST_BASELINE), max(LEAST_BASELINE, round(BASELINE_SECONDS / step)))
+
+
+def recent_columns(times: Times) -> int:
+    return max(2, round(RECENT_SECONDS / float(times[1] - times[0])))
+
+
+def moves(table: Table, times: Times, signal: SeamSignal, calm: Table | None = None) -> Moves:
+    """Which rows moved in the direction that hurts. `calm` is a known good past; else the window's own beginning."""
+    count = len(table.subjects)
+    first, last = baseline_columns(times), 0 if len(times) < 2 else recent_columns(times)
+    if not count or len(times) < first + last or not last:
+        return _nothing(table, signal)
+    base = _beginning(table, first) if calm is None else _aligned(table, calm, first)
+    values = table.values
+    center = _median(base)
+    recent = _median(values[:, -last:])
+    seen = np.isfinite(center) & np.isfinite(recent)
+    deviation = np.where(seen, _hurting(recent - center, signal.bad), 0)
+    least = np.maximum(np.float32(signal.least_absolute), np.float32(signal.least_ratio) * np.abs(center))
+    rows = np.flatnonzero((deviation >= least) & (deviation > 0))
+    found = Moves(signal, table.subjects, rows, center[rows], recent[rows], np.zeros(len(rows)), seen, center, recent)
+    return _careful(found, base[rows], values[rows], times, least[rows], last) if len(rows) else found
+
+
+def _careful(found: Moves, base: Values, values: Values, times: Times, least: Values, last: int) -> Moves:
+    sign = np.sign(found.now - found.before)[:, None]
+    drift = (base - found.before[:, None]) * sign
+    noise = 1.4826 * _median(np.abs(drift))
+    usual = np.nanquantile(drift, USUAL_EXCURSION, axis=1)
+    size = np.abs(found.now - found.before)
+    sure = (size >= NOISES * noise * np.sqrt(2.0 / last)) & (size > usual)
+    course = _steady((values - found.before[:, None]) * sign)
+    edge = np.maximum(3.0 * noise, 0.3 * least)
+    calm = ~(course >= edge[:, None])
+    onset = np.where(calm.any(axis=1), calm.shape[1] - np.argmax(calm[:, ::-1], axis=1), 0)
+    since = times[np.minimum(onset, len(times) - 1)]
+    moved = Moves(
+        found.signal,
+        found.subjects,
+        found.rows,
+        found.before,
+        found.now,
+        since,
+        found.seen,
+        found.center,
+        found.recent,
+    )
+    return moved.keep(sure)
+
+
+def _steady(course: Values) -> Values:
+    """The middle of three neighbours: one wild sample neither begins nor ends a move. Gaps hold the last value."""
+    filled = course.copy()
+    for column in range(1, filled.shape[1]):
+        gap = np.isnan(filled[:, column])
+        filled[gap, column] = filled[gap, column - 1]
+    middle = filled.copy()
+    a, b, c = filled[:, :-2], filled[:, 1:-1], filled[:, 2:]
+    middle[:, 1:-1] = np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))
+    return middle
+
+
+def _hurting(change: Values, bad: str) -> Values:
+    return np.abs(change) if bad == "either" else change if bad == "up" else -change
+
+
+def _beginning(table: Table, columns: int) -> Values:
+    stride = max(1, columns // MOST_SAMPLES)
+    return table.values[:, :columns:stride]
+
+
+def _aligned(table: Table, calm: Table, columns: int) -> Values:
+    """The known good past in the order of these rows; a row it does not know uses its own beginning."""
+    known = calm.values[:, :: max(1, calm.values.shape[1] // MOST_SAMPLES)]
+    own = _beginning(table, columns)
+    width = max(known.shape[1], own.shape[1])
+    base = np.full((len(table.subjects), width), np.nan, np.float32)
+    for row, subject in enumerate(table.subjects):
+        place = calm.index.get(subject)
+        source = own[row] if place is None else known[place]
+        base[row, : len(source)] = source
+    return base
+
+
+def _median(values: Values) -> Values:
+    """Per row, over what was seen; NaN where less than half was."""
+    gaps = np.isnan(values)
+    holed = gaps.any(axis=1)
+    found = np.empty(values.shape[0], np.float32)
+    if not holed.all():
+        found[~holed] = np.median(values[~holed], axis=1)
+    if holed.any():
+        found[holed] = _median_with_gaps(values[holed], gaps[holed])
+    return found
+
+
+def _median_with_gaps(values: Values, gaps: npt.NDArray[np.bool_]) -> Values:
+    ordered = np.sort(values, axis=1)  # what was not seen sorts to the end
+    count = (~gaps).sum(axis=1)
+    rows = np.arange(len(values))
+    low, high = np.maximum((count - 1) // 2, 0), np.minimum(count // 2, values.shape[1] - 1)
+    middle = (ordered[rows, low] + ordered[rows, high]) / 2
+    return np.where(count * 2 >= values.shape[1], middle, np.nan).astype(np.float32)
+
+
+def _nothing(table: Table, signal: SeamSignal) -> Moves:
+    empty = np.empty(0, np.float32)
+    unseen = np.full(len(table.subjects), np.nan, np.float32)
+    blind = np.zeros(len(table.subjects), np.bool_)
+    return Moves(
+        signal, table.subjects, np.empty(0, np.int64), empty, empty, np.empty(0, np.float64), blind, unseen, unseen
+    )

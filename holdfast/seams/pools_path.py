@@ -1,0 +1,83 @@
+"""Does one path between pools stall while every device looks well, or does the router send it too much?"""
+
+from collections.abc import Iterator
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import POOLS
+from holdfast.seams.fabric_links import BANDWIDTH, CONGESTION, ERRORS
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+TRANSFER = "pool_transfer_seconds"
+SHARE = "pool_routing_share"
+STALL = "pool_stall_ratio"
+LATENCY = "request_latency_seconds"
+REACHES = ("feeds", "blocks")
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    crowded, emptied = scene.rose(SHARE), scene.fell(SHARE)
+    for path, sign in scene.rose(TRANSFER).items():
+        yield _slow(scene, path, sign, path in crowded)
+    for path, sign in crowded.items():
+        yield _imbalance(scene, path, sign, len(emptied))
+
+
+def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> Candidate:
+    one = _candidate(scene, path, "pools.path", [sign])
+    one.speaks(2.5, weigh.moved_text(sign, " s"))
+    for signal in (STALL, LATENCY):
+        if path in scene.rose(signal):
+            one.speaks(0.75, weigh.moved_text(scene.moved(signal)[path]))
+    if more:
+        one.doubt(3.5, "it gets a larger share of the requests than before")
+    elif path in scene.seen(SHARE):
+        one.speaks(0.5, "its share of the requests is as ever")
+    _look_below(scene, one, path)
+    return one
+
+
+def _look_below(scene: Scene, one: Candidate, path: Subject) -> None:
+    """Links and nodes under it: if they are ill, they are the cause and not the path."""
+    below = scene.topology.up(path, ("connects", "runs_on", "feeds"))
+    links = [place for place in below if place.startswith("link/")]
+    ill = [place for place in links if _bad_link(scene, place)]
+    if ill:
+        one.doubt(2.5, f"{ill[0]}, which it crosses, is bad itself")
+    elif links:
+        one.speaks(0.5, f"the {len(links)} links it crosses are well")
+    nodes = [place for place in below if place in scene.slow_clocks or place in scene.hot]
+    if nodes:
+        one.doubt(2.0, f"{nodes[0]} is slow or hot itself")
+
+
+def _bad_link(scene: Scene, link: Subject) -> bool:
+    return link in scene.fell(BANDWIDTH) or link in scene.rose(ERRORS) or link in scene.rose(CONGESTION)
+
+
+def _imbalance(scene: Scene, path: Subject, sign: Symptom, emptied: int) -> Candidate:
+    one = _candidate(scene, path, "pools.imbalance", [sign])
+    one.speaks(2.5, weigh.moved_text(sign))
+    if emptied:
+        one.speaks(1.0, f"{emptied} other paths get less")
+    if path in scene.rose(TRANSFER):
+        one.signs.append(scene.moved(TRANSFER)[path])
+        one.speaks(1.0, weigh.moved_text(scene.moved(TRANSFER)[path], " s"))
+    return one
+
+
+def _candidate(scene: Scene, path: Subject, kind: str, signs: list[Symptom]) -> Candidate:
+    return Candidate(cause=path, kind=kind, signs=signs, reach=scene.reach(path, REACHES) | {path}, explains=POOLS)
+
+
+SEAM = Seam(
+    name="pools.path",
+    asks="Does one path between pools stall while every device looks well, or does the router send it too much?",
+    kinds=("pools.path", "pools.imbalance"),
+    reads=(TRANSFER, SHARE, STALL, LATENCY, CONGESTION, BANDWIDTH, "gpu_clock_sm_hertz"),
+    domains=("serving", "fabric", "accelerators"),
+    explain=explain,
+)

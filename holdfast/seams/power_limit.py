@@ -1,0 +1,104 @@
+"""Does somebody hold back the power of whole racks: a lowered limit, or the brake?"""
+
+from collections.abc import Iterator, Mapping
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.model.topology import whole_of
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import POWER, POWERS
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+LIMIT = "gpu_power_limit_watts"
+TOLD_LIMITS = ("rack_power_limit_watts", "feed_power_limit_watts")
+POWER_CAP, POWER_BRAKE = 4, 128  # NVML's clock event reasons
+ALL_OF_THEM = 0.8
+EVENT_SECONDS = 600.0
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    capped = {**scene.nodes_with_reasons(POWER_CAP), **scene.nodes_where(LIMIT)}
+    told = {place: sign for signal in TOLD_LIMITS for place, sign in scene.fell(signal).items()}
+    for place, signs in _holders(scene, capped, told):
+        yield _held(scene, place, "power.cap", signs, told.get(place))
+    braked = {**_brake_events(scene), **scene.nodes_with_reasons(POWER_BRAKE)}
+    for place, signs in _holders(scene, braked, {}):
+        yield _held(scene, place, "power.brake", signs, None)
+
+
+def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], told: Symptom | None) -> Candidate:
+    one = Candidate(
+        cause=place,
+        kind=kind,
+        signs=signs if told is None else [told, *signs],
+        reach=scene.reach(place, POWERS),
+        explains=POWER,
+    )
+    what = "braked" if kind == "power.brake" else "held to a lower power"
+    one.speaks(2.5, f"GPUs of {len(signs)} nodes behind {place} are {what}")
+    if told is not None:
+        one.speaks(2.0, weigh.moved_text(told, " W"))
+    if place.startswith("feed/") and told is None:
+        one.doubt(1.0, "nothing tells that feed from the others behind the same racks")
+    hot = [sign for sign in signs if (whole_of(sign.subject) or sign.subject) in scene.hot]
+    if signs and len(hot) >= 0.5 * len(signs):
+        one.doubt(2.0, "their GPUs are hotter than before")
+    elif kind == "power.cap":
+        one.speaks(0.5, "their GPUs are not hotter")
+    return one
+
+
+def _holders(
+    scene: Scene, held: Mapping[Subject, Symptom], told: Mapping[Subject, Symptom]
+) -> Iterator[tuple[Subject, list[Symptom]]]:
+    """Nodes held back, as the fewest things they hang on: a rack if all of it is, a feed if all its racks are."""
+    racks = _fully(scene, held, "rack/", set(held))
+    # One node of one is no rack: then nobody can tell whether the node or the rack is meant.
+    whole = {rack: nodes for rack, nodes in racks.items() if len(nodes) > 1 or rack in told}
+    feeds = _fully(scene, held, "feed/", set(held))
+    several = {feed: nodes for feed, nodes in feeds.items() if len(_racks_of(nodes, whole)) > 1 or feed in told}
+    named = {place: nodes for place, nodes in several.items() if place in told}
+    chosen = named or ({} if any(rack in told for rack in whole) else several)
+    covered = {node for nodes in chosen.values() for node in nodes}
+    for place, nodes in chosen.items():
+        yield place, [held[node] for node in sorted(nodes)]
+    for rack, nodes in whole.items():
+        if not nodes <= covered:
+            yield rack, [held[node] for node in sorted(nodes)]
+            covered |= nodes
+    for node in sorted(set(held) - covered):
+        yield node, [held[node]]
+
+
+def _racks_of(nodes: set[Subject], racks: Mapping[Subject, set[Subject]]) -> list[Subject]:
+    return [rack for rack, inside in racks.items() if inside <= nodes]
+
+
+def _fully(
+    scene: Scene, held: Mapping[Subject, Symptom], prefix: str, nodes: set[Subject]
+) -> dict[Subject, set[Subject]]:
+    places = {up for node in nodes for up in scene.topology.up(node, ("powers",)) if up.startswith(prefix)}
+    found = {}
+    for place in sorted(places):
+        behind = scene.nodes_under(place, ("powers",))
+        working = (behind & scene.loaded) or behind
+        if sum(1 for node in working if node in held) >= ALL_OF_THEM * len(working):
+            found[place] = {node for node in behind if node in held}
+    return found
+
+
+def _brake_events(scene: Scene) -> dict[Subject, Symptom]:
+    recent = [event for event in scene.panel.events_of("power_brake") if event.at >= scene.now - EVENT_SECONDS]
+    return {event.subject: Symptom(event.subject, "power_brake", event.at, 0.0, 1.0) for event in recent}
+
+
+SEAM = Seam(
+    name="power.limit",
+    asks="Does a power limit or the brake hold back all GPUs behind one rack or feed?",
+    kinds=("power.cap", "power.brake"),
+    reads=(LIMIT, *TOLD_LIMITS, "gpu_clock_event_reasons", "gpu_temperature_celsius", "job_step_seconds"),
+    domains=("power", "accelerators", "runtime"),
+    explain=explain,
+)

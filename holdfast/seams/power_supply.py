@@ -1,0 +1,61 @@
+"""Is a feed or a power supply gone, so that what is left cannot carry its racks?"""
+
+from collections.abc import Iterator
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import POWER, POWERS
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+VOLTS = "feed_voltage_volts"
+HEALTHY = "psu_healthy"
+OUTPUT = "psu_output_watts"
+GONE = 0.5  # of its output
+SUPPLY_FAILS_FROM = 0.2  # of the voltage; supplies bear smaller sags
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    for feed, sign in scene.fell(VOLTS).items():
+        yield _feed(scene, feed, sign)
+    silent = {psu: sign for psu, sign in scene.fell(OUTPUT).items() if weigh.fall(sign) >= GONE}
+    for psu in sorted({*scene.fell(HEALTHY), *silent}):
+        yield _supply(scene, psu, silent)
+
+
+def _feed(scene: Scene, feed: Subject, sign: Symptom) -> Candidate:
+    one = _candidate(scene, feed, "power.feed_lost", [sign])
+    one.speaks(3.0, weigh.moved_text(sign, " V"))
+    if weigh.fall(sign) >= SUPPLY_FAILS_FROM:
+        behind = {place for place in scene.down(feed, ("powers",)) if place.startswith("psu/")}
+        weigh.companions(one, "supplies behind it", scene.fell(HEALTHY), scene.seen(HEALTHY) & behind)
+    return one
+
+
+def _supply(scene: Scene, psu: Subject, silent: dict[Subject, Symptom]) -> Candidate:
+    signs = [found[psu] for found in (scene.fell(HEALTHY), silent) if psu in found]
+    one = _candidate(scene, psu, "power.psu", signs)
+    if psu in scene.fell(HEALTHY):
+        one.speaks(3.0, f"{psu} reports itself as failed")
+    if psu in silent:
+        one.speaks(1.5, weigh.moved_text(silent[psu], " W"))
+    feeds = {edge.source for edge in scene.topology.sources.get(psu, ()) if edge.kind == "powers"}
+    if any(feed in scene.fell(VOLTS) for feed in feeds):
+        one.doubt(2.0, "its feed lost voltage")
+    return one
+
+
+def _candidate(scene: Scene, cause: Subject, kind: str, signs: list[Symptom]) -> Candidate:
+    return Candidate(cause=cause, kind=kind, signs=signs, reach=scene.reach(cause, POWERS), explains=POWER, proven=True)
+
+
+SEAM = Seam(
+    name="power.supply",
+    asks="Is a feed or a power supply gone, so that what is left cannot carry the racks behind it?",
+    kinds=("power.feed_lost", "power.psu"),
+    reads=(VOLTS, HEALTHY, OUTPUT, "gpu_clock_sm_hertz", "job_step_seconds"),
+    domains=("power", "accelerators", "runtime"),
+    explain=explain,
+)

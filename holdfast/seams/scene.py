@@ -1,0 +1,190 @@
+"""A scene: one panel over one topology, and what moved in it, worked out once for all rules."""
+
+from collections.abc import Collection, Iterable
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.catalog.seam_signals import signals
+from holdfast.model.finding import Symptom
+from holdfast.model.panel import Panel, Table
+from holdfast.model.subject import Subject
+from holdfast.model.topology import Topology, whole_of
+from holdfast.seams.moved import Moves, baseline_columns, moves, recent_columns
+from holdfast.seams.work import only_under_load, warmer_than_its_power
+
+Mask = npt.NDArray[np.bool_]
+REASONS = "gpu_clock_event_reasons"
+SOME = 0.5  # a node is hot, slow or capped when so many of its GPUs are
+
+
+class Scene:
+    def __init__(self, panel: Panel, topology: Topology, calm: Panel | None = None) -> None:
+        self.panel = panel
+        self.topology = topology
+        self._calm = calm
+        self._moves: dict[str, Moves] = {}
+        self._named: dict[str, dict[Subject, Symptom]] = {}
+        self._wholes: dict[tuple[Subject, ...], list[Subject]] = {}
+        self._down: dict[tuple[Subject, tuple[str, ...] | None], frozenset[Subject]] = {}
+        self.distrusted: set[tuple[str, Subject]] = set()
+        """Instruments found broken: what they say moves nobody."""
+
+    @property
+    def now(self) -> float:
+        return self.panel.now
+
+    def moves(self, signal: str) -> Moves:
+        if signal not in self._moves:
+            calm = self._calm.of(signal) if self._calm and signal in self._calm.tables else None
+            found = moves(self.panel.of(signal), self.panel.times, signals()[signal], calm)
+            if signal == "gpu_temperature_celsius" and len(found.rows):
+                found = warmer_than_its_power(found, self.moves("gpu_power_watts"))
+            if signal in ("gpu_clock_sm_hertz", "gpu_power_watts") and len(found.rows):
+                found = only_under_load(found, self.moves("gpu_utilization_ratio"))
+            self._moves[signal] = found
+        return self._moves[signal]
+
+    def moved(self, signal: str) -> dict[Subject, Symptom]:
+        """What moved, by subject, without what a broken instrument tells."""
+        if signal not in self._named:
+            found = {one.subject: one for one in self.moves(signal).symptoms()}
+            self._named[signal] = {s: one for s, one in found.items() if (signal, s) not in self.distrusted}
+        return self._named[signal]
+
+    def distrust(self, signal: str, subject: Subject) -> None:
+        self.distrusted.add((signal, subject))
+        self._named.pop(signal, None)
+
+    def fell(self, signal: str) -> dict[Subject, Symptom]:
+        return {subject: one for subject, one in self.moved(signal).items() if one.now < one.before}
+
+    def rose(self, signal: str) -> dict[Subject, Symptom]:
+        return {subject: one for subject, one in self.moved(signal).items() if one.now > one.before}
+
+    def seen(self, signal: str) -> set[Subject]:
+        """Who was seen well enough to say whether it moved."""
+        table = self.moves(signal)
+        return {table.subjects[row] for row in np.flatnonzero(table.seen)} - {
+            subject for name, subject in self.distrusted if name == signal
+        }
+
+    def usual(self, signal: str, subject: Subject) -> float:
+        """Its value in the calm beginning; not a number where nobody saw it."""
+        return self._value(signal, subject, now=False)
+
+    def recent(self, signal: str, subject: Subject) -> float:
+        return self._value(signal, subject, now=True)
+
+    def down(self, subject: Subject, kinds: Collection[str] | None = None) -> frozenset[Subject]:
+        key = (subject, tuple(kinds) if kinds is not None else None)
+        if key not in self._down:
+            self._down[key] = frozenset(self.topology.down(subject, kinds))
+        return self._down[key]
+
+    def reach(self, subject: Subject, kinds: Collection[str]) -> frozenset[Subject]:
+        """Whom it can touch, itself included; a pool that suffers holds up the paths into it."""
+        found = self.down(subject, kinds) | {subject}
+        pools = [one for one in found if one.startswith("pool/")]
+        into = {edge.source for pool in pools for edge in self.topology.sources.get(pool, ()) if edge.kind == "feeds"}
+        return found | into
+
+    def nodes_under(self, subject: Subject, kinds: Collection[str]) -> frozenset[Subject]:
+        under = {one for one in self.down(subject, kinds) if one.startswith("node/") and one.count("/") == 1}
+        return frozenset(under | ({subject} if subject.startswith("node/") else set()))
+
+    def wholes(self, subjects: tuple[Subject, ...]) -> list[Subject]:
+        """The node of every row, kept because most tables name the same GPUs."""
+        if subjects not in self._wholes:
+            self._wholes[subjects] = [whole_of(one) or one for one in subjects]
+        return self._wholes[subjects]
+
+    def nodes_where(self, signal: str, *, rising: bool | None = None) -> dict[Subject, Symptom]:
+        """Nodes where at least half of the parts that were seen moved; the symptom is the earliest of them."""
+        table = self.moves(signal)
+        return self._by_node(table.subjects, table.seen, self._wanted(signal, rising))
+
+    def nodes_seen(self, signal: str) -> set[Subject]:
+        return {whole_of(one) or one for one in self.seen(signal)}
+
+    def _wanted(self, signal: str, rising: bool | None) -> list[Symptom]:
+        found = list(self.moved(signal).values())
+        return found if rising is None else [one for one in found if (one.now > one.before) is rising]
+
+    def _by_node(self, subjects: tuple[Subject, ...], seen: Mask, moved: Iterable[Symptom]) -> dict[Subject, Symptom]:
+        first: dict[Subject, Symptom] = {}
+        count: dict[Subject, int] = {}
+        for one in moved:
+            node = whole_of(one.subject) or one.subject
+            count[node] = count.get(node, 0) + 1
+            if node not in first or one.since < first[node].since:
+                first[node] = one
+        if not first:
+            return {}
+        total: dict[Subject, int] = {}
+        wholes = self.wholes(subjects)
+        for row in np.flatnonzero(seen):
+            total[wholes[row]] = total.get(wholes[row], 0) + 1
+        return {node: one for node, one in first.items() if count[node] >= SOME * total.get(node, 1)}
+
+    @cached_property
+    def hot(self) -> dict[Subject, Symptom]:
+        return self.nodes_where("gpu_temperature_celsius")
+
+    @cached_property
+    def slow_clocks(self) -> dict[Subject, Symptom]:
+        return self.nodes_where("gpu_clock_sm_hertz")
+
+    @cached_property
+    def loaded(self) -> frozenset[Subject]:
+        """Nodes that work now. Where nobody tells, all of them."""
+        table = self.moves("gpu_utilization_ratio")
+        if not table.subjects:
+            return frozenset(self.nodes_seen("gpu_temperature_celsius"))
+        wholes = self.wholes(table.subjects)
+        busy = np.nan_to_num(table.recent) > 0.3
+        return frozenset(wholes[row] for row in np.flatnonzero(busy & table.seen))
+
+    @cached_property
+    def jobs(self) -> dict[Subject, frozenset[Subject]]:
+        """The nodes of every job and pool the topology knows."""
+        found: dict[Subject, set[Subject]] = {}
+        for edge in self.topology.edges:
+            if edge.kind == "runs_on":
+                found.setdefault(whole_of(edge.target) or edge.target, set()).add(whole_of(edge.source) or edge.source)
+        return {job: frozenset(nodes) for job, nodes in found.items()}
+
+    def reasons(self, mask: int) -> dict[Subject, Symptom]:
+        """GPUs that now tell one of these clock event reasons and did not at the beginning."""
+        return {one.subject: one for one in self._reasons(mask)}
+
+    def nodes_with_reasons(self, mask: int) -> dict[Subject, Symptom]:
+        table = self.panel.of(REASONS)
+        return self._by_node(table.subjects, np.ones(len(table.subjects), np.bool_), self._reasons(mask))
+
+    def _reasons(self, mask: int) -> list[Symptom]:
+        table, times = self.panel.of(REASONS), self.panel.times
+        if not len(table.subjects) or len(times) < baseline_columns(times) + recent_columns(times):
+            return []
+        last = table.values[:, -recent_columns(times) :]
+        # A quick look first: most GPUs give no reason at all, and bits are dear to take apart.
+        some = np.flatnonzero((last > 0).any(axis=1))
+        bits = (np.nan_to_num(table.values[some]).astype(np.int64) & mask) > 0
+        before = bits[:, : baseline_columns(times)].mean(axis=1)
+        now = bits[:, -recent_columns(times) :].mean(axis=1)
+        found = np.flatnonzero((now >= 0.5) & (before < 0.2))
+        onset = bits.shape[1] - np.argmax(~bits[:, ::-1], axis=1)
+        return [
+            Symptom(table.subjects[some[row]], REASONS, float(times[min(onset[row], len(times) - 1)]), 0.0, float(mask))
+            for row in found
+        ]
+
+    def _value(self, signal: str, subject: Subject, *, now: bool) -> float:
+        table = self.moves(signal)
+        place = self._index(signal, table).get(subject)
+        return float("nan") if place is None else float((table.recent if now else table.center)[place])
+
+    def _index(self, signal: str, table: Moves) -> dict[Subject, int]:
+        found: Table = self.panel.of(signal)
+        return found.index

@@ -1,0 +1,55 @@
+"""How rules weigh: how many of those that should have moved did, and how long ago."""
+
+from collections.abc import Collection, Mapping
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.scene import Scene
+
+FOR_COMPANIONS = 2.0
+AGAINST_STILL = 2.5
+HEAT_NEEDS_SECONDS = 300.0  # metal and coolant have inertia
+
+
+def share(moved: Collection[Subject], of: Collection[Subject]) -> float | None:
+    """How many of these moved; None where none of them is seen."""
+    return sum(1 for one in of if one in moved) / len(of) if of else None
+
+
+def companions(candidate: Candidate, what: str, moved: Mapping[Subject, Symptom], seen: Collection[Subject]) -> None:
+    """Others that must move with it: if most do it is no lone instrument, if none does it may well be one."""
+    part = share(moved, seen)
+    if part is None:
+        candidate.unknown.append(f"{what}: nobody measures it")
+        return
+    count = sum(1 for one in seen if one in moved)
+    if part >= 0.5:
+        candidate.speaks(FOR_COMPANIONS, f"{what}: moved in {count} of {len(seen)}")
+    elif count == 0:
+        candidate.doubt(AGAINST_STILL, f"{what}: unmoved in all {len(seen)}")
+    else:
+        candidate.doubt(AGAINST_STILL, f"{what}: moved in only {count} of {len(seen)}")
+
+
+def warms(scene: Scene, candidate: Candidate, nodes: Collection[Subject], expected: bool) -> None:
+    """Do the nodes that it cools and that work get hotter? Healthy ones count against it, once they had the time."""
+    seen = scene.nodes_seen("gpu_temperature_celsius") & scene.loaded & set(nodes)
+    part = share(scene.hot, seen)
+    if part is None:
+        candidate.unknown.append("temperature of the GPUs it cools: not seen")
+        return
+    hot = sum(1 for node in seen if node in scene.hot)
+    if part > 0:
+        candidate.speaks(FOR_COMPANIONS * part, f"GPUs are hotter in {hot} of {len(seen)} working nodes that it cools")
+    if expected and part < 0.5 and scene.now - candidate.since >= HEAT_NEEDS_SECONDS:
+        candidate.doubt(AGAINST_STILL * (1 - part), f"{len(seen) - hot} of {len(seen)} working nodes it cools are well")
+
+
+def fall(one: Symptom) -> float:
+    """How much of it is gone, as a share."""
+    return (one.before - one.now) / abs(one.before) if one.before else 0.0
+
+
+def moved_text(one: Symptom, unit: str = "") -> str:
+    return f"{one.subject} {one.signal} went from {one.before:.4g} to {one.now:.4g}{unit}"

@@ -1,0 +1,57 @@
+"""What work explains by itself: a GPU that computes more gets warmer, one that has nothing to do clocks down."""
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.model.panel import Values
+from holdfast.seams.moved import Moves
+
+COOLANT_CELSIUS = 32.0  # what heat leaves to; a GPU's rise over it follows its power
+IDLE_WATTS = 150.0
+UNEXPLAINED = 0.7  # of the least move that matters, after what the power explains is taken off
+STILL_WORKING = 0.7  # of its usual utilization
+
+
+def warmer_than_its_power(found: Moves, power: Moves) -> Moves:
+    """Only the GPUs whose heat their own power does not explain."""
+    place = _places(found, power)
+    before, now = _take(power.center, place), _take(power.recent, place)
+    rise = found.before - COOLANT_CELSIUS
+    worked = before > IDLE_WATTS
+    expected = np.where(worked, rise * (now / np.maximum(before, 1) - 1), _from_idle(found, power, now))
+    left = (found.now - found.before) - np.where(np.isfinite(expected), np.maximum(expected, 0), 0)
+    return found.keep(left >= UNEXPLAINED * found.signal.least_absolute)
+
+
+def _from_idle(found: Moves, power: Moves, now: Values) -> Values:
+    """A GPU that had nothing to do before has no past to compare with: its peers under load are the measure."""
+    everyone = np.flatnonzero(power.seen & (power.center > IDLE_WATTS))
+    heat = {subject: row for row, subject in enumerate(found.subjects)}
+    rows = [(heat[power.subjects[row]], row) for row in everyone[:512] if power.subjects[row] in heat]
+    if not rows:
+        return np.full(len(found.rows), np.inf, np.float32)
+    each = [(found.center[h] - COOLANT_CELSIUS) / power.center[p] for h, p in rows]
+    per_watt = float(np.nanmedian(each)) * 1.15
+    return (COOLANT_CELSIUS + per_watt * np.nan_to_num(now) - found.before).astype(np.float32)
+
+
+def only_under_load(found: Moves, utilization: Moves) -> Moves:
+    """Only the GPUs that work about as much as before."""
+    place = _places(found, utilization)
+    before, now = _take(utilization.center, place), _take(utilization.recent, place)
+    idle = np.isfinite(before) & np.isfinite(now) & ((now < STILL_WORKING * before) | (now < 0.2))
+    return found.keep(~idle)
+
+
+def _places(found: Moves, other: Moves) -> npt.NDArray[np.int64]:
+    """Where the subjects that moved are in another table; -1 where they are not."""
+    if found.subjects is other.subjects or found.subjects == other.subjects:
+        return found.rows
+    index = {subject: row for row, subject in enumerate(other.subjects)}
+    return np.array([index.get(found.subjects[row], -1) for row in found.rows], np.int64)
+
+
+def _take(values: Values, place: npt.NDArray[np.int64]) -> Values:
+    if not len(values):
+        return np.full(len(place), np.nan, np.float32)
+    return np.where(place >= 0, values[np.maximum(place, 0)], np.nan).astype(np.float32)
