@@ -28,6 +28,12 @@ def run(
     patience_seconds: float = typer.Option(120.0, help="How long a host may stay silent before it counts as absent."),
     spoil: str = typer.Option("", help="A drill: RANK:BYTES puts one wrong number into that rank's sum at that size."),
     fabric: str = typer.Option("", help="Judge the sweep by the limits of this fabric of the catalog (reference)."),
+    topology: str = typer.Option(
+        "",
+        help="Where hosts hang: a file (ibnetdiscover with dump_fts, topology.conf, `node list --json`), "
+        "`controller`, or `ib` to ask the subnet.",
+    ),
+    adaptive: bool = typer.Option(False, help="The fabric routes adaptively: name leaf pairs, not single links."),
     nccl_tests: str = typer.Option("", help="Judge this output of nccl-tests instead, or run this binary of it here."),
     json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
 ) -> None:
@@ -38,7 +44,8 @@ def run(
     """
     from holdfast.cli.probe_here import Wish, carry_out
 
-    wish = Wish(hosts, slurm, local, operation, backend, smallest, largest, pair_bytes, spoil, fabric, nccl_tests)
+    sizes = (smallest, largest, pair_bytes)
+    wish = Wish(hosts, slurm, local, operation, backend, *sizes, spoil, fabric, nccl_tests, topology, adaptive)
     raise typer.Exit(carry_out(wish, longest_seconds, patience_seconds, json_output))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
+from holdfast.cli import probe_topology
 from holdfast.cli.probe_judge import from_nccl_tests, judged
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import console, plain, styled, table
@@ -37,6 +38,8 @@ class Wish:
     spoil: str
     fabric: str = ""
     nccl_tests: str = ""
+    topology: str = ""
+    adaptive: bool = False
 
 
 def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_output: bool) -> int:
@@ -58,9 +61,11 @@ def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_
     )
     if options.smallest > options.largest:
         raise Refusal(f"--smallest {wish.smallest} is larger than --largest {wish.largest}")
-    stderr = Console(stderr=True)
-    with stderr.status("probing") as status:
-        report = probe(chosen_hosts(wish.hosts, wish.slurm, wish.local), options, lambda words: status.update(words))
+    hosts = chosen_hosts(wish.hosts, wish.slurm, wish.local)
+    known = probe_topology.find(wish.topology, wish.adaptive, hosts)
+    with Console(stderr=True).status("probing") as status:
+        report = probe(hosts, options, known.map, lambda words: status.update(words))
+    report.suspects = known.with_counters(report.suspects)
     report.judgement = [one.as_json() for one in judged(report.sweep, wish.fabric, "", "")]
     return _tell(report, json_output)
 

@@ -9,6 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import fmean, median
 
 from holdfast.probes.pairing import Pair, pair
@@ -57,21 +58,24 @@ class Limits:
 LEAST_SPREAD = 0.05
 DOUBT_SPREADS = 1.2
 FEW = 24
+FEW_HOSTS = 8
+TWICE = math.log(2.0)  # a middle this far below the fastest is not the middle of healthy pairs
 SPREAD_OF_FEW = 0.5  # healthy pairs differ by a factor of two from run to run, by three on a busy host
 
 
 def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> Baseline:
     """Iteratively trimmed below, since faults only make slower.
 
-    Of a few pairs most may be slow (a trunk between two halves): the fastest are believed, and how far apart healthy
-    ones lie is what the same pair showed when it was measured again, never little.
+    Of a few hosts most pairs may be slow (a trunk between two halves): the fastest are believed, and how far apart
+    healthy ones lie is what the same pair showed when it was measured again, never little.
     """
     logs = sorted(math.log(one.bytes_per_second) for one in measured if one.bytes_per_second > 0)
     if not logs:
         return Baseline(0.0, least_spread)
-    if len(logs) < FEW:
+    fastest = median(logs[-max(1, len(logs) // 4) :])
+    if len(logs) < FEW or (_few_hosts(measured) and fastest - median(logs) > TWICE):
         spread = max(least_spread, SPREAD_OF_FEW, _spread_of_repeats(measured))
-        return Baseline(median(logs[-max(1, len(logs) // 4) :]), spread, 2.0 * spread)
+        return Baseline(fastest, spread, 2.0 * spread)
     kept = logs
     for _ in range(10):
         centre, spread = median(kept), max(_deviation(kept), least_spread)
@@ -81,6 +85,10 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> B
         kept = trimmed
     spread = max(_deviation(kept), least_spread)
     return Baseline(median(kept), spread, 1.2 * spread)
+
+
+def _few_hosts(measured: Sequence[Measured]) -> bool:
+    return len(measured) <= FEW_HOSTS**2 and len({end for one in measured for end in (one.one, one.other)}) <= FEW_HOSTS
 
 
 def _spread_of_repeats(measured: Sequence[Measured]) -> float:
@@ -94,7 +102,7 @@ def _spread_of_repeats(measured: Sequence[Measured]) -> float:
 
 def _deviation(values: Sequence[float]) -> float:
     centre = fmean(values)
-    return math.sqrt(fmean((value - centre) ** 2 for value in values))
+    return math.sqrt(fmean([(value - centre) ** 2 for value in values]))
 
 
 def doubts(measured: Sequence[Measured], baseline: Baseline) -> tuple[list[str], list[str]]:
@@ -118,42 +126,48 @@ def suspects(
 
 class _Trial:
     def __init__(self, measured: Sequence[Measured], parts: Parts, baseline: Baseline, limits: Limits) -> None:
-        self._limits, self._spread, self._least_shift = limits, baseline.spread, baseline.least_shift
+        self._limits, self._spread = limits, baseline.spread
         self._shift = [_shift(one, baseline, limits) for one in measured]
+        self._least = max(baseline.least_shift, -math.log(1 - limits.least_loss))
         self._pairs = [pair(one.one, one.other) for one in measured]
-        self._users: dict[str, list[int]] = defaultdict(list)
-        for index, one in enumerate(measured):
-            for part in {*parts(one.one, one.other), *_own_parts(one)}:
+        over = [{*parts(one.one, one.other), *_own_parts(one)} for one in measured]
+        slow = set().union(*(over[index] for index, shift in enumerate(self._shift) if shift <= -self._least))
+        self._users: dict[str, list[int]] = {part: [] for part in sorted(slow)}
+        for index, used in enumerate(over):
+            for part in used & slow:
                 self._users[part].append(index)
-        self._kinds = Counter(part.partition("/")[0] for part in self._users)
+        self._kinds = Counter(part.partition("/")[0] for part in set().union(*over)) if slow else Counter()
         self._explained: set[int] = set()
+        self._scores = {part: self._score(part, users) for part, users in self._users.items()}
 
     def verdict(self) -> list[Suspect]:
         found: list[Suspect] = []
         while True:
-            best = max(self._candidates(), key=lambda one: (one[0], -len(self._users[one[1]])), default=None)
-            if best is None or best[0] < self._limits.doubt:
+            part = max(self._scores, key=lambda one: (self._scores[one], -len(self._users[one])), default=None)
+            if part is None or self._scores[part] < self._limits.doubt:
                 return found
-            score, part = best
-            found.append(self._suspect(part, score))
-            self._explained.update(self._users[part])
+            found.append(self._suspect(part, self._scores[part]))
+            self._explain(set(self._users[part]))
 
-    def _candidates(self) -> Iterable[tuple[float, str]]:
-        for part, users in self._users.items():
-            left = [index for index in users if index not in self._explained]
-            if left and (score := self._score(part, left)) >= self._limits.doubt:
-                yield score, part
+    def _explain(self, users: set[int]) -> None:
+        """What is explained speaks for nobody else; only parts that shared it are weighed again."""
+        self._explained |= users
+        for part, score in self._scores.items():
+            if score > -math.inf and not users.isdisjoint(self._users[part]):
+                left = [index for index in self._users[part] if index not in self._explained]
+                self._scores[part] = self._score(part, left) if left else -math.inf
 
     def _score(self, part: str, users: Sequence[int]) -> float:
         """Log odds against nothing being wrong, the number of parts that could be meant being paid for."""
         shift = self._common_shift(users)
-        if shift > -max(self._least_shift, -math.log(1 - self._limits.least_loss)):
+        if shift > -self._least:
             return -math.inf
         gain = sum(self._misfit(self._shift[i]) - self._misfit(self._shift[i] - shift) for i in users)
         return gain - math.log(self._kinds[part.partition("/")[0]])
 
     def _common_shift(self, users: Sequence[int]) -> float:
-        return median(self._shift[index] for index in users) if len(users) > 2 else fmean(self._shift[i] for i in users)
+        shifts = [self._shift[index] for index in users]
+        return median(shifts) if len(shifts) > 2 else sum(shifts) / len(shifts)
 
     def _misfit(self, shift: float) -> float:
         return min(abs(shift) / self._spread, self._limits.bounded) ** 2 / 2
@@ -192,15 +206,12 @@ def _shift(one: Measured, baseline: Baseline, limits: Limits) -> float:
     return max(rate, floor) - baseline.centre
 
 
-def _own_parts(one: Measured) -> Iterable[str]:
-    rail = f"/rail/{one.rail}" if one.rail else ""
-    yield f"node/{one.one}"
-    yield f"node/{one.other}"
-    yield f"pair/{'+'.join(pair(one.one, one.other))}"
-    if rail:
-        yield f"node/{one.one}{rail}"
-        yield f"node/{one.other}{rail}"
-        yield f"rail/{one.rail}"
+def _own_parts(one: Measured) -> tuple[str, ...]:
+    here, there = pair(one.one, one.other)
+    own = (f"node/{here}", f"node/{there}", f"pair/{here}+{there}")
+    if not one.rail:
+        return own
+    return (*own, f"node/{here}/rail/{one.rail}", f"node/{there}/rail/{one.rail}", f"rail/{one.rail}")
 
 
 def leaf_parts(leaves: Mapping[str, str]) -> Parts:
@@ -210,14 +221,17 @@ def leaf_parts(leaves: Mapping[str, str]) -> Parts:
     """
 
     def parts(one: str, other: str) -> Iterable[str]:
-        here, there = leaves.get(one, ""), leaves.get(other, "")
-        if not here or not there:
-            return
-        yield f"leaf/{here}"
-        yield f"leaf/{there}"
-        if here != there:
-            yield f"uplinks/{here}"
-            yield f"uplinks/{there}"
-            yield f"trunk/{'+'.join(sorted((here, there)))}"
+        return between(leaves.get(one, ""), leaves.get(other, ""))
 
     return parts
+
+
+@lru_cache(maxsize=65536)
+def between(here: str, there: str) -> tuple[str, ...]:
+    """The parts of a way from one leaf to another, where no route is known."""
+    if not here or not there:
+        return ()
+    if here == there:
+        return (f"leaf/{here}",)
+    trunk = f"trunk/{'+'.join(sorted((here, there)))}"
+    return (f"leaf/{here}", f"leaf/{there}", f"uplinks/{here}", f"uplinks/{there}", trunk)

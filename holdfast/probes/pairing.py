@@ -4,6 +4,7 @@ A round is a set of pairs that run at the same time, so a node is in one pair at
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from zlib import crc32
 
 Pair = tuple[str, str]
@@ -29,7 +30,8 @@ def next_round(
     The rest turn as in a round robin, so that in as many rounds as there are nodes everybody meets everybody. Nodes
     are laid out with their leaves interleaved: the first rounds already cross from every leaf to others.
     """
-    free = dict.fromkeys(_interleaved(nodes, leaves or {}))
+    where = leaves or {}
+    free = dict.fromkeys(_interleaved(tuple((node, where.get(node, "")) for node in nodes)))
     chosen: list[Pair] = []
 
     def take(one: str, other: str) -> None:
@@ -39,7 +41,8 @@ def next_round(
     for one, other in suspect_pairs:
         if one in free and other in free:
             take(one, other)
-    good = [name for name in trusted if name not in suspects]
+    doubtful = set(suspects)
+    good = [name for name in trusted if name not in doubtful]
     for suspect in suspects:
         partner = next((g for g in good if g in free and pair(g, suspect) not in met), None)
         if suspect in free and partner is not None:
@@ -67,12 +70,13 @@ def _turn(nodes: list[str], number: int) -> list[Pair]:
     return [pair(one, other) for one, other in both if one is not None and other is not None]
 
 
-def _interleaved(nodes: Sequence[str], leaves: Mapping[str, str]) -> list[str]:
-    """One of every leaf in turn, in an order that is mixed anew each turn: else a round would use few of the links."""
+@lru_cache(maxsize=4)
+def _interleaved(places: tuple[Pair, ...]) -> tuple[str, ...]:
+    """Nodes with their leaves: one of every leaf in turn, in an order that is mixed anew each turn, or else a round
+    would use few of the links. The same for every round of a probe."""
     seen: dict[str, int] = {}
     order = []
-    for position, node in enumerate(nodes):
-        leaf = leaves.get(node, "")
+    for position, (node, leaf) in enumerate(places):
         turn = seen[leaf] = seen.get(leaf, -1) + 1
         order.append((turn, crc32(f"{turn} {leaf}".encode()), node) if leaf else (position, 0, node))
-    return [node for _, _, node in sorted(order)]
+    return tuple(node for _, _, node in sorted(order))

@@ -1,20 +1,20 @@
 """A multi-node probe from start to end: the sweep over all hosts, the pairs, and who is to blame."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from holdfast.probes import isolation
 from holdfast.probes.crew import Crew
+from holdfast.probes.fabric_map import FabricMap
 from holdfast.probes.hosts import Host
-from holdfast.probes.isolation import Measured
+from holdfast.probes.isolation import FEW_HOSTS, Measured
 from holdfast.probes.pairing import Pair, every_pair, next_round, pair
 from holdfast.probes.report import Finding, Report, finding, sweep_rows
 from holdfast.probes.sizes import fitting, sizes
 
 Tell = Callable[[str], None]
-FEW_HOSTS = 8  # up to here the whole matrix is measured, one pair after another, twice
 ROUNDS = 3  # with more hosts
 COPIES = 4
 
@@ -32,7 +32,7 @@ class Options:
     spoil: tuple[int, int] | None = None  # a drill: this rank is wrong at this size
 
 
-def probe(hosts: Sequence[Host], options: Options, tell: Tell) -> Report:
+def probe(hosts: Sequence[Host], options: Options, known: FabricMap, tell: Tell) -> Report:
     report = Report(operation=options.operation)
     with Crew(hosts) as crew:
         tell(f"starting a worker on {len(hosts)} hosts")
@@ -40,7 +40,8 @@ def probe(hosts: Sequence[Host], options: Options, tell: Tell) -> Report:
         report.hosts = present
         if len(present) >= 2:
             _sweep(crew, present, options, report, tell)
-            _pairs(crew, [name for name in present if not crew.workers[name].trouble], options, report, tell)
+            able = [name for name in present if not crew.workers[name].trouble]
+            _pairs(crew, able, known, options, report, tell)
         report.verdicts = [_verdict(name, crew.workers[name].trouble, report) for name in crew.workers]
     return report
 
@@ -62,22 +63,21 @@ def _sweep(crew: Crew, names: Sequence[str], options: Options, report: Report, t
     ]
 
 
-def _pairs(crew: Crew, names: Sequence[str], options: Options, report: Report, tell: Tell) -> None:
+def _pairs(crew: Crew, names: Sequence[str], known: FabricMap, options: Options, report: Report, tell: Tell) -> None:
     measured: list[Measured] = []
-    leaves = {name: crew.workers[name].host.leaf for name in names}
     for number in range(2 if len(names) <= FEW_HOSTS else ROUNDS):
-        for batch in _batches(names, number, measured, leaves):
+        for batch in _batches(names, number, measured, known.leaves):
             tell(f"round {number + 1}: {' '.join('+'.join(one) for one in batch[:4])}")
             measured += _measure_pairs(crew, batch, options, report, number)
     baseline = isolation.learn(measured)
-    found = isolation.suspects(measured, isolation.leaf_parts(leaves), baseline)
+    found = isolation.suspects(measured, known.parts, baseline)
     report.suspects += [finding(one, measured) for one in found if one.confirmed]
 
 
 def _batches(
-    names: Sequence[str], number: int, measured: Sequence[Measured], leaves: dict[str, str]
+    names: Sequence[str], number: int, measured: Sequence[Measured], leaves: Mapping[str, str]
 ) -> list[list[Pair]]:
-    """What runs at the same time. A few hosts are measured alone, so that no pair is another's load."""
+    """What runs at the same time. Of a few hosts every pair is measured alone, so that none is another's load."""
     if len(names) <= FEW_HOSTS:
         return [[one] for turn in every_pair(names) for one in turn]
     doubtful, good = isolation.doubts(measured, isolation.learn(measured))
