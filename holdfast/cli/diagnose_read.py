@@ -3,11 +3,12 @@
 import codecs
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from holdfast.formats import aer, pcie
+from holdfast.formats import aer, elastic_error, pcie
 from holdfast.formats.job_log import JobLog
 from holdfast.formats.job_message import of_kernel
 from holdfast.model.evidence import Evidence
@@ -16,7 +17,7 @@ from holdfast.sources import log_file
 
 _AER_FILE = re.compile(r"aer_dev_(correctable|nonfatal|fatal)")
 _RANK_IN_NAME = re.compile(r"(?:^|[._-])rank[._-]?(\d{1,6})(?=\D|$)", re.IGNORECASE)
-_ELASTIC_FOLDER = re.compile(r"(?:.*/)?attempt_\d+/(\d{1,4})/std(?:out|err)\.log$")
+_ELASTIC_FOLDER = re.compile(r"(?:.*/)?attempt_\d+/(\d{1,4})/(?:std(?:out|err)\.log|error\.json)$")
 _HOST_IN_NAME = re.compile(
     r"(?:^|[._/-])((?:node|host|gpu|worker|compute|vm|dgx|hgx|cn|nid|n|r|ip|srv)-?[a-z0-9]*(?:-[a-z0-9]+)*\d[a-z0-9]*)(?=[._/]|$)"
 )
@@ -28,7 +29,7 @@ def read(file: Path) -> tuple[list[Evidence], str]:
         return _counters(file, counters[1])
     log, trouble = JobLog(), ""
     try:
-        for chunk in as_utf8(log_file.chunks(file)):
+        for chunk in _without_json(as_utf8(log_file.chunks(file))):
             log.feed(chunk)
     except log_file.Unreadable as why:
         trouble = str(why)
@@ -45,6 +46,16 @@ def as_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder("utf-16")("replace")
     for chunk in chain([first], chunks):
         yield decoder.decode(chunk).encode("utf-8", "replace")
+
+
+def _without_json(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """A launcher's error file as the traceback it holds; all others as they are."""
+    first = next(chunks, b"")
+    if elastic_error.is_one(first):
+        with suppress(elastic_error.NotAnErrorFile):
+            first = elastic_error.as_text(first)
+    yield first
+    yield from chunks
 
 
 def read_events(file: Path) -> tuple[list[Event], str]:

@@ -71,8 +71,13 @@ def _told_enough(roots: list[Candidate]) -> list[Candidate]:
 
 
 def _ended_badly(evidence: Sequence[Evidence], wait: Waiting | None) -> bool:
-    effects = [one for one in evidence if one.role == "effect" and one.event.kind not in ("xid",)]
+    effects = [one for one in evidence if one.role == "effect" and one.event.kind not in ("xid",) and not _usual(one)]
     return bool(wait) or bool(effects) or any(exits.failed(one) for one in evidence)
+
+
+def _usual(one: Evidence) -> bool:
+    """Said at the end of every process with NCCL_DEBUG=INFO, of those that end well too."""
+    return one.event.code == "closed_by_local_rank"
 
 
 def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:

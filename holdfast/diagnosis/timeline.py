@@ -95,4 +95,6 @@ def survived(one: Evidence, done: dict[str, int]) -> bool:
         return False
     if one.event.line < done.get(one.file, 0):
         return True
+    if one.role == "effect" and one.file in done:  # processes that end after the work is done close their connections
+        return True
     return (one.number("steps_after") or 0) >= SURVIVED_STEPS

@@ -53,7 +53,8 @@ def _against_the_wait(one: Candidate, waiting: Waiting) -> None:
     if waiting.fired and one.began > waiting.fired + CLOCK_SKEW_SECONDS:
         one.against(0.3, "it was told only after the watchdog had fired")
     elif not (waiting.fired and one.began) and _all_below(one, waiting):
-        one.against(0.5, "in the log it stands below the watchdog's message")
+        own = {item.rank for item in one.evidence} <= {*waiting.ranks}  # its own rank had given up already
+        one.against(0.3 if own else 0.5, "in the log it stands below the watchdog's message")
 
 
 def _all_below(one: Candidate, waiting: Waiting) -> bool:

@@ -17,7 +17,7 @@ from holdfast.model.signal import Event, Value
 _NUMBERS = frozenset({"rank", "local_rank", "local"})
 _QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(
-    r"\s*(?:#|//|\*|>|raise\b|except\b|if\b|elif\b|assert\b|return\b|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s)"
+    r"\s*(?:#|//|\*|>|raise\b|except\b|if\b|elif\b|assert\b|return\b|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s(?!\[\d))"
 )
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}

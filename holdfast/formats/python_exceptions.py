@@ -11,7 +11,7 @@ KEYWORDS = (
     b"Interrupt\n", b"OutOfMemory", b"Timeout:",
 )  # fmt: skip
 _LINE = re.compile(
-    r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*)"
+    r"(?P<indent>\s{0,12})(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*)"
     r"(?:: ?(?P<message>.*))?$"
 )
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
@@ -46,6 +46,8 @@ def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
         return None
     near = same[-_BELOW_A_FRAME:]
     framed = any(_FRAME.match(one.text) or _ERROR_SAID_ABOVE in one.text or _BOX in one.text for one in near)
+    if match["indent"] and not framed:  # a launcher's table indents a whole traceback; else it is a list or a dict
+        return None
     return Raised(
         match["type"].rsplit(".", 1)[-1], match["message"] or "", framed, _where(same) if framed else "", _chained(same)
     )

@@ -27,6 +27,8 @@ _LOSS = re.compile(
     rb"(?P<loss>-?\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?|[-+]?(?:nan|inf)\b)",
     re.IGNORECASE,
 )
+_MEANT = re.compile(rb"reduced_train_loss['\"]?[:=] ?(?P<loss>\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?)")
+"""NeMo's bar has a running mean beside it that is no number for whole runs that are well."""
 _NORM_NAN = re.compile(rb"grad[_ ]?norm['\"]?\s*[:=]?\s*['\"]?[-+]?(?:nan|inf)\b", re.IGNORECASE)
 _PACES = tuple(  # (a word of the line, the number beside it, what it makes seconds)
     (word, re.compile(regex), unit)
@@ -95,6 +97,8 @@ def parse(raw: bytes, number: int) -> Step | None:
         raw = _ANSI.sub(b"", raw)
     near = max(raw.find(b"loss") - 24, 0) if b"loss" in raw else 0
     loss, pace = _LOSS.search(raw, near), _seconds(raw)
+    if loss and loss["loss"].lower().endswith(b"nan"):
+        loss = _MEANT.search(raw) or loss
     if loss is None and (pace is None or _OTHER_BAR.match(raw)):
         return None
     step = _STEP.search(raw) or _BAR.search(raw) or _EPOCH.search(raw)

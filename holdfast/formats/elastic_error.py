@@ -1,0 +1,23 @@
+"""The error file that torchrun keeps of a worker (`error.json`): one line of JSON with a traceback inside."""
+
+import msgspec
+
+
+class NotAnErrorFile(ValueError):
+    """It is a log like any other."""
+
+
+def is_one(head: bytes) -> bool:
+    return head.lstrip().startswith(b'{"message"') and b"py_callstack" in head
+
+
+def as_text(raw: bytes) -> bytes:
+    """The traceback as the worker would have printed it, and the message where there is none. NotAnErrorFile else."""
+    try:
+        said = msgspec.json.decode(raw)["message"]
+        message, stack = str(said["message"]), str(said["extraInfo"]["py_callstack"])
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise NotAnErrorFile(str(error)) from None
+    last = message.partition("\n")[0]
+    text = stack.rstrip("\n") if last in stack else f"{stack.rstrip(chr(10))}\n{message}"
+    return text.encode("utf-8", "replace") + b"\n"
