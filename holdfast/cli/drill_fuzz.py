@@ -1,0 +1,77 @@
+"""Doing what `holdfast drill fuzz` was asked for: many drawn drills, one confusion matrix."""
+
+import json
+from typing import Any
+
+import typer
+
+from holdfast.cli import drill_show
+from holdfast.cli.drill_draw import CALM, draw, drawable
+from holdfast.cli.drill_here import Outcome, spread
+from holdfast.cli.drill_stage import stage
+from holdfast.cli.drill_subjects import Known
+from holdfast.cli.refusal import Refusal
+from holdfast.drills.confusion import NOTHING, matrix
+from holdfast.drills.score import verdict
+
+Task = tuple[int, str]
+
+
+def run(seeds: int, first: int, kind: str, calm: float, processes: int, as_json: bool) -> None:
+    if kind and kind != CALM and kind not in drawable():
+        raise Refusal(f"--kind: there is no kind {kind!r}; {Known.near(kind, (*drawable(), CALM))}")
+    outcomes = list(spread(drawn, tasks(seeds, first, kind, calm), processes, "drawing and playing"))
+    found = summary(outcomes)
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    drill_show.confusion(found["confusion"])
+    misses = [one for one in outcomes if not one["score"]["top1"] or one["score"]["false_findings"]]
+    drill_show.misses(misses)
+    typer.echo("\n" + drill_show.said(found))
+
+
+def tasks(seeds: int, first: int, kind: str, calm: float) -> list[Task]:
+    """Every kind about equally often, calm ones between them as asked for."""
+    found: list[Task] = []
+    every = drawable()
+    owed = 0.0
+    for number in range(seeds):
+        owed += calm
+        chosen = kind or (CALM if owed >= 1 else every[number % len(every)])
+        owed -= chosen == CALM and not kind
+        found.append((first + number, chosen))
+    return found
+
+
+def drawn(task: Task) -> Outcome:
+    staged = stage(draw(*task))
+    said = [verdict(truth, staged.judged) for truth in staged.truths]
+    return {**staged.document(), "kind": task[1], "said": [NOTHING if one is None else _word(one) for one in said]}
+
+
+def _word(named: tuple[str, str]) -> str:
+    return named[1]
+
+
+def summary(outcomes: list[Outcome]) -> dict[str, Any]:
+    pairs = []
+    for one in outcomes:
+        if one["truth"]:
+            right = one["score"]["top1"]
+            told = one["said"][0]
+            other = f"{told} elsewhere" if told == one["kind"] else told
+            pairs.append((one["kind"], one["kind"] if right else other))
+        else:
+            kinds = [finding["kind"] for finding in one["findings"]]
+            pairs.append((CALM, kinds[0] if kinds else CALM))
+    return {
+        "seeds": len(outcomes),
+        **drill_show.summary(outcomes),
+        "confusion": matrix(pairs),
+        "misses": [
+            {"drill": one["drill"], "truth": one["truth"], "findings": one["findings"][:5]}
+            for one in outcomes
+            if not one["score"]["top1"] or one["score"]["false_findings"]
+        ],
+    }

@@ -1,0 +1,107 @@
+"""A drill played through the real path in fast time: plant, panel, findings by the minute, truth, score and cost."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from holdfast import seams
+from holdfast.cli.drill_cost import Loss, cost_document, losses
+from holdfast.cli.drill_file import Drill
+from holdfast.drills.alerts import Alert, alerts
+from holdfast.drills.score import Judged, Score, Truth, first_seen, score
+from holdfast.model.finding import Finding
+from holdfast.model.panel import Panel
+from holdfast.twin.plant.fault import Fault
+from holdfast.twin.plant.plant import Plant
+from holdfast.twin.plant.truth import first_visible, without
+
+JUDGE_EVERY = 60.0
+FIRST_JUDGED = 300.0  # before that there is nothing to compare with
+LOOKS_BACK = 90 * 60.0
+
+
+@dataclass(frozen=True)
+class Staged:
+    drill: Drill
+    panel: Panel
+    calm: Panel
+    truths: tuple[Truth, ...]
+    judged: tuple[Judged, ...]
+    losses: tuple[Loss, ...]
+
+    @cached_property
+    def alerts(self) -> list[Alert]:
+        """Of those that would not have come without the faults."""
+        usual = {(one.subject, one.signal) for one in alerts(self.calm)}
+        return [one for one in alerts(self.panel) if (one.subject, one.signal) not in usual]
+
+    @cached_property
+    def score(self) -> Score:
+        return score(self.truths, self.judged, self.alerts[0].at if self.alerts and self.truths else None)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "drill": self.drill.name,
+            "title": self.drill.title,
+            "seed": self.drill.seed,
+            "truth": [_truth(truth) for truth in self.truths],
+            "findings": [
+                {"cause": finding.cause, "kind": finding.kind, "confidence": round(finding.confidence, 3),
+                 "at_seconds": at, "path": list(finding.path)}
+                for at, finding in first_seen(self.judged).values()
+            ],
+            "score": self.score.as_json(),
+            "cost": cost_document(self.drill.prices, self.losses),
+        }  # fmt: skip
+
+
+def plant_of(drill: Drill) -> Plant:
+    return Plant(drill.layout, drill.faults, drill.distractors, drill.seed, drill.step)
+
+
+def stage(drill: Drill, told: Callable[[float], None] = lambda _: None) -> Staged:
+    """All of it. `told` hears how far it has come, from 0 to 1."""
+    plant = plant_of(drill)
+    panel = plant.panel(drill.lasts)
+    without_any = plant_of(drill)
+    for fault in drill.faults:
+        without_any = without(without_any, next(one for one in without_any.faults if one == fault))
+    calm = without_any.panel(drill.lasts)
+    truths = tuple(_true(drill, fault, panel, calm) for fault in drill.faults)
+    told(0.2)
+    topology = drill.layout.topology
+    moments = np.arange(FIRST_JUDGED, drill.lasts + 1, JUDGE_EVERY)
+    judged = []
+    for number, moment in enumerate(moments):
+        seen = panel.until(float(moment)).last(LOOKS_BACK)
+        found = seams.explain(seen, topology, seams.ALL)
+        judged.append(Judged(float(moment), _ranked(found)))
+        told(0.2 + 0.8 * (number + 1) / len(moments))
+    return Staged(drill, panel, calm, truths, tuple(judged), losses(drill, plant, without_any, panel, calm))
+
+
+def _ranked(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    return tuple(sorted(found, key=lambda finding: -finding.confidence))
+
+
+def _true(drill: Drill, fault: Fault, panel: Panel, calm: Panel) -> Truth:
+    """Where there are several faults, each is compared with the drill that has all of the others."""
+    if len(drill.faults) > 1:
+        calm = without(plant_of(drill), fault).panel(drill.lasts)
+    accepts: tuple[tuple[str, str], ...] = ()
+    if fault.kind == "schedule.degraded_kept":
+        accepts = ((f"{fault.subject}/gpu/0", "gpu.slow"),)
+    return Truth(
+        cause=fault.subject, kind=fault.kind, start=fault.start, end=fault.end, accepts=accepts,
+        visible=first_visible(fault, panel, calm),
+    )  # fmt: skip
+
+
+def _truth(truth: Truth) -> dict[str, Any]:
+    return {
+        "cause": truth.cause, "kind": truth.kind, "start_seconds": truth.start,
+        "end_seconds": None if truth.end == float("inf") else truth.end, "visible_seconds": truth.visible,
+    }  # fmt: skip
