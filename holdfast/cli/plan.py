@@ -9,6 +9,7 @@ from holdfast.cli import running
 from holdfast.cli.client import AsJson, Token, Url
 
 if TYPE_CHECKING:
+    from holdfast.cli.plan_answer import Answer
     from holdfast.cli.plan_inputs import Asked
 
 app = typer.Typer(help="What failures cost and what helps, before the money is spent.", no_args_is_help=True)
@@ -38,14 +39,20 @@ FromController = Annotated[
 ]
 
 
-def _ask(from_controller: bool, url: str, token: str, gpus_per_node: str | None) -> Callable[[], "Asked"]:
-    if not from_controller:
-        from holdfast.cli.plan_inputs import Asked
+def _asked(from_controller: bool, url: str, token: str, gpus_per_node: str | None) -> "Asked":
+    if from_controller:
+        from holdfast.cli import plan_history
 
-        return Asked
-    from holdfast.cli import plan_history
+        return plan_history.asked(url, token, gpus_per_node)
+    from holdfast.cli import plan_inputs
 
-    return lambda: plan_history.asked(url, token, gpus_per_node)
+    return plan_inputs.Asked()
+
+
+def _tell(make: "Callable[[Asked], Answer]", as_json: bool, plot: str, asked: "Asked | None" = None) -> None:
+    from holdfast.cli import plan_answer, plan_inputs
+
+    plan_answer.tell(lambda: make(asked or plan_inputs.Asked()), as_json, plot)
 
 
 def run(arguments: list[str]) -> int:
@@ -77,13 +84,13 @@ def risk(
     as_json: AsJson = False,
 ) -> None:
     """How likely a run meets a failure, and how many."""
-    from holdfast.cli import plan_answer, plan_risk
+    from holdfast.cli import plan_risk
 
-    plan_answer.tell(
+    _tell(
         lambda asked: plan_risk.answer(asked, gpus, days, rate, events, gpu_years, shape, age_days),
         as_json,
         plot,
-        _ask(from_controller, url, token, gpus_per_node),
+        _asked(from_controller, url, token, gpus_per_node),
     )
 
 
@@ -110,7 +117,7 @@ def checkpoint(
     as_json: AsJson = False,
 ) -> None:
     """How often to write checkpoints, where, and what the run then delivers."""
-    from holdfast.cli import plan_answer, plan_checkpoint, plan_run
+    from holdfast.cli import plan_checkpoint, plan_run
 
     wanted = plan_run.Wanted(
         gpus=gpus,
@@ -127,11 +134,11 @@ def checkpoint(
         memory_survives=memory_survives,
         target=target,
     )
-    plan_answer.tell(
+    _tell(
         lambda asked: plan_checkpoint.answer(asked, wanted),
         as_json,
         plot,
-        _ask(from_controller, url, token, gpus_per_node),
+        _asked(from_controller, url, token, gpus_per_node),
     )
 
 
@@ -153,15 +160,15 @@ def spares(
     as_json: AsJson = False,
 ) -> None:
     """How many spare nodes to hold."""
-    from holdfast.cli import plan_answer, plan_spares
+    from holdfast.cli import plan_spares
 
-    plan_answer.tell(
+    _tell(
         lambda asked: plan_spares.answer(
             asked, nodes, gpus_per_node, rate, events, gpu_years, repair, swap, crews, confidence
         ),
         as_json,
         plot,
-        _ask(from_controller, url, token, gpus_per_node),
+        _asked(from_controller, url, token, gpus_per_node),
     )
 
 
@@ -186,15 +193,15 @@ def limit(
     as_json: AsJson = False,
 ) -> None:
     """How far a run can scale before failures stop it."""
-    from holdfast.cli import plan_answer, plan_limit
+    from holdfast.cli import plan_limit
 
-    plan_answer.tell(
+    _tell(
         lambda asked: plan_limit.answer(
             asked, rate, events, gpu_years, state, state_gpus, bandwidth, network_exponent, growing, restart
         ),
         as_json,
         plot,
-        _ask(from_controller, url, token, gpus_per_node),
+        _asked(from_controller, url, token, gpus_per_node),
     )
 
 
@@ -216,7 +223,7 @@ def price(
     as_json: AsJson = False,
 ) -> None:
     """What a productive GPU-hour costs at each supplier; with --gpus and --rate also what failures cost."""
-    from holdfast.cli import plan_answer, plan_price
+    from holdfast.cli import plan_price
 
     stages = {
         "identify": identify,
@@ -226,9 +233,7 @@ def price(
         "failover": failover,
         "blast": blast,
     }
-    plan_answer.tell(
-        lambda asked: plan_price.answer(asked, offer or [], gpus, days, rate, stages, sla, down), as_json, plot
-    )
+    _tell(lambda asked: plan_price.answer(asked, offer or [], gpus, days, rate, stages, sla, down), as_json, plot)
 
 
 @app.command()
@@ -257,7 +262,7 @@ def cost(
     as_json: AsJson = False,
 ) -> None:
     """What one incident cost, in five layers."""
-    from holdfast.cli import plan_answer, plan_cost
+    from holdfast.cli import plan_cost
 
     wanted = plan_cost.Wanted(
         gpus=gpus,
@@ -279,7 +284,7 @@ def cost(
         float_days=float_days,
         critical=critical,
     )
-    plan_answer.tell(lambda asked: plan_cost.answer(asked, wanted), as_json, plot)
+    _tell(lambda asked: plan_cost.answer(asked, wanted), as_json, plot)
 
 
 @app.command()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from holdfast.cli.plan_inputs import Asked, Given
+from holdfast.cli.plan_inputs import Given
 from holdfast.cli.refusal import Refusal
 from holdfast.costs.feasible import BadNumber, NoProgress
 
@@ -89,10 +89,10 @@ def _moved(question: Any, name: str, factor: float) -> float:
     return min(1.0, value) if is_share else value
 
 
-def tell(make: Callable[[Asked], Answer], as_json: bool, plot: str, ask: Callable[[], Asked] = Asked) -> None:
-    """Ask, and print one document or a few tables; a plot first, so that a refusal leaves stdout empty."""
+def tell(make: Callable[[], Answer], as_json: bool, plot: str) -> None:
+    """Print one document or a few tables; a plot first, so that a refusal leaves stdout empty."""
     try:
-        answer = make(ask())
+        answer = make()
     except (NoProgress, BadNumber) as error:
         raise Refusal(str(error)) from None
     except ArithmeticError:

@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+from holdfast.cli import history
 from holdfast.cli.client import Client, connect
 from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.refusal import Refusal
@@ -10,41 +11,30 @@ from holdfast.costs.history import Change, FleetHistory, read
 from holdfast.costs.survival import YEAR_SECONDS
 from holdfast.model.life import Happening, Stage
 
-PAGE = 10_000
-
 
 def asked(url: str, token: str, gpus_per_node: str | None) -> Asked:
     """Counts and repair times where the command line is silent. Raises Refusal when nothing was seen yet."""
     client = connect(url, token)
     per_node = Asked().number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")
-    history, days = _history(client)
-    if history.service_seconds <= 0:
+    seen, days = _history(client)
+    if seen.service_seconds <= 0:
         raise Refusal(f"the controller at {client.url} has seen no node in service yet: nothing to plan from", 1)
     who = f"the controller at {client.url}, {days:.3g} days"
     told = {
-        "events": (str(history.failures), f"{who}: nodes that failed in service or its test"),
+        "events": (str(seen.failures), f"{who}: nodes that failed in service or its test"),
         "gpu-years": (
-            f"{history.service_seconds * per_node / YEAR_SECONDS:.6g}",
+            f"{seen.service_seconds * per_node / YEAR_SECONDS:.6g}",
             f"{who}: {per_node:g} GPUs to a node",
         ),
     }
-    if history.mean_repair_seconds:
-        back = f"mean of {len(history.repairs)} that came back, {history.still_out} are still out"
-        told["repair"] = (f"{history.mean_repair_seconds:.6g}s", f"{who}: {back}")
+    if seen.mean_repair_seconds:
+        back = f"mean of {len(seen.repairs)} that came back, {seen.still_out} are still out"
+        told["repair"] = (f"{seen.mean_repair_seconds:.6g}s", f"{who}: {back}")
     return Asked(told=told)
 
 
 def _history(client: Client) -> tuple[FleetHistory, float]:
-    changes: dict[tuple[str, float, str, str], Change] = {}
-    since = 0.0
-    while True:
-        page: list[dict[str, Any]] = client.get("/v1/transitions", since=since, limit=PAGE)["transitions"]
-        for row in page:
-            changes[row["node"], row["at"], row["before"], row["after"]] = _change(row)
-        if len(page) < PAGE or page[-1]["at"] == since:
-            break
-        since = page[-1]["at"]  # read again from there: several may share the moment
-    found = list(changes.values())
+    found = [_change(row) for row in history.transitions(client)]
     now = max([time.time(), *(change.at for change in found)])
     first = min((change.at for change in found), default=now)
     return read(found, now), (now - first) / 86_400

@@ -7,7 +7,7 @@ from math import isfinite
 from holdfast.cli.plan_answer import Answer, Figure, count, sways, time
 from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.plan_plot import Chart, Line, spaced
-from holdfast.cli.plan_rate import rate
+from holdfast.cli.plan_rate import Rate, rate
 from holdfast.cli.refusal import Refusal
 from holdfast.costs.feasible import NoProgress, positive
 from holdfast.costs.limits import Run, largest, stalled_by_restarts, wall
@@ -27,60 +27,85 @@ def answer(
     restart: str | None,
 ) -> Answer:
     chosen = rate(asked, rate_text, events, gpu_years)
-    exponent = _exponent(asked, network_exponent)
-    run = Run(
-        gpu_seconds_between=YEAR_SECONDS / chosen.per_gpu_year,
-        state_bytes=positive("--state", asked.size("state", state, "5TB", "a frontier model's weights and optimiser")),
-        bytes_per_second=positive(
-            "--bandwidth",
-            asked.bandwidth("bandwidth", bandwidth, "2TB/s", "Llama 3's storage; with an exponent, one GPU's link"),
-        ),
-        reference_gpus=positive(
-            "--state-gpus", asked.number("state-gpus", state_gpus, "GPUs", "16384", "the size whose state is told")
-        ),
-        growing=growing,
-        network_exponent=exponent,
-        restart_seconds=asked.duration("restart", restart, "10m", "0s leaves restarts out, as published limits do"),
-    )
-    asked.note("growing", float(growing), "flag", "yes" if growing else "no", "the model grows with the cluster")
-    walls, stall = wall(run), stalled_by_restarts(run)
+    run = _run(asked, chosen, state, state_gpus, bandwidth, network_exponent, growing, restart)
     half, most = largest(run, 0.5), _size(run, 0.9)
-    shown = "none" if not isfinite(walls) else f"{count(walls)} GPUs"
-    figures = [
-        Figure("gpus_at_90_percent", most, "90 % productive up to", _or_never(most)),
-        Figure("gpus_at_50_percent", half, "50 % productive up to", _or_never(half)),
-        Figure("wall_gpus", walls, "the wall: a write takes as long as the time between failures", shown),
-        Figure("restart_wall_gpus", stall, "failures come as fast as restarts at", f"{count(stall)} GPUs"),
-        Figure(
-            "write_seconds_at_reference",
-            run.write_seconds(run.reference_gpus),
-            "a write at the told size",
-            time(run.write_seconds(run.reference_gpus)),
-        ),
-    ]
-    if chosen.posterior is not None:
-        ends = [_size(replace(run, gpu_seconds_between=YEAR_SECONDS / end), 0.9) for end in chosen.posterior.interval()]
-        shown = f"{_or_never(ends[1])} to {_or_never(ends[0])}"
-        figures.insert(1, Figure("gpus_at_90_percent_95_percent", ends[::-1], "  for the rate's 95 % interval", shown))
-    notes = ["the wall is where nothing gets done any more, and it leaves restarts out; plan with the 90 % figure"]
-    if exponent:
-        notes.append("bandwidth that grows with the network is derived here, not confirmed by anybody's measurement")
-    if chosen.caveat:
-        notes.append(f"{chosen.name}: {chosen.caveat}")
-    names = {"gpu_seconds_between": "time between failures", "state_bytes": "state", "bytes_per_second": "bandwidth"}
-    if run.restart_seconds:
-        names["restart_seconds"] = "restart"
     return Answer(
         plan="limit",
         headline=f"90 % of the time is productive up to {_or_never(most)}, 50 % up to {_or_never(half)}.",
-        figures=figures,
+        figures=_figures(run, chosen, half, most),
         inputs=asked.given,
-        sways=sways(run, lambda r: largest(r, 0.9), names),
+        sways=sways(run, lambda r: largest(r, 0.9), _names(run)),
         swayed="the GPUs at 90 %",
         show=count,
-        notes=notes,
+        notes=_notes(run, chosen),
         chart=lambda: _chart(run, most),
     )
+
+
+def _run(
+    asked: Asked,
+    chosen: Rate,
+    state: str | None,
+    state_gpus: str | None,
+    bandwidth: str | None,
+    network_exponent: str | None,
+    growing: bool,
+    restart: str | None,
+) -> Run:
+    exponent = _exponent(asked, network_exponent)
+    state_bytes = asked.size("state", state, "5TB", "a frontier model's weights and optimiser")
+    link = asked.bandwidth("bandwidth", bandwidth, "2TB/s", "Llama 3's storage; with an exponent, one GPU's link")
+    gpus = asked.number("state-gpus", state_gpus, "GPUs", "16384", "the size whose state is told")
+    seconds = asked.duration("restart", restart, "10m", "0s leaves restarts out, as published limits do")
+    asked.note("growing", float(growing), "flag", "yes" if growing else "no", "the model grows with the cluster")
+    return Run(
+        gpu_seconds_between=YEAR_SECONDS / chosen.per_gpu_year,
+        state_bytes=positive("--state", state_bytes),
+        bytes_per_second=positive("--bandwidth", link),
+        reference_gpus=positive("--state-gpus", gpus),
+        growing=growing,
+        network_exponent=exponent,
+        restart_seconds=seconds,
+    )
+
+
+def _figures(run: Run, chosen: Rate, half: float, most: float | None) -> list[Figure]:
+    walls, stall, write = wall(run), stalled_by_restarts(run), run.write_seconds(run.reference_gpus)
+    shown = "none" if not isfinite(walls) else f"{count(walls)} GPUs"
+    return [
+        Figure("gpus_at_90_percent", most, "90 % productive up to", _or_never(most)),
+        *_uncertainty(run, chosen),
+        Figure("gpus_at_50_percent", half, "50 % productive up to", _or_never(half)),
+        Figure("wall_gpus", walls, "the wall: a write takes as long as the time between failures", shown),
+        Figure("restart_wall_gpus", stall, "failures come as fast as restarts at", f"{count(stall)} GPUs"),
+        Figure("write_seconds_at_reference", write, "a write at the told size", time(write)),
+    ]
+
+
+def _uncertainty(run: Run, chosen: Rate) -> list[Figure]:
+    if chosen.posterior is None:
+        return []
+    low, high = (
+        _size(replace(run, gpu_seconds_between=YEAR_SECONDS / end), 0.9)
+        for end in reversed(chosen.posterior.interval())
+    )
+    shown = f"{_or_never(low)} to {_or_never(high)}"
+    return [Figure("gpus_at_90_percent_95_percent", [low, high], "  for the rate's 95 % interval", shown)]
+
+
+def _names(run: Run) -> dict[str, str]:
+    """What may be halved and doubled, and how it is said."""
+    names = {"gpu_seconds_between": "time between failures", "state_bytes": "state", "bytes_per_second": "bandwidth"}
+    return {**names, "restart_seconds": "restart"} if run.restart_seconds else names
+
+
+def _notes(run: Run, chosen: Rate) -> list[str]:
+    notes = ["the wall is where nothing gets done any more, and it leaves restarts out; plan with the 90 % figure"]
+    if run.network_exponent:
+        notes.append("bandwidth that grows with the network is derived here, not confirmed by anybody's measurement")
+    if chosen.caveat:
+        notes.append(f"{chosen.name}: {chosen.caveat}")
+    return notes
 
 
 def _exponent(asked: Asked, text: str | None) -> float:

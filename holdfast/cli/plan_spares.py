@@ -1,11 +1,11 @@
 """How many spare nodes to hold."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from holdfast.cli.plan_answer import Answer, Figure, percent, sways
 from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.plan_plot import Chart, Line
-from holdfast.cli.plan_rate import rate
+from holdfast.cli.plan_rate import Rate, rate
 from holdfast.cli.refusal import Refusal
 from holdfast.costs.feasible import positive
 from holdfast.costs.spares import Crews, covered, mean_out, spares_for
@@ -47,14 +47,12 @@ def answer(
     crews: str | None,
     confidence: str | None,
 ) -> Answer:
-    machines = asked.machines("nodes", nodes)
-    per_node = positive(
-        "--gpus-per-node", asked.number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")
-    )
+    count = asked.machines("nodes", nodes)
+    per_node = asked.number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")
     chosen = rate(asked, rate_text, events, gpu_years)
     fleet = Fleet(
-        machines,
-        per_node,
+        count,
+        positive("--gpus-per-node", per_node),
         chosen.per_gpu_year,
         positive("--repair", asked.duration("repair", repair, "3d", "an assumption; yours decides most")),
         asked.share("swap", swap, "1", "every failure takes its node out; many only need a reset: measure yours"),
@@ -64,29 +62,10 @@ def answer(
     if not 0 < wanted < 1:
         raise Refusal("--confidence: expected a share above 0 and below 1")
     needed = fleet.spares(wanted, people)
-    table = {f"{level:g}": fleet.spares(level, people) for level in LEVELS}
-    figures = [
-        Figure("spares", needed, f"spares for {percent(wanted)}", f"{needed} ({percent(needed / fleet.nodes)})"),
-        Figure("mean_nodes_out", _out(fleet, people), "nodes out on average", f"{_out(fleet, people):.1f}"),
-        Figure(
-            "failures_per_node_day",
-            fleet.failures_per_node_day,
-            "failures per 1,000 node-days",
-            f"{1000 * fleet.failures_per_node_day:.2f}",
-        ),
-        Figure("spares_by_confidence", table, "by confidence", ", ".join(f"{k}: {v}" for k, v in table.items())),
-    ]
-    if people:
-        waits = Crews(people, fleet.mean_out).waits
-        figures.append(Figure("repairs_that_wait", waits, "repairs that wait for a crew", percent(waits)))
-    if chosen.posterior is not None:
-        ends = [Fleet(machines, per_node, end, fleet.repair, fleet.swap) for end in chosen.posterior.interval()]
-        span = [end.spares(wanted, people) for end in ends]
-        figures.append(Figure("spares_95_percent", span, "for the rate's 95 % interval", f"{span[0]} to {span[1]}"))
     return Answer(
         plan="spares",
         headline=f"{needed} spare nodes cover what is out of {fleet.nodes:g} nodes {percent(wanted)} of the time.",
-        figures=figures,
+        figures=[*_figures(fleet, people, wanted, needed), *_uncertainty(fleet, people, wanted, chosen)],
         inputs=asked.given,
         sways=sways(
             fleet,
@@ -98,6 +77,28 @@ def answer(
         notes=[f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else [],
         chart=lambda: _chart(fleet, needed),
     )
+
+
+def _figures(fleet: Fleet, crews: int, wanted: float, needed: int) -> list[Figure]:
+    table = {f"{level:g}": fleet.spares(level, crews) for level in LEVELS}
+    often, out = fleet.failures_per_node_day, _out(fleet, crews)
+    figures = [
+        Figure("spares", needed, f"spares for {percent(wanted)}", f"{needed} ({percent(needed / fleet.nodes)})"),
+        Figure("mean_nodes_out", out, "nodes out on average", f"{out:.1f}"),
+        Figure("failures_per_node_day", often, "failures per 1,000 node-days", f"{1000 * often:.2f}"),
+        Figure("spares_by_confidence", table, "by confidence", ", ".join(f"{k}: {v}" for k, v in table.items())),
+    ]
+    if crews:
+        waits = Crews(crews, fleet.mean_out).waits
+        figures.append(Figure("repairs_that_wait", waits, "repairs that wait for a crew", percent(waits)))
+    return figures
+
+
+def _uncertainty(fleet: Fleet, crews: int, wanted: float, chosen: Rate) -> list[Figure]:
+    if chosen.posterior is None:
+        return []
+    span = [replace(fleet, rate=end).spares(wanted, crews) for end in chosen.posterior.interval()]
+    return [Figure("spares_95_percent", span, "for the rate's 95 % interval", f"{span[0]} to {span[1]}")]
 
 
 def _crews(asked: Asked, text: str | None) -> int:
