@@ -94,6 +94,9 @@ class Board:
 
     # Read by the API
 
+    def life(self, name: str) -> NodeLife | None:
+        return self._lives.get(name)
+
     def node(self, name: str) -> NodeView | None:
         view = self.views.get(name)
         return replace(view, heard_at=self._heard.get(name)) if view else None
@@ -163,6 +166,7 @@ def _view(life: NodeLife, health: str, heard_at: float | None) -> NodeView:
         tested_at=life.tested_at,
         heard_at=heard_at,
         degraded_by=life.degraded_by,
+        held=life.held,
         place=life.place,
         jobs=tuple(sorted(life.jobs)),
         twin=life.twin,

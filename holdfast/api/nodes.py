@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from litestar import Request, get, post
 from litestar.params import Parameter
 
+from holdfast.api import wishes
 from holdfast.api.desk import Asked, Desk
 from holdfast.api.guard import caller_of
 from holdfast.api.problem import Problem
@@ -74,6 +75,7 @@ ROUTES = [
     list_nodes,
     show_node,
     tell_story,
+    *wishes.ROUTES,
     _wish(Happening.QUARANTINE, "Take a node out of service; what runs there finishes first."),
     _wish(Happening.RELEASE, "Let a quarantined or removed node back: it is tested first."),
     _wish(Happening.RETEST, "Test a node in full before anything runs there again."),

@@ -26,6 +26,8 @@ class NodeView:
     tested_at: float | None
     heard_at: float | None
     degraded_by: str
+    held: str
+    """What its failure is part of while it is left in service: 'loop/c2', a breaker, maintenance."""
     place: Mapping[str, str]
     jobs: tuple[str, ...]
     twin: bool

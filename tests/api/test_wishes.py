@@ -1,0 +1,36 @@
+"""Before an operator asks: what it would do, and whether this token may."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .conftest import Controller
+
+
+def test_what_a_wish_would_do_is_shown_and_not_done(controller: "Controller") -> None:
+    controller.ready_node("previewed")
+    shown = controller.get("/v1/nodes/previewed/wishes")
+    wishes = {one["wish"]: one for one in shown["wishes"]}
+    assert shown["dry_run"] is False
+    assert wishes["quarantine"]["possible"]
+    assert wishes["quarantine"]["stage"] in ("draining", "quarantined")
+    assert not wishes["release"]["possible"]
+    assert "release changes nothing while ready" in wishes["release"]["words"]
+    assert controller.stage("previewed") == "ready"
+
+
+def test_a_wish_does_what_was_shown(controller: "Controller") -> None:
+    controller.ready_node("as-shown")
+    shown = {one["wish"]: one for one in controller.get("/v1/nodes/as-shown/wishes")["wishes"]}
+    done = controller.post("/v1/nodes/as-shown/quarantine", {"reason": "a look at its fans"}).json()
+    assert done["stage"] == shown["quarantine"]["stage"]
+
+
+def test_a_token_tells_what_it_may(controller: "Controller") -> None:
+    assert controller.get("/v1/me")["may"] == ["read", "operate", "administer"]
+    viewer = controller.token(role="viewer", name="looker")
+    assert controller.get("/v1/me", token=viewer) == {"name": "looker", "role": "viewer", "may": ["read"]}
+
+
+def test_nobodys_wishes_are_a_404(controller: "Controller") -> None:
+    reply = controller.ask("GET", "/v1/nodes/nobody/wishes")
+    assert (reply.status_code, reply.json()["error"]) == (404, "no node is called 'nobody'")
