@@ -20,10 +20,11 @@ import xxhash
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from holdfast.training import Checkpoint, Position, Random
+from holdfast.training import Checkpoint, Position, Progress, Random
 
 VOCABULARY = 256
 CONTEXT = 32
+TELL_SAVED_EVERY = 10
 
 
 class Model(nn.Module):
@@ -73,22 +74,38 @@ def main() -> None:
     )
     step = checkpoint.load(state) or 0
     _journal(options, rank, {"at": step, "from": checkpoint.loaded_from})
+    progress = Progress(options.job, step=step)
+    progress.watch(model)
     while step < options.steps:
         for text in position.over(batches(rank, position.epoch, options.epoch, options.batch)):
-            loss = nn.functional.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            scheduler.step()
+            with progress.step(tokens=text.numel()):
+                loss = nn.functional.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                scheduler.step()
+                progress.note(loss=loss)
             step += 1
-            checkpoint.save(step, state)
+            with progress.saving():
+                checkpoint.save(step, state)
+            if step % TELL_SAVED_EVERY == 0:
+                progress.saved(_committed(checkpoint))
             _journal(options, rank, {"step": step, "loss": loss.item()})
             if step == options.steps:
                 break
     if rank == 0:
         _write(options, model, optimizer, step)
+    progress.close()
     checkpoint.close()
     dist.destroy_process_group()
+
+
+def _committed(checkpoint: Checkpoint) -> int:
+    """The newest step that survives the loss of a node; -1 while there is none or nobody to ask."""
+    try:
+        return int(checkpoint.status()["committed"])
+    except OSError:
+        return -1
 
 
 def _journal(options: argparse.Namespace, rank: int, row: dict[str, object]) -> None:
@@ -113,6 +130,7 @@ def _write(options: argparse.Namespace, model: nn.Module, optimizer: torch.optim
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dir", required=True)
+    parser.add_argument("--job", default="example")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--every-steps", type=int, default=1)
     parser.add_argument("--storage-every", type=int, default=0)

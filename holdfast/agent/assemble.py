@@ -21,6 +21,7 @@ from holdfast.sources.host_clock import ClockSource
 from holdfast.sources.host_storage import SharedStorageSource
 from holdfast.sources.infiniband import InfinibandSource
 from holdfast.sources.infiniband_counters import InfinibandCountersSource
+from holdfast.sources.job_socket import JobSocketSource
 from holdfast.sources.jobs import JobsSource
 from holdfast.sources.kmsg import KmsgSource
 from holdfast.sources.nvml import NvmlSlowSource, NvmlSource
@@ -43,7 +44,7 @@ def load_settings(path: str = "") -> Settings:
         return Settings()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{chosen}: cannot be read: {error}") from None
-    return parse(text, chosen, LIMITS, SOURCES)
+    return parse(text, chosen, LIMITS, SOURCES | {JobSocketSource.name})
 
 
 def node_name(settings: Settings) -> str:
@@ -112,6 +113,16 @@ def sources(settings: Settings, stage: str) -> list[Source]:
             source.every = own.every_seconds
         chosen.append(source)
     return chosen
+
+
+def job_socket(settings: Settings) -> JobSocketSource | None:
+    """Of a running agent alone: who looks once opens no door for others. It stands beside the verdict file."""
+    own = settings.sources.get(JobSocketSource.name, SourceSettings())
+    if not own.enabled:
+        return None
+    source = JobSocketSource(str(Path(settings.agent.verdict_file).with_name("jobs.sock")), settings.roots.proc)
+    source.every = own.every_seconds or source.every
+    return source
 
 
 def stage_sources(stage: str) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.agent.assemble import census, questions, questions_of_itself, sources
+from holdfast.agent.assemble import census, job_socket, questions, questions_of_itself, sources
 from holdfast.agent.clock import SteadyClock
 from holdfast.agent.deeds import Gate, gated
 from holdfast.agent.http import serve
@@ -40,7 +40,8 @@ class Agent:
         self.clock = SteadyClock()
         self.node = Node(census(settings), [*questions(settings, "passive"), *questions_of_itself(settings)])
         gate = Gate()
-        chosen = gated(sources(settings, "passive"), gate)
+        progress = job_socket(settings)
+        chosen = [*gated(sources(settings, "passive"), gate), *([progress] if progress else [])]
         prepare(self.node, chosen)
         self.runner = Runner(chosen, self.clock)
         self.changes = ChangeLog(directory / "changes.jsonl", self.clock.now())
@@ -54,7 +55,7 @@ class Agent:
         self._started_at = self.clock.now()
         self._reporting: Reporting | None = None
         if settings.controller.url:
-            self._reporting = Reporting(settings, self.node, self.guard, self.clock, gate)
+            self._reporting = Reporting(settings, self.node, self.guard, self.clock, gate, progress)
 
     def run(self) -> None:
         """Run until stop() or SIGTERM; returns even while a driver call hangs."""

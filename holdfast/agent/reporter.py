@@ -20,6 +20,7 @@ from holdfast.agent.link import Answer, Link, LinkDown
 from holdfast.agent.node import Change
 from holdfast.agent.orders import Order
 from holdfast.agent.spool import Entry, Losses, Spool
+from holdfast.model.progress import RankWindow
 from holdfast.model.report import (
     LONGEST_NAME,
     MOST_EVIDENCE,
@@ -51,7 +52,7 @@ class News:
     changes: Sequence[Change] = ()
     events: Sequence[Event] = ()
     outcomes: Sequence[OrderOutcome] = ()
-    jobs: bool = False  # other jobs than before; which, every report says
+    jobs: bool = False  # other jobs than before, or how they got on; every report says it
 
 
 class _Acknowledged(msgspec.Struct):
@@ -75,10 +76,11 @@ class Reporter:
         digest: Callable[[], bytes] = lambda: b"",
         twin: bool = False,
         jobs: Callable[[], tuple[JobSeen, ...] | None] = lambda: None,
+        progress: Callable[[], tuple[RankWindow, ...]] = tuple,
     ) -> None:
         self._node, self._session, self._twin = node, session, twin
         self._spool, self._link, self._enrolment = spool, link, enrolment
-        self._clock, self._digest, self._jobs = clock, digest, jobs
+        self._clock, self._digest, self._jobs, self._progress = clock, digest, jobs, progress
         self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._take_orders: Callable[[list[Order]], None] = lambda orders: None
         self._take_cancelled: Callable[[list[int]], None] = lambda numbers: None
@@ -189,7 +191,15 @@ class Reporter:
 
     def _report(self, now: float) -> Report:
         self._seq += 1
-        return Report(node=self._node, session=self._session, seq=self._seq, at=now, twin=self._twin, jobs=self._jobs())
+        return Report(
+            node=self._node,
+            session=self._session,
+            seq=self._seq,
+            at=now,
+            twin=self._twin,
+            jobs=self._jobs(),
+            progress=self._progress(),
+        )
 
     def _send(self) -> None:
         try:

@@ -23,6 +23,7 @@ from holdfast.model.report import OrderOutcome
 from holdfast.model.settings import Settings
 from holdfast.model.signal import Event, Reading
 from holdfast.model.subject import Subject
+from holdfast.sources.job_socket import JobSocketSource
 
 SETTLED_SECONDS = 60.0  # by then a started agent has read again what the kernel said before
 
@@ -30,7 +31,15 @@ SETTLED_SECONDS = 60.0  # by then a started agent has read again what the kernel
 class Reporting:
     """Called from the judging thread, which it never holds up."""
 
-    def __init__(self, settings: Settings, node: Node, guard: threading.Lock, clock: SteadyClock, gate: Gate) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        node: Node,
+        guard: threading.Lock,
+        clock: SteadyClock,
+        gate: Gate,
+        progress: JobSocketSource | None = None,
+    ) -> None:
         directory, controller, name = Path(settings.agent.state_dir), settings.controller, node.census.node
         self._node, self._guard, self._clock = node, guard, clock
         self._started_at = clock.now()
@@ -58,6 +67,7 @@ class Reporting:
             self._digest,
             twin=settings.agent.twin,
             jobs=self._jobs.seen,
+            progress=progress.take if progress else tuple,
         )
         prober = Prober(lambda: [job.id for job in self._jobs.seen() or ()], settings.agent.verdict_file)
         deeds = {
@@ -87,7 +97,7 @@ class Reporting:
     def hear(self, reading: Reading) -> None:
         """Keep its events until the inventory can say whose they are."""
         self._events += [event for event in reading.events if not self._was_told(event)]
-        if self._jobs.hear(reading):
+        if self._jobs.hear(reading) or (reading.source == JobSocketSource.name and reading.signals):
             self._reporter.tell_jobs()
 
     def tell(self, changes: list[Change]) -> None:

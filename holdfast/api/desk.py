@@ -7,6 +7,7 @@ from litestar.params import Dependency
 
 from holdfast.api.access import Access, Caller
 from holdfast.api.board import Board
+from holdfast.api.job_views import TrainingDetail, TrainingsView
 from holdfast.api.probe_views import ProbesView
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
 from holdfast.model.life import Happening
@@ -50,6 +51,10 @@ class Desk(Protocol):
     def verdicts(self, node: str) -> Awaitable[tuple[VerdictView, ...]]: ...
 
     def probes(self) -> Awaitable[ProbesView]: ...
+
+    def trainings(self) -> Awaitable[TrainingsView]: ...
+
+    def training(self, name: str) -> Awaitable[TrainingDetail]: ...
 
     def make_token(self, ask: TokenAsk, caller: Caller) -> Awaitable[TokenMade]: ...
 

@@ -36,6 +36,10 @@ from holdfast.checks.host_processes import CHECK as _host_processes
 from holdfast.checks.host_shared_storage import CHECK as _host_shared_storage
 from holdfast.checks.host_storage_events import CHECK as _host_storage_events
 from holdfast.checks.job_nccl_settings import CHECK as _job_nccl_settings
+from holdfast.checks.job_pace import CHECK as _job_pace
+from holdfast.checks.job_passive import CHECK as _job_passive
+from holdfast.checks.job_slow_links import CHECK as _job_slow_links
+from holdfast.checks.job_slow_ranks import CHECK as _job_slow_ranks
 from holdfast.checks.node_firmware import CHECK as _node_firmware
 from holdfast.checks.node_inventory import CHECK as _node_inventory
 from holdfast.checks.node_topology import CHECK as _node_topology
@@ -90,7 +94,10 @@ _PASSIVE_ONLY = (
 OF_A_SWEEP = tuple(check.name for check in ALL if check.part == "sweep")
 """Asked of what several nodes measured together, by `holdfast probe run`."""
 
-_NOT_OF_A_NODE = (*OF_THE_AGENT, *OF_A_SWEEP)
+OF_A_JOB = tuple(check.name for check in ALL if check.scope == "job")
+"""Asked by the controller of what the ranks of a training tell, or the GPUs under them."""
+
+_NOT_OF_A_NODE = (*OF_THE_AGENT, *OF_A_SWEEP, *OF_A_JOB)
 
 STAGES: dict[str, tuple[str, ...]] = {
     "passive": tuple(check.name for check in ALL if check.name not in (*_BOOTSTRAP_ONLY, *_NOT_OF_A_NODE)),

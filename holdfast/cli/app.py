@@ -11,6 +11,7 @@ from holdfast.cli import (
     diagnose,
     doctor,
     gate_command,
+    job,
     node,
     plan,
     policy,
@@ -47,6 +48,7 @@ app.command()(simulate.simulate)
 app.command()(report.report)
 app.command(context_settings=run_command.CONTEXT)(run_command.run)
 app.command()(audit.audit)
+app.add_typer(job.app, name="job")
 app.add_typer(node.app, name="node")
 app.add_typer(plan.app, name="plan")
 app.add_typer(policy.app, name="policy")

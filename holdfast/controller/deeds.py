@@ -11,6 +11,7 @@ from holdfast.api.problem import Problem
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, TokenAsk, TokenMade
 from holdfast.controller import meetings
 from holdfast.controller.agent_jobs import AgentJobs
+from holdfast.controller.job_book import JobBook
 from holdfast.controller.turn import Turn
 from holdfast.model.life import Happening
 from holdfast.model.report import OrderOutcome, Report
@@ -26,7 +27,9 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
 LONGEST_REASON = 1_000
 
 
-def take(reports: Sequence[Report], jobs: AgentJobs | None, turn: Turn, fresh: Sequence[bool]) -> Ack:
+def take(
+    reports: Sequence[Report], jobs: AgentJobs | None, trainings: JobBook, turn: Turn, fresh: Sequence[bool]
+) -> Ack:
     """Of one node, at least one. Only what is new is judged: a report sent twice must not count twice."""
     for report, is_new in zip(reports, fresh, strict=True):
         turn.heard.add(report.node)
@@ -36,6 +39,7 @@ def take(reports: Sequence[Report], jobs: AgentJobs | None, turn: Turn, fresh: S
         turn.decide(turn.fleet.take(_answers_alone(turn, report), turn.now))
         if jobs is not None:
             jobs.take(report, turn)
+        trainings.take(report, turn)
     life = turn.fleet.nodes.get(reports[0].node)
     if life is None:
         return Ack(accepted=tuple(fresh))

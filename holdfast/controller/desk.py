@@ -11,12 +11,14 @@ from typing import Any
 
 from holdfast.api.access import Access, Caller
 from holdfast.api.board import Board
+from holdfast.api.job_views import TrainingDetail, TrainingsView
 from holdfast.api.probe_views import ProbesView
 from holdfast.api.problem import Problem
 from holdfast.api.show import transition_view, verdict_view
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
 from holdfast.controller import deeds, probe_show
 from holdfast.controller.agent_jobs import AgentJobs
+from holdfast.controller.job_book import JobBook
 from holdfast.controller.lookup import Lookup
 from holdfast.controller.turn import News, Work
 from holdfast.controller.writer import Writer
@@ -37,6 +39,7 @@ class FrontDesk:
         self.acting: Callable[[], None] = lambda: None  # wakes the actor: there is something to do
         self.agent_jobs: AgentJobs | None = None  # None where a scheduler tells of jobs
         self.writer: Writer | None = None
+        self._trainings = JobBook()
         self._loop = asyncio.get_running_loop()
         self._minute = 0
         self._noted: Counter[tuple[str, str]] = Counter()  # refusals this minute, by who and role
@@ -51,7 +54,7 @@ class FrontDesk:
                 raise Problem(403, f"the credential of {caller.name} cannot report for {report.node[:80]!r}")
             if report.twin and not self.board.demo:
                 raise Problem(403, "readings of simulated hardware are taken only in demo mode")
-        ack: Ack = await self._ask(partial(deeds.take, reports, self.agent_jobs), reports)
+        ack: Ack = await self._ask(partial(deeds.take, reports, self.agent_jobs, self._trainings), reports)
         self.board.counts["reports"] += len(reports)
         return replace(ack, renew=True) if caller.expires_soon else ack
 
@@ -80,6 +83,15 @@ class FrontDesk:
     async def probes(self) -> ProbesView:
         """Known to whoever leads: meetings under way are nowhere else."""
         shown: ProbesView = await self._ask(probe_show.show)
+        return shown
+
+    async def trainings(self) -> TrainingsView:
+        """Known to whoever leads: agents tell it to nobody else."""
+        shown: TrainingsView = await self._ask(self._trainings.list)
+        return shown
+
+    async def training(self, name: str) -> TrainingDetail:
+        shown: TrainingDetail = await self._ask(self._trainings.show(name))
         return shown
 
     async def make_token(self, ask: TokenAsk, caller: Caller) -> TokenMade:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from holdfast.model.job import JobState
+from holdfast.model.progress import RankWindow
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
 
@@ -14,6 +15,7 @@ MOST_EVENTS = 1_000
 MOST_CHANGES = 1_000
 MOST_OUTCOMES = 100
 MOST_JOBS = 256
+MOST_PROGRESS = 4_096
 MOST_SUBJECTS = 1_024
 MOST_EVIDENCE = 64
 LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 and what names them
@@ -74,6 +76,7 @@ class Report:
     twin: bool = False  # from simulated hardware
     outcomes: tuple[OrderOutcome, ...] = ()
     jobs: tuple[JobSeen, ...] | None = None  # all that hold GPUs here now; None where the agent cannot tell
+    progress: tuple[RankWindow, ...] = ()  # of ranks on this node that tell it; the controller keeps what it counts
 
     def when(self, at: float, now: float) -> float:
         """What has no time happened when it was reported; nothing happened later than it was heard of."""
@@ -109,6 +112,7 @@ class Report:
             _require_short("outcomes", (outcome.verb, outcome.health, outcome.cause, outcome.suite), LONGEST_NAME)
             _require_short("outcomes.reason", (outcome.reason, outcome.key), LONGEST_TEXT)
         _require(len(self.jobs or ()) <= MOST_JOBS, "jobs", f"at most {MOST_JOBS}")
+        _require(len(self.progress) <= MOST_PROGRESS, "progress", f"at most {MOST_PROGRESS}")
         for job in self.jobs or ():
             _require(0 < len(job.id) <= LONGEST_NAME, "jobs.id", f"1 to {LONGEST_NAME} characters")
             _require(isfinite(job.start or 0.0), "jobs.start", "a finite number of seconds")

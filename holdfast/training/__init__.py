@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.training.checkpoint import Checkpoint
     from holdfast.training.parts import Parallel, Position, Random
+    from holdfast.training.progress import Progress
 
-__all__ = ["Checkpoint", "Parallel", "Position", "Random"]
+__all__ = ["Checkpoint", "Parallel", "Position", "Progress", "Random"]
 
-_HOMES = {"Checkpoint": "checkpoint", "Parallel": "parts", "Position": "parts", "Random": "parts"}
+_HOMES = {
+    "Checkpoint": "checkpoint",
+    "Parallel": "parts",
+    "Position": "parts",
+    "Progress": "progress",
+    "Random": "parts",
+}
 
 
 def __getattr__(name: str) -> object:

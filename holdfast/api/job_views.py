@@ -1,0 +1,94 @@
+"""What the API shows of training jobs that tell their progress, and of those that do not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.model.health import Health
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingView:
+    """One job in a list."""
+
+    job: str
+    owner: str
+    """The user that its ranks run as, by the kernel's word; '' of a job that tells nothing."""
+    told: bool
+    """Do its ranks tell their progress? If not, only the GPUs under it are known."""
+    state: str
+    """running, silent, closed or gone: the last two ended, with and without a word."""
+    health: Health
+    reason: str
+    nodes: tuple[str, ...]
+    world: int
+    ranks_heard: int
+    attempt: int
+    heard_at: float
+    step: int
+    step_seconds: float | None
+    tokens_per_second: float | None
+    loss: float | None
+    gradient_norm: float | None
+    goodput: float | None
+    exposure_gpu_hours: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingsView:
+    jobs: tuple[TrainingView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExposureView:
+    """What would be lost if the job died this second."""
+
+    saved_step: int
+    """The newest step that is safe; -1 where none was told of."""
+    steps: int
+    seconds: float
+    gpu_hours: float
+    tokens: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartView:
+    at: float
+    down_seconds: float
+    from_step: int
+    lost_steps: int
+    rework_seconds: float
+    gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowView:
+    """A rank, link or GPU that is slower than its peers."""
+
+    subject: str
+    check: str
+    ratio: float
+    since: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingDetail(TrainingView):
+    began: float | None
+    elapsed_seconds: float
+    usual_step_seconds: float | None
+    ettr: float | None
+    """The share of all time that went into steps not made before, however slow they were."""
+    checkpoint_efficiency: float | None
+    """Of the time of such steps and of saving them, the share of the steps."""
+    cluster_days: float
+    """Days of progress at the usual pace of all its GPUs together."""
+    gpu_hours: Mapping[str, float]
+    """The ledger: every GPU-hour has one name, and they add up to the elapsed time of all GPUs."""
+    exposure: ExposureView | None
+    restarts: tuple[RestartView, ...]
+    slow: tuple[SlowView, ...]
+    verdicts: tuple[Mapping[str, Any], ...]
+    trouble: str
+    unheard_steps: int
+    """Steps that ranks made and could not tell."""

@@ -1,0 +1,100 @@
+"""What the checks of a job share: who its ranks are, how long each computes against its peers, how people say it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import median, median_low
+
+from holdfast.checks.check import Limits
+from holdfast.model.inventory import natural
+from holdfast.model.subject import Subject
+from holdfast.model.window import Window
+
+OWN = "job_rank_own_seconds"
+MANY = 8  # values from which their middle is taken; of fewer the lower one, lest two slow ones become the measure
+SPREAD = 1.4826  # median deviations to a standard one
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """How much longer a subject takes than its peers, and from where on that is more than chance."""
+
+    subject: Subject
+    ratio: float
+    own: float
+    usual: float
+    enter: float
+    leave: float
+    since: float | None  # found slow before, since then
+
+    @property
+    def slow(self) -> bool:
+        return self.ratio >= (self.enter if self.since is None else self.leave)
+
+
+def middle(values: Sequence[float]) -> float:
+    return median(values) if len(values) >= MANY else median_low(values)
+
+
+def compared(window: Window, name: str, groups: dict[str, list[Subject]], limits: Limits) -> dict[Subject, Excess]:
+    """Every subject against its group, over its last so many values; those of groups too small for it are left out."""
+    looks = int(limits["looks"])
+    found: dict[Subject, Excess] = {}
+    for members in groups.values():
+        told = {one: [float(run.value) for run in window.runs(one, name)][-looks:] for one in members}
+        rows = {one: values for one, values in told.items() if len(values) == looks}
+        if len(rows) >= limits["least_peers"]:
+            found |= _excesses(window, rows, looks, limits)
+    return found
+
+
+def _excesses(window: Window, rows: dict[Subject, list[float]], looks: int, limits: Limits) -> dict[Subject, Excess]:
+    usual = [middle([values[look] for values in rows.values()]) for look in range(looks)]
+    lasting = median if len(rows) >= MANY else min  # few peers tell little of what is chance: then every look counts
+    ratios = {
+        one: lasting([value / ref - 1 if ref > 0 else 0.0 for value, ref in zip(values, usual, strict=True)])
+        for one, values in rows.items()
+    }
+    around = median(ratios.values())
+    noise = SPREAD * median(abs(ratio - around) for ratio in ratios.values())
+    enter = max(limits["slow_ratio"], limits["noises"] * noise)
+    leave = max(limits["well_ratio"], limits["noises"] / 2 * noise)
+    return {
+        one: Excess(
+            one, ratio, median(rows[one]), median(usual), enter, leave, window.number(one, "job_slow_since_seconds")
+        )
+        for one, ratio in ratios.items()
+    }
+
+
+def by_group(window: Window, subjects: Sequence[Subject]) -> dict[str, list[Subject]]:
+    """Ranks that do the same work."""
+    groups: dict[str, list[Subject]] = defaultdict(list)
+    for one in sorted(subjects, key=natural):
+        groups[str(window.value(one, "job_rank_group") or "")].append(one)
+    return groups
+
+
+def slow_ranks(window: Window, limits: Limits) -> tuple[list[Excess], dict[Subject, Excess]]:
+    """Those whose own computing takes longer than their peers', the slowest first; and what was compared."""
+    told = compared(window, OWN, by_group(window, list(window.values(OWN))), limits)
+    return sorted((one for one in told.values() if one.slow), key=lambda one: -one.ratio), told
+
+
+def clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
+
+
+def percent(ratio: float) -> str:
+    return f"{100 * ratio:.0f} %"
+
+
+def rank_number(one: Subject) -> str:
+    return one.rpartition("/")[2]
+
+
+def place(window: Window, one: Subject) -> str:
+    """Where a rank is, in an operator's words."""
+    node, gpu = window.value(one, "job_rank_node"), window.number(one, "job_rank_gpu")
+    return f"node {node or '?'}" + (f" GPU {gpu:.0f}" if gpu is not None else "")

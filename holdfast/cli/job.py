@@ -1,0 +1,117 @@
+"""`holdfast job`: training jobs: how they get on, what is slow, where their time went, what a failure would cost."""
+
+import json
+import time
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from holdfast.cli.client import AsJson, Token, Url, connect
+from holdfast.cli.table import ago, console, count, lasting, plain, styled, table
+
+app = typer.Typer(help="About training jobs.", no_args_is_help=True)
+Document = dict[str, Any]
+
+
+@app.callback()
+def _job() -> None:
+    """About training jobs."""
+
+
+@app.command("list")
+def list_jobs(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """Training jobs whose ranks tell their progress, last heard first."""
+    found = connect(url, token).get("/v1/trainings")
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    rows = table("job", "state", "health", "ranks", "step", "a step", "goodput", "at risk", "why")
+    for one in found["jobs"]:
+        rows.add_row(
+            plain(one["job"]),
+            styled(one["state"]),
+            styled(one["health"]),
+            f"{one['ranks_heard']}/{one['world']}",
+            str(one["step"]),
+            _seconds(one["step_seconds"]),
+            _share(one["goodput"]),
+            _hours(one["exposure_gpu_hours"]),
+            plain(one["reason"]),
+        )
+    console().print(rows if found["jobs"] else "No job tells its progress; see docs/progress.md.")
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="The job; OWNER:NAME where several users have one of that name.")],
+    files: Annotated[str, typer.Option(help="Read what ranks wrote without an agent, from this folder.")] = "",
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """One training job: ledger, exposure, restarts, slow ranks and links."""
+    if files:
+        from holdfast.cli.job_files import read
+
+        found = read(files, name)
+    else:
+        found = connect(url, token).get(f"/v1/trainings/{quote(name, safe='')}")
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    _print(found)
+
+
+def _print(found: Document) -> None:
+    out = console()
+    heard = f"{found['ranks_heard']} of {found['world']} ranks on {count(len(found['nodes']), 'node')}"
+    told = ago(time.time(), found["heard_at"])
+    out.print(f"{plain(found['job'])} of {plain(found['owner'])}: {found['state']}, {heard}, heard {told}")
+    if found["reason"]:
+        out.print(f"{styled(found['health'])}: {plain(found['reason'])}")
+    loss = "" if found["loss"] is None else f", loss {found['loss']:.4g}"
+    rate = "" if not found["tokens_per_second"] else f", {found['tokens_per_second']:,.0f} tokens/s"
+    usual = _seconds(found["usual_step_seconds"])
+    out.print(f"step {found['step']}, {_seconds(found['step_seconds'])} a step (usually {usual}){rate}{loss}")
+    shares = f"goodput {_share(found['goodput'])}, ETTR {_share(found['ettr'])}"
+    out.print(
+        f"{shares}, checkpoint efficiency {_share(found['checkpoint_efficiency'])}, "
+        f"{found['cluster_days']:.3g} cluster-days of progress in {lasting(found['elapsed_seconds'])}"
+    )
+    _exposed(found["exposure"], out)
+    rows = table("GPU-hours", "", "share")
+    whole = sum(found["gpu_hours"].values()) or 1.0
+    for part, hours in found["gpu_hours"].items():
+        if hours:
+            rows.add_row(part, f"{hours:,.3f}", f"{hours / whole:.1%}")
+    out.print(rows)
+    for one in found["restarts"]:
+        cost = f"{one['gpu_hours']:.3f} GPU-hours: {lasting(one['down_seconds'])} down"
+        again = f"{count(one['lost_steps'], 'step')} made again from step {one['from_step']}"
+        out.print(f"restart {ago(time.time(), one['at'])}: {cost}, {again}")
+    for one in found["slow"]:
+        out.print(f"slow: {plain(one['subject'])}: {one['ratio']:.0%} {plain(one['reason'])}")
+    if found["trouble"]:
+        out.print(plain(found["trouble"]))
+
+
+def _exposed(exposure: Document | None, out: Any) -> None:
+    if exposure is None:
+        return
+    since = "no checkpoint was told of" if exposure["saved_step"] < 0 else f"step {exposure['saved_step']} is safe"
+    tokens = f", {exposure['tokens']:,.0f} tokens" if exposure["tokens"] else ""
+    words = f"{count(exposure['steps'], 'step')}, {exposure['gpu_hours']:.3f} GPU-hours{tokens}"
+    out.print(f"a failure now would lose {words} ({since})")
+
+
+def _seconds(value: float | None) -> str:
+    return "?" if value is None else f"{value:.3g} s"
+
+
+def _share(value: float | None) -> str:
+    return "?" if value is None else f"{value:.1%}"
+
+
+def _hours(value: float | None) -> str:
+    return "?" if value is None else f"{value:.3g} GPU-h"

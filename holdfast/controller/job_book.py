@@ -1,0 +1,82 @@
+"""All training jobs that tell their progress. What ranks say ends here: it is shown, and moves no node."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from holdfast.api.job_views import TrainingDetail, TrainingsView
+from holdfast.api.problem import Problem
+from holdfast.controller.job_hardware import Digest
+from holdfast.controller.job_judge import JobJudge, Verdicts
+from holdfast.controller.job_record import JobRecord
+from holdfast.controller.job_show import detail, summary
+from holdfast.controller.turn import Turn
+from holdfast.model import digest
+from holdfast.model.progress import RankWindow
+from holdfast.model.report import Report
+
+log = logging.getLogger("holdfast.controller")
+MOST_JOBS = 2_000
+MOST_DIGESTS = 20_000
+Key = tuple[str, str]  # name and owner
+
+
+class JobBook:
+    """Belongs to the writer's thread."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[Key, JobJudge] = {}
+        self._digests: dict[str, Digest] = {}
+
+    def take(self, report: Report, turn: Turn) -> None:
+        if report.digest and len(self._digests) < MOST_DIGESTS:
+            self._digests[report.node] = digest.unpack(report.digest)
+        touched = {self._hear(report.node, window, turn.now) for window in report.progress}
+        for key in touched:
+            if key is not None:
+                self._judge(self._jobs[key], turn.now, turn.fleet.verdicts)
+
+    def _hear(self, node: str, window: RankWindow, now: float) -> Key | None:
+        key = (window.job.replace("/", "_"), window.owner)
+        known = self._jobs.get(key)
+        if known is None:
+            self._make_room()
+            known = self._jobs[key] = JobJudge(JobRecord(*key))
+        known.record.take(node, window, now)
+        return key
+
+    def _make_room(self) -> None:
+        """The one that was silent for longest goes."""
+        if len(self._jobs) >= MOST_JOBS:
+            oldest = min(self._jobs, key=lambda key: self._jobs[key].record.heard_at)
+            log.warning("more than %d jobs tell their progress; %s is forgotten", MOST_JOBS, oldest[0])
+            del self._jobs[oldest]
+
+    def _judge(self, job: JobJudge, now: float, verdicts: Verdicts) -> None:
+        """Each window is looked at once: when every rank has told another."""
+        if job.record.unjudged < len(job.record.current):
+            return
+        job.record.unjudged = 0
+        before = job.slow_since.keys() | set()
+        job.judge(now, verdicts, self._digests)
+        if job.slow_since.keys() - before:
+            log.info("%s", "; ".join(one.reason for one in job.verdicts if one.reason))
+
+    # Asked by the API, in the writer's thread
+
+    def list(self, turn: Turn, fresh: Sequence[bool]) -> TrainingsView:
+        shown = [summary(job, turn.now) for job in self._jobs.values()]
+        return TrainingsView(jobs=tuple(sorted(shown, key=lambda view: (-view.heard_at, view.job))))
+
+    def show(self, name: str) -> Callable[[Turn, Sequence[bool]], TrainingDetail]:
+        """`name` alone, or `owner:name` where several users have a job of that name."""
+
+        def do(turn: Turn, fresh: Sequence[bool]) -> TrainingDetail:
+            found = [key for key in self._jobs if name in (key[0], f"{key[1]}:{key[0]}")]
+            if not found:
+                raise Problem(404, f"no job called {name[:80]!r} tells its progress")
+            if len(found) > 1:
+                named = ", ".join(f"{owner}:{job}" for job, owner in found)
+                raise Problem(409, f"several jobs are called {name[:80]!r}: ask for one of {named}")
+            return detail(self._jobs[found[0]], turn.now)
+
+        return do

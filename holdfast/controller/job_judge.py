@@ -1,0 +1,114 @@
+"""Asks the checks of a job, and remembers since when what is slow."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+
+from holdfast import checks
+from holdfast.checks.job_facts import SPREAD
+from holdfast.controller.job_hardware import Digest, shared, told_of
+from holdfast.controller.job_record import JobRecord, Rank
+from holdfast.model.health import Health
+from holdfast.model.progress import WINDOW_SECONDS
+from holdfast.model.report import VerdictChange
+from holdfast.model.signal import Reading, Signal
+from holdfast.model.subject import Subject
+from holdfast.model.verdict import Verdict
+
+ASKED = tuple(name for name in checks.OF_A_JOB if name != "job.passive")
+SEEN_AFTER_SECONDS = 2 * WINDOW_SECONDS  # two of three windows must be slow before it is found
+USUAL_LOOKS = 360  # an hour of looks
+ENOUGH_LOOKS = 6
+PARTS = ("step", "own", "data", "wait", "checkpoint")
+Verdicts = Callable[[str], list[VerdictChange]]
+
+
+@dataclass(slots=True)
+class JobJudge:
+    """Of one job. `digests` are the nodes' last ones."""
+
+    record: JobRecord
+    verdicts: tuple[Verdict, ...] = ()
+    slow_since: dict[Subject, float] = field(default_factory=dict)
+    _usual: dict[str, deque[float]] = field(default_factory=lambda: {part: deque(maxlen=USUAL_LOOKS) for part in PARTS})
+
+    def judge(self, now: float, verdicts: Verdicts, digests: Mapping[str, Digest]) -> None:
+        ranks = [rank for rank in self.record.fresh(now) if rank.window.steps]
+        if not ranks:
+            return
+        self._add(now, [*self._of_the_job(ranks, digests), *self._links(ranks)])
+        self._add(now, self._of_ranks(ranks, verdicts, digests))
+        self._ask(now)
+        if self._remember_since(now):  # now that it is known whom to look at, say why and since when
+            self._add(now, self._of_ranks(ranks, verdicts, digests))
+            self._ask(now)
+
+    def _ask(self, now: float) -> None:
+        asked = [checks.BY_NAME[name] for name in ASKED]
+        self.verdicts = tuple(check(self.record.history.window(now, check.span)) for check in asked)
+
+    def _of_the_job(self, ranks: list[Rank], digests: Mapping[str, Digest]) -> list[Signal]:
+        job = self.record.subject
+        middles = {part: median(_part(rank, part) for rank in ranks) for part in PARTS}
+        signals = [Signal(job, f"job_{part}_seconds", value) for part, value in middles.items()]
+        for part, value in middles.items():
+            if len(self._usual[part]) >= ENOUGH_LOOKS:
+                signals.append(Signal(job, f"job_usual_{part}_seconds", median(self._usual[part])))
+            if job not in self.slow_since:
+                self._usual[part].append(value)
+        if len(steps := self._usual["step"]) >= ENOUGH_LOOKS:
+            usual = median(steps)
+            noise = SPREAD * median(abs(one - usual) for one in steps) / max(usual, 1e-9)
+            signals.append(Signal(job, "job_usual_step_noise_ratio", noise))
+        signals.append(Signal(job, "job_world", float(self.record.world)))
+        if words := shared(digests[node] for node in {rank.node for rank in ranks} if node in digests):
+            signals.append(Signal(job, "job_hardware", words))
+        return signals
+
+    def _of_ranks(self, ranks: list[Rank], verdicts: Verdicts, digests: Mapping[str, Digest]) -> list[Signal]:
+        """Hardware is asked about only where something is slow: a thousand nodes' verdicts are many."""
+        found = []
+        for rank in ranks:
+            about = f"{self.record.subject}/rank/{rank.window.rank}"
+            if about in self.slow_since:
+                words = told_of(rank.node, rank.window.gpu, verdicts(rank.node), digests.get(rank.node, {}))
+                found.append(Signal(about, "job_rank_hardware", words))
+        return found
+
+    def _links(self, ranks: list[Rank]) -> list[Signal]:
+        """Whoever came last to a communication waited for nobody: the shortest time is that of the transfer."""
+        seconds: dict[str, float] = {}
+        nodes: dict[str, set[str]] = {}
+        for rank in ranks:
+            for link, told in rank.window.links.items():
+                about = f"{self.record.subject}/link/{link.replace('/', '_')}"
+                seconds[about] = min(told, seconds.get(about, told))
+                nodes.setdefault(about, set()).add(rank.node)
+        found = [Signal(link, "job_transfer_seconds", told) for link, told in seconds.items()]
+        return found + [Signal(link, "job_link_nodes", " and ".join(sorted(over))) for link, over in nodes.items()]
+
+    def _remember_since(self, now: float) -> bool:
+        """True when something became slow."""
+        slow = {row.subject for verdict in self.verdicts for row in verdict.rows if row.health is Health.DEGRADED}
+        new = slow - self.slow_since.keys()
+        for subject in new:
+            self.slow_since[subject] = now - SEEN_AFTER_SECONDS
+        well = self.slow_since.keys() - slow
+        for subject in list(well):
+            del self.slow_since[subject]
+        signals = [Signal(subject, "job_slow_since_seconds", since) for subject, since in self.slow_since.items()]
+        absent = {(subject, "job_slow_since_seconds"): "it is well again" for subject in well}
+        self.record.history.add(Reading(source="judge", at=now, signals=signals, absent=absent))
+        return bool(new)
+
+    def _add(self, now: float, signals: list[Signal]) -> None:
+        self.record.history.add(Reading(source="judge", at=now, signals=signals))
+
+
+def _part(rank: Rank, part: str) -> float:
+    window = rank.window
+    if part == "own":
+        return window.own_seconds
+    total = window.seconds if part == "step" else float(getattr(window, f"{part}_seconds"))
+    return total / window.steps

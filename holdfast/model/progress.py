@@ -1,0 +1,65 @@
+"""How one rank of a training job got on over some seconds, as its own process told the agent of its node."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+
+LONGEST_NAME = 128
+MOST_RANKS = 1_000_000
+MOST_LINKS = 32
+LARGEST_STEP = 2**53 - 1
+WINDOW_SECONDS = 10.0  # what is told of a rank at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankWindow:
+    """Times are of the steps that ended in the window; each step counts from the end of the one before."""
+
+    job: str
+    owner: str  # the user who reports, by the kernel's word: 'uid-1000'
+    rank: int
+    world: int
+    session: str  # one life of the process
+    began: float  # when that life began to report
+    at: float  # when the last step ended; where none did, when the window was cut
+    step: int = -1  # the last one that was made
+    steps: int = 0
+    seconds: float = 0.0
+    data_seconds: float = 0.0
+    compute_seconds: float = 0.0
+    wait_seconds: float = 0.0  # in communication; for others that are late, and for the transfer itself
+    checkpoint_seconds: float = 0.0
+    own_seconds: float = 0.0  # the middle compute time of one step: what is compared with the peers'
+    split: bool = False  # is waiting told apart from computing?
+    tokens: float = 0.0
+    loss: float | None = None
+    gradient_norm: float | None = None
+    saved_step: int = -1  # the newest that is safe
+    gpu: int | None = None
+    group: str = ""  # ranks of one group do the same work
+    links: Mapping[str, float] = field(default_factory=dict)  # middle seconds in each named communication of a step
+    ended: str = ""  # closed: it said so; gone: its process went without a word
+    dropped: int = 0  # steps that were never told, so far
+
+    def __post_init__(self) -> None:
+        """One that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
+        for name in (self.job, self.owner, self.session):
+            _require(0 < len(name) <= LONGEST_NAME, "a name", f"1 to {LONGEST_NAME} characters")
+        _require(len(self.group) <= LONGEST_NAME, "group", f"at most {LONGEST_NAME} characters")
+        _require(0 <= self.rank < self.world <= MOST_RANKS, "rank", "0 <= rank < world")
+        _require(-1 <= self.step <= LARGEST_STEP and -1 <= self.saved_step <= LARGEST_STEP, "step", "a step number")
+        _require(self.gpu is None or 0 <= self.gpu < 1024, "gpu", "0 to 1023")
+        _require(len(self.links) <= MOST_LINKS, "links", f"at most {MOST_LINKS}")
+        _require(all(len(name) <= LONGEST_NAME for name in self.links), "links", f"names of at most {LONGEST_NAME}")
+        times = (
+            self.seconds, self.data_seconds, self.compute_seconds, self.wait_seconds, self.checkpoint_seconds,
+            self.own_seconds, self.tokens, float(self.steps), float(self.dropped), *self.links.values(),
+        )  # fmt: skip
+        _require(all(isfinite(one) and 0 <= one <= 1e15 for one in times), "a time", "a finite number of at least 0")
+        shown = (self.at, self.began, self.loss or 0.0, self.gradient_norm or 0.0)
+        _require(all(map(isfinite, shown)), "at, began, loss or gradient_norm", "a finite number")
+
+
+def _require(holds: bool, what: str, expected: str) -> None:
+    if not holds:
+        raise ValueError(f"progress field {what}: expected {expected}")

@@ -1,0 +1,100 @@
+"""Lines of training processes: who may speak for which rank, how much, and what was said. No sockets here."""
+
+import threading
+from dataclasses import dataclass
+
+from holdfast.formats.job_progress import Ended, Hello, ProgressError, Steps, decode
+from holdfast.formats.job_windows import Tally
+from holdfast.model.progress import RankWindow
+from holdfast.sources.job_peer import Peer
+
+MOST_LINES = 512
+MOST_OF_ONE_USER = 256
+MOST_MESSAGES = 2_000  # of one line between two cuts
+
+
+class Refused(ValueError):
+    """Why a line is closed, in one sentence for whoever is at its other end."""
+
+
+@dataclass(slots=True)
+class Line:
+    peer: Peer
+    tally: Tally | None = None
+    messages: int = 0
+
+
+class Lines:
+    """Heard by one thread, cut by another."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._lines: list[Line] = []
+        self._over: list[RankWindow] = []  # of lines that ended since the last cut
+
+    def open(self, peer: Peer) -> Line:
+        with self._guard:
+            if len(self._lines) >= MOST_LINES:
+                raise Refused(f"{MOST_LINES} processes report here already")
+            if sum(line.peer.uid == peer.uid for line in self._lines) >= MOST_OF_ONE_USER:
+                raise Refused(f"{MOST_OF_ONE_USER} processes of this user report here already")
+            line = Line(peer)
+            self._lines.append(line)
+            return line
+
+    def hear(self, line: Line, text: bytes) -> bool:
+        """True for the first message, which is answered. Raises Refused where the line is to be closed."""
+        with self._guard:
+            line.messages += 1
+            if line.messages > MOST_MESSAGES:
+                raise Refused(f"more than {MOST_MESSAGES} messages at once")
+            try:
+                message = decode(text)
+            except ProgressError as error:
+                raise Refused(str(error)) from None
+            if line.tally is None:
+                if not isinstance(message, Hello):
+                    raise Refused("expected hello first")
+                self._admit(line, message)
+                line.tally = Tally(message, line.peer.owner)
+                return True
+            match message:
+                case Steps():
+                    line.tally.add(message)
+                case Ended():
+                    line.tally.end("closed")
+                case Hello():
+                    raise Refused("hello was said already")
+            return False
+
+    def _admit(self, line: Line, hello: Hello) -> None:
+        """A name is its user's and its job's as long as somebody of it speaks; a rank is one process."""
+        for other in self._lines:
+            if other.tally is None or other.tally.ended or other.tally.hello.job != hello.job:
+                continue
+            if other.peer.uid != line.peer.uid:
+                raise Refused(f"another user's job on this node is called {hello.job}")
+            if other.peer.work != line.peer.work:
+                raise Refused(f"another job of yours on this node is called {hello.job}; give each its own name")
+            if other.tally.hello.rank == hello.rank:
+                raise Refused(f"rank {hello.rank} of {hello.job} is process {other.peer.pid} already")
+
+    def close(self, line: Line, now: float) -> None:
+        with self._guard:
+            self._lines.remove(line)
+            if line.tally is None:
+                return
+            line.tally.end("gone")
+            if (window := line.tally.cut(now)) is not None:
+                self._over.append(window)
+                del self._over[:-MOST_LINES]
+
+    def cut(self, now: float) -> list[RankWindow]:
+        with self._guard:
+            over, self._over = self._over, []
+            cuts = []
+            for line in self._lines:
+                line.messages = 0
+                if line.tally is not None and not line.tally.ended:
+                    cuts.append(line.tally.cut(now))
+            return [*over, *(window for window in cuts if window is not None)]

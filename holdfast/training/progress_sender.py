@@ -1,0 +1,132 @@
+"""Takes steps to the agent of this node, or into a file where there is none. On a thread of its own: nobody waits."""
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.formats.job_progress import MOST_ROWS, Ended, Hello, Message, Step, Steps, encode
+
+SOCKET = "/run/holdfast/jobs.sock"
+SEND_EVERY_SECONDS = 1.0
+RETRY_SECONDS = 15.0
+PATIENCE_SECONDS = 2.0  # of the thread, for an agent that does not take what it is sent
+MOST_WAITING = 8_192  # steps
+LARGEST_FILE = 32 << 20
+CLOSE_SECONDS = 5.0
+Pending = Callable[[], Step | None]  # a step that may not be over on the device yet
+
+
+class Sender:
+    """`put` is for the training loop and costs an append; all else happens in the thread."""
+
+    def __init__(self, hello: Hello, path: str, folder: Path) -> None:
+        self._hello = hello
+        self._path, self._folder = path, folder
+        self._waiting: deque[Pending] = deque()
+        self._line: socket.socket | None = None
+        self._retry_at = 0.0
+        self._dropped = 0
+        self.split = False
+        self.saved_step = -1
+        self._told: tuple[int, bool] = (-1, False)
+        self.refused = ""  # why the agent does not want to hear us
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="holdfast-progress", daemon=True)
+        self._thread.start()
+
+    def put(self, pending: Pending) -> None:
+        if len(self._waiting) < MOST_WAITING:
+            self._waiting.append(pending)
+        else:
+            self._dropped += 1
+
+    def close(self) -> None:
+        """What is there is sent; a device or an agent that does not answer is not waited for long."""
+        self._stop.set()
+        self._thread.join(CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        self._tell([], anew=True)
+        while not self._stop.wait(SEND_EVERY_SECONDS):
+            self._flush()
+        self._flush()
+        self._deliver(Ended(time.time()))
+        if self._line is not None:
+            self._line.close()
+
+    def _flush(self) -> None:
+        rows: list[Step] = []
+        while self._waiting and len(rows) < MOST_WAITING:
+            row = self._waiting[0]()
+            if row is None:
+                break  # the device is not there yet; those behind it are not either
+            self._waiting.popleft()
+            rows.append(row)
+        if rows or self._told != (self.saved_step, self.split):
+            self._tell(rows)
+
+    def _tell(self, rows: list[Step], *, anew: bool = False) -> None:
+        self._told = (self.saved_step, self.split)
+        for start in range(0, len(rows) or (0 if anew else 1), MOST_ROWS // 4):
+            part = rows[start : start + MOST_ROWS // 4]
+            self._deliver(Steps(part, self.split, self.saved_step, self._dropped))
+        if anew and not self._connected():
+            self._write(self._hello)
+
+    def _deliver(self, message: Message) -> None:
+        if self._connected() and self._line is not None:
+            try:
+                self._line.send(encode(message))
+                return
+            except OSError:
+                self._hang_up()
+        self._write(message)
+
+    def _connected(self) -> bool:
+        if self._line is not None:
+            return True
+        if self.refused or not self._path or time.monotonic() < self._retry_at:
+            return False
+        self._retry_at = time.monotonic() + RETRY_SECONDS
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        line.settimeout(PATIENCE_SECONDS)
+        try:
+            line.connect(self._path)
+            line.send(encode(self._hello))
+            answer = line.recv(1024)
+        except OSError:
+            line.close()
+            return False
+        if answer != b"ok":
+            self.refused = answer.decode("utf-8", "replace") or "the agent closed the line"
+            line.close()
+            return False
+        self._line = line
+        return True
+
+    def _hang_up(self) -> None:
+        if self._line is not None:
+            self._line.close()
+        self._line = None
+
+    def _write(self, message: Message) -> None:
+        """One file per rank, for this user alone; what was there before it grew too large is kept once."""
+        name = f"{_safe(self._hello.job)}.{self._hello.rank}.jsonl"
+        with contextlib.suppress(OSError):  # progress never ends a training
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = self._folder / name
+            if path.exists() and path.stat().st_size > LARGEST_FILE:
+                os.replace(path, path.with_suffix(".old"))
+                if not isinstance(message, Hello):
+                    self._write(self._hello)
+            with open(path, "ab") as file:
+                file.write(encode(message) + b"\n")
+
+
+def _safe(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in name)

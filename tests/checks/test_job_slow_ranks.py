@@ -1,0 +1,92 @@
+"""Who is slow, and not who waits for them."""
+
+import pytest
+
+from holdfast.checks.job_slow_ranks import CHECK
+from holdfast.model.health import Health
+
+from .job_ranks import Ranks
+
+
+def jitter(rank: int) -> float:
+    return 1.0 + 0.004 * ((rank * 7919) % 11 - 5) / 5
+
+
+def guilty(verdict):
+    return {row.subject for row in verdict.rows if row.health is Health.DEGRADED}
+
+
+def test_ranks_that_compute_alike_pass():
+    verdict = CHECK(Ranks(64).look(jitter).window())
+    assert verdict.health is Health.PASS and len(verdict.rows) == 64
+
+
+def test_one_slow_gpu_is_named_with_its_place_its_price_and_why():
+    ranks = Ranks(96).look(lambda rank: jitter(rank) * (1.11 if rank == 37 else 1.0))
+    ranks.tell(Ranks.rank(37), job_rank_hardware="thermal throttle", job_slow_since_seconds=50_520.0)
+    verdict = CHECK(ranks.window())
+    assert guilty(verdict) == {"job/llama/rank/37"}
+    said = verdict.summary()
+    assert "job llama is 10 % slow since 14:02; rank 37 = node n4 GPU 5, thermal throttle" in said
+    assert "evicting it wins back 8.9 GPU-hours an hour" in said
+
+
+def test_a_node_all_of_whose_ranks_are_slow_is_named_as_one():
+    verdict = CHECK(Ranks(64).look(lambda rank: jitter(rank) * (1.2 if rank // 8 == 3 else 1.0)).window())
+    assert len(guilty(verdict)) == 8
+    assert "node n3 with its 8 ranks" in verdict.summary() and "evicting them" in verdict.summary()
+
+
+def test_one_slow_look_is_not_enough_and_two_of_three_are():
+    ranks = Ranks(64).look(jitter, 2).look(lambda rank: jitter(rank) * (1.5 if rank == 3 else 1.0), 1)
+    assert CHECK(ranks.window()).health is Health.PASS
+    ranks.look(lambda rank: jitter(rank) * (1.5 if rank == 3 else 1.0), 1)
+    assert guilty(CHECK(ranks.window())) == {"job/llama/rank/3"}
+
+
+def test_who_was_slow_is_well_again_only_well_below_the_limit():
+    between = Ranks(64).look(lambda rank: jitter(rank) * (1.03 if rank == 3 else 1.0))
+    assert CHECK(between.window()).health is Health.PASS
+    between.tell(Ranks.rank(3), job_slow_since_seconds=900.0)
+    assert guilty(CHECK(between.window())) == {"job/llama/rank/3"}
+    between.look(jitter).tell(Ranks.rank(3), job_slow_since_seconds=900.0)
+    assert CHECK(between.window()).health is Health.PASS
+
+
+def test_ranks_of_another_group_do_other_work():
+    groups = {rank: "first" if rank < 8 else "rest" for rank in range(32)}
+    work = {"first": 2.0, "rest": 1.0}
+    verdict = CHECK(Ranks(32, groups=groups).look(lambda rank: work[groups[rank]] * jitter(rank)).window())
+    assert verdict.health is Health.PASS
+
+
+def test_where_all_ranks_are_noisy_more_is_asked_for():
+    def noisy(rank: int) -> float:
+        return 1.0 + 0.1 * ((rank * 7919) % 11 - 5) / 5
+
+    assert CHECK(Ranks(64).look(lambda rank: noisy(rank) * (1.1 if rank == 3 else 1.0)).window()).health is Health.PASS
+
+
+def test_among_few_peers_every_look_must_be_slow():
+    ranks = Ranks(4).look(jitter, 1).look(lambda rank: jitter(rank) * (1.4 if rank == 2 else 1.0), 2)
+    assert CHECK(ranks.window()).health is Health.PASS
+    ranks.look(lambda rank: jitter(rank) * (1.4 if rank == 2 else 1.0), 1)
+    assert guilty(CHECK(ranks.window())) == {"job/llama/rank/2"}
+
+
+@pytest.mark.parametrize("world", [1, 2])
+def test_too_few_peers_is_unknown(world):
+    verdict = CHECK(Ranks(world).look(jitter).window())
+    assert verdict.health is Health.UNKNOWN and "fewer than 3 ranks" in verdict.summary()
+
+
+def test_where_waiting_is_not_told_apart_nobody_is_blamed():
+    ranks = Ranks(16).look(lambda rank: 1.5 if rank == 3 else 1.0)
+    for rank in range(16):
+        ranks.tell(Ranks.rank(rank), job_rank_split=0.0)
+    verdict = CHECK(ranks.window())
+    assert verdict.health is Health.UNKNOWN and "waiting is not told apart" in verdict.summary()
+
+
+def test_a_job_that_tells_nothing_is_unknown():
+    assert CHECK(Ranks(0).window()).health is Health.UNKNOWN
