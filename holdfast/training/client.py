@@ -49,10 +49,30 @@ class Keeper:
     _buffers: dict[int, Pages] = field(default_factory=dict)
 
     def attach(self) -> list[Held]:
-        """Connect and say who we are; what the keeper holds is the answer."""
+        """Connect and say who we are; what the keeper holds is the answer. Where there is no keeper, start one."""
+        path = socket_path(self.job, self.folder, node_name())
+        until = time.monotonic() + START_SECONDS
+        started: subprocess.Popen[bytes] | None = None
+        pause = 0.05
+        while True:
+            try:
+                return self._greet(path)
+            except Refused:
+                raise
+            except OSError as error:  # none is there, or one that is just ending: its door closes last
+                self.close()
+                if time.monotonic() > until:
+                    raise WireError(f"no keeper answers at {path}: {error}; see {path.with_suffix('.log')}") from error
+            if started is None or started.poll() is not None:  # another had the place, and may be gone by now
+                started = self._start(path)
+                pause = min(2 * pause, 2.0)
+            time.sleep(pause)
+
+    def _greet(self, path: Path) -> list[Held]:
         self.close()
-        self._socket = self._find()
+        self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(ANSWER_SECONDS)
+        self._socket.connect(str(path))
         hello = {"do": "attach", "job": self.job, "rank": self.rank, "world": self.world, "pid": os.getpid()}
         self.about = self._ask(hello)
         return [Held.of(row) for row in self.about["held"]]
@@ -127,23 +147,6 @@ class Keeper:
         if fds:
             self._buffers[answer["buffer"]] = Pages.received(fds[0])
         return answer, self._buffers[answer["buffer"]]
-
-    def _find(self) -> socket.socket:
-        path = socket_path(self.job, self.folder, node_name())
-        until = time.monotonic() + START_SECONDS
-        started: subprocess.Popen[bytes] | None = None
-        while True:
-            client = socket.socket(socket.AF_UNIX)
-            try:
-                client.connect(str(path))
-                return client
-            except OSError as error:
-                client.close()
-                if time.monotonic() > until:
-                    raise WireError(f"no keeper answers at {path}: {error}; see {path.with_suffix('.log')}") from error
-            if started is None:
-                started = self._start(path)
-            time.sleep(0.05)
 
     def _start(self, path: Path) -> "subprocess.Popen[bytes]":
         """In a session of its own: what ends the ranks does not end the keeper."""

@@ -24,6 +24,7 @@ class Flushing:
         self._written: set[tuple[int, int, str]] = set()
         self._last_seconds = 0.0
         self._lock = threading.Lock()
+        self._writing = threading.Lock()  # a flush and the queue may come to the same copy
         self._waiting: queue.SimpleQueue[tuple[Copy, ExitStack]] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="flushing", daemon=True).start()
 
@@ -77,6 +78,10 @@ class Flushing:
                 self._queued.pop(copy.rank, None)
 
     def _write(self, copy: Copy) -> bool:
+        with self._writing:
+            return self._write_alone(copy)
+
+    def _write_alone(self, copy: Copy) -> bool:
         from holdfast.training import shard, storage  # torch: only the keeper that writes pays for it
 
         key = (copy.rank, copy.step, copy.attempt)

@@ -122,7 +122,8 @@ class Visit:
                 answer, fds = doing(order)
             except (OSError, KeyError, TypeError, ValueError) as error:
                 answer, fds = {"error": str(error)}, ()
-            send(self._client, {**answer, "troubles": dict(self._desk.troubles)}, fds)
+            with suppress(OSError):  # it may be gone, but what it said before it went is still to be read and done
+                send(self._client, {**answer, "troubles": dict(self._desk.troubles)}, fds)
 
     def leave(self) -> None:
         for pages in self._lent.values():

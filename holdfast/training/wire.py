@@ -35,7 +35,8 @@ def send(to: socket.socket, message: Message, fds: tuple[int, ...] = ()) -> None
         to.sendall(framed)
         return
     sent = socket.send_fds(to, [framed], list(fds))
-    to.sendall(framed[sent:])
+    if sent < len(framed):  # sending nothing fails too, where the other side has heard enough and hung up
+        to.sendall(framed[sent:])
 
 
 def receive(source: socket.socket, fds: list[int] | None = None) -> Message:

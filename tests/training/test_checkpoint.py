@@ -109,6 +109,22 @@ def test_a_killed_keeper_costs_a_save_and_not_the_training(place: Path) -> None:
     assert loaded(place)[0] == 3
 
 
+def test_what_a_rank_said_before_it_hung_up_is_done(place: Path) -> None:
+    """A save returns before its last order is read: the order counts although nobody waits for the answer."""
+    saved(place, 1).close()
+    rank = Keeper(place.name, place, 0, 1)
+    rank.attach()
+    number, _ = rank.reserve(5000, 1.0)
+    order = {"buffer": number, "size": 5000, "step": 2, "attempt": "run", "store": False}
+    for _ in range(50):
+        rank._say({"do": "status"})  # answers that are never read
+    rank.seal(order)
+    rank.close()
+    again = Keeper(place.name, place, 0, 1)
+    assert 2 in {held.step for held in again.attach()}
+    again.close()
+
+
 def test_storage_that_cannot_be_written_is_said_and_survived(place: Path) -> None:
     ckpt = saved(place, 1)
     (place / "step-00000001").write_text("in the way")  # also for root, whom a read-only mode does not stop
