@@ -42,10 +42,11 @@ def next_round(
         if one in free and other in free:
             take(one, other)
     doubtful = set(suspects)
-    good = [name for name in trusted if name not in doubtful]
+    good = [name for name in trusted if name in free and name not in doubtful]
     for suspect in suspects:
-        partner = next((g for g in good if g in free and pair(g, suspect) not in met), None)
+        partner = next((g for g in good if pair(g, suspect) not in met), None)
         if suspect in free and partner is not None:
+            good.remove(partner)
             take(suspect, partner)
     for one, other in _turn(list(free), number):
         take(one, other)

@@ -62,7 +62,7 @@ def shared_memory():
 
 
 @needs_torch
-@pytest.mark.soak  # seen to end with 0 instead of 130 on a busy machine, cause not found yet
+@pytest.mark.slow
 def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path):
     config = write_config(tmp_path, "peer_copy", "node_collective", more="")
     config.write_text(config.read_text().replace("seconds = 0.2", "seconds = 60"))
@@ -75,10 +75,11 @@ def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path):
         start_new_session=True,
     )
     suite = until(lambda: one_child(process.pid, "holdfast.probes.suite"))
-    until(lambda: one_child(suite, "holdfast.probes.worker"))
+    worker = until(lambda: one_child(suite, "holdfast.probes.worker"))
+    os.kill(worker, signal.SIGSTOP)  # a check that has ended by itself cannot be interrupted any more
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 130
-    until(lambda: not living_of_group(suite), seconds=5.0)
+    assert process.wait(60) == 130
+    until(lambda: not living_of_group(suite))
     assert (sorted(tmp_path.rglob("*")), shared_memory()) == before
 
 
