@@ -56,11 +56,10 @@ def left_early(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 def _mismatch(waiting: Waiting) -> Candidate | None:
     """Same number, other operation or size: the minority is suspected, not whoever was read first."""
-    by_sequence: dict[int, dict[int, tuple[str, str]]] = {}
+    by_sequence: dict[int | None, dict[int, tuple[str, str]]] = {}  # the oldest watchdogs tell no number
     for one in waiting.told:
-        seq = one.number("seq")
-        if one.rank is not None and seq is not None and one.word("op"):
-            by_sequence.setdefault(seq, {})[one.rank] = (one.word("op"), one.word("numel_in"))
+        if one.rank is not None and one.word("op"):
+            by_sequence.setdefault(one.number("seq"), {})[one.rank] = (one.word("op"), one.word("numel_in"))
     for seq, calls in by_sequence.items():
         counts = Counter(calls.values())
         if len(counts) < 2 or len(calls) < 2:
@@ -71,7 +70,8 @@ def _mismatch(waiting: Waiting) -> Candidate | None:
         candidate = Candidate(
             causes.find("job.collective_mismatch"), ranks=odd, evidence=_odd_first(evidence, odd), base=0.65
         )
-        candidate.note = f"at collective {seq}: " + ", ".join(f"{op} of {size or '?'}" for op, size in counts)
+        where = f"at collective {seq}: " if seq is not None else ""
+        candidate.note = where + ", ".join(f"{op} of {size or '?'}" for op, size in counts)
         return candidate
     return None
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from holdfast.formats import json_envelope
 from holdfast.formats.kernel_line import printable
 
 MAX_LINE_CHARS = 4096
@@ -36,6 +37,8 @@ _PREFIXES = tuple(
         r"\[(?:\d+),(?P<rank>\d{1,6})\](?:<std(?:out|err)>)?: ?",
         r"\((?P<actor>[\w:.-]+) pid=\d+(?:, ip=(?P<host>[\w.:-]+))?[^)]*\) ?",
         r"\[pod/(?P<host>[\w.-]+)/[\w.-]+\] ?",
+        r"(?:trainer|worker|master)/(?P<task>\d{1,6}) ",
+        r"(?P<host>[a-z0-9][a-z0-9.-]*-\d{1,6}) (?:pytorch|tensorflow|trainer|training|worker|main|mpi|app) ",
         rf"\[{_ISO} (?:TP|DP|PP|EP)(?P<local>\d{{1,4}})[^\]]{{0,20}}\] ?",
         rf"\[[A-Z]+\|[\w./]+:\d+\] {_ISO} >> ?",
         rf"[\[(]?{_ISO}[\])]?(?:[:,|]| -)? ?",
@@ -76,9 +79,7 @@ class JobLine(NamedTuple):
 
 def decode(raw: bytes, number: int = 0) -> JobLine:
     """Never fails: what is no known prefix is message."""
-    text = raw[: MAX_LINE_CHARS * 2].decode("utf-8", "replace").replace("\0", "")
-    text = _cleaned(text)
-    line = JobLine(text.rstrip()[:MAX_LINE_CHARS], number)
+    line = _wrapped(raw, number) or JobLine(_readable(raw[: MAX_LINE_CHARS * 2].decode("utf-8", "replace")), number)
     for _ in range(_MAX_PREFIXES):
         shorter = _strip_one(line)
         if shorter is None:
@@ -87,6 +88,18 @@ def decode(raw: bytes, number: int = 0) -> JobLine:
     if line.rank is None and (match := _RANK_INSIDE.search(line.text)):
         line = line._replace(rank=int(next(group for group in match.groups() if group)))
     return line
+
+
+def _wrapped(raw: bytes, number: int) -> JobLine | None:
+    inside = json_envelope.opened(raw) if raw.startswith(b"{") else None
+    if inside is None:
+        return None
+    at = last_stamp(inside.moment.encode()) if inside.moment else 0.0
+    return JobLine(_readable(inside.text), number, at, host=printable(inside.host))
+
+
+def _readable(text: str) -> str:
+    return _cleaned(text.replace("\0", "")).rstrip()[:MAX_LINE_CHARS]
 
 
 def is_binary(raw: bytes, text: str) -> bool:

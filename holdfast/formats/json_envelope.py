@@ -1,0 +1,40 @@
+"""A line of a log that a container runtime or a collector wrapped into JSON: Docker, Cloud Logging, Loki, journald."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+_TEXTS = ("log", "textPayload", "MESSAGE", "message", "msg")
+_STACKS = ("exc_info", "exception", "stack_trace", "stacktrace")  # which end with what was raised
+_MOMENTS = ("time", "timestamp", "ts", "@timestamp")
+_HOSTS = ("_HOSTNAME", "hostname", "host", "node", "pod_name", "pod")
+_ONLY_IN_LOGS = ("stream", "severity", "level", "levelname", "PRIORITY", *_MOMENTS)
+
+
+class Inside(NamedTuple):
+    text: str
+    moment: str = ""
+    host: str = ""
+
+
+def opened(raw: bytes) -> Inside | None:
+    """What is inside, None where it is no such line: a sample of some data is none."""
+    if not raw.startswith(b'{"'):
+        return None
+    try:
+        found = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not any(name in found for name in _ONLY_IN_LOGS):
+        return None
+    text = _last_line(_first(found, _STACKS)) or _first(found, _TEXTS).rstrip("\n")
+    return Inside(text.rpartition("\n")[2], _first(found, _MOMENTS), _first(found, _HOSTS)) if text else None
+
+
+def _first(found: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    return next((value for name in names if isinstance(value := found.get(name), str) and value), "")
+
+
+def _last_line(stack: str) -> str:
+    return stack.rstrip().rpartition("\n")[2]
