@@ -16,6 +16,7 @@ class SeamSignal(NamedTuple):
     lowest: float
     highest: float
     lives: bool
+    sparse: bool
 
 
 @cache
@@ -34,4 +35,5 @@ def _signal(row: dict[str, str]) -> SeamSignal:
         lowest=float(row["lowest"]),
         highest=float(row["highest"]),
         lives=row["lives"] == "1",
+        sparse=row["sparse"] == "1",
     )

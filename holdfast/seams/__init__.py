@@ -22,7 +22,13 @@ from holdfast.seams.power_limit import SEAM as _power_limit
 from holdfast.seams.power_supply import SEAM as _power_supply
 from holdfast.seams.root import roots
 from holdfast.seams.scene import Scene
+from holdfast.seams.schedule_cadence import SEAM as _schedule_cadence
+from holdfast.seams.schedule_degraded import SEAM as _schedule_degraded
+from holdfast.seams.schedule_recovery import SEAM as _schedule_recovery
 from holdfast.seams.seam import Seam
+from holdfast.seams.sensor_broken import SEAM as _sensor_broken
+from holdfast.seams.sensor_drift import SEAM as _sensor_drift
+from holdfast.seams.software_rollout import SEAM as _software_rollout
 from holdfast.seams.storage_service import SEAM as _storage_service
 from holdfast.seams.storage_writer import SEAM as _storage_writer
 
@@ -35,4 +41,5 @@ def explain(
 ) -> tuple[Finding, ...]:
     """What is wrong, one finding per root, the surest first. `calm` is a known good past, where there is one."""
     scene = Scene(panel, topology, calm)
-    return roots(scene, [candidate for seam in seams for candidate in seam.explain(scene)])
+    ordered = sorted(seams, key=lambda seam: not seam.asked_first)
+    return roots(scene, [candidate for seam in ordered for candidate in seam.explain(scene)])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from holdfast.model.finding import Symptom
-from holdfast.model.subject import Subject
+from holdfast.model.subject import Subject, kind
 from holdfast.seams.scene import Scene
 
 BANDWIDTH = "link_bandwidth_bytes_per_second"
@@ -60,4 +60,4 @@ class Links:
     def below(self, switch: Subject) -> bool:
         """Has it nodes of its own, as a leaf does?"""
         targets = self.scene.topology.targets.get(switch, ())
-        return any(edge.kind == "connects" and edge.target.startswith("node/") for edge in targets)
+        return any(edge.kind == "connects" and kind(edge.target) == "node" for edge in targets)

@@ -6,7 +6,6 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams.candidate import Candidate
 from holdfast.seams.effects import CONNECTS, FABRIC
-from holdfast.seams.fabric_links import Links
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -21,20 +20,17 @@ def explain(scene: Scene) -> Iterator[Candidate]:
     if not bad:
         return
     seen = scene.seen(WAIT) | scene.seen(ABLE)
-    links = Links(scene)
     for switch, ports in _ports(scene).items():
         mine = ports & seen
         hit = [bad[port] for port in sorted(mine) if port in bad]
         if len(hit) > 1 and len(hit) >= MOST * len(mine):
-            yield _switch(scene, switch, hit, len(mine), _others(bad, seen, mine), links.below(switch))
+            yield _switch(scene, switch, hit, len(mine), _others(bad, seen, mine))
 
 
-def _switch(
-    scene: Scene, switch: Subject, hit: list[Symptom], count: int, others: tuple[int, int], has_nodes: bool
-) -> Candidate:
+def _switch(scene: Scene, switch: Subject, hit: list[Symptom], count: int, others: tuple[int, int]) -> Candidate:
     one = Candidate(
         cause=switch,
-        kind="fabric.leaf" if has_nodes else "fabric.rail",
+        kind="fabric.rail",
         signs=hit,
         reach=scene.reach(switch, CONNECTS),
         explains=FABRIC,
@@ -50,7 +46,7 @@ def _switch(
 
 
 def _ports(scene: Scene) -> dict[Subject, set[Subject]]:
-    """The ports that switches name one by one, as rails do, or by the node they are in."""
+    """The ports that a switch names one by one, as the switches of a rail do."""
     rails: dict[Subject, set[Subject]] = {}
     for edge in scene.topology.edges:
         if edge.kind == "connects" and edge.source.startswith("switch/") and "/nic/" in edge.target:

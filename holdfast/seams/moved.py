@@ -4,7 +4,7 @@ First a cheap look over every row (the last minute against the median of the beg
 few that are left: is it more than the row's own noise and its usual excursions, and since when?
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -43,16 +43,12 @@ class Moves:
 
     def keep(self, wanted: npt.NDArray[np.bool_]) -> "Moves":
         """Only some of those that moved."""
-        return Moves(
-            self.signal,
-            self.subjects,
-            self.rows[wanted],
-            self.before[wanted],
-            self.now[wanted],
-            self.since[wanted],
-            self.seen,
-            self.center,
-            self.recent,
+        return replace(
+            self,
+            rows=self.rows[wanted],
+            before=self.before[wanted],
+            now=self.now[wanted],
+            since=self.since[wanted],
         )
 
 
@@ -74,6 +70,8 @@ def moves(table: Table, times: Times, signal: SeamSignal, calm: Table | None = N
     first, last = baseline_columns(times), 0 if len(times) < 2 else recent_columns(times)
     if not count or len(times) < first + last or not last:
         return _nothing(table, signal)
+    if signal.sparse:
+        table = _dense(table)
     base = _beginning(table, first) if calm is None else _aligned(table, calm, first)
     values = table.values
     center = _median(base)
@@ -90,7 +88,7 @@ def _careful(found: Moves, base: Values, values: Values, times: Times, least: Va
     sign = np.sign(found.now - found.before)[:, None]
     drift = (base - found.before[:, None]) * sign
     noise = 1.4826 * _median(np.abs(drift))
-    usual = np.nanquantile(drift, USUAL_EXCURSION, axis=1)
+    usual = _high(drift)
     size = np.abs(found.now - found.before)
     sure = (size >= NOISES * noise * np.sqrt(2.0 / last)) & (size > usual)
     course = _steady((values - found.before[:, None]) * sign)
@@ -98,18 +96,28 @@ def _careful(found: Moves, base: Values, values: Values, times: Times, least: Va
     calm = ~(course >= edge[:, None])
     onset = np.where(calm.any(axis=1), calm.shape[1] - np.argmax(calm[:, ::-1], axis=1), 0)
     since = times[np.minimum(onset, len(times) - 1)]
-    moved = Moves(
-        found.signal,
-        found.subjects,
-        found.rows,
-        found.before,
-        found.now,
-        since,
-        found.seen,
-        found.center,
-        found.recent,
-    )
-    return moved.keep(sure)
+    return replace(found, since=since).keep(sure)
+
+
+def _high(values: Values) -> Values:
+    """What is exceeded one time in 25, over what was seen."""
+    ordered = np.sort(values, axis=1)  # what was not seen sorts to the end
+    count = (~np.isnan(values)).sum(axis=1)
+    place = np.maximum(np.ceil(USUAL_EXCURSION * count).astype(np.int64) - 1, 0)
+    found: Values = ordered[np.arange(len(values)), place]
+    return found
+
+
+def _dense(table: Table) -> Table:
+    """A value told now and then holds until the next; before the first, what was told first is taken."""
+    values = table.values.copy()
+    for column in range(1, values.shape[1]):
+        gap = np.isnan(values[:, column])
+        values[gap, column] = values[gap, column - 1]
+    first = np.argmax(~np.isnan(values), axis=1)
+    known = values[np.arange(len(values)), first]
+    values = np.where(np.isnan(values), known[:, None], values)
+    return Table(table.subjects, values)
 
 
 def _steady(course: Values) -> Values:

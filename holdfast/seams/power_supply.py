@@ -20,7 +20,7 @@ SUPPLY_FAILS_FROM = 0.2  # of the voltage; supplies bear smaller sags
 def explain(scene: Scene) -> Iterator[Candidate]:
     for feed, sign in scene.fell(VOLTS).items():
         yield _feed(scene, feed, sign)
-    silent = {psu: sign for psu, sign in scene.fell(OUTPUT).items() if weigh.fall(sign) >= GONE}
+    silent = {psu: sign for psu, sign in scene.fell(OUTPUT).items() if weigh.fall(sign) >= GONE and _alone(scene, psu)}
     for psu in sorted({*scene.fell(HEALTHY), *silent}):
         yield _supply(scene, psu, silent)
 
@@ -45,6 +45,13 @@ def _supply(scene: Scene, psu: Subject, silent: dict[Subject, Symptom]) -> Candi
     if any(feed in scene.fell(VOLTS) for feed in feeds):
         one.doubt(2.0, "its feed lost voltage")
     return one
+
+
+def _alone(scene: Scene, psu: Subject) -> bool:
+    """Did its load move to the supplies beside it? Where all give less, the rack simply needs less."""
+    racks = [edge.target for edge in scene.topology.targets.get(psu, ()) if edge.kind == "powers"]
+    beside = {edge.source for rack in racks for edge in scene.topology.sources[rack] if edge.kind == "powers"}
+    return any(other in scene.rose(OUTPUT) for other in beside - {psu})
 
 
 def _candidate(scene: Scene, cause: Subject, kind: str, signs: list[Symptom]) -> Candidate:

@@ -12,6 +12,7 @@ from holdfast.seams.effects import NEEDING_A_CAUSE
 from holdfast.seams.scene import Scene
 
 LEAST_CONFIDENCE = 0.6
+LASTS_SECONDS = 40.0
 SLACK_SECONDS = 90.0  # onsets are not known better: noise, inertia, a reading a minute
 ABSORBED = 0.6  # of a candidate's own signs: then it is a consequence
 FOR_ALL_SYMPTOMS = 2.5
@@ -45,9 +46,14 @@ def roots(scene: Scene, candidates: Iterable[Candidate]) -> tuple[Finding, ...]:
         better = next(((root, why) for root in chosen if (why := _loses(scene, story, root))), None)
         if better:
             lost.append((story, *better))
-        elif story.candidate.confidence >= LEAST_CONFIDENCE:
+        elif story.candidate.confidence >= LEAST_CONFIDENCE and _lasted(scene, story.candidate):
             chosen.append(story)
     return tuple(_finding(scene, story, lost) for story in chosen)
+
+
+def _lasted(scene: Scene, candidate: Candidate) -> bool:
+    """What began this moment may be over the next."""
+    return scene.now - candidate.since >= (0.0 if candidate.proven else LASTS_SECONDS)
 
 
 def _rank(story: Story) -> tuple[float, float, str]:

@@ -15,3 +15,4 @@ class Seam:
     reads: tuple[str, ...]
     domains: tuple[str, ...]  # whose instruments it joins
     explain: Callable[[Scene], Iterable[Candidate]]
+    asked_first: bool = False  # it judges instruments: what it finds broken, the others do not hear

@@ -9,6 +9,7 @@ from holdfast.seams.candidate import Candidate
 from holdfast.seams.effects import STORAGE, STORES
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
+from holdfast.seams.storage_writer import slow_writers
 
 WRITE = "storage_write_bytes_per_second"
 LATENCY = "storage_latency_seconds"
@@ -37,8 +38,9 @@ def _writes(scene: Scene, place: Subject, metadata: bool) -> Candidate:
     signs = [found[place] for found in (scene.fell(WRITE), scene.rose(LATENCY)) if place in found]
     one = _candidate(scene, place, "storage.write_slow", signs)
     for sign in signs:
-        # Somebody else's reads raise the latency too; what writers get is the proof.
-        one.speaks(2.5 if sign.signal == WRITE else 1.0, weigh.moved_text(sign))
+        # Somebody else's reads raise the latency, and another job's writers get another rate; how long the same job
+        # takes for the same checkpoint is the proof.
+        one.speaks(1.0, weigh.moved_text(sign))
     if metadata:
         one.doubt(2.0, "its metadata is slow as well")
     _jobs(scene, one, place)
@@ -50,8 +52,11 @@ def _jobs(scene: Scene, one: Candidate, place: Subject) -> None:
     slower = [job for job in sorted(writers) if job in scene.rose(CHECKPOINT)]
     for job in slower:
         one.signs.append(scene.moved(CHECKPOINT)[job])
-    if slower:
-        one.speaks(2.0, f"checkpoints take longer in {len(slower)} of {len(writers)} jobs that write to it")
+    few = {node for job in slower for node in slow_writers(scene, job)}
+    if few:
+        one.doubt(3.0, f"only the ranks on {', '.join(sorted(few))} took so long")
+    elif slower:
+        one.speaks(2.5, f"checkpoints take longer in {len(slower)} of {len(writers)} jobs that write to it")
 
 
 def _candidate(scene: Scene, place: Subject, kind: str, signs: list[Symptom]) -> Candidate:

@@ -16,41 +16,35 @@ from holdfast.seams.seam import Seam
 WROTE = "rank_checkpoint_seconds"
 CHECKPOINT = "job_checkpoint_seconds"
 FAR = 1.6  # times the median of the job's ranks
+LEAST_RANKS = 2
 FEW = 0.25  # of a job's nodes: more are no single writer
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
-    table = scene.panel.of(WROTE)
-    if not table.subjects or not len(scene.panel.times):
-        return
-    last = table.values[:, -1]
-    ranks: dict[Subject, list[int]] = {}
-    for row, subject in enumerate(table.subjects):
-        if np.isfinite(last[row]):
-            ranks.setdefault(whole_of(subject) or subject, []).append(row)
-    for job, rows in ranks.items():
-        if len(rows) > 2:
-            yield from _writers(scene, job, np.array(rows))
+    jobs = {whole_of(rank) or rank for rank in scene.panel.of(WROTE).subjects}
+    for job in sorted(jobs):
+        for node, sign in slow_writers(scene, job).items():
+            yield _candidate(scene, job, node, sign)
 
 
-def _writers(scene: Scene, job: Subject, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Iterator[Candidate]:
+def slow_writers(scene: Scene, job: Subject) -> dict[Subject, Symptom]:
+    """The few nodes of a job whose ranks took far longer than the others for the last checkpoint."""
     table, times = scene.panel.of(WROTE), scene.panel.times
+    rows = [row for row, rank in enumerate(table.subjects) if rank.startswith(job + "/")] if len(times) else []
+    rows = [row for row in rows if np.isfinite(table.values[row, -1])]
+    if len(rows) <= LEAST_RANKS:
+        return {}
     usual = float(np.median(table.values[rows, -1]))
-    slow = [int(row) for row in rows if table.values[row, -1] > FAR * usual]
-    by_node: dict[Subject, list[int]] = {}
-    for row in slow:
-        by_node.setdefault(node_of_rank(scene, table.subjects[row]), []).append(row)
-    if not by_node or len(by_node) > max(1, FEW * len(scene.jobs.get(job, ()))):
-        return
-    for node, mine in by_node.items():
-        values = table.values[mine[0]]
-        far = values > FAR * usual
+    found: dict[Subject, Symptom] = {}
+    for row in (row for row in rows if table.values[row, -1] > FAR * usual):
+        far = table.values[row] > FAR * usual
         since = float(times[len(times) - int(np.argmin(far[::-1]))]) if not far.all() else float(times[0])
-        sign = Symptom(table.subjects[mine[0]], WROTE, since, usual, float(values[-1]))
-        yield _candidate(scene, job, node, sign, len(mine), len(rows))
+        node = node_of_rank(scene, table.subjects[row])
+        found.setdefault(node, Symptom(table.subjects[row], WROTE, since, usual, float(table.values[row, -1])))
+    return found if len(found) <= max(1, FEW * len(scene.jobs.get(job, ()))) else {}
 
 
-def _candidate(scene: Scene, job: Subject, node: Subject, sign: Symptom, count: int, of: int) -> Candidate:
+def _candidate(scene: Scene, job: Subject, node: Subject, sign: Symptom) -> Candidate:
     one = Candidate(
         cause=node,
         kind="storage.one_writer",
@@ -58,9 +52,7 @@ def _candidate(scene: Scene, job: Subject, node: Subject, sign: Symptom, count: 
         reach=scene.reach(node, CARRIES) | {job},
         explains=STORAGE,
     )
-    one.speaks(
-        3.0, f"{count} of {of} ranks, all on {node}, took {sign.now:.0f} s to write, the others {sign.before:.0f} s"
-    )
+    one.speaks(3.0, f"the ranks on {node} took {sign.now:.0f} s to write, those elsewhere {sign.before:.0f} s")
     if job in scene.rose(CHECKPOINT):
         one.signs.append(scene.moved(CHECKPOINT)[job])
         one.speaks(1.5, weigh.moved_text(scene.moved(CHECKPOINT)[job], " s"))

@@ -1,0 +1,80 @@
+"""Does a job save too rarely or too often for how often it dies?"""
+
+from collections.abc import Iterator
+from math import isfinite, sqrt
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+INTERVAL = "job_checkpoint_interval_seconds"
+TAKES = "job_checkpoint_seconds"
+MTBF = "job_mtbf_seconds"
+LONGEST_MTBF = 24 * 3600.0  # of a job that nobody has seen die
+LEAST_FAILURES = 2
+EXCESS = 0.04  # of all time lost beyond what the best interval would lose
+FACTOR = 2.0  # an interval within this of the best one is good enough
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    for job in sorted(scene.seen(INTERVAL) & scene.seen(TAKES)):
+        interval, takes = scene.recent(INTERVAL, job), scene.recent(TAKES, job)
+        if interval > 0 and takes > 0:
+            yield from _judge(scene, job, interval, takes)
+
+
+def _judge(scene: Scene, job: Subject, interval: float, takes: float) -> Iterator[Candidate]:
+    deaths = [event.at for event in scene.panel.events_of("job_failed") if event.subject == job]
+    mtbf, how = _mtbf(scene, job, deaths)
+    best = sqrt(2 * takes * mtbf)
+    excess = _lost(interval, takes, mtbf) - _lost(best, takes, mtbf)
+    if excess < EXCESS or best / FACTOR < interval < best * FACTOR:
+        return
+    long = interval > best
+    if long and len(deaths) < LEAST_FAILURES and how != MTBF:
+        return
+    signs = [Symptom(job, "job_failed", at, 0.0, 1.0) for at in deaths[-1:]] if long else []
+    if job in scene.moved(INTERVAL):
+        signs.insert(0, scene.moved(INTERVAL)[job])
+    one = Candidate(
+        cause=job,
+        kind="schedule.cadence_long" if long else "schedule.cadence_short",
+        signs=signs,
+        reach=frozenset({job}) | scene.down(job, ("blocks",)),
+        explains=frozenset({"checkpoint", "interval"}),
+        began=float(scene.panel.times[0]),
+        proven=job in scene.moved(INTERVAL),
+    )
+    one.speaks(2.5, f"saving every {interval:.0f} s loses {excess:.0%} of all time more than every {best:.0f} s would")
+    one.speaks(0.5, f"a checkpoint takes {takes:.0f} s and the job dies every {mtbf:.0f} s ({how})")
+    if job in scene.moved(INTERVAL):
+        one.speaks(2.0, weigh.moved_text(scene.moved(INTERVAL)[job], " s"))
+    yield one
+
+
+def _mtbf(scene: Scene, job: Subject, deaths: list[float]) -> tuple[float, str]:
+    told = scene.panel.row(MTBF, job)
+    if told is not None and len(told) and isfinite(float(told[-1])):
+        return float(told[-1]), MTBF
+    span = scene.now - float(scene.panel.times[0])
+    if len(deaths) >= LEAST_FAILURES:
+        return span / len(deaths), f"{len(deaths)} failures in {span:.0f} s"
+    return LONGEST_MTBF if not deaths else span, f"{len(deaths)} failures in {span:.0f} s"
+
+
+def _lost(interval: float, takes: float, mtbf: float) -> float:
+    """The share of time that goes into saving and into work done twice."""
+    return takes / interval + min(1.0, interval / 2 / mtbf)
+
+
+SEAM = Seam(
+    name="schedule.cadence",
+    asks="Does a job save too rarely or too often for how long a checkpoint takes and how often the job dies?",
+    kinds=("schedule.cadence_long", "schedule.cadence_short"),
+    reads=(INTERVAL, TAKES),
+    domains=("runtime", "schedule"),
+    explain=explain,
+)

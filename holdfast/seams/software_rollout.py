@@ -1,0 +1,81 @@
+"""Do the nodes that got a new driver, firmware or image fail, and those that did not, not?"""
+
+from collections.abc import Iterator
+from math import comb
+
+from holdfast.catalog.xid import find
+from holdfast.model.finding import Symptom
+from holdfast.model.signal import Event
+from holdfast.model.subject import Subject
+from holdfast.model.topology import whole_of
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import CARRIES, WORK
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+ROLLOUTS = ("driver_rollout", "firmware_rollout", "image_rollout")
+FAILURES = ("xid", "sxid", "node_failed")
+OF_AN_APPLICATION = frozenset({13, 43, 45, 94})  # what a program does to itself says nothing of a driver
+LEAST_FAILURES = 2
+BY_CHANCE = 0.05
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    cohorts: dict[str, dict[Subject, float]] = {}
+    for event in scene.panel.events_of(*ROLLOUTS):
+        version = str(event.detail.get("version", "")) or event.kind
+        cohorts.setdefault(version, {}).setdefault(whole_of(event.subject) or event.subject, event.at)
+    failures = [event for event in scene.panel.events_of(*FAILURES) if _counts(event)]
+    for version, since in cohorts.items():
+        yield from _judge(scene, version, since, failures)
+
+
+def _counts(event: Event) -> bool:
+    if event.kind != "xid" or not isinstance(event.code, int):
+        return True
+    return event.code not in OF_AN_APPLICATION and find(event.code).action != "ignore"
+
+
+def _judge(scene: Scene, version: str, since: dict[Subject, float], failures: list[Event]) -> Iterator[Candidate]:
+    hit = [event for event in failures if event.at >= since.get(_node(event), scene.now + 1)]
+    others = len(failures) - len(hit)
+    nodes = scene.nodes_seen("gpu_temperature_celsius") | set(since)
+    first = float(scene.panel.times[0])
+    exposed = sum(scene.now - at for at in since.values())
+    unexposed = len(nodes) * (scene.now - first) - exposed
+    if len(hit) < LEAST_FAILURES or exposed <= 0:
+        return
+    chance = _at_least(len(hit), len(hit) + others, exposed / (exposed + max(unexposed, 1.0)))
+    if chance > BY_CHANCE:
+        return
+    one = Candidate(
+        cause=f"software/{version}",
+        kind="software.rollout",
+        signs=[Symptom(event.subject, event.kind, event.at, 0.0, 1.0) for event in hit],
+        reach=frozenset(place for node in since for place in scene.reach(node, CARRIES)),
+        explains=WORK | {"job_failed", "job_down", "xid", "compute", "utilization"},
+        began=min(since.values()),
+        proven=True,
+    )
+    one.speaks(2.0, f"{version}: {len(hit)} failures on {len(since)} nodes that have it, {others} on all others")
+    one.speaks(1.0 if chance > 0.01 else 2.0, f"by chance so uneven once in {1 / max(chance, 1e-6):.0f}")
+    yield one
+
+
+def _node(event: Event) -> Subject:
+    return whole_of(event.subject) or event.subject
+
+
+def _at_least(hits: int, trials: int, share: float) -> float:
+    """How likely so many of all failures fall on the cohort if it were no worse than the rest."""
+    return sum(comb(trials, k) * share**k * (1 - share) ** (trials - k) for k in range(hits, trials + 1))
+
+
+SEAM = Seam(
+    name="software.rollout",
+    asks="Do the nodes that got a new driver, firmware or image fail, and those that did not, not?",
+    kinds=("software.rollout",),
+    reads=(),
+    domains=("software", "accelerators", "runtime"),
+    explain=explain,
+)
