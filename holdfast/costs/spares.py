@@ -2,7 +2,7 @@
 distribution of repairs (M/G/infinity). With few repair crews they queue, and Erlang's formulas take over."""
 
 from dataclasses import dataclass
-from math import exp, lgamma, log, pow
+from math import ceil, exp, lgamma, log
 
 from holdfast.costs.feasible import NoProgress, not_negative, positive, share
 from holdfast.costs.gamma import poisson_cdf, poisson_quantile
@@ -72,11 +72,15 @@ class Crews:
         likeliest = _log_term(int(self.load), self.load)
         terms = [exp(_log_term(number, self.load) - likeliest) for number in range(self.crews + 1)]
         whole = sum(terms[:-1]) + terms[-1] / (1 - busy)
-        reached, number = 0.0, -1
-        while reached < confidence * whole * (1 - 1e-12):
-            number += 1
-            reached += terms[number] if number <= self.crews else terms[-1] * pow(busy, number - self.crews)
-        return number
+        wanted = confidence * whole * (1 - 1e-12)
+        reached = 0.0
+        for number, term in enumerate(terms):
+            reached += term
+            if reached >= wanted:
+                return number
+        # All crews are at work; each further node that waits is `busy` times as likely as the one before.
+        left = terms[-1] * busy / (1 - busy)
+        return self.crews + ceil(log((whole - wanted) / left) / log(busy))
 
 
 def _log_term(number: int, load: float) -> float:

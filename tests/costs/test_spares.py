@@ -61,3 +61,7 @@ def test_a_queue_that_grows_for_ever_is_said() -> None:
 def test_only_what_stays_away_needs_a_spare() -> None:
     assert mean_out(100, 0.01, 3, swap_share=0.2) == pytest.approx(mean_out(100, 0.01, 3) / 5)
     assert covered(spares_for(0.95, 7.0), 7.0) >= 0.95
+
+
+def test_crews_that_are_all_but_overrun_are_answered_at_once() -> None:
+    assert Crews(40, 39.99999999999999).spares_for(0.5) > 1e12
