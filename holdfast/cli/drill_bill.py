@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holdfast.cli.drill_file import Prices
 from holdfast.cli.drill_stage import Staged
+from holdfast.cli.drill_words import Prices
 from holdfast.costs.incident import Incident, Layer, layers, total
 from holdfast.drills.score import first_seen
 from holdfast.twin.plant.measure import Floats

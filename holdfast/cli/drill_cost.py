@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.cli.drill_file import Drill, Prices
+from holdfast.cli.drill_words import Drill, Prices
 from holdfast.costs.incident import Incident, layers, total
 from holdfast.model.panel import Panel, Values
 from holdfast.twin.plant.plant import Plant

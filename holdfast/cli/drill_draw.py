@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from holdfast.cli.drill_file import Drill
 from holdfast.cli.drill_subjects import Known
+from holdfast.cli.drill_words import Drill
 from holdfast.twin.plant.fault import Distractor, Fault, kinds
 from holdfast.twin.plant.layout import Fleet, JobSpec, Layout, Serving
 

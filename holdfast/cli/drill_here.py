@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import typer
 
 from holdfast.cli import drill_show
-from holdfast.cli.drill_file import Drill, load, shipped
+from holdfast.cli.drill_file import load, shipped
 from holdfast.cli.drill_stage import stage
+from holdfast.cli.drill_words import Drill
 from holdfast.cli.refusal import Refusal
 
 Task = TypeVar("Task")

@@ -64,7 +64,8 @@ def _turns(staged: Staged) -> Guess:
         words = _asked(now)
         if not words or words[0].isdigit():
             if now >= staged.drill.lasts:
-                return Guess(now)
+                typer.echo("The drill is over: guess, or quit.")
+                continue
             now = min(staged.drill.lasts, now + (60.0 * int(words[0]) if words else TURN))
             show(staged, now)
         elif words[0] in ("quit", "q"):

@@ -8,7 +8,7 @@ from holdfast.cli.table import console, count, lasting, plain, table
 from holdfast.drills.confusion import upper_bound, wilson
 
 if TYPE_CHECKING:
-    from holdfast.cli.drill_file import Drill
+    from holdfast.cli.drill_words import Drill
 
 Outcome = dict[str, Any]
 

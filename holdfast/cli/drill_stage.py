@@ -9,7 +9,7 @@ import numpy as np
 
 from holdfast import seams
 from holdfast.cli.drill_cost import Loss, cost_document, losses
-from holdfast.cli.drill_file import Drill
+from holdfast.cli.drill_words import Drill
 from holdfast.drills.alerts import Alert, alerts
 from holdfast.drills.score import Judged, Score, Truth, first_seen, score
 from holdfast.model.finding import Finding
