@@ -10,6 +10,7 @@ from holdfast.cli import (
     controller,
     diagnose,
     doctor,
+    drill,
     gate_command,
     job,
     node,
@@ -48,6 +49,7 @@ app.command()(simulate.simulate)
 app.command()(report.report)
 app.command(context_settings=run_command.CONTEXT)(run_command.run)
 app.command()(audit.audit)
+app.add_typer(drill.app, name="drill")
 app.add_typer(job.app, name="job")
 app.add_typer(node.app, name="node")
 app.add_typer(plan.app, name="plan")
