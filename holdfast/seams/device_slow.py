@@ -15,6 +15,8 @@ CLOCK = "gpu_clock_sm_hertz"
 HEAT = "gpu_temperature_celsius"
 COMPUTE = "rank_compute_seconds"
 DATA = "rank_data_seconds"
+STEP = "job_step_seconds"
+OF_A_STEP = 0.03  # what is less than this of a step holds up nobody
 FEW = 0.1  # of a job's ranks: more have something in common
 
 
@@ -27,9 +29,11 @@ def explain(scene: Scene) -> Iterator[Candidate]:
     for rank, sign in {**scene.rose(DATA), **scene.rose(COMPUTE)}.items():
         late.setdefault(whole_of(rank) or rank, []).append(sign)
     for job, signs in late.items():
+        step = scene.usual(STEP, job)
         if len(signs) <= max(1, FEW * _ranks(scene, job)):
             for sign in signs:
-                yield _rank(scene, sign, slow)
+                if not sign.now - sign.before < OF_A_STEP * step:
+                    yield _rank(scene, sign, slow)
 
 
 def _gpu(scene: Scene, gpu: Subject, sign: Symptom) -> Candidate:
@@ -75,7 +79,7 @@ SEAM = Seam(
     name="device.slow",
     asks="Is one GPU or one rank slow by itself and holds up its job, with nothing shared to blame?",
     kinds=("gpu.slow", "job.rank_slow"),
-    reads=(CLOCK, HEAT, COMPUTE, DATA, "job_step_seconds"),
+    reads=(CLOCK, HEAT, COMPUTE, DATA, STEP),
     domains=("accelerators", "runtime"),
     explain=explain,
 )

@@ -1,7 +1,6 @@
 """Is the fabric crowded though every link can carry what it could: foreign traffic, or routes that became unequal?"""
 
 from collections.abc import Iterator, Mapping
-from statistics import median
 
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
@@ -12,6 +11,8 @@ from holdfast.seams.fabric_links import BANDWIDTH, CONGESTION, ERRORS, USE, Link
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
+THROUGHPUT = "job_throughput_ratio"
+GREW = 1.3  # times what a leaf carried: traffic that only moves does not grow
 SISTERS_LOSE = 0.1  # of what they carried, when traffic moved away from them
 EVENT_SECONDS = 300.0
 
@@ -80,10 +81,19 @@ def _lighter_sisters(scene: Scene, links: Links, leaf: Subject, crowded: Mapping
         return []
     rest = [link for link in sorted(mine) if link not in crowded]
     # A job that waits sends less everywhere; only what its sisters lost beyond that moved away from them.
-    elsewhere = [_lost(scene, link) for link in links.switches_of if link not in mine and link not in crowded]
-    kept = 1 - median(elsewhere) if elsewhere else 1.0
-    lighter = [link for link in rest if 1 - (1 - _lost(scene, link)) / max(kept, 0.05) >= SISTERS_LOSE]
-    return lighter if rest and len(lighter) >= 0.6 * len(rest) else []
+    kept = _pace(scene, leaf)
+    lighter = [link for link in rest if 1 - (1 - _lost(scene, link)) / kept >= SISTERS_LOSE]
+    before = sum(scene.usual(USE, link) for link in mine)
+    grown = sum(scene.recent(USE, link) for link in mine) > GREW * kept * before
+    return lighter if rest and len(lighter) >= 0.6 * len(rest) and not grown else []
+
+
+def _pace(scene: Scene, leaf: Subject) -> float:
+    """How much of their usual pace the jobs below a leaf still have."""
+    nodes = scene.nodes_under(leaf, ("connects",))
+    jobs = [job for job, where in scene.jobs.items() if where & nodes and job in scene.seen(THROUGHPUT)]
+    left = [scene.recent(THROUGHPUT, job) / max(scene.usual(THROUGHPUT, job), 0.05) for job in jobs]
+    return min(1.0, max(0.05, min(left, default=1.0)))
 
 
 def _lost(scene: Scene, link: Subject) -> float:

@@ -12,6 +12,7 @@ from holdfast.seams.moved import baseline_columns
 
 STUCK_SECONDS = 180.0
 STUCK_COLUMNS = 12
+LIVELY_COLUMNS = 60
 SURE = 20.0  # a living instrument is so still by chance once in e^20
 LOST_SECONDS = 240.0
 ABSURD_COLUMNS = 2
@@ -78,7 +79,10 @@ def _stuck(fact: SeamSignal, table: Table, times: Times, step: float) -> Iterato
         changes = values[1:] != values[:-1]
         still = len(changes) - (int(np.flatnonzero(changes)[-1]) + 1 if changes.any() else 0)
         restless = float(changes[: len(changes) - still].mean()) if still < len(changes) else 0.0
-        if still * -np.log(max(1e-3, 1.0 - restless)) >= SURE:
+        lively = values[max(0, len(values) - still - 1 - LIVELY_COLUMNS) : len(values) - still - 1]
+        where_it_was = lively.size > 0 and np.nanmin(lively) <= values[-1] <= np.nanmax(lively)
+        # A voltage that fell to nothing rests too; an instrument that sticks does so where it was.
+        if where_it_was and still * -np.log(max(1e-3, 1.0 - restless)) >= SURE:
             since = float(times[len(times) - 1 - still])
             says = f"exactly {float(values[-1]):.4g} for {still * step:.0f} s"
             yield Lie("stuck", table.subjects[row], fact.name, since, says)

@@ -110,7 +110,7 @@ def _loses(scene: Scene, story: Story, root: Story) -> str:
     if mine.proven:
         return ""
     left = [one for one in story.explained if not explains(scene, winner, one)]
-    if not left or len(left) < 0.3 * len(story.explained):
+    if story.explained and len(left) < 0.3 * len(story.explained):
         return f"what it would explain, {winner.cause} explains" + _because(mine)
     return ""
 

@@ -129,6 +129,15 @@ class Scene:
         return {node: one for node, one in first.items() if count[node] >= SOME * total.get(node, 1)}
 
     @cached_property
+    def gpus_of(self) -> dict[Subject, list[Subject]]:
+        """The GPUs whose temperature is read, by node."""
+        table = self.panel.of("gpu_temperature_celsius").subjects
+        found: dict[Subject, list[Subject]] = {}
+        for gpu, node in zip(table, self.wholes(table), strict=True):
+            found.setdefault(node, []).append(gpu)
+        return found
+
+    @cached_property
     def hot(self) -> dict[Subject, Symptom]:
         return self.nodes_where("gpu_temperature_celsius")
 

@@ -60,9 +60,13 @@ def _mtbf(scene: Scene, job: Subject, deaths: list[float]) -> tuple[float, str]:
     if told is not None and len(told) and isfinite(float(told[-1])):
         return float(told[-1]), MTBF
     span = scene.now - float(scene.panel.times[0])
+    how = f"{len(deaths)} failures in {span:.0f} s"
     if len(deaths) >= LEAST_FAILURES:
-        return span / len(deaths), f"{len(deaths)} failures in {span:.0f} s"
-    return LONGEST_MTBF if not deaths else span, f"{len(deaths)} failures in {span:.0f} s"
+        return span / len(deaths), how
+    if not deaths and job in scene.moved(INTERVAL):
+        return LONGEST_MTBF, how
+    # So often at the most, as far as so short a look can tell.
+    return span / (len(deaths) + 3), how
 
 
 def _lost(interval: float, takes: float, mtbf: float) -> float:

@@ -20,8 +20,8 @@ OF_ONE_CHIP = 1.2  # a chip may really be hot alone: confidence 0.77 at most
 CHIP_CELSIUS = 8.0
 FLOW = "litres_per_minute"
 
-Witness = tuple[str, frozenset[Subject]]
-Witnesses = Callable[[Scene, Subject], tuple[Witness, ...]]
+MANY = 8  # that move together are no lone instrument
+Witness = tuple[str, Callable[[Scene, Subject], frozenset[Subject]]]
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
@@ -36,19 +36,22 @@ def _wandering(scene: Scene, signal: str) -> Iterator[Candidate]:
     fact = signals()[signal]._replace(bad="either")
     if not table.subjects:
         return
-    for sign in moves(table, scene.panel.times, fact).symptoms():
+    signs = moves(table, scene.panel.times, fact).symptoms()
+    if len(signs) > max(MANY, 0.2 * len(table.subjects)):
+        return
+    for sign in signs:
         small = signal == "gpu_temperature_celsius" and sign.now - sign.before < CHIP_CELSIUS
         if small or (signal, sign.subject) in scene.distrusted or scene.now - sign.since < LASTS_SECONDS:
             continue
-        if (one := _alone(scene, sign, WITNESSES[signal](scene, sign.subject))) is not None:
+        if (one := _alone(scene, sign, WITNESSES[signal])) is not None:
             yield one
 
 
 def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candidate | None:
     """None where a witness moved too, or where none of them could have been seen to."""
     told = []
-    for signal, subjects in witnesses:
-        change = _change(scene, signal, subjects)
+    for signal, who in witnesses:
+        change = _change(scene, signal, who(scene, sign.subject), sign.since)
         if change is None:
             continue
         same = _unit(signal) == _unit(sign.signal)
@@ -76,19 +79,21 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
 
 
 class Change(NamedTuple):
-    moved: float  # in the witnesses' own unit; of flows the sum, of others the middle one
+    moved: float  # in the witnesses' own unit; of flows the sum, of others the mean
     usual: float
     seen: int
 
 
-def _change(scene: Scene, signal: str, subjects: frozenset[Subject]) -> Change | None:
+def _change(scene: Scene, signal: str, subjects: frozenset[Subject], since: float) -> Change | None:
+    """How the witnesses moved over the whole time of the move: what lags behind them is no drift."""
     index, found = scene.panel.of(signal).index, scene.moves(signal)
     rows = [index[one] for one in subjects if one in index and (signal, one) not in scene.distrusted]
     rows = [row for row in rows if found.seen[row]]
     if not rows:
         return None
-    joined = np.sum if _unit(signal) == FLOW else np.median
-    before, now = found.center[rows], found.recent[rows]
+    joined = np.sum if _unit(signal) == FLOW else np.mean
+    first = int(np.searchsorted(scene.panel.times, since))
+    before, now = found.center[rows], np.nanmean(scene.panel.of(signal).values[rows, first:], axis=1)
     return Change(float(joined(now - before)), float(joined(before)), len(rows))
 
 
@@ -107,8 +112,11 @@ def _of_unit(scene: Scene, cdu: Subject) -> frozenset[Subject]:
 
 def _gpus_under(scene: Scene, place: Subject) -> frozenset[Subject]:
     nodes = scene.nodes_under(place, ("cools",)) & scene.loaded
-    table = scene.panel.of("gpu_temperature_celsius").subjects
-    return frozenset(gpu for gpu, node in zip(table, scene.wholes(table), strict=True) if node in nodes)
+    return frozenset(gpu for node in nodes for gpu in scene.gpus_of.get(node, ()))
+
+
+def _units_under(scene: Scene, room: Subject) -> frozenset[Subject]:
+    return frozenset(one for one in scene.down(room, ("cools",)) if one.startswith("cdu/"))
 
 
 def _units_over(scene: Scene, place: Subject) -> frozenset[Subject]:
@@ -120,54 +128,52 @@ def _rooms_over(scene: Scene, place: Subject) -> frozenset[Subject]:
 
 
 def _mates(scene: Scene, gpu: Subject) -> frozenset[Subject]:
-    node = whole_of(gpu) or gpu
-    table = scene.panel.of("gpu_temperature_celsius").subjects
-    return frozenset(other for other in table if other.startswith(node + "/") and other != gpu)
+    return frozenset(scene.gpus_of.get(whole_of(gpu) or gpu, ())) - {gpu}
 
 
-WITNESSES: dict[str, Witnesses] = {
-    "cdu_flow_litres_per_minute": lambda scene, cdu: (
-        ("rack_flow_litres_per_minute", _of_unit(scene, cdu)),
-        ("cdu_differential_pressure_pascals", frozenset({cdu})),
+def _itself(scene: Scene, place: Subject) -> frozenset[Subject]:
+    return frozenset({place})
+
+
+def _its_node(scene: Scene, gpu: Subject) -> frozenset[Subject]:
+    return frozenset({whole_of(gpu) or gpu})
+
+
+def _nodes_under(scene: Scene, place: Subject) -> frozenset[Subject]:
+    return scene.nodes_under(place, ("cools",))
+
+
+WITNESSES: dict[str, tuple[Witness, ...]] = {
+    "cdu_flow_litres_per_minute": (
+        ("rack_flow_litres_per_minute", _of_unit),
+        ("cdu_differential_pressure_pascals", _itself),
     ),
-    "cdu_supply_celsius": lambda scene, cdu: (
-        ("rack_inlet_celsius", _of_unit(scene, cdu)),
-        ("gpu_temperature_celsius", _gpus_under(scene, cdu)),
+    "cdu_supply_celsius": (("rack_inlet_celsius", _of_unit), ("gpu_temperature_celsius", _gpus_under)),
+    "cdu_return_celsius": (
+        ("cdu_flow_litres_per_minute", _itself),
+        ("cdu_supply_celsius", _itself),
+        ("rack_power_watts", _of_unit),
     ),
-    "cdu_return_celsius": lambda scene, cdu: (
-        ("cdu_flow_litres_per_minute", frozenset({cdu})),
-        ("cdu_supply_celsius", frozenset({cdu})),
-        ("rack_power_watts", _of_unit(scene, cdu)),
+    "cdu_differential_pressure_pascals": (
+        ("cdu_flow_litres_per_minute", _itself),
+        ("rack_flow_litres_per_minute", _of_unit),
     ),
-    "cdu_differential_pressure_pascals": lambda scene, cdu: (
-        ("cdu_flow_litres_per_minute", frozenset({cdu})),
-        ("rack_flow_litres_per_minute", _of_unit(scene, cdu)),
+    "cdu_pump_speed_ratio": (
+        ("cdu_flow_litres_per_minute", _itself),
+        ("cdu_differential_pressure_pascals", _itself),
     ),
-    "cdu_pump_speed_ratio": lambda scene, cdu: (
-        ("cdu_flow_litres_per_minute", frozenset({cdu})),
-        ("cdu_differential_pressure_pascals", frozenset({cdu})),
+    "rack_inlet_celsius": (("cdu_supply_celsius", _units_over), ("gpu_temperature_celsius", _gpus_under)),
+    "rack_flow_litres_per_minute": (
+        ("gpu_temperature_celsius", _gpus_under),
+        ("cdu_flow_litres_per_minute", _units_over),
     ),
-    "rack_inlet_celsius": lambda scene, rack: (
-        ("cdu_supply_celsius", _units_over(scene, rack)),
-        ("gpu_temperature_celsius", _gpus_under(scene, rack)),
-    ),
-    "rack_flow_litres_per_minute": lambda scene, rack: (
-        ("gpu_temperature_celsius", _gpus_under(scene, rack)),
-        ("cdu_flow_litres_per_minute", _units_over(scene, rack)),
-    ),
-    "ambient_celsius": lambda scene, room: (
-        ("node_inlet_celsius", scene.nodes_under(room, ("cools",))),
-        ("cdu_supply_celsius", frozenset(one for one in scene.down(room, ("cools",)) if one.startswith("cdu/"))),
-    ),
-    "node_inlet_celsius": lambda scene, node: (
-        ("ambient_celsius", _rooms_over(scene, node)),
-        ("gpu_temperature_celsius", _gpus_under(scene, node)),
-    ),
-    "gpu_temperature_celsius": lambda scene, gpu: (
-        ("gpu_temperature_celsius", _mates(scene, gpu)),
-        ("fan_speed_ratio", frozenset({whole_of(gpu) or gpu})),
-        ("gpu_power_watts", frozenset({gpu})),
-        ("gpu_clock_sm_hertz", frozenset({gpu})),
+    "ambient_celsius": (("node_inlet_celsius", _nodes_under), ("cdu_supply_celsius", _units_under)),
+    "node_inlet_celsius": (("ambient_celsius", _rooms_over), ("gpu_temperature_celsius", _gpus_under)),
+    "gpu_temperature_celsius": (
+        ("gpu_temperature_celsius", _mates),
+        ("fan_speed_ratio", _its_node),
+        ("gpu_power_watts", _itself),
+        ("gpu_clock_sm_hertz", _itself),
     ),
 }
 """Who must move with an instrument if what it says is so."""

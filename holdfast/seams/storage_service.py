@@ -15,6 +15,7 @@ WRITE = "storage_write_bytes_per_second"
 LATENCY = "storage_latency_seconds"
 METADATA = "storage_metadata_seconds"
 CHECKPOINT = "job_checkpoint_seconds"
+UNPROVEN = 0.0  # while no checkpoint took longer, it is as likely as not
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
@@ -43,11 +44,13 @@ def _writes(scene: Scene, place: Subject, metadata: bool) -> Candidate:
         one.speaks(1.0, weigh.moved_text(sign))
     if metadata:
         one.doubt(2.0, "its metadata is slow as well")
-    _jobs(scene, one, place)
+    if not _jobs(scene, one, place):
+        one.most = UNPROVEN
     return one
 
 
-def _jobs(scene: Scene, one: Candidate, place: Subject) -> None:
+def _jobs(scene: Scene, one: Candidate, place: Subject) -> bool:
+    """Do the jobs that write to it feel it?"""
     writers = {job for job in scene.down(place, STORES) if job.startswith("job/")} & scene.seen(CHECKPOINT)
     slower = [job for job in sorted(writers) if job in scene.rose(CHECKPOINT)]
     for job in slower:
@@ -56,7 +59,8 @@ def _jobs(scene: Scene, one: Candidate, place: Subject) -> None:
     if few:
         one.doubt(3.0, f"only the ranks on {', '.join(sorted(few))} took so long")
     elif slower:
-        one.speaks(2.5, f"checkpoints take longer in {len(slower)} of {len(writers)} jobs that write to it")
+        one.speaks(3.0, f"checkpoints take longer in {len(slower)} of {len(writers)} jobs that write to it")
+    return bool(slower)
 
 
 def _candidate(scene: Scene, place: Subject, kind: str, signs: list[Symptom]) -> Candidate:
