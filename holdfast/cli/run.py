@@ -31,6 +31,7 @@ def run(
     backoff_seconds: float = typer.Option(5.0, min=0.0, help="First wait after an attempt without progress; doubles."),
     storage_patience_seconds: float = typer.Option(3600.0, help="How long to wait for full or silent storage."),
     kernel_log: str = typer.Option("/dev/kmsg", help="Where the kernel's messages are read."),
+    verdict_file: str = typer.Option("/run/holdfast/verdict.json", help="What this node's agent says, where one runs."),
     tune_nccl: bool = typer.Option(False, help="Set what NCCL survives more with, where the job sets nothing."),
     nodes: int = typer.Option(
         0, min=0, help="On several nodes, one of us on each: how many take part; others stand by."
@@ -53,7 +54,7 @@ def run(
         command=tuple(command), node=node or _this_node(), folder=folder,
         budget=Budget(same_cause=same_cause, first_wait_seconds=backoff_seconds), hang_factor=hang_factor,
         hang_floor_seconds=hang_floor_seconds, grace_seconds=grace_seconds,
-        storage_patience_seconds=storage_patience_seconds, kernel_log=kernel_log,
+        storage_patience_seconds=storage_patience_seconds, kernel_log=kernel_log, verdict_file=verdict_file,
         environ=environment() if tune_nccl else {},
     )  # fmt: skip
     try:

@@ -7,9 +7,9 @@ _PATIENCE_SECONDS = 15.0
 _MOST_BYTES = 64 << 20
 
 
-def ask(host: str, port: int = PORT) -> str:
+def ask(host: str, port: int = PORT, patience_seconds: float = _PATIENCE_SECONDS) -> str:
     """Its verbose status; JSON where it can. Raises OSError."""
-    with socket.create_connection((host, port), _PATIENCE_SECONDS) as line:
+    with socket.create_connection((host, port), patience_seconds) as line:
         line.sendall(b"SET FORMAT json\nTIMEOUT 10\nVERBOSE STATUS\n")
         answer = bytearray()
         while len(answer) < _MOST_BYTES and (piece := line.recv(1 << 16)):

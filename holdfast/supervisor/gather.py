@@ -62,6 +62,8 @@ def of_exit(exit_code: int, log: Path, node: str, at: float, command: Sequence[s
 
 def of_dumps(folder: Path) -> list[Evidence]:
     """What the Flight Recorders of the ranks wrote; an empty folder goes away."""
+    for pipe in folder.glob("*.pipe"):
+        pipe.unlink(missing_ok=True)
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     if not files:
         with suppress(OSError):

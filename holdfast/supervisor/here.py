@@ -8,8 +8,9 @@ from pathlib import Path
 
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event
-from holdfast.supervisor import gather
+from holdfast.supervisor import capture, gather
 from holdfast.supervisor.accounts import Accounts
+from holdfast.supervisor.agent_verdicts import AgentVerdicts
 from holdfast.supervisor.company import Company
 from holdfast.supervisor.options import Options
 from holdfast.supervisor.report import Plan, Report
@@ -18,6 +19,7 @@ from holdfast.supervisor.watch import Outcome, Watch
 
 # Flight Recorder: the name of PyTorch 2.9 and later, and the one before
 _DUMP_FILES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+_DUMP_PIPE = "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"  # through which a rank can be asked for its dump
 
 Tell = Callable[[str], None]
 
@@ -36,8 +38,11 @@ class Here:
         log.unlink(missing_ok=True)
         kernel = gather.KernelWatch(options.node, options.kernel_log, time.time())
         try:
-            suspicion = Suspicion(options.node, kernel, self.company, plan.members if self.company.leads else ())
+            agent = AgentVerdicts(options.node, options.verdict_file)
+            members = plan.members if self.company.leads else ()
+            suspicion = Suspicion(options.node, kernel, agent, self.company, members)
             watch = Watch(options, plan.number, self.accounts, self.company, suspicion, self.tell)
+            watch.dumps = self._dumps(plan)
             outcome = watch.run(self._environ(plan), log)
             return self._report(outcome, log, kernel, self._dumps(plan))
         finally:
@@ -48,7 +53,7 @@ class Here:
         rank = plan.members.index(self.options.node)
         place = {"PET_NODE_RANK": str(rank), "NODE_RANK": str(rank)} if plan.environ else {}
         dumps = str(self._dumps(plan) / "rank_")
-        traced = {name: dumps for name in _DUMP_FILES}
+        traced = {name: dumps for name in (*_DUMP_FILES, _DUMP_PIPE)}
         own = {"HOLDFAST_ATTEMPT": str(plan.number), "HOLDFAST_FOLDER": str(self.options.folder)}
         return {"PYTHONUNBUFFERED": "1", **traced, **self.options.environ, **os.environ, **plan.environ, **place, **own}
 
@@ -64,6 +69,8 @@ class Here:
         if outcome.ended_by:
             evidence += [_silence(outcome, now)] if outcome.silent_seconds else []
             evidence += [item for one in outcome.presumed for item in one.evidence]
+            evidence += outcome.captured
+            capture.stacks(outcome.looks, log.with_suffix(".stacks.json"))
         else:
             evidence.append(gather.of_exit(outcome.exit_code, log, options.node, now, options.command))
         return Report(

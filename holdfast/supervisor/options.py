@@ -19,4 +19,5 @@ class Options:
     grace_seconds: float = 10.0  # between asking processes to end and killing them
     storage_patience_seconds: float = 3600.0
     kernel_log: str = "/dev/kmsg"
+    verdict_file: str = "/run/holdfast/verdict.json"  # of this node's agent, where one runs
     environ: Mapping[str, str] = field(default_factory=dict)  # for the command, where it is not set already

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from holdfast.formats.job_message import of_kernel
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event
+from holdfast.supervisor.agent_verdicts import AgentVerdicts
 from holdfast.supervisor.company import Company
 from holdfast.supervisor.gather import KernelWatch
 from holdfast.supervisor.ports import PortWatch
@@ -24,8 +25,11 @@ class Presumed:
 
 
 class Suspicion:
-    def __init__(self, node: str, kernel: KernelWatch, company: Company, members: Sequence[str]) -> None:
+    def __init__(
+        self, node: str, kernel: KernelWatch, agent: AgentVerdicts, company: Company, members: Sequence[str]
+    ) -> None:
         self._node, self._kernel, self._company, self._members = node, kernel, company, members
+        self._agent = agent
         self._ports = PortWatch()
         self._next = 0.0
         self._found: dict[str, Presumed] = {}
@@ -41,6 +45,7 @@ class Suspicion:
                 self._add(f"port {port} of {self._node} is down", now, self._port_down(port))
             if not down:
                 self._forget("port ")
+            self._look_at_agent(now)
             self._look_at_company(now)
         return [*self._found.values()]
 
@@ -49,6 +54,13 @@ class Suspicion:
         for one in told:
             if one.role == "strong" and one.cause.startswith("gpu."):
                 self._add(f"{one.event.kind} {one.event.code or ''} of {self._node}".replace("  ", " "), now)
+
+    def _look_at_agent(self, now: float) -> None:
+        told = self._agent.news()
+        for one in told:
+            self._found.setdefault(f"agent {one.check}", Presumed(one.what, now, (one.evidence,)))
+        if not told:
+            self._forget("agent ")
 
     def _look_at_company(self, now: float) -> None:
         lost = self._company.lost(self._members)

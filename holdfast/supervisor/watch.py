@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.supervisor import looks, progress
+from holdfast.model.evidence import Evidence
+from holdfast.supervisor import capture, confirmation, looks, progress
 from holdfast.supervisor.accounts import Accounts
 from holdfast.supervisor.child import Child
 from holdfast.supervisor.company import Company
@@ -34,6 +35,7 @@ class Outcome:
     lines: int | None = None  # of the log when we ended it: what is below is our own doing
     looks: list[Look] = field(default_factory=list)
     presumed: list[Presumed] = field(default_factory=list)
+    captured: list[Evidence] = field(default_factory=list)  # what was asked of a hanging job before its end
 
 
 class Watch:
@@ -48,6 +50,8 @@ class Watch:
         self._looked: list[Look] = []
         self._look_at = 0.0
         self._settled_at: float | None = None
+        self._confirmed = False  # the job itself said that a connection is lost
+        self.dumps: Path | None = None  # where ranks can be asked for their Flight Recorder
 
     def run(self, environ: Mapping[str, str], log: Path) -> Outcome:
         before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -80,6 +84,7 @@ class Watch:
     def _hear(self, line: bytes) -> None:
         told = progress.told_by(line)
         if told is None:
+            self._confirmed = self._confirmed or confirmation.confirms(line)
             return
         now = time.monotonic()
         if told.save:
@@ -92,6 +97,7 @@ class Watch:
         self._outcome.first_step = told.step if first is None else first
         self._outcome.last_step = told.step
         self._looked = []
+        self._confirmed = False
 
     def _is_over(self, child: Child) -> bool:
         if self._told_to_end:
@@ -106,6 +112,7 @@ class Watch:
         now = time.monotonic()
         if over.hang and not self._outcome.looks:
             self._outcome.looks = looks.at_ranks(child.pid, self._options.node)
+            self._capture()
         self._settled_at = self._settled_at or now + (0.0 if over.hang else _SETTLE_SECONDS)
         if now < self._settled_at:
             return False
@@ -115,6 +122,10 @@ class Watch:
     def _hangs(self, child: Child, now: float) -> bool:
         """Silence alone may be an evaluation, and a presumed loss alone nothing at all: no rank must move either."""
         presumed = self._suspicion.look()
+        if presumed and self._confirmed:
+            self._looked = looks.at_ranks(child.pid, self._options.node)
+            self._give_up(presumed, now)
+            return True
         if now < self._look_at or not (self._silence.is_too_long(now) or self._explained(presumed, now)):
             return False
         self._look_at = now + _BETWEEN_LOOKS_SECONDS
@@ -137,8 +148,16 @@ class Watch:
         outcome.looks, outcome.presumed = self._looked, presumed
         outcome.silent_seconds = self._silence.seconds(now)
         why = f"no progress for {outcome.silent_seconds:.0f} s where {self._silence.usual or 0.0:.1f} s is usual"
-        outcome.ended_by = f"{why}, and no rank does anything" + "".join(f"; {one.what}" for one in presumed)
+        proof = "the job itself says that a connection is lost" if self._confirmed else "no rank does anything"
+        outcome.ended_by = f"{why}, and {proof}" + "".join(f"; {one.what}" for one in presumed)
         self._tell(outcome.ended_by)
+        self._capture()
+
+    def _capture(self) -> None:
+        """Before they are ended: afterwards nobody can be asked."""
+        if self.dumps is not None:
+            capture.ask_for_dumps(self.dumps)
+        self._outcome.captured = capture.of_ras(self._options.node)
 
 
 def _all_still(before: list[Look], now: list[Look]) -> bool:

@@ -99,3 +99,20 @@ def test_a_command_that_is_not_there_is_refused(tmp_path: Path) -> None:
     job = supervise(tmp_path / "n1", ["no-such-command"])
     assert job.end() == 64
     assert "no-such-command: no such command" in job.said
+
+
+def test_a_lost_gpu_that_the_job_confirms_ends_the_attempt_at_once(tmp_path: Path) -> None:
+    """The agent says it, the transport says it: nobody waits for the silence to grow long or for a watchdog."""
+    verdicts = tmp_path / "verdict.json"
+    lost = '{"verdicts": [{"check": "fabric.port_down", "health": "fail", "reason": "down 12 s"}]}'
+    error = (
+        "n1:77:99 [0] net_ib.cc:1 NCCL WARN NET/IB : Got completion from peer 10.0.0.9<1> with status=12 opcode=0 len=0"
+    )
+    hang = f"if a == '1': open({str(verdicts)!r}, 'w').write({lost!r}); print({error!r}, flush=True); time.sleep(600)"
+    job = supervise(tmp_path / "n1", program(hang), "--verdict-file", str(verdicts), "--hang-floor-seconds", "500")
+    assert job.end() == 0, job.said
+    first = job.run["attempts"][0]
+    assert "the job itself says that a connection is lost" in first["ended_by"]
+    assert first["cause"].startswith("fabric."), first
+    assert "the agent of n1 says fabric.port_down" in first["ended_by"]
+    assert first["ended"] - first["began"] < 300.0
