@@ -15,6 +15,7 @@ LAST_SHARE = 1 / 3  # of a credential's life, in which its holder is told to get
 _READERS = frozenset({Role.VIEWER, Role.OPERATOR, Role.ADMIN})
 MAY = {
     "report": frozenset({Role.AGENT}),
+    "tell": frozenset({Role.AGENT, Role.OPERATOR, Role.ADMIN}),
     "read": _READERS,
     "operate": frozenset({Role.OPERATOR, Role.ADMIN}),
     "administer": frozenset({Role.ADMIN}),

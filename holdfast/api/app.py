@@ -12,7 +12,7 @@ from litestar.static_files import create_static_files_router
 from litestar.types import ControllerRouterHandler
 
 from holdfast import __version__
-from holdfast.api import fleet, jobs, live, metrics, nodes
+from holdfast.api import fleet, jobs, live, metrics, nodes, seams
 from holdfast.api.desk import Desk
 from holdfast.api.guard import guard, on_http_error, on_mistake, on_problem, on_store_error
 from holdfast.api.headers import guarded
@@ -42,7 +42,15 @@ def _litestar(desk: Desk) -> Litestar:
         return desk
 
     return Litestar(
-        [*nodes.ROUTES, *fleet.ROUTES, *jobs.ROUTES, *live.ROUTES, *metrics.ROUTES, *_console(desk.console)],
+        [
+            *nodes.ROUTES,
+            *fleet.ROUTES,
+            *jobs.ROUTES,
+            *live.ROUTES,
+            *metrics.ROUTES,
+            *seams.ROUTES,
+            *_console(desk.console),
+        ],
         state=State({"desk": desk}),
         dependencies={"desk": Provide(provide_desk, sync_to_thread=False, use_cache=True)},
         guards=[guard],

@@ -9,6 +9,7 @@ from holdfast.api.access import Access, Caller
 from holdfast.api.board import Board
 from holdfast.api.job_views import TrainingDetail, TrainingsView
 from holdfast.api.probe_views import ProbesView
+from holdfast.api.seam_views import SeamsView, SignalsAsk, SignalsTaken
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
 from holdfast.model.life import Happening
 from holdfast.model.report import Report
@@ -59,6 +60,12 @@ class Desk(Protocol):
     def make_token(self, ask: TokenAsk, caller: Caller) -> Awaitable[TokenMade]: ...
 
     def revoke(self, target: str, caller: Caller) -> Awaitable[int]: ...
+
+    def seams_view(self) -> SeamsView: ...
+
+    def tell_signals(self, caller: Caller, ask: SignalsAsk) -> SignalsTaken:
+        """Into the window of the seams."""
+        ...
 
     def note(self, entry: AuditEntry) -> None:
         """For the audit log, of a request that was refused; nobody waits for it."""

@@ -12,6 +12,7 @@ from holdfast.cli import (
     doctor,
     drill,
     gate_command,
+    incident,
     job,
     node,
     plan,
@@ -19,6 +20,7 @@ from holdfast.cli import (
     probe,
     report,
     running,
+    seam,
     signals,
     simulate,
     token,
@@ -49,12 +51,14 @@ app.command()(simulate.simulate)
 app.command()(report.report)
 app.command(context_settings=run_command.CONTEXT)(run_command.run)
 app.command()(audit.audit)
-app.add_typer(drill.app, name="drill")
 app.add_typer(job.app, name="job")
+app.add_typer(drill.app, name="drill")
+app.add_typer(incident.app, name="incident")
 app.add_typer(node.app, name="node")
 app.add_typer(plan.app, name="plan")
 app.add_typer(policy.app, name="policy")
 app.add_typer(probe.app, name="probe")
+app.add_typer(seam.app, name="seam")
 app.add_typer(token.app, name="token")
 app.add_typer(twin.app, name="twin")
 

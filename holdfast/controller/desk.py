@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.api.access import Access, Caller
 from holdfast.api.board import Board
 from holdfast.api.job_views import TrainingDetail, TrainingsView
 from holdfast.api.probe_views import ProbesView
-from holdfast.api.problem import Problem
+from holdfast.api.problem import Problem, elsewhere
+from holdfast.api.seam_views import SeamsView, SignalsAsk, SignalsTaken
 from holdfast.api.show import transition_view, verdict_view
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
 from holdfast.controller import deeds, probe_show
@@ -27,6 +28,9 @@ from holdfast.model.report import Report
 from holdfast.store import Store
 from holdfast.store.words import AuditEntry
 
+if TYPE_CHECKING:
+    from holdfast.controller.seam_watch import SeamWatch  # NumPy: only those pay for it who watch seams
+
 log = logging.getLogger("holdfast.controller")
 MOST_NOTES_A_MINUTE = 60  # of one caller's or address's refused requests; what is beyond is counted, not written
 MOST_SOURCES_A_MINUTE = 1_000
@@ -39,6 +43,7 @@ class FrontDesk:
         self.acting: Callable[[], None] = lambda: None  # wakes the actor: there is something to do
         self.agent_jobs: AgentJobs | None = None  # None where a scheduler tells of jobs
         self.writer: Writer | None = None
+        self.seams: SeamWatch | None = None  # None where the configuration has no [seams]
         self._trainings = JobBook()
         self._loop = asyncio.get_running_loop()
         self._minute = 0
@@ -56,6 +61,10 @@ class FrontDesk:
                 raise Problem(403, "readings of simulated hardware are taken only in demo mode")
         ack: Ack = await self._ask(partial(deeds.take, reports, self.agent_jobs, self._trainings), reports)
         self.board.counts["reports"] += len(reports)
+        if self.seams is not None:
+            for report, new in zip(reports, ack.accepted, strict=True):
+                if new:
+                    self.seams.heard(report)
         return replace(ack, renew=True) if caller.expires_soon else ack
 
     async def enrol(self, ask: EnrolAsk) -> Enrolled:
@@ -103,6 +112,16 @@ class FrontDesk:
         ended: int = await self._ask(partial(deeds.revoke, target, caller))
         self.access.forget()
         return ended
+
+    def seams_view(self) -> SeamsView:
+        return self.seams.view() if self.seams is not None else SeamsView(watched=False)
+
+    def tell_signals(self, caller: Caller, ask: SignalsAsk) -> SignalsTaken:
+        if self.seams is None:
+            raise Problem(409, "this controller watches no seams: [seams] is not in its configuration")
+        if not self.board.leading:
+            raise elsewhere(self.board.leader)
+        return self.seams.told(caller, ask)
 
     def note(self, entry: AuditEntry) -> None:
         """A flood of one's bad requests must neither become a flood of rows nor hide what another tried."""

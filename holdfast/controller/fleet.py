@@ -12,6 +12,7 @@ from holdfast.controller.judgement import Judgement, event_of
 from holdfast.controller.pace import Pace
 from holdfast.controller.probing import Probing
 from holdfast.lifecycle.policy import Policy
+from holdfast.model.account import Account
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job
@@ -136,6 +137,18 @@ class Fleet:
             self.incidents.close(subject, now, f"{verb.value} succeeded")
         else:
             self.incidents.raise_(subject, f"action.{verb.value}", f"{verb.value} of {node} failed: {reason}", now)
+
+    def found(self, subject: str, account: Account, now: float) -> list[Step]:
+        """A seam's incident, opened or told anew. Its victims are not punished, nor chosen last, for its symptoms."""
+        nodes = {one.split("/")[1] for one in account.victims if one.startswith("node/")} & self.nodes.keys()
+        self.incidents.found(subject, account, account.sentence, now, nodes)
+        steps: list[Step] = []
+        for name in sorted(nodes):
+            check = self.nodes[name].degraded_by
+            if check and self.incidents.root_of(name, (check,)) == subject:
+                why = f"{check} is a symptom of {account.kind} on {subject}"
+                steps += self._judge.step(name, NodeEvent(kind=Happening.RECOVERED, cause=check, reason=why), now)
+        return steps
 
     def tick(self, now: float) -> list[Step]:
         """What time alone brings."""

@@ -1,7 +1,7 @@
 """What stands between a failure and a quarantine: planned work, a shared cause, one that may be, the breaker."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from holdfast.controller.incidents import Incidents
@@ -19,6 +19,7 @@ class Hold:
 
     holder: str  # 'maintenance/winter', 'loop/c2', 'loop/c2?' while it is only suspected, 'pool/train'
     reason: str
+    victim: bool = False  # a seam's incident accounts for it: not even chosen last for it
 
 
 def planned(node: NodeLife, now: float, policy: Policy) -> Hold | None:
@@ -64,7 +65,7 @@ class Guards:
 
     def _unexplained(self, name: str, policy: Policy) -> bool:
         """Whether a parent of it may explain it that has no incident yet; to one that has, it belongs from now on."""
-        if self.incidents.explaining(name):
+        if self.incidents.explaining(name) or self._root(name):
             return False
         parents = self.places.parents(name)
         known = next((parent for parent in parents if parent in self.incidents.open), "")
@@ -95,7 +96,7 @@ class Guards:
         self._look_again = False
         known = self.incidents.parents
         evidence = self._lately(now, policy).union(*(self.incidents.members(parent) for parent in known))
-        found = explain(evidence, self.places, policy, known)
+        found = explain({name for name in evidence if not self._root(name)}, self.places, policy, known)
         for parent in known:
             if all(cause.parent != parent for cause in found):
                 heir = _heir(self.incidents.members(parent), found)
@@ -140,10 +141,19 @@ class Guards:
                     self._recent[1].discard(name)
         self.incidents.close(parent, now, why, absorbed=absorbed)
 
-    def hold(self, node: NodeLife, now: float, policy: Policy, *, out: bool) -> Hold | None:
-        """Why nothing may be done about a failure of this node; `out`: it would leave service."""
+    def _root(self, name: str) -> str:
+        """The seam's incident that accounts for what a failing node fell ill with, or ''."""
+        return self.incidents.root_of(name, (self.ill_by(name) or "",))
+
+    def hold(
+        self, node: NodeLife, now: float, policy: Policy, *, out: bool, checks: Collection[str] = ()
+    ) -> Hold | None:
+        """Why nothing may be done about a failure of this node by these checks; `out`: it would leave service."""
         if (work := planned(node, now, policy)) is not None:
             return work
+        if root := self.incidents.root_of(node.name, checks):
+            kind = self.incidents.open[root].cause
+            return Hold(root, f"a symptom of {kind} on {root}: left in service, the cause is mended there", True)
         if parent := self.incidents.explaining(node.name):
             return Hold(parent, f"part of the incident on {parent}, not quarantined by itself")
         if not out:

@@ -1,9 +1,15 @@
-"""Incidents of the fleet: opened once per parent, pool or node, kept while the cause lasts, closed when it is gone."""
+"""Incidents of the fleet: opened once per parent, pool or node, kept while the cause lasts, closed when it is gone.
 
-from collections.abc import Collection, Iterable
+Those that a seam found stand beside: they are opened and closed by the seams' own look, and account for such verdicts
+of their nodes as are symptoms of their kind. Any other failure of those nodes is judged as ever.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from holdfast.catalog import seam_kinds
 from holdfast.lifecycle.shared import NOT_PARENTS
+from holdfast.model.account import Account
 from holdfast.model.incident import Incident, IncidentState
 
 
@@ -18,15 +24,21 @@ class Incidents:
     def __init__(self, known: Iterable[Incident] = ()) -> None:
         self.open = {incident.subject: incident for incident in known if incident.state is IncidentState.OPEN}
         self._members = {subject: set(one.evidence) for subject, one in self.open.items()}
-        self._explained = {
-            node: subject for subject, nodes in self._members.items() if is_parent(subject) for node in nodes
-        }
+        self._explained: dict[str, str] = {}
+        self._victims: dict[str, set[str]] = {}  # node -> seams' incidents that it suffers under
+        for subject, nodes in self._members.items():
+            self._index(subject, nodes)
         self._changed: dict[str, Incident] = {}
         self.absorbed: set[str] = set()  # ids of those that a better explanation made needless since we began
 
     @property
     def parents(self) -> list[str]:
-        return [subject for subject in self.open if is_parent(subject)]
+        """Incidents on what nodes share, as their failures told it; a seam's own are not among them."""
+        return [subject for subject, one in self.open.items() if is_parent(subject) and one.account is None]
+
+    @property
+    def found_by_seams(self) -> Mapping[str, Incident]:
+        return {subject: one for subject, one in self.open.items() if one.account is not None}
 
     def members(self, subject: str) -> frozenset[str]:
         return frozenset(self._members.get(subject, ()))
@@ -35,13 +47,37 @@ class Incidents:
         """Opened, or told anew if its words or its nodes are others."""
         known = self.open.get(subject)
         told = replace(known or _new(subject, cause, now), reason=reason, evidence=tuple(sorted(nodes)))
+        self._tell(known, told)
+
+    def found(self, subject: str, account: Account, reason: str, now: float, nodes: Collection[str]) -> None:
+        """What a seam found: one incident for its root. It absorbs those that were opened on its symptoms."""
+        known = self.open.get(subject)
+        told = replace(
+            known or _new(subject, account.kind, now),
+            cause=account.kind,
+            reason=reason,
+            evidence=tuple(sorted(nodes)),
+            account=account,
+        )
+        self._tell(known, told)
+        for parent in self.parents:
+            if self.members(parent) and self.members(parent) <= set(nodes):
+                self.close(parent, now, f"absorbed by {subject}", absorbed=True)
+
+    def _tell(self, known: Incident | None, told: Incident) -> None:
         if told == known:
             return
-        self._forget_members(subject)
-        self._members[subject] = set(nodes)
-        if is_parent(subject):
+        self._forget_members(told.subject)
+        self.open[told.subject] = self._changed[told.id] = told
+        self._members[told.subject] = set(told.evidence)
+        self._index(told.subject, told.evidence)
+
+    def _index(self, subject: str, nodes: Iterable[str]) -> None:
+        if self.open[subject].account is not None:
+            for node in nodes:
+                self._victims.setdefault(node, set()).add(subject)
+        elif is_parent(subject):
             self._explained.update(dict.fromkeys(nodes, subject))
-        self.open[subject] = self._changed[told.id] = told
 
     def join(self, subject: str, node: str) -> None:
         """One more node of an open incident; it is told with the next `raise_`, for many may join at once."""
@@ -49,9 +85,19 @@ class Incidents:
         if is_parent(subject):
             self._explained[node] = subject
 
+    def over(self, subject: str, now: float, why: str) -> None:
+        """The end of what a seam found; only the seams' own look knows it."""
+        if (known := self.open.get(subject)) is not None and known.account is not None:
+            self._close(subject, now, why, absorbed=False)
+
     def close(self, subject: str, now: float, why: str = "", *, absorbed: bool = False) -> None:
-        known = self.open.pop(subject, None)
+        if (known := self.open.get(subject)) is not None and known.account is None:
+            self._close(subject, now, why, absorbed=absorbed)
+
+    def _close(self, subject: str, now: float, why: str, *, absorbed: bool) -> None:
+        known = self.open.get(subject)
         self._forget_members(subject)
+        self.open.pop(subject, None)
         if known is not None:
             reason = f"{known.reason}; {why}" if why else known.reason
             if absorbed:
@@ -62,10 +108,22 @@ class Incidents:
         for node in self._members.pop(subject, ()):
             if self._explained.get(node) == subject:
                 del self._explained[node]
+            if (roots := self._victims.get(node)) is not None:
+                roots.discard(subject)
+                if not roots:
+                    del self._victims[node]
 
     def explaining(self, node: str) -> str:
         """The parent whose open incident accounts for this node's failure, or ''."""
         return self._explained.get(node, "")
+
+    def root_of(self, node: str, checks: Iterable[str]) -> str:
+        """The seam's incident of which one of these checks' verdicts on the node is a symptom, or ''."""
+        roots = self._victims.get(node)
+        if not roots:
+            return ""
+        told = tuple(checks)
+        return next((one for one in sorted(roots) if seam_kinds.absorbs(self.open[one].cause, told)), "")
 
     def take_changed(self) -> list[Incident]:
         """What must be stored: each incident once, as it is now."""

@@ -54,7 +54,14 @@ class Judgement:
     def failing(self, name: str) -> VerdictChange | None:
         """What counts against a node of ours now; checks in shadow mode do not."""
         node = self.nodes.get(name)
-        return self.standing.failing(name, self.policy.of(node.pool).shadow_checks) if node else None
+        if node is None:
+            return None
+        shadow = self.policy.of(node.pool).shadow_checks
+        first = self.standing.failing(name, shadow)
+        if first is None or not self.incidents.root_of(name, (first.check,)):
+            return first
+        absorbed = {one.check for one in self.standing.verdicts(name) if self.incidents.root_of(name, (one.check,))}
+        return self.standing.failing(name, absorbed.union(shadow)) or first  # its own failure before a seam's symptom
 
     def step(self, name: str, event: NodeEvent, now: float) -> list[Step]:
         node = self.nodes.get(name)
@@ -87,9 +94,10 @@ class Judgement:
         """A step that may take a node out of service: held where a guard says so, and told once."""
         node = self.nodes[name]
         out = takes_out(node, event, now, self.policy)
-        hold = self.guards.hold(node, now, self.policy, out=out)
+        hold = self.guards.hold(node, now, self.policy, out=out, checks=(event.cause,))
         on_trial = event.kind is _H.TEST_FAILED and node.stage is Stage.TESTING
-        if hold is None or not (out or on_trial):
+        spared = hold is not None and hold.victim and event.kind is _H.DEGRADED
+        if hold is None or not (out or on_trial or spared):
             return self.step(name, event, now)
         if hold.holder == f"pool/{node.pool}":
             members = self.incidents.members(hold.holder) | {name}

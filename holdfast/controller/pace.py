@@ -1,7 +1,7 @@
 """What time alone brings: silence, the next rung, a hold that ends, a test without an answer, a spare's turn."""
 
 from holdfast.controller.guards import SILENT, planned
-from holdfast.controller.judgement import JUDGED_STAGES, Judgement
+from holdfast.controller.judgement import JUDGED_STAGES, Judgement, event_of
 from holdfast.lifecycle.fleet import breaker_of, spares_wanted
 from holdfast.lifecycle.machine import is_a_persons_case, may_climb
 from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage, Verb
@@ -77,7 +77,7 @@ class Pace:
 
     def _tell_silence(self, name: str, now: float) -> None:
         judge, subject = self._judge, f"node/{name}"
-        if parent := judge.incidents.explaining(name):
+        if parent := judge.incidents.explaining(name) or judge.incidents.root_of(name, (SILENT,)):
             judge.incidents.close(subject, now, f"absorbed by {parent}", absorbed=True)
         elif subject not in judge.incidents.open:
             reason = f"the agent of {name} has not been heard for {now - judge.heard[name]:.0f} s"
@@ -85,7 +85,7 @@ class Pace:
 
     def _next_for(self, node: NodeLife, now: float) -> list[Step]:
         judge = self._judge
-        hold = judge.guards.hold(node, now, judge.policy, out=False)
+        hold = judge.guards.hold(node, now, judge.policy, out=False, checks=self._complaints(node))
         if hold is None and node.stage is _S.QUARANTINED:
             hold = judge.guards.pattern(node, now, judge.policy)
         if node.held and (freed := self._reconsider(node, hold is not None, now)):
@@ -95,6 +95,13 @@ class Pace:
         if hold is not None and waits and node.held != hold.holder and node.stage is not _S.REMOVED:
             return judge.held(node.name, hold, node.cause, now)
         return self._next_of_stage(node, waits, now) + self._note_blindness(node, now)
+
+    def _complaints(self, node: NodeLife) -> list[str]:
+        """What it may be held for: in service whatever its checks say, out of it what took it out."""
+        if node.stage not in (*JUDGED_STAGES, _S.TESTING):
+            return [node.cause]
+        told = [one.check for one in self._judge.standing.complaints(node.name)]
+        return [*told, self._judge.guards.ill_by(node.name) or ""]
 
     def _next_of_stage(self, node: NodeLife, held: bool, now: float) -> list[Step]:
         judge, name = self._judge, node.name
@@ -151,6 +158,9 @@ class Pace:
             return []
         why = f"{node.held.rstrip('?')} no longer holds it"
         steps = judge.step(node.name, NodeEvent(kind=_H.FREED, reason=why), now)
+        for change in judge.standing.complaints(node.name) if node.stage in JUDGED_STAGES else ():
+            if node.degraded_by != change.check:  # what is true now is judged
+                steps += judge.guarded(node.name, event_of(_H.DEGRADED, change), now)
         waiting = on_trial or (node.stage is _S.QUARANTINED and not is_a_persons_case(node, judge.policy))
         if waiting or (maintained and node.stage in IDLE):
             steps += judge.step(node.name, NodeEvent(kind=_H.RETEST, reason=why), now)

@@ -9,7 +9,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import partial
@@ -24,14 +24,16 @@ from holdfast.api.app import Front
 from holdfast.api.board import Board
 from holdfast.api.problem import Problem
 from holdfast.console import static_directory
-from holdfast.controller import bootstrap, deeds, policy_file, standby
+from holdfast.controller import bootstrap, deeds, policy_file, seam_settings, standby
 from holdfast.controller.actor import Actor
 from holdfast.controller.agent_jobs import AgentJobs
+from holdfast.controller.alerts import Alerts
 from holdfast.controller.backends import Backends
 from holdfast.controller.desk import FrontDesk
 from holdfast.controller.lead import Lead
 from holdfast.controller.observe_kubernetes import observe_kubernetes
 from holdfast.controller.observer import observe_slurm
+from holdfast.controller.seam_settings import SeamFiles
 from holdfast.controller.settings import Controlling
 from holdfast.controller.turn import Work
 from holdfast.controller.writer import Writer
@@ -53,6 +55,7 @@ class Taken(StoreError):
 def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> None:
     """Blocks until SIGINT or SIGTERM. `ready` is called with the address when it listens."""
     policy = policy_file.load(settings.base.policy) if settings.base.policy else Policy()
+    files = seam_settings.read(settings.seams) if settings.seams is not None else None
     backends = Backends(settings)
     _allow_many_connections()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -64,7 +67,7 @@ def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> 
             if settings.base.admin_token_file:
                 bootstrap.admin_token(store, Path(settings.base.admin_token_file))
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(_Process(settings, policy, backends, store, listener).run(ready))
+                runner.run(_Process(settings, policy, backends, store, listener, files).run(ready))
         finally:
             store.close()
             if lock is not None:
@@ -73,9 +76,16 @@ def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> 
 
 class _Process:
     def __init__(
-        self, settings: Controlling, policy: Policy, backends: Backends, store: Store, listener: socket.socket
+        self,
+        settings: Controlling,
+        policy: Policy,
+        backends: Backends,
+        store: Store,
+        listener: socket.socket,
+        files: SeamFiles | None = None,
     ) -> None:
         self._settings, self._backends, self._store, self._listener = settings, backends, store, listener
+        self._files = files
         self._board = Board(policy, demo=settings.base.demo, time_factor=settings.base.time_factor)
         self.address = settings.base.address or _address(listener, bool(settings.base.certificate))
         # One SQLite file has one controller (see _only_one), so it need not wait for a lease of its own past.
@@ -104,6 +114,7 @@ class _Process:
         if self._backends.kubernetes is not None:
             watch = observe_kubernetes(self._backends.kubernetes, writer, base.observe_seconds)
             loops.append(asyncio.create_task(watch))
+        loops += [asyncio.create_task(loop) for loop in self._seams(desk, writer)]
         for loop in loops:
             loop.add_done_callback(partial(_end_with, server))
         self._on_hangup(writer)
@@ -121,6 +132,18 @@ class _Process:
             actor.stop()
             await asyncio.gather(*loops, return_exceptions=True)
             await asyncio.to_thread(writer.stop)
+
+    def _seams(self, desk: FrontDesk, writer: Writer) -> list[Coroutine[None, None, None]]:
+        """The loops that watch what lies between the domains, where the configuration asks for it."""
+        settings, base = self._settings, self._settings.base
+        if settings.seams is None or self._files is None:
+            return []
+        from holdfast.controller.seam_watch import SeamWatch  # NumPy: only those pay for it who watch seams
+
+        alerts = Alerts(settings.alerts)
+        factor = base.time_factor if base.demo else 1.0
+        desk.seams = SeamWatch(settings.seams, self._files, alerts, self._store, self._board, factor)
+        return [desk.seams.run(writer), desk.seams.facility.run(factor), alerts.run()]
 
     def _on_hangup(self, writer: Writer) -> None:
         path = self._settings.base.policy

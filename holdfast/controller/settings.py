@@ -1,7 +1,7 @@
 """The controller's configuration: where it listens, what it remembers in, and who carries out which verb."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,6 +10,8 @@ from holdfast.actions.kubernetes_access import KubernetesSettings
 from holdfast.actions.redfish import RedfishSettings
 from holdfast.actions.slurm import SlurmSettings
 from holdfast.actions.webhook import WebhookSettings
+from holdfast.controller.alerts import AlertHook, AlertSettings
+from holdfast.controller.seam_settings import SeamSettings
 from holdfast.controller.tables import Document
 from holdfast.model.life import Verb
 from holdfast.model.settings import SettingsError
@@ -55,6 +57,9 @@ class Controlling:
     redfish: RedfishSettings | None = None
     command: CommandSettings | None = None
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
+    seams: SeamSettings | None = None
+    """None: only what nodes say of themselves is judged."""
+    alerts: AlertSettings = field(default_factory=AlertSettings)
 
 
 def load(path: str) -> Controlling:
@@ -67,7 +72,7 @@ def load(path: str) -> Controlling:
 
 def parse(text: str, origin: str) -> Controlling:
     document = Document(text, origin)
-    tables = {"actions", SLURM, KUBERNETES, REDFISH, COMMAND, "webhook"}
+    tables = {"actions", SLURM, KUBERNETES, REDFISH, COMMAND, "webhook", "seams", "alerts"}
     base = {key: value for key, value in document.raw.items() if key not in tables}
     hooks = document.only(document.raw.get("webhook", {}), document.raw.get("webhook", {}), "webhook")
     made = Controlling(
@@ -78,6 +83,8 @@ def parse(text: str, origin: str) -> Controlling:
         command=_table(document, CommandSettings, COMMAND),
         webhooks={name: document.fill(WebhookSettings, table, f"webhook.{name}") for name, table in hooks.items()},
         actions={**_DEFAULT_ACTIONS, **_actions(document)},
+        seams=_table(document, SeamSettings, "seams"),
+        alerts=_alerts(document),
     )
     _check(document, made)
     return made
@@ -85,6 +92,13 @@ def parse(text: str, origin: str) -> Controlling:
 
 def _table(document: Document, kind: type[T], name: str) -> T | None:
     return document.fill(kind, document.raw[name], name) if name in document.raw else None
+
+
+def _alerts(document: Document) -> AlertSettings:
+    table = document.only(document.raw.get("alerts", {}), {one.name for one in fields(AlertSettings)}, "alerts")
+    for number, hook in enumerate(table.get("webhook", ())):
+        document.fill(AlertHook, hook, f"alerts.webhook[{number}]")
+    return document.fill(AlertSettings, table, "alerts")
 
 
 def _actions(document: Document) -> dict[Verb, str]:

@@ -60,6 +60,10 @@ class Standing:
         """What fails first on it, leaving aside checks that are only watched."""
         return next((one for one in self._failing.get(name, {}).values() if one.check not in shadow), None)
 
+    def complaints(self, name: str) -> list[VerdictChange]:
+        """Checks that fail on it or call it degraded."""
+        return [one for one in self._of.get(name, {}).values() if one.after in (_FAIL, Health.DEGRADED.value)]
+
     def failing_nodes(self) -> list[str]:
         return list(self._failing)
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from holdfast.model.account import Account
 from holdfast.model.subject import Subject
 
 
@@ -22,3 +23,4 @@ class Incident:
     evidence: tuple[str, ...] = ()
     state: IncidentState = IncidentState.OPEN
     closed: float | None = None
+    account: Account | None = None  # of one that a seam found: what it rests on and what it costs

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, or_, select
 
+from holdfast.model.account import Account
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import Job
 from holdfast.store.bulk import insert_into, insert_many
@@ -47,13 +48,18 @@ def save_jobs(connection: Connection, told: Sequence[Job]) -> None:
         connection.execute(job_nodes.insert(), held)
 
 
-def find_jobs(connection: Connection, node: str | None, since: float | None, most: int) -> list[Job]:
-    """Latest start first: of one node or of all, those that have not ended or ended after `since`."""
+def find_jobs(
+    connection: Connection, node: str | None, since: float | None, most: int, until: float | None = None
+) -> list[Job]:
+    """Latest start first: of one node or of all, those that have not ended or ended after `since`, and had started
+    by `until`."""
     asked = select(jobs.c.body).order_by(jobs.c.started.desc().nulls_last(), jobs.c.id.desc(), jobs.c.step).limit(most)
     if node is not None:
         asked = asked.join(job_nodes, of_job).where(job_nodes.c.node == clean(node))
     if since is not None:
         asked = asked.where(or_(jobs.c.ended.is_(None), jobs.c.ended >= since))
+    if until is not None:
+        asked = asked.where(jobs.c.started <= until)
     return [decode(body, Job) for (body,) in connection.execute(asked)]
 
 
@@ -73,6 +79,7 @@ def _incident_row(incident: Incident) -> dict[str, Any]:
         "evidence": encode(incident.evidence),
         "state": incident.state.value,
         "closed": incident.closed,
+        "account": None if incident.account is None else encode(incident.account),
     }
 
 
@@ -82,6 +89,13 @@ def find_incidents(connection: Connection, state: IncidentState | None, most: in
     if state is not None:
         asked = asked.where(incidents.c.state == state.value)
     return [_incident(row) for row in connection.execute(asked)]
+
+
+def find_incident(connection: Connection, wanted: str) -> Incident | None:
+    """By its id, or the newest of a subject."""
+    asked = select(incidents).where(or_(incidents.c.id == clean(wanted), incidents.c.subject == clean(wanted)))
+    row = connection.execute(asked.order_by(incidents.c.opened.desc()).limit(1)).first()
+    return _incident(row) if row is not None else None
 
 
 def write_audit(connection: Connection, entries: Sequence[AuditEntry]) -> None:
@@ -129,6 +143,7 @@ def _incident(row: Any) -> Incident:
         evidence=tuple(decode(row.evidence, list[str])),
         state=IncidentState(row.state),
         closed=row.closed,
+        account=None if row.account is None else decode(row.account, Account),
     )
 
 

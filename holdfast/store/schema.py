@@ -79,7 +79,7 @@ job_nodes = Table("job_nodes", metadata, _text("node", key=True), _text("source"
                   _text("step", key=True), Index("job_nodes_job", "source", "id", "step"))  # fmt: skip
 incidents = Table("incidents", metadata, _text("id", key=True), _time("opened"), _text("subject"), _text("parent"),
                   _text("cause"), _text("reason"), _text("evidence"), _text("state"), _time("closed", nullable=True),
-                  Index("incidents_opened", "opened"))  # fmt: skip
+                  Column("account", Text, nullable=True), Index("incidents_opened", "opened"))  # fmt: skip
 audit = Table("audit", metadata, _id(), _time("at"), _text("who"), _text("role"), _text("verb"), _text("target"),
               _text("outcome"), _text("reason"), Index("audit_at", "at"))  # fmt: skip
 credentials = Table("credentials", metadata, _text("token_hash", key=True), _text("name"), _text("role"),

@@ -226,9 +226,11 @@ class Store:
         with self._writing() as connection:
             records.save_jobs(connection, jobs)
 
-    def jobs(self, node: str | None = None, since: float | None = None, most: int = 1_000) -> list[Job]:
+    def jobs(
+        self, node: str | None = None, since: float | None = None, most: int = 1_000, until: float | None = None
+    ) -> list[Job]:
         with self._reading() as connection:
-            return records.find_jobs(connection, node, since, most)
+            return records.find_jobs(connection, node, since, most, until)
 
     def save_incident(self, incident: Incident, epoch: int) -> None:
         self.save_incidents([incident], epoch)
@@ -241,6 +243,10 @@ class Store:
     def incidents(self, state: IncidentState | None = None, most: int | None = 1_000) -> list[Incident]:
         with self._reading() as connection:
             return records.find_incidents(connection, state, most)
+
+    def incident(self, wanted: str) -> Incident | None:
+        with self._reading() as connection:
+            return records.find_incident(connection, wanted)
 
     def save_proofs(self, told: Sequence[Proof]) -> None:
         with self._writing() as connection:

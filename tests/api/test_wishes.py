@@ -26,7 +26,7 @@ def test_a_wish_does_what_was_shown(controller: "Controller") -> None:
 
 
 def test_a_token_tells_what_it_may(controller: "Controller") -> None:
-    assert controller.get("/v1/me")["may"] == ["read", "operate", "administer"]
+    assert controller.get("/v1/me")["may"] == ["tell", "read", "operate", "administer"]
     viewer = controller.token(role="viewer", name="looker")
     assert controller.get("/v1/me", token=viewer) == {"name": "looker", "role": "viewer", "may": ["read"]}
 

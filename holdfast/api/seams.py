@@ -1,0 +1,37 @@
+"""Routes about what lies between the domains: the seams, their incidents, and signals that no agent reads."""
+
+import asyncio
+from typing import Any
+
+from litestar import Request, get, post
+
+from holdfast.api.desk import Asked
+from holdfast.api.guard import caller_of
+from holdfast.api.problem import Problem
+from holdfast.api.seam_views import SeamsView, SignalsAsk, SignalsTaken
+from holdfast.model.incident import Incident
+
+
+@get("/v1/incidents/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
+async def show_incident(desk: Asked, wanted: str) -> Incident:
+    """One incident, by its id or as the newest of a subject; one that a seam found has an account."""
+    wanted = wanted.lstrip("/")
+    found = await asyncio.to_thread(desk.store.incident, wanted)
+    if found is None:
+        raise Problem(404, f"no incident has the id or subject {wanted[:80]!r}")
+    return found
+
+
+@get("/v1/seams", opt={"right": "read"}, tags=["fleet"])
+async def list_seams(desk: Asked) -> SeamsView:
+    """The questions that are asked across domains, and how the sources of the other domains stand."""
+    return desk.seams_view()
+
+
+@post("/v1/signals", opt={"right": "tell"}, status_code=200, tags=["agents"])
+async def tell_signals(desk: Asked, request: Request[Any, Any, Any], data: SignalsAsk) -> SignalsTaken:
+    """A job's step times, a service's transfers, a route that changed. Kept in memory for a while, never stored."""
+    return desk.tell_signals(caller_of(request), data)
+
+
+ROUTES = [show_incident, list_seams, tell_signals]

@@ -1,0 +1,58 @@
+"""`holdfast incident`: what is wrong with the fleet, where it starts, what it costs, and what to do."""
+
+import json
+import time
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from holdfast.cli.client import AsJson, Token, Url, connect
+from holdfast.cli.refusal import Refusal
+
+app = typer.Typer(help="About incidents: where they start, what they cost, what to do.", no_args_is_help=True)
+Id = Annotated[str, typer.Argument(help="Its id, or what it is about (the newest one then): cdu/c2.")]
+
+
+@app.callback()
+def _incident() -> None:
+    """About incidents."""
+
+
+@app.command("list")
+def list_incidents(
+    all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="The newest so many.")] = 50,
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Open incidents, the newest first, with what they cost."""
+    only = "" if all_ else "open"
+    found = connect(url, token).get("/v1/incidents", only=only, limit=limit)
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    from holdfast.cli.incident_text import as_table
+
+    as_table(found["incidents"], time.time())
+
+
+@app.command()
+def show(
+    wanted: Id,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As a post-mortem, with charts.")] = False,
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """One incident whole: cause, path, rivals, cost in five layers, owners, runbook with its queries filled in."""
+    if as_json and markdown:
+        raise Refusal("--json and --markdown: expected one of the two")
+    found: dict[str, Any] = connect(url, token).get(f"/v1/incidents/{quote(wanted.strip('/'), safe='/@')}")
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    from holdfast.cli.incident_text import as_markdown, as_text
+
+    typer.echo(as_markdown(found) if markdown else as_text(found))

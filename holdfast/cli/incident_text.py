@@ -1,0 +1,122 @@
+"""An incident in words: for a terminal, and as a post-mortem in Markdown with text charts."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.catalog import seam_kinds
+from holdfast.cli.incident_chart import drawn
+from holdfast.cli.runbook import filled
+from holdfast.cli.table import ago, console, lasting, plain, printable, table
+
+MOST_LINES = 12
+Found = dict[str, Any]
+
+
+def as_table(incidents: list[Found], now: float) -> None:
+    rows = table("id", "state", "opened", "cause", "GPU-hours/h", "cost so far", "why")
+    for one in incidents:
+        bill = (one.get("account") or {}).get("bill") or {}
+        cost = f"{_total(bill, 'so_far'):,.0f} {bill['currency']}" if bill else ""
+        rate = f"{bill['gpu_hours_per_hour']:.3g}" if bill else ""
+        cells = (one["id"], one["state"], ago(now, one["opened"]), one["cause"], rate, cost, one["reason"])
+        rows.add_row(*(plain(cell) for cell in cells))
+    console().print(rows)
+
+
+def as_text(found: Found) -> str:
+    account = found.get("account")
+    head = [
+        f"{found['subject']}: {seam_kinds.kind(found['cause']).title}",
+        f"{found['state']}, {found['cause']}, opened {_clock(found['opened'])}"
+        + (f", closed {_clock(found['closed'])}" if found["closed"] else ""),
+        found["reason"],
+    ]
+    if account is None:
+        nodes = ", ".join(found["evidence"]) or "none"
+        return "\n".join(printable(line) for line in [*head, f"nodes: {nodes}"])
+    parts = [head, *(_part(name, lines) for name, lines in _parts(found, account))]
+    return "\n".join(printable(line) for part in parts for line in part)
+
+
+def _part(name: str, lines: list[str]) -> list[str]:
+    return ["", name, *(f"  {line}" for line in lines)] if lines else []
+
+
+def _parts(found: Found, account: Found) -> list[tuple[str, list[str]]]:
+    since = _clock(account["since"])
+    return [
+        ("since", [f"{since}, for {lasting(account['lasted_seconds'])}; confidence {account['confidence']:.2f}"]),
+        ("path", _short(account["path"])),
+        ("evidence", _short(account["evidence"])),
+        ("rivals", [f"{one['cause']} ({one['kind']}): {one['why']}" for one in account["rivals"]]),
+        ("not seen", list(account["unknown"])),
+        ("cost", cost_lines(account)),
+        ("left in service", [_nodes(found["evidence"])] if found["evidence"] else []),
+        ("owners", [f"{team}: {who}" for team, who in account["on_call"].items()]),
+        ("timeline", [f"{_clock(one['at'])}  {one['domain']:<12} {one['text']}" for one in _late(account["timeline"])]),
+        ("runbook", [f"runbooks/{account['runbook']}.md", *filled(found)]),
+    ]
+
+
+def cost_lines(account: Found) -> list[str]:
+    bill = account["bill"]
+    currency, horizon = bill["currency"], bill["horizon_hours"]
+    lines = [f"{'layer':<18} {'so far':>14} {f'in {horizon:g} h more':>16}  {currency}"]
+    for layer in bill["layers"]:
+        lines.append(f"{layer['name']:<18} {_money(layer['so_far']):>14} {_money(layer['if_it_goes_on']):>16}")
+    lines.append(f"{'total':<18} {_total(bill, 'so_far'):>14,.0f} {_total(bill, 'if_it_goes_on'):>16,.0f}")
+    lines.append(
+        f"{bill['gpu_hours']:.4g} GPU-hours lost, {bill['gpu_hours_per_hour']:.3g} more an hour; "
+        f"the finish moves by {bill['finish_shift_hours']:.3g} h, "
+        f"{bill['finish_shift_hours_if_it_goes_on']:.3g} h if it goes on"
+    )
+    if bill["tokens"] is not None:
+        lines.append(f"{bill['tokens']:.3g} tokens not made")
+    return lines + [f"not counted: {one}" for one in bill["unpriced"]]
+
+
+def as_markdown(found: Found) -> str:
+    """The post-mortem: what happened, why we say so, what it cost, what was done."""
+    account = found.get("account") or {}
+    title = seam_kinds.kind(found["cause"]).title
+    lines = [f"# {found['subject']}: {title}", "", printable(found["reason"]), ""]
+    lines += [f"- incident `{found['id']}`, {found['state']}", f"- opened {_clock(found['opened'])}"]
+    if found["closed"]:
+        lines.append(f"- closed {_clock(found['closed'])}, after {lasting(found['closed'] - found['opened'])}")
+    if account:
+        for name, told in _parts(found, account):
+            if told:
+                lines += ["", f"## {name.capitalize()}", "", "```", *(printable(line) for line in told), "```"]
+        lines += ["", "## Charts", ""]
+        for chart in account["charts"]:
+            lines += ["```", *drawn(chart, account["since"]), "```", ""]
+        lines += ["## What we change", "", "- [ ] ", ""]
+    return "\n".join(lines)
+
+
+def _short(told: list[str]) -> list[str]:
+    more = len(told) - MOST_LINES
+    return [*told[:MOST_LINES], *([f"and {more} more"] if more > 0 else [])]
+
+
+def _late(timeline: list[Found]) -> list[Found]:
+    """Who moved first is what matters."""
+    return timeline[: 2 * MOST_LINES]
+
+
+def _nodes(nodes: list[str]) -> str:
+    from holdfast.formats import hostlist
+
+    return f"{hostlist.compress(nodes)}: symptoms of this are not held against them"
+
+
+def _money(value: float | None) -> str:
+    return "value not given" if value is None else f"{value:,.0f}"
+
+
+def _total(bill: Found, name: str) -> float:
+    return sum(layer[name] or 0.0 for layer in bill["layers"])
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -1,0 +1,242 @@
+"""The seams' own look, now and then: window and topology into findings, findings into incidents and alerts."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from holdfast import seams
+from holdfast.api.access import Caller
+from holdfast.api.board import Board
+from holdfast.api.problem import Problem
+from holdfast.api.seam_views import SeamsView, SeamView, SignalsAsk, SignalsTaken
+from holdfast.catalog import plausible
+from holdfast.controller.alerts import Alerts
+from holdfast.controller.facility import Facility
+from holdfast.controller.seam_account import account
+from holdfast.controller.seam_places import with_the_fleet
+from holdfast.controller.seam_settings import SeamFiles, SeamSettings
+from holdfast.controller.seam_window import SeamWindow
+from holdfast.controller.turn import Turn, Work
+from holdfast.controller.writer import Writer
+from holdfast.model.account import Account
+from holdfast.model.finding import Finding
+from holdfast.model.incident import Incident
+from holdfast.model.job import Job, JobState
+from holdfast.model.panel import Panel
+from holdfast.model.report import Report
+from holdfast.model.signal import Event
+from holdfast.model.topology import Topology
+from holdfast.seams.moved import baseline_columns
+from holdfast.store import Store
+from holdfast.store.words import Role
+
+log = logging.getLogger("holdfast.controller")
+STORE_SECONDS = 60.0  # a bill grows all the time; it is written so often
+MOST_JOBS = 5_000
+AGENTS_MAY_TELL = ("job/", "path/", "pool/")
+
+
+@dataclass(slots=True)
+class _Known:
+    account: Account
+    seen: float  # when it was last found, in the window's time
+    stored: float = 0.0
+
+
+class SeamWatch:
+    """Belongs to the event loop; judging itself is done in a thread, on a copy."""
+
+    def __init__(
+        self, settings: SeamSettings, files: SeamFiles, alerts: Alerts, store: Store, board: Board, factor: float = 1.0
+    ) -> None:
+        self._settings, self._files, self._alerts, self._store, self._board = settings, files, alerts, store, board
+        self._began, self._factor = time.time(), factor
+        self.window = SeamWindow(lambda: self._lived(time.time()), settings.step_seconds, settings.minutes)
+        self.facility = Facility(files.sources, self.window, self._lived)
+        self._known: dict[str, _Known] = {}
+        self._places: tuple[object, Topology] = ((), files.topology)
+        self._calm: Panel | None = None  # how things were before what is open now began; None while nothing is
+        self._looked_at: float | None = None
+        self._trouble = ""
+        self._subjects = (0, 0)
+
+    def _lived(self, at: float) -> float:
+        return self._began + (at - self._began) * self._factor
+
+    def _clock(self, lived: float) -> float:
+        return self._began + (lived - self._began) / self._factor
+
+    # Told by others
+
+    def heard(self, report: Report) -> None:
+        self.window.take_report(report, self._lived(report.at))
+
+    def told(self, caller: Caller, ask: SignalsAsk) -> SignalsTaken:
+        """An agent speaks for jobs and services, not for what it cannot see; a person or a site's program for all."""
+        now = time.time()
+        if caller.role is Role.AGENT:
+            own = f"node/{caller.name}/"
+            for about in [one.subject for one in ask.signals] + [one.subject for one in ask.events]:
+                if not about.startswith((*AGENTS_MAY_TELL, own)):
+                    raise Problem(403, f"the credential of {caller.name} cannot tell of {about[:80]!r}")
+        absurd = []
+        for one in ask.signals:
+            if why := plausible.absurd(one.name, one.value):
+                absurd.append(f"{one.subject} {one.name}: {why}")
+            else:
+                self.window.put(
+                    self._lived(now - one.age_seconds), one.subject, one.name, one.value, ask.cadence_seconds
+                )
+        self.window.hear(
+            Event(
+                kind=one.kind,
+                at=self._lived(now - one.age_seconds),
+                text=one.text,
+                subject=one.subject,
+                detail={"version": one.version} if one.version else {},
+            )
+            for one in ask.events
+        )
+        return SignalsTaken(taken=len(ask.signals) - len(absurd) + len(ask.events), absurd=tuple(absurd))
+
+    def view(self) -> SeamsView:
+        return SeamsView(
+            watched=True,
+            seams=tuple(
+                SeamView(name=one.name, asks=one.asks, kinds=one.kinds, reads=one.reads, domains=one.domains)
+                for one in seams.ALL
+            ),
+            sources=tuple(self.facility.views.values()),
+            signals=self._subjects[0],
+            subjects=self._subjects[1],
+            looked_at=self._looked_at,
+            trouble=self._trouble,
+        )
+
+    # The look
+
+    async def run(self, writer: Writer) -> None:
+        while True:
+            await asyncio.sleep(self._settings.look_seconds / self._factor)
+            if not self._board.leading:
+                self._known.clear()
+                continue
+            try:
+                await self._look(writer)
+                self._trouble = ""
+            except Problem as problem:  # the writer has too much to do, or another leads
+                self._trouble = problem.sentence
+            except Exception:
+                self._trouble = "a mistake of our own; the log says more"
+                log.exception("a look at the seams failed; the next is tried")
+
+    async def _look(self, writer: Writer) -> None:
+        now = self._lived(time.time())
+        if not self._known:
+            self._remember(await writer.ask(Work(_standing)), now)
+        jobs = await asyncio.to_thread(self._store.jobs, None, time.time(), MOST_JOBS)
+        running = tuple(job for job in jobs if job.state is JobState.RUNNING)
+        panel, topology = self.window.panel(running), self._topology(running)
+        self._subjects = (len(panel.tables), sum(len(table.subjects) for table in panel.tables.values()))
+        before = {root: known.account for root, known in self._known.items()}
+        found = await asyncio.to_thread(self._judge, panel, topology, before)
+        for root, one in found.items():
+            known = self._known.get(root)
+            self._known[root] = _Known(one, now, known.stored if known else 0.0)
+        over = self._gone(found, panel, now)
+        open_ = await writer.ask(Work(partial(_tell, self._due(before), over)))
+        for root in over:
+            del self._known[root]
+        self._keep_calm(panel)
+        self._alerts.stand(open_)
+        self._looked_at = time.time()
+
+    def _topology(self, jobs: Sequence[Job]) -> Topology:
+        """Made anew only when a node moved or a job came or went: it is large, and remembers what it worked out."""
+        places = {name: view.place for name, view in self._board.views.items()}
+        key = (tuple(sorted((name, tuple(sorted(place.items()))) for name, place in places.items())), tuple(jobs))
+        if key != self._places[0]:
+            self._places = (key, with_the_fleet(self._files.topology, places, jobs))
+        return self._places[1]
+
+    def _judge(self, panel: Panel, topology: Topology, before: dict[str, Account]) -> dict[str, Account]:
+        found: dict[str, Account] = {}
+        for finding in seams.explain(panel, topology, calm=self._calm):
+            if finding.cause not in found:  # the surest first: one root, one incident
+                found[finding.cause] = self._account(finding, panel, topology, before.get(finding.cause))
+        return found
+
+    def _account(self, finding: Finding, panel: Panel, topology: Topology, before: Account | None) -> Account:
+        same = before if before is not None and before.kind == finding.kind else None
+        return account(finding, panel, topology, self._files.programme, same)
+
+    def _keep_calm(self, panel: Panel) -> None:
+        """The beginning of the window is what things are compared with. While something is open it stands still: or
+        what lasts for hours would become what is usual, and seem to have ended."""
+        if not self._known:
+            self._calm = None
+        elif self._calm is None:
+            self._calm = panel.until(float(panel.times[min(baseline_columns(panel.times), len(panel.times) - 1)]))
+
+    def _gone(self, found: dict[str, Account], panel: Panel, now: float) -> dict[str, str]:
+        """Roots that are no longer found, and can be seen to be well: what nobody sees any more has not ended."""
+        lately = panel.last(self._settings.close_seconds)
+        return {
+            root: "it is not found any more"
+            for root, known in self._known.items()
+            if root not in found and now - known.seen >= self._settings.close_seconds
+            if _seen(known.account, lately)
+        }
+
+    def _due(self, before: dict[str, Account]) -> dict[str, Account]:
+        now, due = time.time(), {}
+        for root, known in self._known.items():
+            if _another(before.get(root), known.account) or now - known.stored >= STORE_SECONDS / self._factor:
+                known.stored = now
+                due[root] = self._on_the_clock(known.account)
+        return due
+
+    def _remember(self, open_: Sequence[Incident], now: float) -> None:
+        """What was open before we began: it has as long to be found again as any other."""
+        for one in open_:
+            if one.account is not None:
+                self._known[one.subject] = _Known(one.account, now, time.time())
+
+    def _on_the_clock(self, told: Account) -> Account:
+        if self._factor == 1:
+            return told
+        return replace(
+            told,
+            since=self._clock(told.since),
+            timeline=tuple(replace(one, at=self._clock(one.at)) for one in told.timeline),
+            charts=tuple(
+                replace(one, start=self._clock(one.start), step=one.step / self._factor) for one in told.charts
+            ),
+        )
+
+
+def _seen(told: Account, panel: Panel) -> bool:
+    """Whether anything that the incident rests on is measured still."""
+    rows = [panel.row(chart.signal, chart.subject) for chart in told.charts]
+    return not told.charts or any(row is not None and bool(np.isfinite(row).any()) for row in rows)
+
+
+def _another(before: Account | None, now: Account) -> bool:
+    return before is None or (before.kind, before.victims, before.owners) != (now.kind, now.victims, now.owners)
+
+
+def _standing(turn: Turn, fresh: Sequence[bool]) -> list[Incident]:
+    return list(turn.fleet.incidents.found_by_seams.values())
+
+
+def _tell(due: dict[str, Account], over: dict[str, str], turn: Turn, fresh: Sequence[bool]) -> list[Incident]:
+    for root, told in due.items():
+        turn.decide(turn.fleet.found(root, told, turn.now))
+    for root, why in over.items():
+        turn.fleet.incidents.over(root, turn.now, why)
+    return _standing(turn, fresh)
