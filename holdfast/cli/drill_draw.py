@@ -71,7 +71,7 @@ def _layout(luck: np.random.Generator, kind: str) -> Layout:
 
 def _fault(luck: np.random.Generator, name: str, layout: Layout) -> Fault:
     kind = kinds()[name]
-    type_of = str(luck.choice(kind.on)) if name.startswith("sensor.") or name == "power.cap" else kind.on[0]
+    type_of = str(luck.choice(kind.on))
     subject = "software/driver-580.1" if type_of == "software" else _pick(luck, _hurting(layout, type_of))
     ramp = float(luck.uniform(120, 900)) if kind.slow else float(luck.choice([0, 0, 30, 120]))
     return Fault(

@@ -59,11 +59,11 @@ class Distractor:
 
 
 DISTRACTORS = {
-    "ambient_wiggle": ("room", "the room gets warmer by `magnitude` degrees and cools again within `seconds`"),
-    "load_change": ("job", "the job computes lighter: its GPUs draw `magnitude` (a share) less for `seconds`"),
-    "slow_steps": ("job", "steps take `magnitude` (a share) longer for `seconds`, in all ranks alike"),
-    "storage_burst": ("storage", "somebody else reads: latency times (1 + `magnitude`) for `seconds`"),
-    "sensor_gap": ("any", "`signal` of the subject is not seen for `seconds`"),
+    "ambient_wiggle": ("room", "the room gets warmer by `magnitude` degrees and cools again within `lasts`"),
+    "load_change": ("job", "the job computes lighter: its GPUs draw `magnitude` (a share) less for `lasts`"),
+    "slow_steps": ("job", "steps take `magnitude` (a share) longer for `lasts`, in all ranks alike"),
+    "storage_burst": ("storage", "somebody else reads: latency times (1 + `magnitude`) for `lasts`"),
+    "sensor_gap": ("any", "`signal` of the subject is not seen for `lasts`"),
     "route_change": ("switch", "the subnet manager reroutes and nothing gets worse: an event"),
     "rollout": ("node", "a node gets a new driver and nothing happens: an event"),
     "xid": ("gpu", "an application error (Xid 13) that means nothing for the fleet: an event"),

@@ -48,11 +48,14 @@ class Power:
             if fault.subject in plan.feeds:
                 self.feed_cap[plan.feeds.index(fault.subject)] *= 1 - share
                 self.rack_cap *= 1 - share
-            else:
+            elif fault.subject in plan.racks:
                 self.rack_cap[plan.racks.index(fault.subject)] *= 1 - share
         limit = np.minimum(limit, LIMIT * self.rack_cap)
         rack = plan.rack_of_node[plan.node_of_gpu]
         self.limit = limit[rack]
+        for fault, share in self.faults.strong("power.cap", now):
+            if fault.subject in plan.nodes:
+                self.limit[self.behind(fault.subject)] *= 1 - share
         self.brake = np.ones(len(plan.gpus))
         for fault, share in self.faults.strong("power.brake", now):
             self.brake[self.behind(fault.subject)] *= 1 - share

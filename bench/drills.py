@@ -1,0 +1,59 @@
+"""How often the first cause is right: every shipped drill and many drawn ones, with bounds; peer: alarms of single
+components, on the same panels. `--seeds 200` is the full count."""
+
+import argparse
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from measure import publish
+
+from holdfast.cli.drill_draw import CALM
+from holdfast.cli.drill_file import load, shipped
+from holdfast.cli.drill_fuzz import drawn, summary, tasks
+from holdfast.cli.drill_here import played, spread
+from holdfast.cli.drill_show import summary as score_summary
+
+
+def against_alerts(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Of the faulty ones: how many raised an alarm of a component at all, and how many were found before it."""
+    faulty = [one for one in outcomes if one["truth"]]
+    alarmed = [one for one in faulty if one["score"]["first_alert_seconds"] is not None]
+    found = [one for one in alarmed if one["score"]["detect_seconds"] is not None]
+    return {
+        "faulty": len(faulty),
+        "with_a_component_alert": len(alarmed),
+        "found_before_it": sum(bool(one["score"]["before_alert"]) for one in found),
+        "found_without_any_alert": sum(
+            one["score"]["detect_seconds"] is not None for one in faulty if one["score"]["first_alert_seconds"] is None
+        ),
+    }
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seeds", type=int, default=200)
+    options.add_argument("--first", type=int, default=1)
+    options.add_argument("--processes", type=int, default=0)
+    asked = options.parse_args()
+    began = time.perf_counter()
+    known = list(spread(played, [load(name) for name in shipped()], asked.processes, "shipped"))
+    random = list(spread(drawn, tasks(asked.seeds, asked.first, "", 0.15), asked.processes, "drawn"))
+    everything = [*known, *random]
+    found = summary(random)
+    publish("drills", {
+        "shipped": score_summary(known),
+        "shipped_missed": [one["drill"] for one in known if not one["score"]["top1"]],
+        "drawn": {key: value for key, value in found.items() if key not in ("confusion", "misses")},
+        "drawn_missed": [one["drill"] for one in found["misses"]],
+        "together": score_summary(everything),
+        "component_alerts": against_alerts(everything),
+        "confusion": found["confusion"],
+        "first_seed": asked.first,
+        "calm_kind": CALM,
+        "wall_seconds": round(time.perf_counter() - began, 1),
+    })  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
