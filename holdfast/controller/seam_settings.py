@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from holdfast.controller import facility_file, programme
 from holdfast.controller.programme import Programme
-from holdfast.formats.topology import parse as parse_topology
+from holdfast.formats.topology import read as read_topology
 from holdfast.model.settings import SettingsError
 from holdfast.model.topology import Topology
 from holdfast.sources.source import Source
@@ -55,8 +55,8 @@ def read(settings: SeamSettings) -> SeamFiles:
 def _topology(path: str) -> Topology:
     try:
         with open(path, encoding="utf-8") as file:
-            return parse_topology(file.read(), path)
+            return read_topology(file.read())
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: cannot be read: {error}") from None
     except ValueError as error:
-        raise SettingsError(str(error)) from None
+        raise SettingsError(f"{path}: {error}") from None
