@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.training.checkpoint import Checkpoint
+    from holdfast.training.guard import Guard
     from holdfast.training.parts import Parallel, Position, Random
     from holdfast.training.progress import Progress
 
-__all__ = ["Checkpoint", "Parallel", "Position", "Progress", "Random"]
+__all__ = ["Checkpoint", "Guard", "Parallel", "Position", "Progress", "Random"]
 
 _HOMES = {
     "Checkpoint": "checkpoint",
+    "Guard": "guard",
     "Parallel": "parts",
     "Position": "parts",
     "Progress": "progress",

@@ -39,6 +39,8 @@ def candidates(found: Sequence[Found]) -> list[Candidate]:
 
 def sources(found: Sequence[Found], rank: int, candidate: Candidate) -> list[str]:
     """Addresses to fetch this rank's copy from, "" for its own keeper; different ranks ask different ones first."""
+    if not candidate.in_memory:
+        return []
     own = found[rank].node
     wanted = (rank, candidate.step, candidate.attempt)
     places: dict[str, str] = {}

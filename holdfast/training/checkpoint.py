@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from holdfast.training import shard, storage
+from holdfast.training import shard, storage, suspects
 from holdfast.training.agreement import Circle
 from holdfast.training.candidates import Candidate, Found, candidates, sources
 from holdfast.training.client import Held, Keeper
@@ -25,10 +25,13 @@ from holdfast.training.message import EncodingError
 from holdfast.training.peers import Refused
 from holdfast.training.placement import Node, Placement, chance_of_recovery, place
 from holdfast.training.site import node_name
+from holdfast.training.suspects import FILE as SUSPECTS
+from holdfast.training.suspects import trusted
 from holdfast.training.wire import WireError
 
 LOG = logging.getLogger("holdfast.checkpoint")
 KEEPER_RETRY_SECONDS = 30.0
+SOON_STEPS = 20  # after a load: what is no number by then came with it
 
 State = dict[str, Any]
 
@@ -62,6 +65,7 @@ class Checkpoint:
         self._keeper = Keeper(self.job, self.folder, self._circle.rank, self._circle.world, keeper_options)
         self._crew: dict[str, Any] = {}
         self._joined = False
+        self._loaded: Candidate | None = None
         self._keeper_due = 0.0
         self._meet(replicas, Node(node_name(), rack or os.environ.get("HOLDFAST_RACK", ""), group))
 
@@ -86,11 +90,16 @@ class Checkpoint:
         """Bring the state back to the newest step that all ranks can have, and return that step; None is a start."""
         rows = candidates(self._found)
         self._refuse_other_worlds(rows)
+        if rows and not (rows := trusted(rows, self._suspects)):
+            raise CheckpointError(
+                f"every saved step is suspect: {self.folder / SUSPECTS} says why; remove it to load one nevertheless"
+            )
         for candidate in rows:
             got = self._obtain(candidate)
             if self._circle.all(got is not None):
                 assert got is not None
                 _apply(got, state)
+                self._loaded = candidate
                 self._be_joined(candidate.step)
                 LOG.info("rank %d: step %d from %s", self._circle.rank, candidate.step, self.loaded_from)
                 return candidate.step
@@ -112,6 +121,20 @@ class Checkpoint:
             self._say("flush", str(error))
             return []
 
+    def distrust(self, since: int, until: int, why: str, tier: str = "") -> None:
+        """Steps of this run, and of the one it came from, that are not to be loaded again; of one tier or of all."""
+        runs = {self._crew["attempt"], *(row.attempt for row in candidates(self._found))}
+        try:
+            suspects.note(self.folder, suspects.Suspect(since, until, tuple(sorted(runs)), tier, why))
+        except OSError as error:
+            self._say("distrust", f"steps {since} to {until} are suspect and could not be marked: {error}")
+
+    def not_a_number(self, step: int, why: str) -> None:
+        """What was no number so soon after a load came with it: next time the next tier is asked."""
+        if self._loaded is not None and 0 <= step - self._loaded.step <= SOON_STEPS:
+            tier = suspects.STORAGE if self.loaded_from == "storage" else suspects.MEMORY
+            self.distrust(self._loaded.step if tier == suspects.STORAGE else 0, step, why, tier)
+
     def close(self) -> None:
         self._keeper.close()
 
@@ -125,7 +148,9 @@ class Checkpoint:
         about = self._keeper.about
         stored = storage.whole_steps(self.folder) if self._circle.rank == 0 else []
         mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], stored]
-        heard = self._circle.share([*mine, secrets.token_hex(8)])
+        marked = [suspects.to_row(one) for one in suspects.noted(self.folder)] if self._circle.rank == 0 else []
+        heard = self._circle.share([*mine, secrets.token_hex(8), marked])
+        self._suspects = [suspects.of_row(row) for row in heard[0][7]]
         self._found = [Found(row[0], row[3], tuple(map(Held.of, row[4])), tuple(map(tuple, row[5]))) for row in heard]
         nodes = {row[0]: Node(row[0], row[1], row[2]) for row in heard}
         self.placement: Placement = place(list(nodes.values()), replicas)

@@ -1,0 +1,80 @@
+"""Matrix products checked by their sums (algorithm-based fault tolerance), on some Linear layers and some steps.
+
+The sum of a row of x·Wᵀ + b must be x·(sum of W's rows) + sum of b. Both are computed in FP32 where the tensors lie;
+what remains is rounding, whose size follows from the numbers themselves. An error that hides below is one that
+rounding could have made.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.distributed.tensor import DTensor
+
+MARGIN = 16.0  # times the spread that rounding is expected to have
+SAMPLED_ROWS = 1024  # of one product; a larger batch is looked at in part
+
+
+class Checksums:
+    """Hooks on the layers; `begin` chooses the one to look at in this step, `worst` tells what it saw."""
+
+    def __init__(self, layers: Sequence[tuple[str, nn.Linear]]) -> None:
+        self._layers = list(layers)
+        self._chosen: nn.Module | None = None
+        self._name = ""
+        self._turn = 0
+        self._seen: list[torch.Tensor] = []
+        self.unknown = ""  # why a layer could not be looked at
+        self._hooks = [layer.register_forward_hook(self._look) for _, layer in self._layers]
+
+    def begin(self) -> None:
+        """Look at the next layer in the coming step."""
+        if self._layers:
+            self._name, self._chosen = self._layers[self._turn % len(self._layers)]
+            self._turn += 1
+
+    def worst(self) -> tuple[str, float]:
+        """The layer looked at and its largest error, 1 being the most that rounding makes; waits for the device."""
+        seen, self._seen, self._chosen = self._seen, [], None
+        return self._name, max((float(one) for one in seen), default=0.0)
+
+    def close(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def _look(self, layer: nn.Module, inputs: Any, output: Any) -> None:
+        if layer is not self._chosen or not isinstance(layer, nn.Linear) or not isinstance(output, torch.Tensor):
+            return
+        if isinstance(layer.weight, DTensor):
+            self.unknown = f"{self._name}: no rank holds the whole weight after the product, so its sum is not at hand"
+        else:
+            with torch.no_grad(), torch.autocast(output.device.type, enabled=False):
+                self._seen.append(error(layer, inputs[0], output))
+
+
+def linear_layers(model: nn.Module) -> list[tuple[str, nn.Linear]]:
+    return [(name, part) for name, part in model.named_modules() if isinstance(part, nn.Linear)]
+
+
+def error(layer: nn.Linear, given: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+    """The largest difference of a row's two sums, as a part of what rounding may make."""
+    result = output.detach().reshape(-1, output.shape[-1])[:SAMPLED_ROWS].float()
+    factor = given.detach().reshape(-1, given.shape[-1])[:SAMPLED_ROWS].float()
+    weight = layer.weight.detach().float()
+    expected = factor @ weight.sum(0)
+    if layer.bias is not None:
+        expected = expected + layer.bias.detach().float().sum()
+    difference = (result.sum(-1) - expected).abs()
+    size = factor.norm(dim=-1) * weight.norm()
+    roundings = _precision(output, given) * (result.norm(dim=-1) + size) + torch.finfo(torch.float32).tiny
+    told = difference / (MARGIN * roundings)
+    return torch.where(torch.isfinite(result.sum(-1)) & torch.isfinite(expected), told, torch.zeros_like(told)).max()
+
+
+def _precision(output: torch.Tensor, given: torch.Tensor) -> float:
+    """Of the coarsest number that took part."""
+    coarsest = max(torch.finfo(output.dtype).eps, torch.finfo(given.dtype).eps)
+    if output.is_cuda and torch.backends.cuda.matmul.allow_tf32:
+        return max(coarsest, 2.0**-10)
+    return coarsest

@@ -1,0 +1,41 @@
+"""Loss or gradient norm that is no number, or far above what it was. Pure; one of these per series of one rank."""
+
+import math
+from collections import deque
+from statistics import median
+
+WINDOW = 64
+WARM_UP = 16  # the first steps of a run fall fast and say little
+FACTOR = 5.0  # so many times the median of the window
+SPREADS = 20.0  # and so many times its usual distance from the median
+
+
+class Series:
+    """`look` tells what is wrong with the newest value; values that are wrong do not become the measure of others."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._seen: deque[float] = deque(maxlen=WINDOW)
+        self._limit = math.inf
+        self._high = 0  # values above the limit, one after the other
+
+    def look(self, value: float) -> str:
+        if not math.isfinite(value):
+            return f"{self.name} is {value}"
+        if value > self._limit:
+            self._high += 1
+            if self._high < WARM_UP:
+                return f"{self.name} is {value:.4g}, expected at most {self._limit:.4g}" if self._high == 1 else ""
+            self._seen.clear()  # so many in a row are the new level
+            self._limit = math.inf
+        self._high = 0
+        self._seen.append(value)
+        if len(self._seen) >= WARM_UP:
+            self._limit = limit(self._seen)
+        return ""
+
+
+def limit(values: deque[float]) -> float:
+    middle = median(values)
+    spread = median(abs(value - middle) for value in values)
+    return middle + max((FACTOR - 1.0) * abs(middle), SPREADS * spread)

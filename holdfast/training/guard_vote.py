@@ -1,0 +1,50 @@
+"""Who differs from its replicas. Pure: from the numbers that all ranks said, every rank comes to the same result."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Ballot = Mapping[str, int]  # bucket: the number of what this rank holds of it
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`minority` is certain only where `named`: of two that differ nobody knows which one is right."""
+
+    minority: tuple[int, ...] = ()
+    named: bool = False
+    buckets: tuple[str, ...] = ()  # where they differ
+    unknown: str = ""  # why nothing can be said of some of it
+
+
+def count(ballots: Sequence[Ballot]) -> Result:
+    votes: dict[str, dict[int, int]] = {}
+    for rank, ballot in enumerate(ballots):
+        for bucket, number in ballot.items():
+            votes.setdefault(bucket, {})[rank] = number
+    lonely = sorted(bucket for bucket, held in votes.items() if len(held) == 1)
+    named: set[int] = set()
+    unsure: set[int] = set()
+    buckets = []
+    for bucket, held in sorted(votes.items()):
+        if len(set(held.values())) > 1:
+            buckets.append(bucket)
+            others = _others(held)
+            named |= others
+            unsure |= set() if others else set(held)
+    return Result(tuple(sorted(named or unsure)), bool(named), tuple(buckets), _reason(lonely, len(ballots)))
+
+
+def _others(held: Mapping[int, int]) -> set[int]:
+    """Those outside of a true majority; nobody where there is none."""
+    number, times = Counter(held.values()).most_common(1)[0]
+    return {rank for rank in held if held[rank] != number} if 2 * times > len(held) else set()
+
+
+def _reason(lonely: Sequence[str], ranks: int) -> str:
+    if not lonely:
+        return ""
+    if ranks == 1:
+        return "there is one rank, and no replica to compare it with"
+    more = f" and {len(lonely) - 1} more" if len(lonely) > 1 else ""
+    return f"only one rank holds {lonely[0]}{more}: what is fully sharded has no replica to compare it with"

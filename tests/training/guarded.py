@@ -1,0 +1,115 @@
+"""Small trainings under a Guard, with a fault at a known place. Each function is one rank of a run."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from holdfast.training import Guard, Random
+from holdfast.training.guard_finding import Finding
+
+
+class Faulty(nn.Linear):
+    """A product in which one bit of one number is flipped, when told to."""
+
+    wrong = False
+
+    def forward(self, given: torch.Tensor) -> torch.Tensor:
+        product = super().forward(given)
+        if not self.wrong:
+            return product
+        spoiled = product.detach().clone()
+        flip(spoiled, 3, 27)
+        return product + (spoiled - product.detach())
+
+
+def flip(tensor: torch.Tensor, at: int, bit: int) -> None:
+    """One bit of one FP32 number, in place."""
+    with torch.no_grad():
+        flat = tensor.view(-1)
+        (word,) = struct.unpack("<i", struct.pack("<f", float(flat[at])))
+        (value,) = struct.unpack("<f", struct.pack("<I", (word ^ (1 << bit)) & 0xFFFFFFFF))
+        flat[at] = value
+
+
+class Training:
+    def __init__(self, **options: Any) -> None:
+        dist.init_process_group("gloo")
+        self.rank = dist.get_rank()
+        torch.manual_seed(3)
+        self.first = Faulty(32, 64)
+        self.last = Faulty(64, 8)  # nothing behind it hides what it gets wrong
+        network = nn.Sequential(self.first, nn.ReLU(), nn.Dropout(0.1), self.last)
+        self.model = DistributedDataParallel(network)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
+        self.guard = Guard(self.model, self.optimizer, **options)
+        self.source = torch.Generator().manual_seed(self.rank)
+        torch.manual_seed(self.rank)
+        self.target = torch.randn(32, 8, generator=torch.Generator().manual_seed(1))
+
+    def batch(self) -> torch.Tensor:
+        return torch.randn(16, 32, generator=self.source)
+
+    def loss(self, batch: torch.Tensor) -> torch.Tensor:
+        return nn.functional.mse_loss(self.model(batch), (batch @ self.target).tanh())
+
+    def alone(self, batch: torch.Tensor) -> torch.Tensor:
+        """The same without the other ranks, for a replay."""
+        with torch.no_grad():
+            return nn.functional.mse_loss(self.model.module(batch), (batch @ self.target).tanh())
+
+    def step(self, step: int) -> list[Finding]:
+        loss = self.loss(self.batch())
+        self.optimizer.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), 1e9)
+        self.optimizer.step()
+        return self.guard.step(step, loss=loss, grad_norm=norm)
+
+    def end(self, folder: str, told: object) -> None:
+        (Path(folder) / f"told.{self.rank}").write_text(json.dumps(told))
+        self.guard.close()
+        dist.barrier()
+        dist.destroy_process_group()
+
+
+def with_faults(folder: str) -> None:
+    """Rank 2's product is wrong at step 4, rank 1's parameters are from step 7 on."""
+    run = Training(vote_every=5, checksum_every=2, layers=["module.0"])
+    told = []
+    for step in range(1, 11):
+        run.first.wrong = run.rank == 2 and step == 4
+        found = run.step(step)
+        if run.rank == 1 and step == 7:
+            flip(next(run.model.parameters()).detach(), 100, 0)
+        told += [[one.kind, one.step, one.since, list(one.ranks), one.named] for one in found]
+    run.end(folder, {"found": told, "replayed": _replayed(run)})
+
+
+def _replayed(run: Training) -> list[object]:
+    """What a replay says of a device that lies, of one that lied once, and of three that do not."""
+    with torch.no_grad():
+        for parameter in run.model.parameters():
+            dist.broadcast(parameter, 0)
+    answers: list[object] = []
+    for case in ("persistent", "transient", "data"):
+        batch, before = run.batch(), Random().state_dict()
+        run.last.wrong = run.rank == 1 and case != "data"
+        observed = run.alone(batch)
+        run.last.wrong = run.rank == 1 and case == "persistent"
+        result = run.guard.replay(run.alone, batch, observed, before)
+        answers.append([case, str(result.cause), list(result.ranks)])
+    return answers
+
+
+def clean(folder: str, steps: int) -> None:
+    run = Training()
+    found = []
+    for step in range(1, steps + 1):
+        found += [one.sentence() for one in run.step(step)]
+    run.end(folder, {"found": found, "good": run.guard.last_good, "unknown": run.guard.unknown})

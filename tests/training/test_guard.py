@@ -1,0 +1,113 @@
+"""Wrong numbers and who made them, in real runs of several ranks."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import crew
+import guarded
+import pytest
+import torch
+from torch import nn
+
+from holdfast.training import Checkpoint, Guard
+from holdfast.training.checkpoint import CheckpointError
+from holdfast.training.guard_finding import Kind
+from holdfast.training.suspects import FILE
+
+
+def told(folder: Path, world: int, target: Any, *arguments: Any) -> list[dict[str, Any]]:
+    port = crew.free_port()
+    ranks = [crew.start(target, rank, world, port, str(folder), *arguments) for rank in range(world)]
+    for process in ranks:
+        process.join(3600)
+        assert process.exitcode == 0
+    return [json.loads((folder / f"told.{rank}").read_text()) for rank in range(world)]
+
+
+@pytest.mark.slow
+def test_a_flipped_bit_is_named_by_vote_by_checksum_and_by_replay(place: Path) -> None:
+    rows = told(place, 3, guarded.with_faults)
+    vote = [Kind.REPLICA, 10, 6, [1], True]
+    product = [Kind.CHECKSUM, 4, 3, [2], True]
+    for rank, row in enumerate(rows):
+        sums = [one for one in row["found"] if one[0] == Kind.CHECKSUM]
+        assert [one for one in row["found"] if one[0] == Kind.REPLICA] == [vote], rank
+        assert sums == [product], rank  # by the rank itself, by the others at the next vote
+        assert row["replayed"] == [
+            ["persistent", "persistent", [1]],
+            ["transient", "transient", [1]],
+            ["data", "the data did it", []],
+        ]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_ten_thousand_clean_steps_raise_nothing(place: Path) -> None:
+    for row in told(place, 4, guarded.clean, 10_000):
+        assert row == {"found": [], "good": 10_000, "unknown": {}}
+
+
+def test_no_number_and_a_jump_are_said_at_once() -> None:
+    guard = Guard(nn.Linear(4, 4), vote_every=0, checksum_every=0)
+    for step in range(1, 40):
+        assert guard.step(step, loss=2.0 + step % 3 / 10, grad_norm=torch.tensor(1.0)) == []
+    jump, nothing = guard.step(40, loss=30.0, grad_norm=float("nan"))
+    assert (jump.kind, jump.ranks, jump.since) == (Kind.JUMP, (0,), 40)
+    assert "loss is 30, expected at most" in jump.sentence()
+    assert nothing.kind is Kind.NOT_A_NUMBER
+    assert "gradient norm is nan" in nothing.sentence()
+
+
+def test_one_rank_has_no_replica_and_says_so() -> None:
+    guard = Guard(nn.Linear(4, 4), vote_every=1)
+    assert guard.step(1) == []
+    assert guard.unknown["vote"] == "there is one rank, and no replica to compare it with"
+    assert guard.last_good == -1
+
+
+def test_an_error_of_the_hardware_makes_the_steps_since_suspect(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = Guard(nn.Linear(4, 4), vote_every=0)
+    clock = iter(range(100, 200))
+    monkeypatch.setattr("holdfast.training.guard.time.time", lambda: float(next(clock)))
+    for step in range(1, 11):
+        guard.step(step)
+    finding = guard.event(106.5, "Xid 94 on GPU 3")
+    assert (finding.since, finding.step) == (8, 10)
+    assert "checkpoints of steps 8 to 10 are suspect" in finding.sentence()
+
+
+@pytest.mark.slow
+def test_suspect_steps_are_not_loaded_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_NODE", "node0")
+    ckpt = Checkpoint(place, replicas=1)
+    for step in (1, 2):
+        ckpt.save(step, {"weights": torch.full((8,), float(step))})
+    ckpt.status()
+    ckpt.distrust(2, 2, "rank 0 lied")
+    ckpt.close()
+    again = Checkpoint(place, replicas=1)
+    with pytest.raises(CheckpointError, match="every saved step is suspect"):
+        again.load({"weights": torch.zeros(8)})
+    again.close()
+    (place / FILE).unlink()
+    again = Checkpoint(place, replicas=1)
+    assert again.load({"weights": torch.zeros(8)}) == 2
+    again.close()
+
+
+@pytest.mark.slow
+def test_no_number_soon_after_a_load_leads_to_the_next_tier(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_NODE", "node0")
+    ckpt = Checkpoint(place, replicas=1)
+    ckpt.save(5, {"weights": torch.full((8,), 5.0)})
+    assert ckpt.flush() == [5]
+    ckpt.close()
+    first = Checkpoint(place, replicas=1)
+    assert (first.load({"weights": torch.zeros(8)}), first.loaded_from) == (5, "own memory")
+    guard = Guard(nn.Linear(2, 2), vote_every=0, checkpoint=first)
+    guard.step(6, loss=float("nan"))
+    first.close()
+    second = Checkpoint(place, replicas=1)
+    assert (second.load({"weights": torch.zeros(8)}), second.loaded_from) == (5, "storage")
+    second.close()

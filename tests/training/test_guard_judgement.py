@@ -1,0 +1,142 @@
+"""The pure parts of the guard: sums of words, votes, limits, replays, what may be loaded."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from holdfast.training.candidates import Candidate
+from holdfast.training.guard_checksum import error
+from holdfast.training.guard_finding import Finding, Kind, finding_of, finding_row
+from holdfast.training.guard_hash import digests, held, word_sum
+from holdfast.training.guard_jumps import Series
+from holdfast.training.guard_replay import Cause, judge
+from holdfast.training.guard_vote import Result, count
+from holdfast.training.suspects import FILE, MEMORY, Suspect, note, noted, trusted
+
+
+@given(length=st.integers(1, 40), start=st.integers(0, 3), bit=st.integers(0, 40 * 8 - 1))
+def test_one_flipped_bit_gives_another_sum(length: int, start: int, bit: int) -> None:
+    tensor = torch.arange(length + start, dtype=torch.uint8)[start:]
+    before = int(word_sum(tensor))
+    at = bit // 8 % length
+    tensor[at] = int(tensor[at]) ^ (1 << bit % 8)
+    assert int(word_sum(tensor)) != before
+
+
+def test_where_the_memory_lies_does_not_matter() -> None:
+    tensor = torch.randn(3, 5, 7)
+    apart = torch.empty(1 + tensor.numel())[1:].view(3, 5, 7).copy_(tensor)
+    assert int(word_sum(tensor)) == int(word_sum(apart))
+    assert int(word_sum(torch.zeros(0))) == 0
+    turned = torch.randn(7, 5).t()
+    assert int(word_sum(turned)) == int(word_sum(turned.t()))
+
+
+def test_parameters_and_optimizer_have_their_own_numbers() -> None:
+    model = nn.Linear(3, 3)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    before = digests(held(model, optimizer))
+    assert set(before) == {"parameters whole", "optimizer of all whole"}
+    optimizer.state[model.bias]["exp_avg"][1] += 1
+    after = digests(held(model, optimizer))
+    assert {name for name in before if before[name] != after[name]} == {"optimizer of all whole"}
+
+
+@pytest.mark.parametrize(
+    ("ballots", "expected"),
+    [
+        ([{"p": 1}, {"p": 1}, {"p": 1}], Result()),
+        ([{"p": 1}, {"p": 2}, {"p": 1}], Result((1,), True, ("p",))),
+        ([{"p": 1}, {"p": 2}], Result((0, 1), False, ("p",))),
+        ([{"p": 1}, {"p": 2}, {"p": 2}, {"p": 1}], Result((0, 1, 2, 3), False, ("p",))),
+        ([{"p": 1, "o": 5}, {"p": 1, "o": 5}, {"p": 1, "o": 6}], Result((2,), True, ("o",))),
+    ],
+)
+def test_the_minority_is_named_where_there_is_a_majority(ballots: list[dict[str, int]], expected: Result) -> None:
+    assert count(ballots) == expected
+
+
+def test_what_is_fully_sharded_is_unknown() -> None:
+    result = count([{"s 0": 1}, {"s 1": 2}])
+    assert not result.minority
+    assert result.unknown.startswith("only one rank holds s 0 and 1 more")
+
+
+@given(st.lists(st.floats(1.0, 4.9), min_size=50, max_size=300))
+def test_values_of_one_size_are_no_jump(values: list[float]) -> None:
+    series = Series("loss")
+    assert [said for value in values if (said := series.look(value))] == []
+
+
+def test_a_new_level_is_accepted_in_time_and_said_once() -> None:
+    series = Series("loss")
+    said = [series.look(value) for value in [1.0] * 30 + [50.0] * 60]
+    assert len([one for one in said if one]) == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rounding_is_no_error_and_a_flip_of_an_exponent_is(dtype: torch.dtype) -> None:
+    torch.manual_seed(5)
+    for scale in (1e-3, 1.0, 1e3):
+        layer = nn.Linear(256, 512).to(dtype)
+        given_ = (torch.randn(64, 256) * scale).to(dtype)
+        output = layer(given_)
+        assert float(error(layer, given_, output)) < 0.5
+        output = output.detach().clone()
+        output[3, 7] = output[3, 7] * 2**16 + scale
+        assert float(error(layer, given_, output)) > 1.0
+
+
+A, B, C = b"a", b"b", b"c"
+
+
+@pytest.mark.parametrize(
+    ("own", "elsewhere", "cause", "ranks"),
+    [
+        ([(A, A), (B, B), (C, C)], [A, B, C], Cause.DATA, ()),
+        ([(A, A), (B, C), (C, C)], [A, B, C], Cause.TRANSIENT, (1,)),
+        ([(A, A), (B, B), (C, C)], [B, C, C], Cause.PERSISTENT, (1,)),
+        ([(A, A), (B, B), (C, C)], [A, B, A], Cause.PERSISTENT, (0, 2)),
+        ([(A, A), (B, B)], [B, A], Cause.PERSISTENT, (0, 1)),
+        ([(A, A)], [A], Cause.UNKNOWN, ()),
+    ],
+)
+def test_who_disagrees_with_both_neighbours_lies(
+    own: list[tuple[bytes, bytes]], elsewhere: list[bytes], cause: Cause, ranks: tuple[int, ...]
+) -> None:
+    answer = judge(own, elsewhere)
+    assert (answer.cause, answer.ranks) == (cause, ranks)
+
+
+def test_findings_travel_whole() -> None:
+    finding = Finding(Kind.CHECKSUM, 4, 3, (2,), True, "layer 0")
+    assert finding_of(finding_row(finding)) == finding
+    assert "take the machine of rank 2 out" in finding.sentence()
+    with pytest.raises(ValueError, match="not a finding"):
+        finding_of([1, 2])
+
+
+def test_a_tier_that_is_suspect_leaves_the_other() -> None:
+    rows = [Candidate(9, "run", 1, True, False), Candidate(8, "run", 1, True, True), Candidate(8, "new", 1, True, True)]
+    left = trusted(rows, [Suspect(0, 9, ("run",), MEMORY, "nan")])
+    assert left == [Candidate(8, "run", 1, False, True), Candidate(8, "new", 1, True, True)]
+    assert trusted(rows, [Suspect(8, 9, ("run", "new"), "", "lies")]) == []
+
+
+@given(st.text(max_size=200))
+def test_strange_lines_among_the_suspects_are_passed_over(text: str) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        known = Suspect(1, 2, ("run",), "", "why")
+        (folder / FILE).write_text(text + "\n" + json.dumps(text) + "\n")
+        note(folder, known)
+        assert noted(folder)[-1] == known
