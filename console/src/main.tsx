@@ -6,6 +6,7 @@ import "./shell/base.css";
 import "./fleet/fleet.css";
 import "./node/node.css";
 import "./shell/shell.css";
+import "./shell/view.css";
 
 followAddress();
 connect();

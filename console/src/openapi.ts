@@ -55,6 +55,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/nodes/{name}/wishes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowWishes */
+        get: operations["V1NodesNameWishesShowWishes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowCaller */
+        get: operations["V1MeShowCaller"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/nodes/{name}/quarantine": {
         parameters: {
             query?: never;
@@ -327,6 +361,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/trainings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListTrainings */
+        get: operations["V1TrainingsListTrainings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trainings/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowTraining */
+        get: operations["V1TrainingsNameShowTraining"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -378,10 +446,96 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/incidents/{wanted}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowIncident */
+        get: operations["V1IncidentsWantedShowIncident"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/seams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListSeams */
+        get: operations["V1SeamsListSeams"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/signals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** TellSignals */
+        post: operations["V1SignalsTellSignals"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** Account */
+        Account: {
+            kind: string;
+            confidence: number;
+            since: number;
+            lasted_seconds: number;
+            /** @default  */
+            sentence: string;
+            /** @default [] */
+            path: string[];
+            /** @default [] */
+            symptoms: string[];
+            /** @default [] */
+            victims: string[];
+            /** @default [] */
+            evidence: string[];
+            /** @default [] */
+            rivals: components["schemas"]["Other"][];
+            /** @default [] */
+            unknown: string[];
+            /** @default [] */
+            owners: string[];
+            on_call?: {
+                [key: string]: string;
+            };
+            /** @default  */
+            runbook: string;
+            /** @default [] */
+            losses: components["schemas"]["Loss"][];
+            bill?: components["schemas"]["Bill"];
+            /** @default [] */
+            timeline: components["schemas"]["Moment"][];
+            /** @default [] */
+            charts: components["schemas"]["Chart"][];
+        };
         /** Ack */
         Ack: {
             accepted: boolean[];
@@ -432,6 +586,58 @@ export interface components {
         AuditView: {
             entries: components["schemas"]["AuditEntry"][];
         };
+        /**
+         * Bill
+         * @default {
+         *       "layers": [],
+         *       "hours": 0,
+         *       "horizon_hours": 24,
+         *       "gpu_hours": 0,
+         *       "gpu_hours_per_hour": 0,
+         *       "gpu_hours_if_it_goes_on": 0,
+         *       "finish_shift_hours": 0,
+         *       "finish_shift_hours_if_it_goes_on": 0,
+         *       "currency": "USD",
+         *       "unpriced": []
+         *     }
+         */
+        Bill: {
+            /** @default [] */
+            layers: components["schemas"]["LayerCost"][];
+            /** @default 0 */
+            hours: number;
+            /** @default 24 */
+            horizon_hours: number;
+            /** @default 0 */
+            gpu_hours: number;
+            /** @default 0 */
+            gpu_hours_per_hour: number;
+            /** @default 0 */
+            gpu_hours_if_it_goes_on: number;
+            tokens?: number | null;
+            /** @default 0 */
+            finish_shift_hours: number;
+            /** @default 0 */
+            finish_shift_hours_if_it_goes_on: number;
+            /** @default USD */
+            currency: string;
+            /** @default [] */
+            unpriced: string[];
+        };
+        /** CallerView */
+        CallerView: {
+            name: string;
+            role: components["schemas"]["Role"];
+            may: string[];
+        };
+        /** Chart */
+        Chart: {
+            subject: string;
+            signal: string;
+            start: number;
+            step: number;
+            values: (number | null)[];
+        };
         /** EnrolAsk */
         EnrolAsk: {
             node: string;
@@ -470,6 +676,25 @@ export interface components {
             detail?: {
                 [key: string]: number | string;
             };
+        };
+        /** EventTold */
+        EventTold: {
+            subject: string;
+            kind: string;
+            /** @default  */
+            text: string;
+            /** @default 0 */
+            age_seconds: number;
+            /** @default  */
+            version: string;
+        };
+        /** ExposureView */
+        ExposureView: {
+            saved_step: number;
+            steps: number;
+            seconds: number;
+            gpu_hours: number;
+            tokens: number;
         };
         /** FleetView */
         FleetView: {
@@ -511,6 +736,7 @@ export interface components {
             evidence: string[];
             state?: components["schemas"]["IncidentState"];
             closed?: number | null;
+            account?: components["schemas"]["Account"] | null;
         };
         /**
          * IncidentState
@@ -560,6 +786,14 @@ export interface components {
         JobsView: {
             jobs: components["schemas"]["Job"][];
         };
+        /** LayerCost */
+        LayerCost: {
+            name: string;
+            so_far: number | null;
+            if_it_goes_on: number | null;
+            formula: string;
+            inputs: string;
+        };
         /** LeafPairView */
         LeafPairView: {
             one: string;
@@ -568,12 +802,33 @@ export interface components {
             bytes_per_second: number | null;
             ratio: number | null;
         };
+        /** Loss */
+        Loss: {
+            subject: string;
+            gpus: number | null;
+            share_so_far: number | null;
+            share_now: number | null;
+            tokens_per_second?: number | null;
+            /** @default  */
+            milestone: string;
+            day_value?: number | null;
+            /** @default 0 */
+            float_days: number;
+            /** @default 1 */
+            critical_chance: number;
+        };
         /** MeetingView */
         MeetingView: {
             one: string;
             other: string;
             why: string;
             since?: number | null;
+        };
+        /** Moment */
+        Moment: {
+            at: number;
+            domain: string;
+            text: string;
         };
         /** NodeDetail */
         NodeDetail: {
@@ -588,6 +843,7 @@ export interface components {
             tested_at: number | null;
             heard_at: number | null;
             degraded_by: string;
+            held: string;
             place: {
                 [key: string]: string;
             };
@@ -609,6 +865,7 @@ export interface components {
             tested_at: number | null;
             heard_at: number | null;
             degraded_by: string;
+            held: string;
             place: {
                 [key: string]: string;
             };
@@ -647,6 +904,12 @@ export interface components {
             /** @default  */
             key: string;
             bytes_per_second?: number | null;
+        };
+        /** Other */
+        Other: {
+            cause: string;
+            kind: string;
+            why: string;
         };
         /**
          * Outcome
@@ -706,6 +969,50 @@ export interface components {
             next: components["schemas"]["MeetingView"][];
             troubles: components["schemas"]["ProbeTroubleView"][];
         };
+        /** RankWindow */
+        RankWindow: {
+            job: string;
+            owner: string;
+            rank: number;
+            world: number;
+            session: string;
+            began: number;
+            at: number;
+            /** @default -1 */
+            step: number;
+            /** @default 0 */
+            steps: number;
+            /** @default 0 */
+            seconds: number;
+            /** @default 0 */
+            data_seconds: number;
+            /** @default 0 */
+            compute_seconds: number;
+            /** @default 0 */
+            wait_seconds: number;
+            /** @default 0 */
+            checkpoint_seconds: number;
+            /** @default 0 */
+            own_seconds: number;
+            /** @default false */
+            split: boolean;
+            /** @default 0 */
+            tokens: number;
+            loss?: number | null;
+            gradient_norm?: number | null;
+            /** @default -1 */
+            saved_step: number;
+            gpu?: number | null;
+            /** @default  */
+            group: string;
+            links?: {
+                [key: string]: number;
+            };
+            /** @default  */
+            ended: string;
+            /** @default 0 */
+            dropped: number;
+        };
         /** Report */
         Report: {
             node: string;
@@ -725,6 +1032,17 @@ export interface components {
             /** @default [] */
             outcomes: components["schemas"]["OrderOutcome"][];
             jobs?: components["schemas"]["JobSeen"][] | null;
+            /** @default [] */
+            progress: components["schemas"]["RankWindow"][];
+        };
+        /** RestartView */
+        RestartView: {
+            at: number;
+            down_seconds: number;
+            from_step: number;
+            lost_steps: number;
+            rework_seconds: number;
+            gpu_hours: number;
         };
         /** RevokeAsk */
         RevokeAsk: {
@@ -739,6 +1057,73 @@ export interface components {
          * @enum {string}
          */
         Role: "agent" | "viewer" | "operator" | "admin";
+        /** SeamView */
+        SeamView: {
+            name: string;
+            asks: string;
+            kinds: string[];
+            reads: string[];
+            domains: string[];
+        };
+        /** SeamsView */
+        SeamsView: {
+            watched: boolean;
+            /** @default [] */
+            seams: components["schemas"]["SeamView"][];
+            /** @default [] */
+            sources: components["schemas"]["SourceView"][];
+            /** @default 0 */
+            signals: number;
+            /** @default 0 */
+            subjects: number;
+            looked_at?: number | null;
+            /** @default  */
+            trouble: string;
+        };
+        /** SignalTold */
+        SignalTold: {
+            subject: string;
+            name: string;
+            value: number;
+            /** @default 0 */
+            age_seconds: number;
+        };
+        /** SignalsAsk */
+        SignalsAsk: {
+            /** @default [] */
+            signals: components["schemas"]["SignalTold"][];
+            /** @default [] */
+            events: components["schemas"]["EventTold"][];
+            /** @default 10 */
+            cadence_seconds: number;
+        };
+        /** SignalsTaken */
+        SignalsTaken: {
+            taken: number;
+            /** @default [] */
+            absurd: string[];
+        };
+        /** SlowView */
+        SlowView: {
+            subject: string;
+            check: string;
+            ratio: number;
+            since: number | null;
+            reason: string;
+        };
+        /** SourceView */
+        SourceView: {
+            name: string;
+            carries: string[];
+            read_at?: number | null;
+            /** @default 0 */
+            values: number;
+            /** @default  */
+            blind: string;
+            blind_since?: number | null;
+            /** @default [] */
+            absent: string[];
+        };
         /**
          * Stage
          * @enum {string}
@@ -776,6 +1161,69 @@ export interface components {
             token: string;
             hash: string;
             expires: number;
+        };
+        /** TrainingDetail */
+        TrainingDetail: {
+            job: string;
+            owner: string;
+            told: boolean;
+            state: string;
+            health: components["schemas"]["Health"];
+            reason: string;
+            nodes: string[];
+            world: number;
+            ranks_heard: number;
+            attempt: number;
+            heard_at: number;
+            step: number;
+            step_seconds: number | null;
+            tokens_per_second: number | null;
+            loss: number | null;
+            gradient_norm: number | null;
+            goodput: number | null;
+            exposure_gpu_hours: number | null;
+            began: number | null;
+            elapsed_seconds: number;
+            usual_step_seconds: number | null;
+            ettr: number | null;
+            checkpoint_efficiency: number | null;
+            cluster_days: number;
+            gpu_hours: {
+                [key: string]: number;
+            };
+            exposure: components["schemas"]["ExposureView"] | null;
+            restarts: components["schemas"]["RestartView"][];
+            slow: components["schemas"]["SlowView"][];
+            verdicts: {
+                [key: string]: unknown;
+            }[];
+            trouble: string;
+            unheard_steps: number;
+        };
+        /** TrainingView */
+        TrainingView: {
+            job: string;
+            owner: string;
+            told: boolean;
+            state: string;
+            health: components["schemas"]["Health"];
+            reason: string;
+            nodes: string[];
+            world: number;
+            ranks_heard: number;
+            attempt: number;
+            heard_at: number;
+            step: number;
+            step_seconds: number | null;
+            tokens_per_second: number | null;
+            loss: number | null;
+            gradient_norm: number | null;
+            goodput: number | null;
+            exposure_gpu_hours: number | null;
+        };
+        /** TrainingsView */
+        TrainingsView: {
+            jobs: components["schemas"]["TrainingView"][];
         };
         /** TransitionView */
         TransitionView: {
@@ -823,6 +1271,19 @@ export interface components {
         /** Wish */
         Wish: {
             reason: string;
+        };
+        /** WishView */
+        WishView: {
+            wish: components["schemas"]["Happening"];
+            possible: boolean;
+            stage: components["schemas"]["Stage"];
+            actions: components["schemas"]["Verb"][];
+            words: string;
+        };
+        /** WishesView */
+        WishesView: {
+            dry_run: boolean;
+            wishes: components["schemas"]["WishView"][];
         };
     };
     responses: never;
@@ -947,6 +1408,63 @@ export interface operations {
                             [key: string]: unknown;
                         } | unknown[];
                     };
+                };
+            };
+        };
+    };
+    V1NodesNameWishesShowWishes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WishesView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1MeShowCaller: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CallerView"];
                 };
             };
         };
@@ -1259,6 +1777,8 @@ export interface operations {
                 node?: string;
                 /** @description From this time on, in seconds since the epoch. */
                 since?: number;
+                /** @description Only those that had started by then. */
+                until?: number | null;
                 /** @description At most so many. */
                 limit?: number;
             };
@@ -1530,6 +2050,63 @@ export interface operations {
             };
         };
     };
+    V1TrainingsListTrainings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrainingsView"];
+                };
+            };
+        };
+    };
+    V1TrainingsNameShowTraining: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrainingDetail"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
     HealthzHealthz: {
         parameters: {
             query?: never;
@@ -1586,6 +2163,102 @@ export interface operations {
                 };
                 content: {
                     "text/plain; version=0.0.4": string;
+                };
+            };
+        };
+    };
+    V1IncidentsWantedShowIncident: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                wanted: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Incident"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1SeamsListSeams: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SeamsView"];
+                };
+            };
+        };
+    };
+    V1SignalsTellSignals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignalsAsk"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignalsTaken"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
                 };
             };
         };

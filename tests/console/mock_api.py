@@ -42,6 +42,9 @@ class MockFleet:
     moves: list[View] = field(default_factory=list)
     answering: bool = True
     asked: list[str] = field(default_factory=list)
+    role: str = "viewer"
+    wished: list[tuple[str, ...]] = field(default_factory=list)
+    probes: View = field(default_factory=lambda: dict(PROBES))
 
     def __post_init__(self) -> None:
         now = time.time()
@@ -130,6 +133,7 @@ def _node(number: int, size: int, now: float) -> View:
         "tested_at": now - 900,
         "heard_at": now,
         "degraded_by": "gpu_clocks" if health == "degraded" else "",
+        "held": "",
         "place": {"rack": f"r{rack}", "leaf": f"l{rack // RACKS_PER_LEAF}", "loop": f"c{rack // RACKS_PER_LOOP}"},
         "jobs": [f"llama-{rack // 8}"] if stage == "allocated" else [],
         "twin": True,
@@ -147,6 +151,50 @@ VERDICTS = [
 ]
 
 
+PROBES: View = {
+    "enabled": True,
+    "at": 2e9,
+    "period_seconds": 86400.0,
+    "usual_bytes_per_second": 45e9,
+    "meetings": 12,
+    "leaves": [
+        {"one": "l0", "other": "l0", "proven_at": 2e9 - 60, "bytes_per_second": 45e9, "ratio": 1.0},
+        {"one": "l0", "other": "l1", "proven_at": 2e9 - 600, "bytes_per_second": 20e9, "ratio": 0.44},
+        {"one": "l1", "other": "l1", "proven_at": None, "bytes_per_second": None, "ratio": None},
+    ],
+    "suspects": [
+        {
+            "subject": "node/n007",
+            "loss": 0.56,
+            "confidence": 0.98,
+            "confirmed": True,
+            "slow": 3,
+            "measured": 3,
+            "evidence": [["n007 with n021", "20.0 GB/s"]],
+        }
+    ],
+    "running": [{"one": "n001", "other": "n020", "why": "l0 and l1 are due", "since": 2e9 - 5}],
+    "next": [],
+    "troubles": [{"node": "n033", "at": 2e9 - 90, "reason": "set-up failed: no torch"}],
+}
+
+
+def _wishes(node: View) -> list[View]:
+    out = node["stage"] in ("draining", "quarantined")
+    return [
+        _wish("quarantine", not out, "draining", ["drain"], "taken out by an operator"),
+        _wish("release", out, "testing", ["retest"], "let back by an operator"),
+        _wish("retest", True, "testing", ["retest"], "tested again"),
+        _wish("remove", True, "removed", ["drain"], "a person has it"),
+    ]
+
+
+def _wish(wish: str, possible: bool, stage: str, actions: list[str], words: str) -> View:
+    if not possible:
+        words, actions = f"{wish} changes nothing", []
+    return {"wish": wish, "possible": possible, "stage": stage, "actions": actions, "words": words}
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     fleet: MockFleet
@@ -162,29 +210,50 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._file(url.path.lstrip("/") or "index.html")
 
+    def do_POST(self) -> None:
+        path = [unquote(part) for part in urlsplit(self.path).path.split("/")[2:]]
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.fleet.wished.append((*path, body["reason"]))
+        if self.fleet.role != "operator":
+            self._json(403, {"error": f"a token of role {self.fleet.role} may not operate"})
+            return
+        self.fleet.change(path[1], stage="draining", reason=body["reason"])
+        self._json(200, self.fleet.nodes[path[1]])
+
     def _api(self, path: list[str], query: dict[str, list[str]]) -> None:
         if self.fleet.token and self.headers.get("Authorization") != f"Bearer {self.fleet.token}":
             path = ["refused"]
-        match path:
-            case ["refused"]:
-                self._json(401, {"error": "this token is not known"})
-            case ["fleet"]:
-                self._json(200, self.fleet.view())
-            case ["nodes"]:
-                self._json(200, {"nodes": list(self.fleet.nodes.values())})
-            case ["nodes", name] if name in self.fleet.nodes:
-                self._json(200, {**self.fleet.nodes[name], "verdicts": self._verdicts(name)})
-            case ["nodes", name, "story"] if name in self.fleet.nodes:
-                self._story(self.fleet.stories[name], query)
-            case ["incidents"]:
-                opened = [one for one in self.fleet.incidents.values() if one["state"] == "open"]
-                self._json(200, {"incidents": opened})
-            case ["transitions"]:
-                self._json(200, {"transitions": self.fleet.moves})
-            case ["stream"]:
-                self._stream()
-            case _:
-                self._json(404, {"error": f"there is no {'/'.join(path)} here"})
+        if path == ["stream"]:
+            self._stream()
+        elif path[0] == "nodes" and len(path) > 1:
+            self._node(path[1], path[2:], query)
+        else:
+            answer = self._about_all().get("/".join(path))
+            self._json(*(answer or (404, {"error": f"there is no {'/'.join(path)} here"})))
+
+    def _about_all(self) -> dict[str, tuple[int, View]]:
+        fleet = self.fleet
+        may = ["read", "operate"] if fleet.role == "operator" else ["read"]
+        return {
+            "refused": (401, {"error": "this token is not known"}),
+            "fleet": (200, fleet.view()),
+            "nodes": (200, {"nodes": list(fleet.nodes.values())}),
+            "me": (200, {"name": "somebody", "role": fleet.role, "may": may}),
+            "probes": (200, fleet.probes),
+            "incidents": (200, {"incidents": [one for one in fleet.incidents.values() if one["state"] == "open"]}),
+            "transitions": (200, {"transitions": fleet.moves}),
+        }
+
+    def _node(self, name: str, about: list[str], query: dict[str, list[str]]) -> None:
+        node = self.fleet.nodes.get(name)
+        if node is None:
+            self._json(404, {"error": f"no node is called {name}"})
+        elif about == ["story"]:
+            self._story(self.fleet.stories[name], query)
+        elif about == ["wishes"]:
+            self._json(200, {"dry_run": False, "wishes": _wishes(node)})
+        else:
+            self._json(200, {**node, "verdicts": self._verdicts(name)})
 
     def _verdicts(self, name: str) -> list[View]:
         node = self.fleet.nodes[name]

@@ -1,6 +1,16 @@
 /** Asking the controller: one place that knows the token, the addresses and what a refusal looks like. */
 
-import type { FleetView, Incident, NodeDetail, NodeView, StoryPage, TransitionView } from "../api";
+import type {
+  CallerView,
+  FleetView,
+  Incident,
+  NodeDetail,
+  NodeView,
+  ProbesView,
+  StoryPage,
+  TransitionView,
+  WishesView,
+} from "../api";
 
 export class Refused extends Error {
   constructor(
@@ -30,17 +40,24 @@ export class Client {
     readonly token: string,
   ) {}
 
-  async open(path: string, accept: string, signal?: AbortSignal): Promise<Response> {
+  async open(path: string, accept: string, more: RequestInit = {}): Promise<Response> {
     const headers: Record<string, string> = { Accept: accept };
     if (this.token) headers["Authorization"] = `Bearer ${this.token}`;
-    const response = await fetch(new URL(path, this.base), { headers, cache: "no-store", signal: signal ?? null });
+    if (more.body) headers["Content-Type"] = "application/json";
+    const response = await fetch(new URL(path, this.base), { headers, cache: "no-store", ...more });
     if (!response.ok) throw await refusal(response);
     return response;
   }
 
-  private async get<T>(path: string): Promise<T> {
-    const response = await this.open(path, "application/json", AbortSignal.timeout(SECONDS_TO_ANSWER * 1000));
-    return (await response.json()) as T;
+  async get<T>(path: string): Promise<T> {
+    const patience = AbortSignal.timeout(SECONDS_TO_ANSWER * 1000);
+    return (await (await this.open(path, "application/json", { signal: patience })).json()) as T;
+  }
+
+  async post<T>(path: string, body: object): Promise<T> {
+    const patience = AbortSignal.timeout(SECONDS_TO_ANSWER * 1000);
+    const asked = { method: "POST", body: JSON.stringify(body), signal: patience };
+    return (await (await this.open(path, "application/json", asked)).json()) as T;
   }
 
   fleet(): Promise<FleetView> {
@@ -62,6 +79,23 @@ export class Client {
 
   node(name: string): Promise<NodeDetail> {
     return this.get(`v1/nodes/${encodeURIComponent(name)}`);
+  }
+
+  me(): Promise<CallerView> {
+    return this.get("v1/me");
+  }
+
+  /** What an operator may ask of the node now, and what it would do. */
+  wishes(name: string): Promise<WishesView> {
+    return this.get(`v1/nodes/${encodeURIComponent(name)}/wishes`);
+  }
+
+  wish(name: string, wish: string, reason: string): Promise<NodeView> {
+    return this.post(`v1/nodes/${encodeURIComponent(name)}/${encodeURIComponent(wish)}`, { reason });
+  }
+
+  probes(): Promise<ProbesView> {
+    return this.get("v1/probes");
   }
 
   story(name: string, before = ""): Promise<StoryPage> {

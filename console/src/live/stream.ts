@@ -77,7 +77,7 @@ export class Stream {
       onEvent: (message) => (waiting ? waiting.push(message) : hand(message)),
     });
     try {
-      const response = await this.client.open("v1/stream", "text/event-stream", connection.signal);
+      const response = await this.client.open("v1/stream", "text/event-stream", { signal: connection.signal });
       if (!response.body) throw new Error("the controller sent no stream");
       const reading = read(response.body, (text) => parser.feed(text), connection);
       reading.catch(() => undefined); // awaited below, after the state was read

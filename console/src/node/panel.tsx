@@ -6,6 +6,7 @@ import { age } from "../shell/time";
 import { Story } from "./story";
 import { useNode } from "./use_node";
 import { Verdicts } from "./verdicts";
+import { Wishes } from "./wishes";
 
 function ago(at: number | null): string {
   return at === null ? "never" : `${age(at, now())} ago`;
@@ -28,6 +29,7 @@ function Facts({ node }: { node: NodeView }) {
     [IN_SERVICE.has(node.stage) ? "Left last for" : "Cause", node.cause],
     ["Rungs climbed", node.rung > 0 ? String(node.rung) : ""],
     ["Degraded by", node.degraded_by],
+    ["Held by", node.held],
   ];
   return (
     <dl>
@@ -82,6 +84,7 @@ export function NodePanel({ name }: { name: string }) {
           </p>
           {node.reason && <p class="why">{node.reason}</p>}
           <Facts node={node} />
+          <Wishes node={node} />
         </>
       )}
       {trouble && (

@@ -1,9 +1,20 @@
 import { FleetPage } from "../fleet/page";
 import { connection } from "../live/session";
+import { ProbesPage } from "../probes/page";
 import { Banner } from "./banner";
-import { Incidents } from "./incidents";
 import { Header } from "./header";
+import { Incidents } from "./incidents";
+import { route } from "./route";
 import { SignIn } from "./sign_in";
+
+function Here() {
+  switch (route.value.view) {
+    case "probes":
+      return <ProbesPage />;
+    default:
+      return <FleetPage />;
+  }
+}
 
 export function App() {
   const state = connection.value;
@@ -11,8 +22,8 @@ export function App() {
     <>
       <Header />
       <Banner />
-      <Incidents />
-      {state.kind === "signed-out" ? <SignIn reason={state.reason} /> : <FleetPage />}
+      {route.value.view === "fleet" && <Incidents />}
+      {state.kind === "signed-out" ? <SignIn reason={state.reason} /> : <Here />}
     </>
   );
 }

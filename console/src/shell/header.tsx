@@ -1,3 +1,4 @@
+import { Nav } from "./nav";
 import { connection, fleet, signIn, type Connection } from "../live/session";
 
 const WORDS: Record<Connection["kind"], string> = {
@@ -13,6 +14,7 @@ export function Header() {
   return (
     <header>
       <h1>Holdfast</h1>
+      {kind !== "signed-out" && <Nav />}
       {view?.demo && (
         <span class="badge" title="These nodes are simulated">
           Demo{view.time_factor !== 1 && `, time × ${view.time_factor}`}

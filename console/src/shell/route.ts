@@ -1,18 +1,33 @@
-/** What is looked at, kept in the address so that it can be shared: #/node/n017?group=rack&find=stage:draining */
+/**
+ * What is looked at, kept in the address so that it can be shared:
+ * #/node/n017?group=rack&find=stage:draining, #/incidents/ID, #/jobs/llama, #/probes, #/plan/risk?gpus=1024
+ */
 
 import { signal } from "@preact/signals";
 
+export const VIEWS = ["fleet", "incidents", "jobs", "probes", "plan", "drill"] as const;
+export type View = (typeof VIEWS)[number];
+
 export interface Route {
+  view: View;
+  /** One of what the view lists: an incident, a job, a plan. '' is the list. */
+  item: string;
   node: string;
   group: string;
   find: string;
+  /** What a view keeps of its own in the address, such as a plan's numbers. */
+  more: Readonly<Record<string, string>>;
 }
+
+export const HOME: Route = { view: "fleet", item: "", node: "", group: "rack", find: "", more: {} };
 
 export function parse(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  const asked = new URLSearchParams(query);
-  const [room, name = ""] = path.split("/", 2);
-  return { node: room === "node" ? decode(name) : "", group: asked.get("group") ?? "rack", find: asked.get("find") ?? "" };
+  const { group = HOME.group, find = "", ...more } = Object.fromEntries(new URLSearchParams(query));
+  const [room = "", name = ""] = path.split("/", 2);
+  const view = VIEWS.find((known) => known === room) ?? "fleet";
+  const named = decode(name);
+  return { view, item: view === room ? named : "", node: room === "node" ? named : "", group, find, more };
 }
 
 function decode(text: string): string {
@@ -23,12 +38,18 @@ function decode(text: string): string {
   }
 }
 
-export function format({ node, group, find }: Route): string {
-  const query = new URLSearchParams({ ...(group !== "rack" && { group }), ...(find && { find }) }).toString();
-  return `#/${node ? `node/${encodeURIComponent(node)}` : ""}${query && `?${query}`}`;
+export function format({ view, item, node, group, find, more }: Route): string {
+  const kept = { ...(group !== HOME.group && { group }), ...(find && { find }), ...more };
+  const query = new URLSearchParams(kept).toString();
+  return `#/${path(view, item, node)}${query && `?${query}`}`;
 }
 
-export const route = signal<Route>({ node: "", group: "rack", find: "" });
+function path(view: View, item: string, node: string): string {
+  if (view === "fleet") return node ? `node/${encodeURIComponent(node)}` : "";
+  return item ? `${view}/${encodeURIComponent(item)}` : view;
+}
+
+export const route = signal<Route>(HOME);
 
 export function followAddress(): void {
   const read = (): void => void (route.value = parse(location.hash));
@@ -36,11 +57,17 @@ export function followAddress(): void {
   read();
 }
 
-/** Opening a node is a step one can go back from; typing in the filter is not. */
+/** Opening something is a step one can go back from; typing in a field is not. */
 export function go(change: Partial<Route>): void {
-  const next = { ...route.value, ...change };
-  const opening = next.node !== route.value.node;
+  const before = route.value;
+  const next = { ...before, ...change };
+  const opening = next.node !== before.node || next.view !== before.view || next.item !== before.item;
   route.value = next;
   if (opening) history.pushState(null, "", format(next));
   else history.replaceState(null, "", format(next));
+}
+
+/** To another view; what was looked for in the last one stays there. */
+export function open(view: View, item = ""): void {
+  go({ ...HOME, view, item });
 }

@@ -1,0 +1,36 @@
+import { useEffect, useState } from "preact/hooks";
+import { connection, whyFailed } from "./session";
+
+export interface Answer<T> {
+  value: T | null;
+  trouble: string;
+  again: () => void;
+}
+
+/** What the controller answers to one question, asked again every so often; the last answer stays when it is away. */
+export function useAnswer<T>(question: () => Promise<T>, key: string, everySeconds = 0): Answer<T> {
+  const [value, setValue] = useState<T | null>(null);
+  const [trouble, setTrouble] = useState("");
+  const live = connection.value.kind === "live";
+  const [asked, setAsked] = useState(0);
+  useEffect(() => setValue(null), [key]);
+  useEffect(() => {
+    let left = false;
+    question()
+      .then((answer) => {
+        if (left) return;
+        setValue(answer);
+        setTrouble("");
+      })
+      .catch((error: unknown) => !left && setTrouble(whyFailed(error)));
+    return () => {
+      left = true;
+    };
+  }, [key, live, asked]);
+  useEffect(() => {
+    if (!everySeconds) return;
+    const timer = setInterval(() => setAsked((n) => n + 1), everySeconds * 1000);
+    return () => clearInterval(timer);
+  }, [everySeconds]);
+  return { value, trouble, again: () => setAsked((n) => n + 1) };
+}

@@ -1,0 +1,96 @@
+import { useState } from "preact/hooks";
+import type { NodeView, WishView } from "../api";
+import { ask, whyFailed } from "../live/session";
+import { useAnswer } from "../live/use_answer";
+
+const NAMES: Record<string, string> = {
+  quarantine: "Quarantine",
+  release: "Release",
+  retest: "Test again",
+  remove: "Remove",
+};
+
+function meaning(wish: WishView, dryRun: boolean): string {
+  const actions = wish.actions.length > 0 ? `; ${wish.actions.join(", ")}` : "";
+  const pretence = dryRun && wish.actions.length > 0 ? " (dry run: recorded, not carried out)" : "";
+  return `${wish.words}: then ${wish.stage}${actions}${pretence}`;
+}
+
+function Confirm({ node, wish, dryRun, close }: { node: string; wish: WishView; dryRun: boolean; close: () => void }) {
+  const [reason, setReason] = useState("");
+  const [trouble, setTrouble] = useState("");
+  const [waiting, setWaiting] = useState(false);
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setWaiting(true);
+    try {
+      await ask().wish(node, wish.wish, reason);
+      close();
+    } catch (error) {
+      setTrouble(whyFailed(error));
+      setWaiting(false);
+    }
+  };
+  return (
+    <form class="confirm" onSubmit={submit} aria-label={`${NAMES[wish.wish]} ${node}`}>
+      <p>{meaning(wish, dryRun)}.</p>
+      <label>
+        Reason, for the node's story
+        <input value={reason} onInput={(event) => setReason(event.currentTarget.value)} maxLength={1000} required autofocus />
+      </label>
+      {trouble && (
+        <p class="trouble" role="alert">
+          {trouble}
+        </p>
+      )}
+      <div class="row">
+        <button type="submit" class="primary" disabled={waiting || !reason.trim()}>
+          {NAMES[wish.wish]} {node}
+        </button>
+        <button type="button" onClick={close}>
+          Leave it
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** What may be asked of a node, with what it would do told before. Who may only look sees why the buttons are still. */
+export function Wishes({ node }: { node: NodeView }) {
+  const { value: me } = useAnswer(() => ask().me(), "me");
+  const { value: shown, again } = useAnswer(() => ask().wishes(node.name), `${node.name} ${node.stage}`);
+  const [chosen, choose] = useState("");
+  if (!me || !shown) return null;
+  const may = me.may.includes("operate");
+  const wish = shown.wishes.find((one) => one.wish === chosen && one.possible);
+  return (
+    <section class="wishes" aria-label="Actions">
+      <div class="row">
+        {shown.wishes.map((one) => (
+          <button
+            key={one.wish}
+            type="button"
+            disabled={!may || !one.possible}
+            aria-pressed={one.wish === chosen}
+            title={one.possible ? meaning(one, shown.dry_run) : one.words}
+            onClick={() => choose(one.wish === chosen ? "" : one.wish)}
+          >
+            {NAMES[one.wish] ?? one.wish}
+          </button>
+        ))}
+      </div>
+      {!may && <p class="hint">You look as a {me.role}: actions need an operator's token.</p>}
+      {wish && may && (
+        <Confirm
+          node={node.name}
+          wish={wish}
+          dryRun={shown.dry_run}
+          close={() => {
+            choose("");
+            again();
+          }}
+        />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,81 @@
+import type { ProbesView } from "../api";
+import { ask } from "../live/session";
+import { useAnswer } from "../live/use_answer";
+import { age } from "../shell/time";
+import { Matrix } from "./matrix";
+
+const LOOK_EVERY_SECONDS = 5;
+
+function Coverage({ probes }: { probes: ProbesView }) {
+  const proven = probes.leaves.filter((pair) => pair.proven_at !== null).length;
+  const hours = probes.period_seconds / 3600;
+  const usual = probes.usual_bytes_per_second;
+  return (
+    <p class="lead">
+      <strong>
+        {proven} of {probes.leaves.length}
+      </strong>{" "}
+      pairs of leaves were proven within {hours >= 1 ? `${hours.toFixed(0)} h` : `${(hours * 60).toFixed(0)} min`}, in{" "}
+      {probes.meetings.toLocaleString("en")} meetings
+      {usual !== null && `; the usual is ${(usual / 1e9).toFixed(1)} GB/s`}.
+      {!probes.enabled && " Probing between jobs is switched off in the policy: [probes] enabled = true."}
+    </p>
+  );
+}
+
+function Suspects({ probes }: { probes: ProbesView }) {
+  if (probes.suspects.length === 0) return <p class="faint">Nobody is suspected.</p>;
+  return (
+    <ul class="cards">
+      {probes.suspects.map((suspect) => (
+        <li key={suspect.subject}>
+          <strong>{suspect.subject}</strong> loses {Math.round(suspect.loss * 100)} %, {suspect.slow} of{" "}
+          {suspect.measured} meetings slow, {suspect.confirmed ? "confirmed with a good partner" : "not confirmed yet"}
+          <p class="faint">{suspect.evidence.map(([what, told]) => `${what} ${told}`).join("; ")}</p>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function ProbesPage() {
+  const { value: probes, trouble } = useAnswer(() => ask().probes(), "probes", LOOK_EVERY_SECONDS);
+  return (
+    <main class="view">
+      <h2>Probes</h2>
+      {trouble && (
+        <p class="trouble" role="alert">
+          The probes could not be read: {trouble}
+        </p>
+      )}
+      {!probes && !trouble && <p class="empty">Asking the controller …</p>}
+      {probes && (
+        <>
+          <Coverage probes={probes} />
+          <Matrix probes={probes} />
+          <h3>Suspects</h3>
+          <Suspects probes={probes} />
+          <h3>Under way and next</h3>
+          <ul class="cards">
+            {[...probes.running, ...probes.next].slice(0, 20).map((meeting) => (
+              <li key={`${meeting.one} ${meeting.other}`}>
+                <strong>
+                  {meeting.one} with {meeting.other}
+                </strong>{" "}
+                {meeting.since == null ? "next" : `for ${age(meeting.since, probes.at)}`}: {meeting.why}
+              </li>
+            ))}
+          </ul>
+          {probes.troubles.length > 0 && <h3>Could not take part (unknown, not slow)</h3>}
+          <ul class="cards">
+            {probes.troubles.slice(0, 20).map((one) => (
+              <li key={one.node}>
+                <strong>{one.node}</strong> {age(one.at, probes.at)} ago: {one.reason}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </main>
+  );
+}

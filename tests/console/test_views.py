@@ -1,0 +1,63 @@
+"""The other views, and what an operator does on the page, in a real browser against the mock of the API."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .conftest import Opened
+
+pytestmark = pytest.mark.slow
+Open = Callable[..., "Opened"]
+
+
+def test_an_operator_sees_what_a_quarantine_does_and_asks_for_it_with_a_reason(open_page: Open) -> None:
+    opened = open_page(address="#/node/n001")
+    opened.fleet.role = "operator"
+    page = opened.live().page
+    page.reload()
+    page.get_by_role("button", name="Quarantine", exact=True).click()
+    form = page.get_by_role("form", name="Quarantine n001")
+    assert "taken out by an operator: then draining; drain." in form.inner_text()
+    assert form.get_by_role("button", name="Quarantine n001").is_disabled()
+    form.get_by_role("textbox").fill("fans <b>rattle</b>")
+    form.get_by_role("button", name="Quarantine n001").click()
+    page.locator(".panel .why", has_text="fans <b>rattle</b>").wait_for()
+    assert opened.fleet.wished == [("nodes", "n001", "quarantine", "fans <b>rattle</b>")]
+    page.get_by_role("button", name="Release", exact=True).wait_for()
+    assert opened.troubles == []
+
+
+def test_a_viewer_sees_the_actions_and_why_they_are_not_his(open_page: Open) -> None:
+    page = open_page(address="#/node/n001").live().page
+    page.get_by_text("You look as a viewer").wait_for()
+    assert page.get_by_role("button", name="Quarantine", exact=True).is_disabled()
+
+
+def test_a_refusal_is_told_where_it_was_asked_for(open_page: Open) -> None:
+    opened = open_page(address="#/node/n001")
+    opened.fleet.role = "operator"
+    page = opened.live().page
+    page.reload()
+    page.get_by_role("button", name="Remove", exact=True).click()
+    opened.fleet.role = "viewer"  # demoted in the meantime
+    form = page.get_by_role("form", name="Remove n001")
+    form.get_by_role("textbox").fill("broken")
+    form.get_by_role("button", name="Remove n001").click()
+    form.get_by_role("alert").get_by_text("a token of role viewer may not operate").wait_for()
+
+
+def test_the_probes_show_which_leaves_were_proven_and_how_fast(open_page: Open) -> None:
+    opened = open_page()
+    page = opened.live().page
+    page.get_by_role("link", name="Probes").click()
+    assert page.url.endswith("#/probes")
+    page.get_by_role("cell", name="l0 with l1: proven 10 min ago, 20.0 GB/s, 44 % of the usual").first.wait_for()
+    page.get_by_role("cell", name="l1 with l1: not proven within the period").wait_for()
+    assert "2 of 3" in page.locator(".lead").inner_text()
+    assert page.get_by_text("confirmed with a good partner").is_visible()
+    assert page.get_by_text("set-up failed: no torch").is_visible()
+    page.go_back()
+    page.get_by_role("toolbar").wait_for()
+    assert opened.troubles == []
