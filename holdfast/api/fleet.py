@@ -32,6 +32,7 @@ from holdfast.model.report import Report
 
 Most = Annotated[int, Parameter(ge=1, le=10_000, description="At most so many.")]
 Since = Annotated[float, Parameter(ge=0, le=1e12, description="From this time on, in seconds since the epoch.")]
+Until = Annotated[float | None, Parameter(ge=0, le=1e12, description="Only those that had started by then.")]
 READ = {"right": "read"}
 
 
@@ -62,9 +63,11 @@ async def list_transitions(desk: Asked, since: Since = 0.0, limit: Most = 1_000)
 
 
 @get("/v1/jobs", opt=READ, tags=["fleet"])
-async def list_jobs(desk: Asked, node: str = "", since: Since = 0.0, limit: Most = 1_000) -> JobsView:
-    """Latest start first: those that run or ended since."""
-    return JobsView(jobs=tuple(await asyncio.to_thread(desk.store.jobs, node or None, since, limit)))
+async def list_jobs(
+    desk: Asked, node: str = "", since: Since = 0.0, until: Until = None, limit: Most = 1_000
+) -> JobsView:
+    """Latest start first: those that run or ended since. The next page: until the start of the last one told."""
+    return JobsView(jobs=tuple(await asyncio.to_thread(desk.store.jobs, node or None, since, limit, until)))
 
 
 @get("/v1/probes", opt=READ, tags=["fleet"])

@@ -1,98 +1,86 @@
-"""The report as one HTML page that needs nothing else: no script, no font, no picture from elsewhere."""
+"""The scenario's report as a page."""
 
 from html import escape
 from typing import TYPE_CHECKING
 
-from holdfast.cli import plan_plot
+from holdfast.cli import page, plan_plot
 from holdfast.cli.plan_answer import money, percent
 
 if TYPE_CHECKING:
     from holdfast.cli.plan_report import Report
 
-COLOURS = {"productive": "#2e7d32", "checkpoint": "#1f6feb", "rework": "#d1495b", "restart": "#b26a00"}
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24 }
-h1 { font-size: 1.6rem; margin-bottom: .2rem } h2 { font-size: 1.2rem; margin-top: 2.2rem }
-.lead { font-size: 1.15rem } table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #d9dee3; vertical-align: top }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
-.bar { display: flex; height: 2.2rem; border-radius: .3rem; overflow: hidden; margin: 1rem 0 }
-.key span { display: inline-block; margin-right: 1.2rem } .key i { display: inline-block; width: .8rem; height: .8rem;
-border-radius: .15rem; margin-right: .35rem } svg { max-width: 100%; height: auto } small, .source { color: #57606a }
-@media print { body { margin: 0 } h2 { break-after: avoid } table, svg { break-inside: avoid } }
-"""
+
+def written(report: "Report") -> str:
+    parts = [_glance(report), *_delivered(report), *_changes(report), *_plans(report), *_inputs(report)]
+    return page.document(report.title, report.headline, "Closed forms; dollars are US dollars.", parts)
 
 
-def page(report: "Report") -> str:
-    return "\n".join(
-        [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(report.title)}</title><style>{STYLE}</style></head><body>",
-            f"<h1>{escape(report.title)}</h1>",
-            f'<p class="lead">{escape(report.headline)}</p>',
-            *_delivered(report),
-            *_changes(report),
-            *_plans(report),
-            *_inputs(report),
-            "</body></html>\n",
-        ]
-    )
+def _glance(report: "Report") -> str:
+    paid = report.paid_gpu_hours * report.price
+    first = report.changes[0] if report.changes else None
+    told = [
+        ("paid", money(paid), f"{report.paid_gpu_hours:,.0f} GPU-hours at {money(report.price)}"),
+        ("productive", percent(report.productive), "of the paid time"),
+        ("per productive hour", money(report.price / report.productive), f"paid {money(report.price)}"),
+        ("lost to failures", money(paid * (1 - report.productive)), "writes, restarts, work done twice"),
+    ]
+    if first is not None:
+        told.append(("change first", money(report.worth(first)), f"{first.what}"))
+    return page.tiles(told)
 
 
 def _delivered(report: "Report") -> list[str]:
     shares = report.ledger.shares()
-    bar = "".join(
-        f'<div style="width:{share:.4%};background:{COLOURS[name]}" title="{name} {percent(share)}"></div>'
+    rows = [
+        (
+            f"{page.mark(name)}{name}",
+            percent(share),
+            f"{share * report.paid_gpu_hours:,.0f}",
+            money(share * report.paid_gpu_hours * report.price),
+        )
         for name, share in shares.items()
-    )
-    key = "".join(f'<span><i style="background:{COLOURS[name]}"></i>{name}</span>' for name in shares)
-    rows = "".join(
-        f'<tr><td>{name}</td><td class="n">{percent(share)}</td><td class="n">{share * report.paid_gpu_hours:,.0f}</td>'
-        f'<td class="n">{money(share * report.paid_gpu_hours * report.price)}</td></tr>'
-        for name, share in shares.items()
-    )
-    head = '<tr><th>where it goes</th><th class="n">share</th><th class="n">GPU-hours</th><th class="n">paid</th></tr>'
+    ]
     return [
         "<h2>What it will really deliver</h2>",
-        f'<div class="bar" role="img" aria-label="shares of paid time">{bar}</div><p class="key">{key}</p>',
-        f"<table>{head}{rows}</table>",
+        page.ledger_bar(shares),
+        page.table(("where it goes", "share", "GPU-hours", "paid"), rows, 3),
     ]
 
 
 def _changes(report: "Report") -> list[str]:
-    head = "<tr><th>change</th>" + "".join(
-        f'<th class="n">{name}</th>' for name in ("productive", "GPU-hours", "worth")
-    )
-    rows = "".join(
-        f"<tr><td>{escape(one.what)}{f' <small>({escape(one.note)})</small>' if one.note else ''}</td>"
-        f'<td class="n">{percent(one.share)}</td>'
-        f'<td class="n">{(one.share - report.productive) * report.paid_gpu_hours:,.0f}</td>'
-        f'<td class="n">{money(report.worth(one))}</td></tr>'
+    if not report.changes:
+        return ["<h2>What to change first</h2>", "<p>Nothing that is known here would bring more.</p>"]
+    most = max(report.worth(one) for one in report.changes)
+    rows = [
+        (
+            f"{escape(one.what)}{f' <small>({escape(one.note)})</small>' if one.note else ''}",
+            f'<span class="gain" style="width:{6 * report.worth(one) / most:.2f}rem"></span>',
+            percent(one.share),
+            f"{(one.share - report.productive) * report.paid_gpu_hours:,.0f}",
+            money(report.worth(one)),
+        )
         for one in report.changes
-    )
-    words = "<p>Each alone, with the best checkpoint interval for it. Worth is paid time that becomes productive.</p>"
-    return ["<h2>What to change first</h2>", words, f"<table>{head}</tr>{rows}</table>"]
+    ]
+    return [
+        "<h2>What to change first</h2>",
+        "<p>Each alone, with the best checkpoint interval for it. Worth is paid time that becomes productive.</p>",
+        page.table(("change", "", "productive", "GPU-hours more", "worth"), rows, 3),
+    ]
 
 
 def _plans(report: "Report") -> list[str]:
     parts = []
     for answer in report.answers:
-        rows = "".join(
-            f"<tr><td>{escape(figure.name)}</td><td>{escape(figure.shown)}</td></tr>"
-            for figure in answer.figures
-            if figure.name
-        )
-        parts += [f"<h2>{escape(answer.headline)}</h2>", f"<table>{rows}</table>"]
-        parts.append(plan_plot.svg(answer.chart()))
+        rows = [(escape(figure.name), escape(figure.shown)) for figure in answer.figures if figure.name]
+        parts += [f"<h2>{escape(answer.headline)}</h2>", page.table((), rows)]
+        parts.append(f'<div class="wide">{plan_plot.svg(answer.chart(), alone=False)}</div>')
         parts += [f"<p><small>{escape(note)}</small></p>" for note in answer.notes]
     return parts
 
 
 def _inputs(report: "Report") -> list[str]:
-    rows = "".join(
-        f"<tr><td>{escape(given.name)}</td><td>{escape(given.shown)}</td>"
-        f'<td class="source">{escape(given.source)}</td></tr>'
+    rows = [
+        (escape(given.name), escape(given.shown), f'<span class="soft">{escape(given.source)}</span>')
         for given in report.inputs
-    )
-    return ["<h2>What it rests on</h2>", f"<table><tr><th>input</th><th>value</th><th>from</th></tr>{rows}</table>"]
+    ]
+    return ["<h2>What it rests on</h2>", page.table(("input", "value", "from"), rows)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 150, 40, 55
-COLOURS = ("#1f6feb", "#d1495b", "#2e7d32", "#8e44ad", "#b26a00")
+COLOURS = ("#3b82f6", "#dc4c64", "#2f9e57", "#9b5de5", "#e08a1e")  # to be seen on light and dark paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,17 @@ class Frame:
         return HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
 
-def svg(chart: Chart) -> str:
+def svg(chart: Chart, alone: bool = True) -> str:
+    """A file of its own brings its paper; inside a page it has the page's colours."""
     frame = frame_of(chart)
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    ink = ' color="#1b1f24"' if alone else ""
+    paper = f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>' if alone else ""
     body = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}{ink} fill="currentColor"'
         ' font-family="system-ui, sans-serif" font-size="12" role="img">',
         f"<title>{escape(chart.title)}</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        paper,
         _text(LEFT, 22, chart.title, "start", 'font-weight="600" font-size="14"'),
         *_grid(chart, frame),
     ]
@@ -87,7 +91,7 @@ def svg(chart: Chart) -> str:
         body.append(_text(WIDTH - RIGHT + 10, TOP + 18 * (number + 1), line.name, "start", f'fill="{colour}"'))
     if chart.mark is not None:
         x, y = frame.across(chart.mark[0]), frame.up(chart.mark[1])
-        body.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="#111"/>')
+        body.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>')
     return "\n".join([*body, "</svg>"]) + "\n"
 
 
@@ -131,13 +135,13 @@ def _grid(chart: Chart, frame: Frame) -> list[str]:
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     for value in _ticks(*frame.y, log=False):
         y = frame.up(value)
-        lines.append(f'<path d="M{LEFT} {y:.1f}H{right}" stroke="#ddd"/>')
+        lines.append(f'<path d="M{LEFT} {y:.1f}H{right}" stroke="currentColor" stroke-opacity=".15"/>')
         lines.append(_text(LEFT - 8, y + 4, tick(value), "end"))
     for value in _ticks(*frame.x, log=chart.log_x):
         x = frame.across(value)
-        lines.append(f'<path d="M{x:.1f} {bottom}v5" stroke="#555"/>')
+        lines.append(f'<path d="M{x:.1f} {bottom}v5" stroke="currentColor" stroke-opacity=".6"/>')
         lines.append(_text(x, bottom + 19, tick(value), "middle"))
-    lines.append(f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="#555"/>')
+    lines.append(f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="currentColor" stroke-opacity=".6"/>')
     lines.append(_text((LEFT + right) / 2, HEIGHT - 14, chart.across, "middle"))
     lines.append(
         _text(16, (TOP + bottom) / 2, chart.up, "middle", f'transform="rotate(-90 16 {(TOP + bottom) / 2:.0f})"')

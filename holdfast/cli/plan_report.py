@@ -84,7 +84,7 @@ def write(file: str, out: str, as_json: bool) -> None:
         raise Refusal(f"{file}: its numbers are too large or too small together to compute anything") from None
     target = Path(out) if out else Path(file).with_suffix(".html")
     try:
-        target.write_text(plan_page.page(report), encoding="utf-8")
+        target.write_text(plan_page.written(report), encoding="utf-8")
     except OSError as error:
         raise Refusal(f"cannot write {target}: {error.strerror}") from None
     if as_json:

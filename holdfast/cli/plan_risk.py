@@ -13,6 +13,7 @@ from holdfast.costs.survival import Weibull, chance_of_failure, mean_seconds_bet
 
 MOST_DAYS = 36_500.0
 SHAPES = (0.1, 10.0)
+RARE = 0.01  # failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def answer(
     low, high = (poisson_quantile(chance, risk.failures) for chance in (0.025, 0.975))
     between = mean_seconds_between(risk.gpus, risk.rate)
     figures = [
-        Figure("probability", risk.probability, "chance of at least one failure", percent(risk.probability)),
+        Figure("probability", risk.probability, "chance of at least one failure", _chance(risk.probability)),
         Figure("expected_failures", risk.failures, "failures to expect", f"{risk.failures:.3g}"),
         Figure("failures_95_percent", [low, high], "95 % of such runs see", f"{low} to {high}"),
         Figure("mean_seconds_between_failures", between, "mean time between failures", time(between)),
@@ -74,12 +75,12 @@ def answer(
     return Answer(
         plan="risk",
         headline=f"{count(risk.gpus)} GPUs for {risk.days:g} days meet at least one failure with a chance of"
-        f" {percent(risk.probability)}.",
+        f" {_chance(risk.probability)}.",
         figures=figures,
         inputs=asked.given,
         sways=sways(risk, lambda r: r.probability, {"gpus": "gpus", "days": "days", "rate": "rate"}),
         swayed="the chance of a failure",
-        show=percent,
+        show=_chance,
         notes=notes,
         chart=lambda: _chart(risk, chosen),
     )
@@ -107,7 +108,7 @@ def _uncertainty(risk: Risk, chosen: Rate) -> list[Figure]:
     whole = chosen.posterior.chance_of_failure(risk.gpus, risk.days)
     return [
         Figure("rate_95_percent", [low, high], "the rate is with 95 %", f"{low:.3g} to {high:.3g} per GPU-year"),
-        Figure("probability_95_percent", ends, "the chance then is", f"{percent(ends[0])} to {percent(ends[1])}"),
+        Figure("probability_95_percent", ends, "the chance then is", f"{_chance(ends[0])} to {_chance(ends[1])}"),
         Figure("probability_over_the_rate", whole),
     ]
 
@@ -116,18 +117,24 @@ def _elsewhere(risk: Risk) -> list[Figure]:
     """The same run at the public rates: what the choice of the rate alone does."""
     asked = Asked()
     chances = {name: chance_of_failure(risk.gpus, risk.days, rate(asked, name).per_gpu_year) for name in public_rates()}
-    shown = ", ".join(f"{name} {percent(chance)}" for name, chance in chances.items())
+    shown = ", ".join(f"{name} {_chance(chance)}" for name, chance in chances.items())
     return [Figure("probability_at_public_rates", chances, "at public rates", shown)]
 
 
 def _chart(risk: Risk, chosen: Rate) -> Chart:
-    sizes = spaced(max(1.0, risk.gpus / 64), risk.gpus * 64)
+    low = min(risk.gpus / 64, risk.gpus * RARE / risk.failures)  # down to where a failure is rare
+    sizes = spaced(max(1.0, low), risk.gpus * 64)
     lines = [Line(f"rate {chosen.name}", tuple((n, _at(risk, n, risk.rate)) for n in sizes))]
     if chosen.posterior is not None:
-        for name, end in zip(("2.5 %", "97.5 %"), chosen.posterior.interval(), strict=True):
+        for name, end in zip(("its 2.5 % end", "its 97.5 % end"), chosen.posterior.interval(), strict=True):
             lines.append(Line(name, tuple((n, _at(risk, n, end)) for n in sizes)))
     title = f"Chance of at least one failure in {risk.days:g} days"
     return Chart(title, "GPUs", "chance", tuple(lines), log_x=True, mark=(risk.gpus, risk.probability))
+
+
+def _chance(value: float) -> str:
+    """Never certain, whatever a float says."""
+    return percent(min(value, 1 - 1e-12))
 
 
 def _at(risk: Risk, gpus: float, per_gpu_year: float) -> float:

@@ -6,11 +6,10 @@ import json
 import re
 import time
 from pathlib import Path
-from typing import Any
 
 import typer
 
-from holdfast.cli import report_page, report_sheet
+from holdfast.cli import history, report_page, report_sheet
 from holdfast.cli.client import Client, connect
 from holdfast.cli.plan_answer import money, percent
 from holdfast.cli.refusal import Refusal
@@ -18,8 +17,6 @@ from holdfast.cli.report_month import GROUPS, Month, summed
 from holdfast.costs.month import Told, slices
 from holdfast.model.job import Job, JobState
 from holdfast.model.life import Happening, Stage
-
-PAGE = 10_000
 
 
 def run(month: str, prices: str, by: str, out: str, url: str, token: str, as_json: bool) -> None:
@@ -31,7 +28,7 @@ def run(month: str, prices: str, by: str, out: str, url: str, token: str, as_jso
     sheet = report_sheet.load(prices)
     client = connect(url, token)
     nodes = [row["name"] for row in client.get("/v1/nodes")["nodes"]]
-    found = slices(nodes, _changes(client), _jobs(client, begin), begin, end, sheet.checkpoint_interval)
+    found = slices(nodes, _changes(client), _jobs(client, begin, end), begin, end, sheet.checkpoint_interval)
     made = summed(month, found, sheet, begin, end, by)
     _write(made, out)
     if as_json:
@@ -55,26 +52,21 @@ def limits(month: str, now: float) -> tuple[float, float]:
 
 def _changes(client: Client) -> list[Told]:
     """All of them: what a node was when the month began is told by its last change before."""
-    found: dict[tuple[str, float, str, str], Told] = {}
-    since = 0.0
-    while True:
-        page: list[dict[str, Any]] = client.get("/v1/transitions", since=since, limit=PAGE)["transitions"]
-        for row in page:
-            found[row["node"], row["at"], row["happening"], row["after"]] = Told(
-                node=row["node"],
-                at=row["at"],
-                before=Stage(row["before"]),
-                after=Stage(row["after"]),
-                happening=Happening(row["happening"]),
-                cause=row["cause"],
-                reason=row["reason"],
-            )
-        if len(page) < PAGE or page[-1]["at"] == since:
-            return list(found.values())
-        since = page[-1]["at"]  # read again from there: several may share the moment
+    return [
+        Told(
+            node=row["node"],
+            at=row["at"],
+            before=Stage(row["before"]),
+            after=Stage(row["after"]),
+            happening=Happening(row["happening"]),
+            cause=row["cause"],
+            reason=row["reason"],
+        )
+        for row in history.transitions(client)
+    ]
 
 
-def _jobs(client: Client, begin: float) -> list[Job]:
+def _jobs(client: Client, begin: float, end: float) -> list[Job]:
     return [
         Job(
             id=row["id"],
@@ -86,7 +78,7 @@ def _jobs(client: Client, begin: float) -> list[Job]:
             end=row["end"],
             state=JobState(row["state"]),
         )
-        for row in client.get("/v1/jobs", since=begin, limit=PAGE)["jobs"]
+        for row in history.jobs(client, begin, end)
         if not row["step"]
     ]
 
@@ -96,7 +88,7 @@ def _write(month: Month, out: str) -> None:
         return
     try:
         if out.endswith(".html"):
-            Path(out).write_text(report_page.page(month), encoding="utf-8")
+            Path(out).write_text(report_page.written(month), encoding="utf-8")
             return
         with Path(out).open("w", encoding="utf-8", newline="") as file:
             rows = month.document()["rows"]

@@ -25,36 +25,45 @@ class Sum:
     """GPU-hours by the names of the ledger, and what they cost."""
 
     gpu_hours: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
-    paid: float = 0.0
-    paid_productive: float = 0.0
+    dollars: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 
     def add(self, part: str, hours: float, price: float) -> None:
         self.gpu_hours[part] += hours
-        self.paid += hours * price
-        self.paid_productive += hours * price if part == "productive" else 0.0
+        self.dollars[part] += hours * price
 
     @property
     def hours(self) -> float:
         return sum(self.gpu_hours.values())
 
     @property
+    def watched(self) -> float:
+        """GPU-hours of which somebody knows what they were."""
+        return self.hours - self.gpu_hours["unknown"]
+
+    @property
+    def paid(self) -> float:
+        return sum(self.dollars.values())
+
+    @property
     def productive(self) -> float:
-        return self.gpu_hours["productive"] / self.hours if self.hours else 0.0
+        """Share of the watched time: what nobody watched is neither productive nor lost."""
+        return self.gpu_hours["productive"] / self.watched if self.watched else 0.0
 
     @property
     def lost(self) -> float:
-        """Dollars that bought nothing productive."""
-        return self.paid - self.paid_productive
+        """Dollars of the watched time that bought nothing productive."""
+        return self.paid - self.dollars["productive"] - self.dollars["unknown"]
 
     @property
     def effective_price(self) -> float | None:
-        """Per productive GPU-hour; None if there was none."""
+        """Per productive GPU-hour, of the watched time; None if there was none."""
         hours = self.gpu_hours["productive"]
-        return self.paid / hours if hours else None
+        return (self.paid - self.dollars["unknown"]) / hours if hours else None
 
     def document(self) -> dict[str, Any]:
         return {
             "gpu_hours": self.hours,
+            "watched_gpu_hours": self.watched,
             **{f"{part}_gpu_hours": hours for part, hours in self.gpu_hours.items()},
             "paid": self.paid,
             "lost": self.lost,
@@ -78,9 +87,12 @@ class Month:
     def headline(self) -> str:
         each = self.whole.effective_price
         price = f", {money(each)} for each productive one" if each is not None else ""
+        unknown = self.whole.gpu_hours["unknown"]
+        watched = f" {unknown:,.0f} of them nobody watched;" if unknown >= 0.5 else ""
+        whose = "of the rest" if watched else "of them"
         return (
-            f"{self.name}: {money(self.whole.paid)} paid for {self.whole.hours:,.0f} GPU-hours;"
-            f" {percent(self.whole.productive)} of them productive{price}."
+            f"{self.name}: {money(self.whole.paid)} paid for {self.whole.hours:,.0f} GPU-hours;{watched}"
+            f" {percent(self.whole.productive)} {whose} productive{price}."
         )
 
     def ranked(self) -> list[tuple[str, Sum]]:
@@ -103,7 +115,10 @@ class Month:
                     "uptime": claim.uptime,
                     "credit": claim.credit,
                     "claim_until": claim.claim_until,
-                    "evidence": [{"begin": one.begin, "end": one.end, "what": one.what} for one in claim.evidence],
+                    "evidence": [
+                        {"begin": one.begin, "end": one.end, "what": one.what, "seen": one.seen}
+                        for one in claim.evidence
+                    ],
                 }
                 for supplier, claim in self.claims
             ],
@@ -124,7 +139,7 @@ def summed(name: str, found: Sequence[Slice], sheet: Sheet, begin: float, end: f
         group = GROUPS[by](one, supplier.name)
         month.groups.setdefault(group, Sum()).add(one.part, hours, supplier.price)
     month.claims = _claims(found, sheet, begin, end)
-    month.notes = _notes(sheet, unpriced)
+    month.notes = _notes(sheet, unpriced, month.whole)
     return month
 
 
@@ -140,8 +155,12 @@ def _claims(found: Sequence[Slice], sheet: Sheet, begin: float, end: float) -> l
     return sorted(made, key=lambda item: -item[1].credit)
 
 
-def _notes(sheet: Sheet, unpriced: set[str]) -> list[str]:
+def _notes(sheet: Sheet, unpriced: set[str], whole: Sum) -> list[str]:
     notes = ["Allocated time counts as productive unless the node was known to be degraded."]
+    if whole.gpu_hours["degraded"]:
+        notes.append("Degraded time counts as lost in full, for nobody measured how much of it worked.")
+    if whole.gpu_hours["unknown"]:
+        notes.append("What nobody watched is paid, but counted neither as productive nor as lost.")
     if sheet.checkpoint_interval:
         notes.append("Of a job that failed, half a checkpoint interval is counted as rework.")
     else:

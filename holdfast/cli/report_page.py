@@ -1,76 +1,86 @@
-"""The month as one HTML page that needs nothing else: no script, no font, no picture from elsewhere."""
+"""The month as a page."""
 
 from datetime import UTC, datetime
 from html import escape
 
+from holdfast.cli import page
 from holdfast.cli.plan_answer import money, percent
-from holdfast.cli.plan_page import STYLE
 from holdfast.cli.report_month import Month, Sum
 from holdfast.cli.table import lasting
-from holdfast.costs.claims import Outage
+from holdfast.costs.claims import Claim, Outage
 
-COLOURS = {
-    "productive": "#2e7d32",
-    "degraded": "#9bbf3b",
-    "checkpoint": "#1f6feb",
-    "rework": "#d1495b",
-    "restart": "#b26a00",
-    "waiting": "#8e44ad",
-    "idle": "#9aa4ae",
-    "unknown": "#444b53",
-}
 MOST_EVIDENCE = 500
+SHOWN_OUTAGES = 20  # of one node; the document has them all
 
 
-def page(month: Month) -> str:
-    title = f"What {month.name} brought"
-    return "\n".join(
-        [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
-            f"<h1>{escape(title)}</h1>",
-            f'<p class="lead">{escape(month.headline)}</p>',
-            f"<p><small>{_clock(month.begin)} to {_clock(month.end)}, UTC</small></p>",
-            *_ledger(month.whole),
-            *_groups(month),
-            *_claims(month),
-            "<h2>What it rests on</h2>",
-            *(f"<p>{escape(note)}</p>" for note in month.notes),
-            "</body></html>\n",
-        ]
-    )
+def written(month: Month) -> str:
+    parts = [
+        _glance(month),
+        *_ledger(month.whole),
+        *_groups(month),
+        *_claims(month),
+        "<h2>What it rests on</h2>",
+        *(f"<p>{escape(note)}</p>" for note in month.notes),
+    ]
+    under = f"{_clock(month.begin)} to {_clock(month.end)}, UTC. Dollars are US dollars."
+    return page.document(f"What {month.name} brought", month.headline, under, parts)
+
+
+def _glance(month: Month) -> str:
+    whole = month.whole
+    each = whole.effective_price
+    told = [
+        ("paid", money(whole.paid), f"{whole.hours:,.0f} GPU-hours"),
+        ("productive", percent(whole.productive), "of the time that was watched"),
+        ("per productive hour", "none" if each is None else money(each), f"paid {money(_mean_price(whole))}"),
+        ("lost", money(whole.lost), "paid and not productive"),
+    ]
+    if month.claims:
+        credit = sum(claim.credit for _, claim in month.claims)
+        told.append(("to claim", money(credit), f"for {len(month.claims)} nodes below their agreement"))
+    return page.tiles(told)
+
+
+def _mean_price(whole: Sum) -> float:
+    return whole.paid / whole.hours if whole.hours else 0.0
 
 
 def _ledger(whole: Sum) -> list[str]:
     shares = {part: hours / whole.hours for part, hours in whole.gpu_hours.items() if hours} if whole.hours else {}
-    bar = "".join(
-        f'<div style="width:{share:.4%};background:{COLOURS[part]}" title="{part} {percent(share)}"></div>'
+    rows = [
+        (
+            f"{page.mark(part)}{part}",
+            percent(share),
+            f"{whole.gpu_hours[part]:,.1f}",
+            money(whole.dollars[part]),
+        )
         for part, share in shares.items()
-    )
-    key = "".join(f'<span><i style="background:{COLOURS[part]}"></i>{part}</span>' for part in shares)
-    rows = "".join(
-        f'<tr><td>{part}</td><td class="n">{percent(share)}</td><td class="n">{whole.gpu_hours[part]:,.1f}</td></tr>'
-        for part, share in shares.items()
-    )
-    head = '<tr><th>where it went</th><th class="n">share</th><th class="n">GPU-hours</th></tr>'
+    ]
     return [
         "<h2>Where the paid time went</h2>",
-        f'<div class="bar" role="img" aria-label="shares of paid time">{bar}</div><p class="key">{key}</p>',
-        f"<table>{head}{rows}</table>",
+        page.ledger_bar(shares),
+        page.table(("where it went", "share", "GPU-hours", "paid"), rows, 3),
     ]
 
 
 def _groups(month: Month) -> list[str]:
-    names = ("GPU-hours", "productive", "paid", "lost", "per productive hour")
-    head = f"<tr><th>{month.by}</th>" + "".join(f'<th class="n">{name}</th>' for name in names) + "</tr>"
-    rows = "".join(
-        f'<tr><td>{escape(name)}</td><td class="n">{one.hours:,.1f}</td><td class="n">{percent(one.productive)}</td>'
-        f'<td class="n">{money(one.paid)}</td><td class="n">{money(one.lost)}</td>'
-        f'<td class="n">{money(one.effective_price) if one.effective_price is not None else "none"}</td></tr>'
+    title = f"<h2>By {month.by}, the most lost first</h2>"
+    if month.by == "cause":
+        lost = [(escape(name), f"{one.hours:,.1f}", money(one.paid), money(one.lost)) for name, one in month.ranked()]
+        return [title, page.table((month.by, "GPU-hours", "paid", "lost"), lost, 3)]
+    rows = [
+        (
+            escape(name),
+            f"{one.hours:,.1f}",
+            percent(one.productive),
+            money(one.paid),
+            money(one.lost),
+            money(one.effective_price) if one.effective_price is not None else "none",
+        )
         for name, one in month.ranked()
-    )
-    return [f"<h2>By {month.by}, the most lost first</h2>", f"<table>{head}{rows}</table>"]
+    ]
+    head = (month.by, "GPU-hours", "productive", "paid", "lost", "per productive hour")
+    return [title, page.table(head, rows, 5)]
 
 
 def _claims(month: Month) -> list[str]:
@@ -78,24 +88,34 @@ def _claims(month: Month) -> list[str]:
     if not month.claims:
         return ["<h2>Claims</h2>", "<p>No agreement of the price sheet is missed by any node.</p>"]
     total = sum(claim.credit for _, claim in month.claims)
-    rows, left = [], MOST_EVIDENCE
-    for supplier, claim in month.claims:
-        rows.append(
-            f"<tr><td>{escape(claim.node)}</td><td>{escape(supplier)}</td>"
-            f'<td class="n">{claim.uptime:.3%}</td><td class="n">{money(claim.credit)}</td>'
-            f"<td>{_clock(claim.claim_until)[:10]}</td><td>{_evidence(claim.evidence[:left])}</td></tr>"
-        )
-        left = max(0, left - len(claim.evidence))
-    names = '<th>node</th><th>supplier</th><th class="n">uptime</th><th class="n">credit</th>'
-    head = f"<tr>{names}<th>claim until</th><th>seen (UTC)</th></tr>"
-    words = (
-        f"<p>{len(month.claims)} nodes earn {money(total)} if it is claimed; {money(month.whole.lost)} were lost.</p>"
+    shown = month.claims[:MOST_EVIDENCE]
+    words = f"{_nodes(len(month.claims))} {money(total)} if it is claimed; {money(month.whole.lost)} were lost."
+    if len(shown) < len(month.claims):
+        words += f" The {len(shown)} largest are shown; --json has all."
+    head = ("supplier", "node", "seen (UTC)", "claim until", "uptime", "credit")
+    rows = [_claim(supplier, claim) for supplier, claim in shown]
+    return ["<h2>Evidence for claims</h2>", f"<p>{words}</p>", page.table(head, rows, 2)]
+
+
+def _nodes(number: int) -> str:
+    return "1 node earns" if number == 1 else f"{number:,} nodes earn"
+
+
+def _claim(supplier: str, claim: Claim) -> tuple[str, ...]:
+    return (
+        escape(supplier),
+        escape(claim.node),
+        _evidence(claim.evidence),
+        f"<nobr>{_clock(claim.claim_until)[:10]}</nobr>",
+        f"{claim.uptime:.3%}",
+        money(claim.credit),
     )
-    return ["<h2>Evidence for claims</h2>", words, f"<table>{head}{''.join(rows)}</table>"]
 
 
 def _evidence(outages: tuple[Outage, ...]) -> str:
-    return "<br>".join(f"{_clock(one.begin)}, {lasting(one.end - one.begin)}: {escape(one.what)}" for one in outages)
+    lines = [f"{_clock(one.begin)}, {lasting(one.end - one.begin)}: {escape(one.said)}" for one in outages]
+    more = [f"and {len(lines) - SHOWN_OUTAGES} more"] if len(lines) > SHOWN_OUTAGES else []
+    return "<br>".join([*lines[:SHOWN_OUTAGES], *more])
 
 
 def _clock(at: float) -> str:

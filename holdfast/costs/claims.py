@@ -33,7 +33,12 @@ class Outage:
     node: str
     begin: float
     end: float
-    what: str  # as seen: the check and its reason
+    what: str  # the check, or what an operator did
+    seen: str = ""  # what it saw
+
+    @property
+    def said(self) -> str:
+        return f"{self.what}: {self.seen}" if self.seen else self.what
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,12 @@ a job that died with a node, half a checkpoint interval is rework, if somebody s
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.costs.claims import Outage
 from holdfast.costs.history import Change
 from holdfast.model.job import Job, JobState
-from holdfast.model.life import Happening, Stage
+from holdfast.model.life import OUT_OF_SERVICE, Happening, Stage
 
 DIED = frozenset({JobState.FAILED, JobState.NODE_FAILED})
 IDLE = frozenset({Stage.READY, Stage.SPARE})
@@ -36,6 +36,7 @@ class Slice:
     job: str = NOBODY
     team: str = NOBODY
     cause: str = ""
+    seen: str = ""  # what the cause said when it took the node out
 
     @property
     def seconds(self) -> float:
@@ -66,10 +67,17 @@ def slices(
 
 
 def outages(found: Iterable[Slice]) -> list[Outage]:
-    """When a node was out of service by failure: the evidence of a claim."""
-    return [
-        Outage(node=one.node, begin=one.begin, end=one.end, what=one.cause) for one in found if one.part == "waiting"
-    ]
+    """When a node was out of service by failure: the evidence of a claim. One from its first to its last stage."""
+    made: list[Outage] = []
+    for one in found:
+        if one.part != "waiting":
+            continue
+        last = made[-1] if made else None
+        if last is not None and (last.node, last.end, last.what) == (one.node, one.begin, one.cause):
+            made[-1] = replace(last, end=one.end)
+        else:
+            made.append(Outage(node=one.node, begin=one.begin, end=one.end, what=one.cause, seen=one.seen))
+    return made
 
 
 def _allocated(one: Slice) -> bool:
@@ -79,27 +87,29 @@ def _allocated(one: Slice) -> bool:
 def _staged(node: str, story: Sequence[Told], begin: float, end: float) -> list[Slice]:
     """By the stages of the node's life. What was before its first change nobody knows."""
     found: list[Slice] = []
-    since, part, cause, out, degraded = begin, "unknown", UNSEEN, "", ""
+    since, part, cause, out, seen, degraded = begin, "unknown", UNSEEN, "", "", ""
     for change in story:
         at = min(max(change.at, begin), end)
         if at > since:
-            found.append(Slice(node=node, begin=since, end=at, part=part, cause=cause))
+            found.append(Slice(node=node, begin=since, end=at, part=part, cause=cause, seen=seen))
         since = at
-        out = _out_by(change, out)
+        out, seen = _out_by(change, out, seen)
         degraded = _degraded_by(change, degraded)
         part, cause = _meaning(change.after, out, degraded)
     if end > since:
-        found.append(Slice(node=node, begin=since, end=end, part=part, cause=cause))
+        found.append(Slice(node=node, begin=since, end=end, part=part, cause=cause, seen=seen))
     return found
 
 
-def _out_by(change: Told, before: str) -> str:
-    """Why a node is out of service; nothing once it is ready again."""
+def _out_by(change: Told, before: str, seen: str) -> tuple[str, str]:
+    """Why a node is out of service, and what was seen; nothing once it is ready again. What follows,
+    such as a person who takes the node, is not the reason that it is out."""
     if change.after in IDLE or change.after is Stage.ALLOCATED:
-        return ""
-    if change.happening in (Happening.FAILED, Happening.TEST_FAILED, Happening.QUARANTINE, Happening.REMOVE):
-        return change.cause or change.happening.value
-    return before
+        return "", ""
+    failed = change.happening in (Happening.FAILED, Happening.TEST_FAILED)
+    if not before and (failed or change.after in OUT_OF_SERVICE):
+        return change.cause or change.happening.value, change.reason
+    return before, seen
 
 
 def _degraded_by(change: Told, before: str) -> str:

@@ -64,9 +64,9 @@ def test_the_groups_sum_to_the_whole(by: str, sheet: str) -> None:
 def test_the_page_needs_nothing_and_runs_nothing(sheet: str) -> None:
     prices = report_sheet.load(sheet)
     found = slices(["n1"], story("n1"), [], 0, 30 * DAY)
-    text = report_page.page(summed("2026-10", found, prices, 0, 30 * DAY, "cause"))
+    text = report_page.written(summed("2026-10", found, prices, 0, 30 * DAY, "cause"))
     assert "<b>gpu_xid" not in text and "&lt;b&gt;gpu_xid" in text
-    assert "http" not in text and "<script" not in text and "1 nodes earn" in text
+    assert "http" not in text and "<script" not in text and "1 node earns" in text
 
 
 def test_a_month_is_its_seconds_in_utc() -> None:

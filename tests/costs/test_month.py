@@ -39,9 +39,20 @@ def test_each_second_is_what_it_was() -> None:
     }  # fmt: skip
     assert hours(found, part="waiting", cause="gpu_xid") == 30, "out of service until it is tested and ready"
     assert hours(found, team="vision") == 30 and hours(found, job="7") == 30
-    assert [(one.begin, one.end, one.what) for one in outages(found)] == [
-        (60, 70, "gpu_xid"), (70, 80, "gpu_xid"), (80, 90, "gpu_xid")
-    ]  # fmt: skip
+    assert [(one.begin, one.end, one.what) for one in outages(found)] == [(60, 90, "gpu_xid")]
+
+
+def test_what_took_a_node_out_first_is_why_it_is_out() -> None:
+    """A person who repairs it is not, and degraded once too often is a failure under its own name."""
+    story = [
+        change(0, S.READY, S.DRAINING, H.DEGRADED, "gpu_clocks"),
+        change(10, S.DRAINING, S.DRAINING, H.FAILED, "gpu_xid"),
+        change(20, S.QUARANTINED, S.REMOVED, H.REMOVE, "operator"),
+        change(50, S.TESTING, S.READY, H.TEST_PASSED),
+        change(60, S.READY, S.DRAINING, H.QUARANTINE, "operator"),
+    ]
+    found = outages(slices(["n1"], story, [], 0, 100))
+    assert [(one.begin, one.end, one.what) for one in found] == [(0, 50, "gpu_clocks"), (60, 100, "operator")]
 
 
 def test_a_node_without_history_is_unknown_not_productive() -> None:

@@ -40,6 +40,12 @@ def test_jobs_since_a_time_are_those_that_still_run_or_ended_later(store: Store)
     assert [job.id for job in store.jobs(since=30.0)] == ["19", "17"]
 
 
+def test_jobs_until_a_time_are_those_that_had_started(store: Store) -> None:
+    store.save_jobs([replace(JOB, id=str(number), start=float(number)) for number in (11, 12, 13)])
+    assert [job.id for job in store.jobs(until=12.0)] == ["12", "11"]
+    assert [job.id for job in store.jobs(until=12.0, most=1)] == ["12"]
+
+
 def test_a_job_that_has_not_started_is_told_last(store: Store) -> None:
     store.save_jobs([replace(JOB, id="20", start=None, state=JobState.WAITING), JOB])
     assert [job.id for job in store.jobs()] == ["17", "20"]
