@@ -57,6 +57,7 @@ from holdfast.checks.probe_node_collective import CHECK as _probe_node_collectiv
 from holdfast.checks.probe_peer_copy import CHECK as _probe_peer_copy
 from holdfast.checks.probe_rdma_loopback import CHECK as _probe_rdma_loopback
 from holdfast.checks.sweep_bandwidth import CHECK as _sweep_bandwidth
+from holdfast.checks.sweep_baseline import CHECK as _sweep_baseline
 from holdfast.checks.sweep_latency import CHECK as _sweep_latency
 from holdfast.checks.sweep_steps import CHECK as _sweep_steps
 

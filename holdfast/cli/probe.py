@@ -34,6 +34,9 @@ def run(
         "`controller`, or `ib` to ask the subnet.",
     ),
     adaptive: bool = typer.Option(False, help="The fabric routes adaptively: name leaf pairs, not single links."),
+    baseline: str = typer.Option(
+        "", help="File with this cluster's past sweeps: compared with, and added to when all is well."
+    ),
     nccl_tests: str = typer.Option("", help="Judge this output of nccl-tests instead, or run this binary of it here."),
     json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
 ) -> None:
@@ -44,8 +47,8 @@ def run(
     """
     from holdfast.cli.probe_here import Wish, carry_out
 
-    sizes = (smallest, largest, pair_bytes)
-    wish = Wish(hosts, slurm, local, operation, backend, *sizes, spoil, fabric, nccl_tests, topology, adaptive)
+    sizes, more = (smallest, largest, pair_bytes), (topology, adaptive, baseline)
+    wish = Wish(hosts, slurm, local, operation, backend, *sizes, spoil, fabric, nccl_tests, *more)
     raise typer.Exit(carry_out(wish, longest_seconds, patience_seconds, json_output))
 
 

@@ -9,7 +9,7 @@ import msgspec
 from rich.console import Console
 
 from holdfast.cli import probe_topology
-from holdfast.cli.probe_judge import from_nccl_tests, judged
+from holdfast.cli.probe_judge import from_nccl_tests, judged, known_past, remember, slow_band
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import console, plain, styled, table
 from holdfast.formats import hostlist
@@ -40,11 +40,12 @@ class Wish:
     nccl_tests: str = ""
     topology: str = ""
     adaptive: bool = False
+    baseline: str = ""
 
 
 def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_output: bool) -> int:
     if wish.nccl_tests:
-        return _tell(from_nccl_tests(wish.nccl_tests, wish.fabric), json_output)
+        return _tell(from_nccl_tests(wish.nccl_tests, wish.fabric, wish.baseline), json_output)
     if wish.operation not in COLLECTIVES:
         raise Refusal(f"--operation: expected one of {', '.join(COLLECTIVES)}, found {wish.operation!r}")
     if wish.backend not in ("gloo", "nccl"):
@@ -63,10 +64,16 @@ def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_
         raise Refusal(f"--smallest {wish.smallest} is larger than --largest {wish.largest}")
     hosts = chosen_hosts(wish.hosts, wish.slurm, wish.local)
     known = probe_topology.find(wish.topology, wish.adaptive, hosts)
+
+    def slow(report: Report) -> list[int]:
+        return slow_band(report, wish.fabric, known_past(report, wish.backend, wish.baseline))
+
     with Console(stderr=True).status("probing") as status:
-        report = probe(hosts, options, known.map, lambda words: status.update(words))
+        report = probe(hosts, options, known.map, slow, lambda words: status.update(words))
     report.suspects = known.with_counters(report.suspects)
-    report.judgement = [one.as_json() for one in judged(report.sweep, wish.fabric, "", "")]
+    past = known_past(report, wish.backend, wish.baseline)
+    report.judgement = [one.as_json() for one in judged(report, wish.fabric, past)]
+    remember(report, wish.backend, wish.baseline)
     return _tell(report, json_output)
 
 
@@ -147,6 +154,8 @@ def _print(report: Report, out: Console) -> None:
             out.print(f"    {plain(words)}")
     for one in report.judgement:
         out.print(f"{styled(one['health'])} {one['check']}: {plain(one['reason'])}")
+    for words in report.code_paths:
+        out.print(f"    code path: {plain(words)}")
     verdicts = table("", "host", "why")
     for verdict in report.verdicts:
         verdicts.add_row(styled(verdict["health"]), plain(verdict["subject"]), plain(verdict["reason"]))

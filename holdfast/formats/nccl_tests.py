@@ -47,6 +47,12 @@ class Sweep:
     trouble: str = ""
 
 
+def network_of(line: str) -> str:
+    """The network plugin that a line of NCCL's log says it uses."""
+    found = _NETWORK.search(line)
+    return str(found[1] or found[2]) if found else ""
+
+
 def parse(text: str) -> Sweep:
     if text.lstrip().startswith("{"):
         return _from_json(text)
@@ -54,7 +60,7 @@ def parse(text: str) -> Sweep:
     rows = tuple(row for line in lines if (row := _row(line)) is not None)
     ranks = [found for line in lines if (found := _RANK.search(line))]
     average = next((float(found[1]) for line in lines if (found := _AVERAGE.search(line)) and _finite(found[1])), None)
-    network = next((found[1] or found[2] for line in lines if (found := _NETWORK.search(line))), "")
+    network = next((found for line in lines if (found := network_of(line))), "")
     return Sweep(
         rows=rows,
         ranks=len({found[1] for found in ranks}),

@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
+from holdfast.formats import nccl_tests
 from holdfast.probes.hosts import Host
 
 Answer = dict[str, Any]
@@ -22,6 +23,7 @@ class Worker:
     def __init__(self, host: Host, python: str) -> None:
         self.host = host
         self.trouble = ""
+        self.network = ""  # the plugin that NCCL said it uses
         self.facts: Answer = {}
         self._answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
         self._errors: list[str] = []
@@ -47,6 +49,7 @@ class Worker:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._errors = [*self._errors[-20:], line.strip()]
+            self.network = self.network or nccl_tests.network_of(line)
 
     def ask(self, command: Answer) -> None:
         assert self._process.stdin is not None

@@ -38,6 +38,9 @@ class Report:
     suspects: list[Finding] = field(default_factory=list)
     verdicts: list[dict[str, Any]] = field(default_factory=list)
     judgement: list[dict[str, Any]] = field(default_factory=list)  # of the sweep as a whole, by regime
+    gpu_model: str = ""
+    network: str = ""  # the plugin that NCCL chose: IB, Socket, ...
+    code_paths: list[str] = field(default_factory=list)  # of a slow band, with NCCL_ALGO and NCCL_PROTO pinned
 
 
 def sweep_rows(answers: Sequence[dict[str, Any]], operation: str) -> list[SweepRow]:

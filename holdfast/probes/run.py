@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from holdfast.probes import isolation
+from holdfast.probes import code_paths, isolation
 from holdfast.probes.crew import Crew
 from holdfast.probes.fabric_map import FabricMap
 from holdfast.probes.hosts import Host
@@ -15,6 +15,7 @@ from holdfast.probes.report import Finding, Report, finding, sweep_rows
 from holdfast.probes.sizes import fitting, sizes
 
 Tell = Callable[[str], None]
+SlowBand = Callable[[Report], Sequence[int]]
 ROUNDS = 3  # with more hosts
 COPIES = 4
 
@@ -32,7 +33,8 @@ class Options:
     spoil: tuple[int, int] | None = None  # a drill: this rank is wrong at this size
 
 
-def probe(hosts: Sequence[Host], options: Options, known: FabricMap, tell: Tell) -> Report:
+def probe(hosts: Sequence[Host], options: Options, known: FabricMap, slow_band: SlowBand, tell: Tell) -> Report:
+    """`slow_band` judges a sweep and tells the sizes that are worth another look."""
     report = Report(operation=options.operation)
     with Crew(hosts) as crew:
         tell(f"starting a worker on {len(hosts)} hosts")
@@ -41,6 +43,7 @@ def probe(hosts: Sequence[Host], options: Options, known: FabricMap, tell: Tell)
         if len(present) >= 2:
             _sweep(crew, present, options, report, tell)
             able = [name for name in present if not crew.workers[name].trouble]
+            _code_paths(crew, able, slow_band(report), options, report, tell)
             _pairs(crew, able, known, options, report, tell)
         report.verdicts = [_verdict(name, crew.workers[name].trouble, report) for name in crew.workers]
     return report
@@ -56,11 +59,34 @@ def _sweep(crew: Crew, names: Sequence[str], options: Options, report: Report, t
     _note_failures(crew, names, answers)
     report.sweep = sweep_rows([answer for answer in answers if "rows" in answer], options.operation)
     report.stopped = next((answer["stopped"] for answer in answers if answer.get("stopped")), why)
+    report.network = next((worker.network for worker in crew.workers.values() if worker.network), "")
+    report.gpu_model = next((str(crew.workers[name].facts.get("gpu_model") or "") for name in names), "")
     report.suspects += [
         Finding(f"node/{names[rank]}", "rank", 1.0, (f"rank {rank} puts wrong numbers in at {row.bytes} bytes",))
         for row in report.sweep
         for rank in row.wrong_ranks
     ]
+
+
+def _code_paths(
+    crew: Crew, names: Sequence[str], band: Sequence[int], options: Options, report: Report, tell: Tell
+) -> None:
+    """A slow band once more on every code path of NCCL, so that the slow one has a name."""
+    if not band or len(names) < 2:
+        return
+    if options.backend != "nccl":
+        report.code_paths = [code_paths.NOT_HERE]
+        return
+    pinned = {}
+    for algorithm, protocol in code_paths.PATHS:
+        path = code_paths.path_name(algorithm, protocol)
+        tell(f"the slow band again with {path}")
+        environment = code_paths.environment(algorithm, protocol)
+        crew.begin(names, {**_command(options, band, None), "environment": environment})
+        answers = crew.finish(names, options.patience_seconds)
+        pinned[path] = code_paths.rates(sweep_rows([one for one in answers if "rows" in one], options.operation))
+    chosen = {size: rate for size, rate in code_paths.rates(report.sweep).items() if size in band}
+    report.code_paths = code_paths.named(chosen, pinned)
 
 
 def _pairs(crew: Crew, names: Sequence[str], known: FabricMap, options: Options, report: Report, tell: Tell) -> None:

@@ -10,6 +10,8 @@ import os
 import platform
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 from holdfast.probes.interface import interface_of
@@ -52,7 +54,8 @@ def hello() -> dict[str, Any]:
         return {"hello": platform.node(), "error": f"torch is not installed: {error}"}
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     facts = {"torch": torch.__version__, "gpus": gpus, "free_bytes": _free_memory(), "address": _own_address()}
-    return {"hello": platform.node(), **facts}
+    model = torch.cuda.get_device_name(0) if gpus else ""
+    return {"hello": platform.node(), "gpu_model": model, **facts}
 
 
 def _own_address() -> str:
@@ -90,11 +93,33 @@ def fingerprint(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
 
 
 def exchange(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
-    import torch.distributed as dist
-
     address = command["address"]
     if address:
         os.environ["GLOO_SOCKET_IFNAME"] = interface_of(address)
+    if command["backend"] == "nccl":  # it says which network plugin it chose, once, on what we made our stderr
+        os.environ.setdefault("NCCL_DEBUG", "INFO")
+        os.environ.setdefault("NCCL_DEBUG_SUBSYS", "INIT,NET")
+    with pinned(command.get("environment", {})):
+        return _in_group(command, answers)
+
+
+@contextmanager
+def pinned(environment: dict[str, str]) -> Iterator[None]:
+    """NCCL reads its algorithm and protocol anew for every communicator."""
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _in_group(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    import torch.distributed as dist
+
     dist.init_process_group(
         command["backend"],
         init_method=f"tcp://{command['master']}",

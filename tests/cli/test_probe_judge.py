@@ -60,3 +60,40 @@ def test_a_script_that_runs_the_binary_is_run(tmp_path, capfd):
 def test_what_is_not_there_is_refused(tmp_path, capfd):
     assert run(["probe", "run", "--nccl-tests", str(tmp_path / "gone")]) == 64
     assert run(["probe", "run", "--nccl-tests", __file__, "--fabric", "wool"]) == 64
+
+
+def perf_binary(tmp_path, slow_path):
+    """Stands for all_reduce_perf: middle sizes are slow when NCCL may choose, and when the slow path is pinned."""
+    (tmp_path / "slow").write_text(table(100, 440, dip=0.1))
+    (tmp_path / "fast").write_text(table(100, 440))
+    script = tmp_path / "all_reduce_perf"
+    case = f'case "$NCCL_ALGO/$NCCL_PROTO" in /|{slow_path}) cat {tmp_path}/slow ;; *) cat {tmp_path}/fast ;; esac'
+    script.write_text(f"#!/bin/sh\n{case}\n")
+    script.chmod(0o755)
+    return script
+
+
+def test_a_slow_band_is_run_again_on_every_code_path_and_the_slow_one_is_named(tmp_path, capfd):
+    assert run(["probe", "run", "--json", "--nccl-tests", str(perf_binary(tmp_path, "Tree/LL128"))]) == 1
+    said = json.loads(capfd.readouterr().out)["code_paths"]
+    assert len(said) == 3 and all("as slow as Tree/LL128" in words and "10.0 times as fast" in words for words in said)
+
+
+def test_a_band_that_is_slow_on_every_path_is_no_matter_of_the_choice(tmp_path, capfd):
+    assert run(["probe", "run", "--json", "--nccl-tests", str(perf_binary(tmp_path, "*"))]) == 1
+    said = json.loads(capfd.readouterr().out)["code_paths"]
+    assert said and all("slow on every code path" in words for words in said)
+
+
+def test_a_cluster_is_compared_with_its_own_past_once_that_is_known(tmp_path, capfd):
+    def one(rate, dip=1.0):
+        return judge(tmp_path, capfd, table(100, rate, dip), "--baseline", str(tmp_path / "past.jsonl"))
+
+    for number, rate in enumerate((440, 442, 438, 441, 439)):
+        assert one(rate)[1]["sweep.baseline"] == "unknown", number
+    assert one(436)[1]["sweep.baseline"] == "pass"
+    code, healths, document = one(380)
+    assert (code, healths["sweep.baseline"], healths["sweep.bandwidth"]) == (1, "degraded", "pass")
+    (told,) = [one["reason"] for one in document["judgement"] if one["check"] == "sweep.baseline"]
+    assert "14% below the mean of 6 runs" in told
+    assert len((tmp_path / "past.jsonl").read_text().splitlines()) == 6, "a slow run does not become the past"

@@ -90,3 +90,16 @@ def test_a_wrong_wish_is_refused_in_one_sentence(words, said):
     assert done.returncode == 64
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_a_fall_back_to_tcp_is_told_from_what_the_ranks_said(tmp_path):
+    """The words are NCCL's; the ranks here are gloo's, for there is no GPU."""
+    says = "sh -c 'echo n1:1:1 [0] NCCL INFO Using network Socket >&2; exec \"$@\"' sh"
+    hosts = tmp_path / "hosts"
+    hosts.write_text(f"a 127.0.0.1 {says}\nb 127.0.0.1\n")
+    code, document = run("--hosts", str(hosts), "--fabric", "reference", "--pair-bytes", "64KiB")
+    (told,) = [one["reason"] for one in document["judgement"] if one["check"] == "sweep.bandwidth"]
+    assert code == 2 and "TCP sockets" in told
+    assert document["network"] == "Socket"
+    assert document["code_paths"] == [] or "does not apply" in document["code_paths"][0]
