@@ -12,7 +12,9 @@ app = typer.Typer(help="Staged incidents with a known truth: score the judgement
 Which = Annotated[
     list[str] | None, typer.Argument(help="Drills in TOML, or names of shipped ones; none means all shipped.")
 ]
-One = Annotated[str, typer.Argument(help="A drill in TOML, or the name of a shipped one.")]
+One = Annotated[
+    str, typer.Argument(help="A drill in TOML, or the name of a shipped one; without a name, one of them unseen.")
+]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Another seed than the file's.")]
 Every = Annotated[bool, typer.Option("--all", help="All that come along.")]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, max=100_000, help="How many drills to draw.")]
@@ -56,7 +58,7 @@ def fuzz(
 
 
 @app.command()
-def play(drill: One, seed: Seed = None) -> None:
+def play(drill: One = "", seed: Seed = None) -> None:
     """The tabletop: see what each team's dashboard shows, minute by minute, guess, then the truth and the bill."""
     with needs_extra("plan"):
         from holdfast.cli import drill_play

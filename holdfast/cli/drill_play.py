@@ -1,5 +1,6 @@
 """`holdfast drill play`: the tabletop. What every team sees, minute by minute; a guess; then the truth and the bill."""
 
+import random
 import sys
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ import typer
 
 from holdfast.cli import drill_show
 from holdfast.cli.drill_bill import Bill, bills
-from holdfast.cli.drill_file import load
+from holdfast.cli.drill_file import load, shipped
 from holdfast.cli.drill_stage import Staged, stage
 from holdfast.cli.drill_subjects import Known
 from holdfast.cli.table import console, plain, table
@@ -18,7 +19,6 @@ from holdfast.twin.plant.fault import kinds
 
 FIRST_LOOK = 15 * 60.0
 TURN = 5 * 60.0
-LOOKS_BACK = 30 * 60.0
 CHANGED = 0.05  # of the usual, from which on a number is marked
 HELP = "Enter: five minutes on; a number: so many minutes; guess SUBJECT [KIND]; who: subjects and kinds; quit"
 
@@ -31,6 +31,8 @@ class Guess:
 
 
 def play(name: str, seed: int | None) -> None:
+    """Without a name one of those that come along, and it is not told which."""
+    name = name or random.Random(seed).choice(shipped())
     drill = load(name, seed)
     out = console()
     out.print(
@@ -110,9 +112,9 @@ def show(staged: Staged, now: float) -> None:
     panel = staged.panel.until(now)
     out = console()
     out.print(f"\n[bold]Minute {now / 60:.0f}[/]")
-    rows = table("team", "what", "of", "now", "usual", "half an hour")
+    rows = table("team", "what", "of", "now", "usual", "since the start")
     team = ""
-    for line in dashboards(panel.last(max(LOOKS_BACK, now))):
+    for line in dashboards(panel):
         rows.add_row("" if line.team == team else f"[bold]{line.team}[/]", line.label, line.subject, _number(line),
                      f"{line.usual:,.4g} {line.unit}", line.spark)  # fmt: skip
         team = line.team

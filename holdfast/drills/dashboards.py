@@ -1,4 +1,4 @@
-"""What each team's own dashboard shows at a moment: numbers, their usual value, and a line of the last half hour."""
+"""What each team's own dashboard shows at a moment: numbers, their usual value, and a line of how it went."""
 
 import tomllib
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 
 from holdfast.model.panel import Panel, Values
 
-BLOCKS = "▁▂▃▄▅▆▇█"
+BLOCKS = "▁▂▃▄▅▆▇"  # the usual in the middle
 WIDTH = 20
 USUAL_SECONDS = 900.0
 MOST_LINES = 4  # of one signal
@@ -97,4 +97,4 @@ def spark(row: Values, usual: float) -> str:
     means = [float(np.mean(part[~np.isnan(part)])) if not np.isnan(part).all() else None for part in parts]
     known = [value for value in means if value is not None]
     reach = max(0.2 * abs(usual), *(abs(value - usual) for value in known), 1e-9)
-    return "".join(" " if value is None else BLOCKS[round(3.5 + 3.5 * (value - usual) / reach)] for value in means)
+    return "".join(" " if value is None else BLOCKS[round(3 + 3 * (value - usual) / reach)] for value in means)

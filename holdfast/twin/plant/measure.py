@@ -1,5 +1,6 @@
 """What sensors say of what is: noise of each signal, quick and slow, the same for the same seed whatever goes wrong."""
 
+from collections.abc import Mapping
 from math import exp, sqrt
 
 import numpy as np
@@ -27,7 +28,6 @@ ABSOLUTE = {
     "storage_used_ratio": 0.0002, "rank_wait_seconds": 0.01, "job_throughput_ratio": 0.003,
     "pool_stall_ratio": 0.003,
 }  # fmt: skip
-AT_LEAST = 1e-4  # what is measured relatively and is nothing still has this little of itself
 
 
 def sigma(signal: str, value: Floats) -> Floats:
@@ -38,23 +38,30 @@ def sigma(signal: str, value: Floats) -> Floats:
 
 
 class Measurement:
-    """The sensors of a plant. As many draws a step as there are rows, so that a fault changes no noise."""
+    """The sensors of a plant, all in one row. It draws as many numbers whatever is true: no fault changes the noise."""
 
-    def __init__(self, seed: int, step: float) -> None:
+    def __init__(self, seed: int, step: float, subjects: Mapping[str, tuple[str, ...]]) -> None:
         self._random = np.random.default_rng([seed, 7])
         self._keep = exp(-step / SLOW_SECONDS)
-        self._slow: dict[str, npt.NDArray[np.float32]] = {}
+        self._signals = list(subjects)
+        many = [len(subjects[name]) for name in self._signals]
+        self._cuts = np.cumsum(many)[:-1]
+        self._relative = np.repeat([RELATIVE.get(name, 0.0) for name in self._signals], many).astype(np.float32)
+        self._absolute = np.repeat([ABSOLUTE.get(name, 0.0) for name in self._signals], many).astype(np.float32)
+        floors = [0.0 if _never_below_zero(name) else -np.inf for name in self._signals]
+        self._least = np.repeat(floors, many).astype(np.float32)
+        self._slow = self._random.standard_normal(sum(many), np.float32)
 
-    def read(self, signal: str, truth: Floats) -> npt.NDArray[np.float32]:
-        if signal not in RELATIVE and signal not in ABSOLUTE:
-            return truth.astype(np.float32)
-        white = self._random.standard_normal(truth.shape, np.float32)
-        fresh = self._random.standard_normal(truth.shape, np.float32)
-        slow = self._slow.get(signal)
-        slow = fresh if slow is None else self._keep * slow + sqrt(1 - self._keep**2) * fresh
-        self._slow[signal] = slow
-        noise = sqrt(1 - SLOW_SHARE**2) * white + SLOW_SHARE * slow
-        found = truth + sigma(signal, truth) * noise
-        if signal.endswith(("_ratio", "_second", "_seconds", "_share")):
-            np.maximum(found, 0.0, out=found)
-        return found.astype(np.float32)
+    def read(self, truth: Mapping[str, Floats]) -> Column:
+        flat = np.concatenate([truth[name] for name in self._signals]).astype(np.float32)
+        white, fresh = self._random.standard_normal((2, len(flat)), np.float32)
+        self._slow = np.float32(self._keep) * self._slow + np.float32(sqrt(1 - self._keep**2)) * fresh
+        noise = np.float32(sqrt(1 - SLOW_SHARE**2)) * white + np.float32(SLOW_SHARE) * self._slow
+        flat += (np.abs(flat) * self._relative + self._absolute) * noise
+        np.maximum(flat, self._least, out=flat)
+        return dict(zip(self._signals, np.split(flat, self._cuts), strict=True))
+
+
+def _never_below_zero(signal: str) -> bool:
+    measured = signal in RELATIVE or signal in ABSOLUTE
+    return measured and signal.endswith(("_ratio", "_second", "_seconds", "_share"))

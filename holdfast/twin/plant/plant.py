@@ -59,7 +59,7 @@ class Plant:
         ]
         self.happenings = Happenings(self.layout, self.faults, self.distractors, self.power, self._random(3))
         self.subjects = subjects(self.layout)
-        self._measure = Measurement(self.seed, self.step_seconds)
+        self._measure = Measurement(self.seed, self.step_seconds, self.subjects)
         self._sensors = Sensors(self.subjects, self.faults, self.distractors, self.step_seconds)
         self._jitter = self._random(4)
         self._slow_gpus = _slow_gpus(self.layout, self.faults)
@@ -70,8 +70,7 @@ class Plant:
     def columns(self, seconds: float) -> Iterator[Moment]:
         for number in range(int(seconds / self.step_seconds)):
             now = number * self.step_seconds
-            truth = self._step(now)
-            column = {name: self._measure.read(name, values) for name, values in truth.items()}
+            column = self._measure.read(self._step(now))
             self._sensors.corrupt(now, column)
             yield Moment(now, column, tuple(self._events()))
 
