@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from holdfast.model.subject import Subject
+from holdfast.model.topology import whole_of
 
 
 class Symptom(NamedTuple):
@@ -14,6 +15,10 @@ class Symptom(NamedTuple):
     since: float
     before: float
     now: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Numbers that nobody saw are null."""
+        return {name: None if value != value else value for name, value in self._asdict().items()}
 
     def says(self) -> str:
         return f"{self.subject} {self.signal}: {self.before:.4g} -> {self.now:.4g}"
@@ -45,8 +50,11 @@ class Finding:
 
     @property
     def victims(self) -> frozenset[Subject]:
-        """Everything that suffers under this cause; what is not in here keeps its own verdict."""
-        return frozenset(symptom.subject for symptom in self.symptoms) - {self.cause}
+        """Everything that suffers under this cause, with the nodes it is in; who is not in here has its own verdict."""
+        suffering = {symptom.subject for symptom in self.symptoms}
+        with_nodes = suffering | {whole_of(place) or place for place in suffering}
+        guilty = {self.cause, whole_of(self.cause) or self.cause}
+        return frozenset(place for place in with_nodes - guilty if whole_of(place) != self.cause)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -55,7 +63,7 @@ class Finding:
             "confidence": round(self.confidence, 3),
             "since": self.since,
             "path": list(self.path),
-            "symptoms": [one._asdict() for one in self.symptoms],
+            "symptoms": [one.as_json() for one in self.symptoms],
             "evidence": list(self.evidence),
             "rivals": [rival._asdict() for rival in self.rivals],
             "owners": list(self.owners),

@@ -30,8 +30,8 @@ def _flow(scene: Scene, cdu: Subject) -> Candidate:
     one = _candidate(scene, cdu, "cooling.flow_low", FLOW)
     one.speaks(2.5, weigh.moved_text(sign, " l/min"))
     seen = scene.seen(RACK_FLOW) & _racks(scene, cdu)
-    weigh.companions(one, "flow into its racks", scene.fell(RACK_FLOW), seen)
-    weigh.warms(scene, one, scene.nodes_under(cdu, COOLS), weigh.fall(sign) >= WARMS_FROM)
+    confirmed = weigh.companions(one, "flow into its racks", scene.fell(RACK_FLOW), seen)
+    weigh.warms(scene, one, scene.nodes_under(cdu, COOLS), weigh.fall(sign) >= WARMS_FROM and not confirmed)
     return one
 
 

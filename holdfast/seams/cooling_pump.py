@@ -9,7 +9,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams.candidate import Candidate
 from holdfast.seams.effects import COOLING, COOLS
-from holdfast.seams.moved import baseline_columns
+from holdfast.seams.moved import baseline_columns, median
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -45,7 +45,7 @@ def swings(scene: Scene, signal: str) -> Iterator[Symptom]:
     if not table.subjects or len(times) < 2 * first:
         return
     center = scene.moves(signal).center[:, None]
-    noise = 1.4826 * np.nanmedian(np.abs(table.values[:, :first] - center), axis=1)[:, None]
+    noise = 1.4826 * median(np.abs(table.values[:, :first] - center))[:, None]
     edge = np.maximum(np.maximum(5 * noise, LEAST_SWING * np.abs(center)), signals()[signal].least_absolute / 2)
     columns = max(2 * LEAST_COLUMNS, round(SPAN_SECONDS / scene.panel.step))
     late = table.values[:, max(first, len(times) - columns) :]

@@ -74,8 +74,8 @@ def moves(table: Table, times: Times, signal: SeamSignal, calm: Table | None = N
         table = _dense(table)
     base = _beginning(table, first) if calm is None else _aligned(table, calm, first)
     values = table.values
-    center = _median(base)
-    recent = _median(values[:, -last:])
+    center = median(base)
+    recent = median(values[:, -last:])
     seen = np.isfinite(center) & np.isfinite(recent)
     deviation = np.where(seen, _hurting(recent - center, signal.bad), 0)
     least = np.maximum(np.float32(signal.least_absolute), np.float32(signal.least_ratio) * np.abs(center))
@@ -87,7 +87,7 @@ def moves(table: Table, times: Times, signal: SeamSignal, calm: Table | None = N
 def _careful(found: Moves, base: Values, values: Values, times: Times, least: Values, last: int) -> Moves:
     sign = np.sign(found.now - found.before)[:, None]
     drift = (base - found.before[:, None]) * sign
-    noise = 1.4826 * _median(np.abs(drift))
+    noise = 1.4826 * median(np.abs(drift))
     usual = _high(drift)
     size = np.abs(found.now - found.before)
     sure = (size >= NOISES * noise * np.sqrt(2.0 / last)) & (size > usual)
@@ -154,7 +154,7 @@ def _aligned(table: Table, calm: Table, columns: int) -> Values:
     return base
 
 
-def _median(values: Values) -> Values:
+def median(values: Values) -> Values:
     """Per row, over what was seen; NaN where less than half was."""
     gaps = np.isnan(values)
     holed = gaps.any(axis=1)

@@ -18,6 +18,8 @@ ABSORBED = 0.6  # of a candidate's own signs: then it is a consequence
 FOR_ALL_SYMPTOMS = 2.5
 FOR_THE_FIRST = 1.0
 AGAINST_THE_LATE = 3.0
+MOST_OF_THE_LATE = 0.7  # confidence 0.67
+CLOCKS_APART_SECONDS = 600.0
 MOST_PATHS = 12
 OF_ONE_RANK = frozenset({"compute", "data", "rank_checkpoint"})  # a rank waits for others, but is slow by itself
 MOST_RIVALS = 5
@@ -70,11 +72,21 @@ def _tell(scene: Scene, candidate: Candidate, needing: Sequence[Symptom]) -> Sto
         candidate.score += FOR_ALL_SYMPTOMS * story.share
         first = min(one.since for one in explained)
         if candidate.since > first + SLACK_SECONDS:
-            late = candidate.since - first
-            candidate.doubt(AGAINST_THE_LATE, f"it moved {late:.0f} s after what it would have caused")
+            _late(candidate, candidate.since - first)
         elif candidate.since <= first + scene.panel.step:
             candidate.score += FOR_THE_FIRST
     return story
+
+
+def _late(candidate: Candidate, seconds: float) -> None:
+    """An effect does not come before its cause, unless one of two clocks is wrong: then nobody can be sure."""
+    candidate.doubt(AGAINST_THE_LATE, f"it moved {seconds:.0f} s after what it would have caused")
+    candidate.most = min(candidate.most, MOST_OF_THE_LATE)
+    if seconds >= CLOCKS_APART_SECONDS:
+        domain = candidate.cause.partition("/")[0]
+        candidate.unknown.append(
+            f"which moved first: unless the clock of {domain} is {seconds:.0f} s late, it is not the cause"
+        )
 
 
 def _share(explained: Sequence[Symptom], needing: Sequence[Symptom]) -> float:

@@ -17,19 +17,20 @@ def share(moved: Collection[Subject], of: Collection[Subject]) -> float | None:
     return sum(1 for one in of if one in moved) / len(of) if of else None
 
 
-def companions(candidate: Candidate, what: str, moved: Mapping[Subject, Symptom], seen: Collection[Subject]) -> None:
+def companions(candidate: Candidate, what: str, moved: Mapping[Subject, Symptom], seen: Collection[Subject]) -> bool:
     """Others that must move with it: if most do it is no lone instrument, if none does it may well be one."""
     part = share(moved, seen)
     if part is None:
         candidate.unknown.append(f"{what}: nobody measures it")
-        return
+        return False
     count = sum(1 for one in seen if one in moved)
-    if part >= 0.5:
+    if part > 0.5:
         candidate.speaks(FOR_COMPANIONS, f"{what}: moved in {count} of {len(seen)}")
     elif count == 0:
         candidate.doubt(AGAINST_STILL, f"{what}: unmoved in all {len(seen)}")
     else:
         candidate.doubt(AGAINST_STILL, f"{what}: moved in only {count} of {len(seen)}")
+    return part > 0.5
 
 
 def warms(scene: Scene, candidate: Candidate, nodes: Collection[Subject], expected: bool) -> None:
