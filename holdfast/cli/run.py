@@ -1,6 +1,7 @@
 """`holdfast run -- CMD`: supervise a training command; restart it, or stop and say why."""
 
 import os
+import shlex
 import socket
 import sys
 from pathlib import Path
@@ -8,14 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli.client import Token, Url, connect
 from holdfast.cli.extra import needs_extra
 from holdfast.cli.refusal import Refusal
 
 if TYPE_CHECKING:
-    from holdfast.supervisor.company import Company
+    from holdfast.supervisor.company import Alone
+    from holdfast.supervisor.fleet import Fleet
     from holdfast.supervisor.options import Options
+    from holdfast.supervisor.together import Together
 
 _ASSEMBLY_SECONDS = 600.0
+_ENTRY = "from holdfast.cli import main; main()"
+_OWN_PROBE = (sys.executable, "-c", _ENTRY, "check", "--stage", "bootstrap", "--no-active", "--json")
 
 CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
@@ -38,6 +44,9 @@ def run(
     ),
     store: str = typer.Option("", help="HOST:PORT on the leader's node, over which the nodes agree; see docs/run.md."),
     lead: bool = typer.Option(False, help="Decide here. Without it the first node of a Slurm or Kubernetes job does."),
+    probe: str = typer.Option("", help="Proves a node before a restart that wants it; else the suite of `check`."),
+    url: Url = "",
+    token: Token = "",
     lost_seconds: float = typer.Option(15.0, min=1.0, help="A node not heard for so long is presumed lost."),
 ) -> int:
     """Supervise a training command: say why it ended, start it again where that helps, stop where it does not.
@@ -55,10 +64,10 @@ def run(
         budget=Budget(same_cause=same_cause, first_wait_seconds=backoff_seconds), hang_factor=hang_factor,
         hang_floor_seconds=hang_floor_seconds, grace_seconds=grace_seconds,
         storage_patience_seconds=storage_patience_seconds, kernel_log=kernel_log, verdict_file=verdict_file,
-        environ=environment() if tune_nccl else {},
+        environ=environment() if tune_nccl else {}, probe=tuple(shlex.split(probe)) or _OWN_PROBE,
     )  # fmt: skip
     try:
-        return _supervise(options, _company(options.node, nodes, store, lead, lost_seconds))
+        return _supervise(options, _company(options.node, nodes, store, lead, lost_seconds), _fleet(url, token))
     except Busy as why:
         raise Refusal(str(why)) from None
     except LeaderLost as why:
@@ -71,7 +80,7 @@ def _this_node() -> str:
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
 
 
-def _company(node: str, nodes: int, store: str, lead: bool, lost_seconds: float) -> "Company":
+def _company(node: str, nodes: int, store: str, lead: bool, lost_seconds: float) -> "Alone | Together":
     from holdfast.supervisor.company import Alone
 
     if not nodes and not store:
@@ -84,11 +93,23 @@ def _company(node: str, nodes: int, store: str, lead: bool, lost_seconds: float)
     return Together(node, store, lead or leads_by_scheduler(), nodes, lost_seconds, _ASSEMBLY_SECONDS)
 
 
-def _supervise(options: "Options", company: "Company") -> int:
+def _fleet(url: str, token: str) -> "Fleet | None":
+    """Only where a controller is named: the one that `holdfast up` started here is nobody's cluster."""
+    if not url and not os.environ.get("HOLDFAST_URL"):
+        return None
+    from holdfast.cli.run_fleet import ControllerFleet
+
+    return ControllerFleet(connect(url, token), _tell)
+
+
+def _supervise(options: "Options", company: "Alone | Together", fleet: "Fleet | None") -> int:
+    from holdfast.supervisor.company import Alone
     from holdfast.supervisor.follower import follow
     from holdfast.supervisor.loop import Supervisor
 
-    return Supervisor(options, company, _tell).run() if company.leads else follow(options, company, _tell)
+    if isinstance(company, Alone) or company.leads:
+        return Supervisor(options, company, _tell, fleet).run()
+    return follow(options, company, _tell)
 
 
 def _tell(sentence: str) -> None:

@@ -29,3 +29,11 @@ def without(decision: Decision, lost: tuple[str, ...], spares: int | None) -> De
         reason = f"{decision.reason}; no spare is left for {', '.join(lost)}: give the job another node"
         return replace(decision, action="stop", reason=reason, exclude=exclude)
     return replace(decision, exclude=exclude)
+
+
+def of_leader(decision: Decision, leader: str, spares: int | None) -> Decision:
+    """Decisions are made on the leader's node, so it cannot be left out: the scheduler must give the job another."""
+    if spares is None or leader not in decision.exclude or not decision.goes_on:
+        return decision
+    reason = f"{decision.reason}; {leader} leads the job and cannot be left out: give the job another node"
+    return replace(decision, action="stop", reason=reason)

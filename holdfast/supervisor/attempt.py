@@ -31,6 +31,7 @@ class Decision:
     wait_seconds: float = 0.0
     exclude: tuple[str, ...] = ()
     checkpoint: str = ""
+    probe: bool = False  # before the next attempt every node looks at itself
     storage: str = ""  # the path to wait for
     evidence: tuple[str, ...] = ()
 

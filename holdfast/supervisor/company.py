@@ -26,9 +26,6 @@ class Company(Protocol):
 
     def announce(self, plan: Plan) -> None: ...
 
-    def next_plan(self, after: int) -> Plan:
-        """Wait for what the leader announces after attempt `after`."""
-
     def over(self, number: int) -> Over | None:
         """Whether somebody else's attempt is over."""
 
@@ -43,6 +40,13 @@ class Company(Protocol):
         """What the others tell of an attempt; whoever is lost tells nothing."""
 
     def close(self) -> None: ...
+
+
+class Followed(Company, Protocol):
+    """Of whoever does not decide."""
+
+    def next_plan(self, after: int) -> Plan:
+        """Wait for what the leader announces after attempt `after`."""
 
 
 class Alone:
@@ -62,9 +66,6 @@ class Alone:
 
     def announce(self, plan: Plan) -> None:
         pass
-
-    def next_plan(self, after: int) -> Plan:
-        raise NotImplementedError("whoever is alone leads")
 
     def over(self, number: int) -> Over | None:
         return None

@@ -47,8 +47,8 @@ def decide(diagnosis: Diagnosis, attempts: Sequence[Attempt], budget: Budget, sp
     if len(exclude) > (spares or 0):
         return _without_spare(last, exclude, evidence, attempts, wait, spares)
     return Decision(
-        action="restart", reason=_again(last, action), exit_code=shell_code(last.exit_code), wait_seconds=wait,
-        exclude=exclude, checkpoint=checkpoint, evidence=evidence,
+        action="restart", reason=last.says, exit_code=shell_code(last.exit_code), wait_seconds=wait, exclude=exclude,
+        checkpoint=checkpoint, probe=action == "restart_after_probe", evidence=evidence,
     )  # fmt: skip
 
 
@@ -104,10 +104,6 @@ def _without_spare(
     return Decision(
         action="stop", reason=reason, exit_code=shell_code(last.exit_code), exclude=exclude, evidence=evidence
     )
-
-
-def _again(last: Attempt, action: str) -> str:
-    return f"{last.says}; no probe of the nodes is set up here" if action == "restart_after_probe" else last.says
 
 
 def _done(last: Attempt) -> str:

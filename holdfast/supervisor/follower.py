@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 from holdfast.supervisor import processes
 from holdfast.supervisor.accounts import Accounts
-from holdfast.supervisor.company import Company
+from holdfast.supervisor.company import Followed
 from holdfast.supervisor.here import Here
 from holdfast.supervisor.options import Options
 
 Tell = Callable[[str], None]
 
 
-def follow(options: Options, company: Company, tell: Tell) -> int:
+def follow(options: Options, company: Followed, tell: Tell) -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     processes.adopt_orphans()
     company.assemble()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event
-from holdfast.supervisor import capture, gather
+from holdfast.supervisor import capture, gather, probe
 from holdfast.supervisor.accounts import Accounts
 from holdfast.supervisor.agent_verdicts import AgentVerdicts
 from holdfast.supervisor.company import Company
 from holdfast.supervisor.options import Options
-from holdfast.supervisor.report import Plan, Report
+from holdfast.supervisor.report import Over, Plan, Report
 from holdfast.supervisor.suspicion import Suspicion
 from holdfast.supervisor.watch import Outcome, Watch
 
@@ -33,6 +33,8 @@ class Here:
 
     def attempt(self, plan: Plan) -> Report:
         options = self.options
+        if plan.probe and (unfit := self._probe()):
+            return self._refuse(plan, unfit)
         several = f".{options.node}" if plan.environ else ""  # nodes may share the folder
         log = options.folder / f"attempt_{plan.number}{several}.log"
         log.unlink(missing_ok=True)
@@ -47,6 +49,20 @@ class Here:
             return self._report(outcome, log, kernel, self._dumps(plan))
         finally:
             kernel.close()
+
+    def _probe(self) -> list[Evidence]:
+        options = self.options
+        if not options.probe:
+            return []
+        self.tell(f"{options.node} is probed first")
+        return probe.failures(options.probe, options.node, options.probe_patience_seconds)
+
+    def _refuse(self, plan: Plan, unfit: list[Evidence]) -> Report:
+        """The attempt is over before it began; whoever decides takes another node."""
+        node, why = self.options.node, unfit[0].event.text
+        self.tell(why)
+        self.company.tell_over(plan.number, Over(node=node, why=why))
+        return Report(node=node, exit_code=1, evidence=tuple(unfit))
 
     def _environ(self, plan: Plan) -> dict[str, str]:
         """What the command sets itself is left as it is."""

@@ -7,11 +7,13 @@ from dataclasses import replace
 from holdfast.diagnosis import diagnose as room
 from holdfast.diagnosis.diagnose import Diagnosis, subject_of
 from holdfast.diagnosis.next_step import subject_words
+from holdfast.model.evidence import Evidence
 from holdfast.supervisor import absence, outliers, processes, storage_wait
 from holdfast.supervisor.accounts import Accounts
 from holdfast.supervisor.attempt import Attempt, Decision
 from holdfast.supervisor.company import Company
 from holdfast.supervisor.decide import decide, shell_code
+from holdfast.supervisor.fleet import Fleet, NoFleet
 from holdfast.supervisor.here import Here
 from holdfast.supervisor.memory import Memory, Run
 from holdfast.supervisor.options import Options
@@ -21,8 +23,10 @@ Tell = Callable[[str], None]
 
 
 class Supervisor:
-    def __init__(self, options: Options, company: Company, tell: Tell) -> None:
+    def __init__(self, options: Options, company: Company, tell: Tell, fleet: Fleet | None = None) -> None:
         self._options, self._company, self._tell = options, company, tell
+        self._fleet = fleet or NoFleet()
+        self._probe_first = False
         self._memory = Memory(options.folder)
         found = self._memory.load(options.command)
         self._run = found or Run(command=options.command, began=time.time())
@@ -38,9 +42,7 @@ class Supervisor:
         processes.adopt_orphans()
         self._company.assemble()
         while True:
-            number = len(self._run.attempts) + 1
-            members, environ = self._company.cast(self._run.excluded)
-            plan = Plan(number=number, members=members, excluded=self._run.excluded, environ=environ)
+            plan = self._cast(len(self._run.attempts) + 1)
             self._company.announce(plan)
             report, attempt, decision = self._attempt(plan)
             self._remember(attempt, decision)
@@ -52,6 +54,19 @@ class Supervisor:
             if why_not:
                 return self._finish(decision.exit_code, why_not)
 
+    def _cast(self, number: int) -> Plan:
+        """Without those that the controller calls unfit, where others can take their place."""
+        excluded = self._run.excluded
+        members, environ = self._company.cast(excluded)
+        unfit = {name: why for name, why in self._fleet.unfit().items() if name != self._options.node}
+        if unfit.keys() & {*members}:
+            better = self._company.cast([*excluded, *unfit])
+            if len(better[0]) == len(members):
+                for name in sorted(unfit.keys() & {*members}):
+                    self._tell(f"{name} does not take part: {unfit[name]}")
+                members, environ = better
+        return Plan(number=number, members=members, excluded=excluded, environ=environ, probe=self._probe_first)
+
     def _attempt(self, plan: Plan) -> tuple[Report, Attempt, Decision]:
         began, best = time.time(), self._accounts.best_step
         self._accounts.begin(time.monotonic())
@@ -61,14 +76,25 @@ class Supervisor:
         lost = tuple(sorted(set(plan.members) - {one.node for one in reports}))
         worst = _worst(reports, lost)
         self._accounts.end(time.monotonic(), well=worst.exit_code == 0 and not worst.ended_by)
-        diagnosis = self._diagnose(reports, lost)
+        diagnosis = self._diagnose(reports, lost, self._fleet.evidence(plan.members, began))
         attempt = self._record(plan, began, own, worst, diagnosis, best)
         spares = self._company.spares(self._run.excluded, plan.members)
         decision = decide(diagnosis, [*self._run.attempts, attempt], self._options.budget, spares)
-        return own, attempt, absence.without(decision, lost, spares)
+        decision = absence.of_leader(absence.without(decision, lost, spares), self._options.node, spares)
+        self._probe_first = decision.probe
+        self._tell_fleet(decision, lost)
+        return own, attempt, decision
 
-    def _diagnose(self, reports: Sequence[Report], lost: Sequence[str]) -> Diagnosis:
-        evidence = [item for one in reports for item in one.evidence]
+    def _tell_fleet(self, decision: Decision, lost: Sequence[str]) -> None:
+        said = f"a supervised job: {decision.reason}" + "".join(f"; {line}" for line in decision.evidence[:1])
+        blamed = [name for name in decision.exclude if name not in lost]
+        if blamed:
+            self._fleet.blame(blamed, said)
+        if lost:
+            self._fleet.doubt(lost, said)
+
+    def _diagnose(self, reports: Sequence[Report], lost: Sequence[str], told: Sequence[Evidence]) -> Diagnosis:
+        evidence = [*told, *(item for one in reports for item in one.evidence)]
         looks = [look for one in reports for look in one.looks]
         since = time.time() - max(one.silent_seconds for one in reports)
         evidence += outliers.evidence(looks, since)

@@ -11,6 +11,7 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_SECONDS = 0.05
+OUTLIVES = "HOLDFAST_OUTLIVES_ATTEMPTS"  # set for what must be there when the next attempt starts: checkpoint keepers
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -59,11 +60,11 @@ def variable(pid: int, name: str) -> str:
 
 
 def end_all(grace_seconds: float, spare: int = 0) -> None:
-    """Everything below us ends: asked first, killed after the grace. `spare` is reaped by whoever started it."""
+    """The attempt below us ends: asked first, killed after the grace. `spare` is reaped by whoever started it."""
     for kind, patience in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, 10.0)):
         deadline = time.monotonic() + patience
         told: set[int] = set()
-        while (left := below(os.getpid())) and time.monotonic() < deadline:
+        while (left := _of_attempt()) and time.monotonic() < deadline:
             for pid in left:
                 if pid not in told:
                     told.add(pid)
@@ -72,6 +73,22 @@ def end_all(grace_seconds: float, spare: int = 0) -> None:
             reap(spare)
             time.sleep(_POLL_SECONDS)
     reap(spare)
+
+
+def _of_attempt() -> list[int]:
+    return [pid for pid in below(os.getpid()) if not variable(pid, OUTLIVES)]
+
+
+def release(patience_seconds: float) -> None:
+    """No attempt follows: what outlived them is asked to end, and waited for while it brings its memory to storage."""
+    deadline = time.monotonic() + patience_seconds
+    kept = {pid for pid in below(os.getpid()) if variable(pid, OUTLIVES)}
+    for pid in kept:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    while kept & {*below(os.getpid())} and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    reap(0)
 
 
 def reap(spare: int) -> None:

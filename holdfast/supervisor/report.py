@@ -28,6 +28,7 @@ class Plan:
     members: tuple[str, ...] = ()  # in the order of their node ranks
     excluded: tuple[str, ...] = ()
     environ: dict[str, str] = field(default_factory=dict)
+    probe: bool = False  # before it starts, every member looks at its own node
     finished: bool = False
     exit_code: int = 0
     reason: str = ""

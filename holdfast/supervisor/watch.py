@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.model.evidence import Evidence
-from holdfast.supervisor import capture, confirmation, looks, progress
+from holdfast.supervisor import capture, confirmation, looks, processes, progress
 from holdfast.supervisor.accounts import Accounts
 from holdfast.supervisor.child import Child
 from holdfast.supervisor.company import Company
@@ -20,6 +20,7 @@ _BEAT_SECONDS = 0.25
 _BETWEEN_LOOKS_SECONDS = 2.0
 _SETTLE_SECONDS = 3.0  # for a command to end by itself, and say why, after another node's has
 _HURRY_SECONDS = 2.0  # of grace for ranks that do nothing
+_FLUSH_SECONDS = 120.0  # for checkpoints held in memory to reach storage before a node is let go
 
 Tell = Callable[[str], None]
 
@@ -74,6 +75,8 @@ class Watch:
             _wait_for(child, grace)
         outcome.lines = child.lines if outcome.ended_by else None
         outcome.exit_code = child.end(min(grace, _HURRY_SECONDS) if outcome.ended_by else grace)
+        if outcome.signal or not (outcome.ended_by or outcome.exit_code):
+            processes.release(_FLUSH_SECONDS if outcome.signal else 0.0)
         if outcome.ended_by or outcome.exit_code:
             why = outcome.ended_by or f"its command ended with {outcome.exit_code}"
             self._company.tell_over(self._number, Over(node=self._options.node, why=why, hang=bool(outcome.looks)))

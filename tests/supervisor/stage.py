@@ -64,7 +64,7 @@ def supervise(folder: Path, command: Sequence[str | Path], *options: str, wrap: 
     folder.mkdir(parents=True, exist_ok=True)
     whole = [
         *wrap, BIN / "holdfast", "run", "--folder", folder / "run", "--node", folder.name, "--grace-seconds", "2",
-        "--backoff-seconds", "0.2", *options, "--", *command,
+        "--backoff-seconds", "0.2", "--probe", "true", *options, "--", *command,
     ]  # fmt: skip
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": f"{BIN}:{os.environ['PATH']}"}
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:

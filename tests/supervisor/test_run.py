@@ -116,3 +116,16 @@ def test_a_lost_gpu_that_the_job_confirms_ends_the_attempt_at_once(tmp_path: Pat
     assert first["cause"].startswith("fabric."), first
     assert "the agent of n1 says fabric.port_down" in first["ended_by"]
     assert first["ended"] - first["began"] < 300.0
+
+
+def test_a_restart_after_a_probe_probes_and_leaves_it_when_the_probe_fails(tmp_path: Path) -> None:
+    probe = tmp_path / "probe.sh"
+    probe.write_text("#!/bin/sh\necho no path to the others\nexit 5\n")
+    probe.chmod(0o755)
+    quiet = [sys.executable, "-c", "print('step 3 loss 1.0', flush=True); raise SystemExit(7)"]
+    job = supervise(tmp_path / "n1", quiet, "--probe", str(probe))
+    assert job.end() != 0
+    first, second, *_ = job.run["attempts"]
+    assert first["cause"] == "unknown"
+    assert second["cause"] == "host.other"
+    assert "n1 failed its probe: probe: exit code 5: no path to the others" in job.said

@@ -1,0 +1,56 @@
+"""A look at this node before a restart that wants one: by the suite of `holdfast check`, or by the site's command."""
+
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from holdfast.catalog import job_errors
+from holdfast.model.evidence import Evidence
+from holdfast.model.signal import Event
+
+_SHOWN = 200
+
+
+def failures(command: Sequence[str], node: str, patience_seconds: float) -> list[Evidence]:
+    """What speaks against this node; nothing where it passed or where it could not be told."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            timeout=patience_seconds,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return [_failed("probe", f"it did not end within {patience_seconds:.0f} s", "host.other", node)]
+    except OSError as error:
+        return [_failed("probe", f"{command[0]}: {error.strerror}", "host.other", node)]
+    if (verdicts := _verdicts(done.stdout)) is not None:
+        return [*_of(verdicts, node)]
+    if not done.returncode:
+        return []
+    said = done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2][:_SHOWN]
+    return [_failed("probe", f"exit code {done.returncode}: {said}", "host.other", node)]
+
+
+def _verdicts(output: bytes) -> list[dict[str, object]] | None:
+    """Of the document of `holdfast check --json`; None for any other command."""
+    try:
+        found = msgspec.json.decode(output, type=dict[str, object])["verdicts"]
+        return msgspec.convert(found, list[dict[str, object]])
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
+        return None
+
+
+def _of(verdicts: Sequence[dict[str, object]], node: str) -> Iterator[Evidence]:
+    """Only what fails: a suite that sees no GPU at all says unknown, and blames nobody."""
+    for verdict in verdicts:
+        if verdict.get("health") == "fail":
+            check = str(verdict.get("check"))
+            cause = job_errors.of_verdict(check, "fail").cause or "host.other"
+            yield _failed(check, str(verdict.get("reason", "")), cause, node)
+
+
+def _failed(check: str, reason: str, cause: str, node: str) -> Evidence:
+    says = f"{node} failed its probe: {check}: {reason}"
+    event = Event(kind="probe", code=check, at=time.time(), text=says, severity="fatal", detail={"says": says})
+    return Evidence(event=event, file="probe", host=node, role="strong", cause=cause)
