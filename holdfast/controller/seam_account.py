@@ -29,7 +29,7 @@ def account(
     """`before`: as it was told last; what its timeline has stays."""
     since = min(finding.since, before.since) if before is not None else finding.since
     lasted = max(0.0, panel.now - since)
-    found = losses(finding, panel, topology, programme)
+    found = losses(finding, panel, topology, programme, before.losses if before is not None else ())
     priced = bill(found, programme.prices, lasted / 3600, programme.horizon_hours)
     owners = finding.owners or tuple(filter(None, (topology.owner(finding.cause),)))
     on_call = {team: programme.on_call.get(team, "nobody is named in the programme") for team in owners}
@@ -39,7 +39,7 @@ def account(
         since=since,
         lasted_seconds=lasted,
         sentence=sentence(finding, found, priced, on_call),
-        path=finding.path[:MOST_PATHS],
+        path=tuple(dict.fromkeys([*finding.path, *(before.path if before is not None else ())]))[:MOST_PATHS],
         symptoms=tuple(one.says() for one in finding.symptoms[:MOST_SYMPTOMS]),
         victims=tuple(sorted(finding.victims)[:MOST_VICTIMS]),
         evidence=finding.evidence,

@@ -1,6 +1,6 @@
 """What the victims of a finding lose: by how much each job or pair of pools is slowed, measured in the window."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,16 @@ BASELINE_SECONDS = 1_800.0
 SLOWER_IS_LONGER = ("job_step_seconds", "request_latency_seconds", "pool_transfer_seconds")
 
 
-def losses(finding: Finding, panel: Panel, topology: Topology, programme: Programme) -> tuple[Loss, ...]:
-    """Of every job and path of pools that the finding reaches, and no others."""
-    return tuple(_loss(subject, finding, panel, topology, programme) for subject in _hurt(finding))
+def losses(
+    finding: Finding, panel: Panel, topology: Topology, programme: Programme, before: Sequence[Loss] = ()
+) -> tuple[Loss, ...]:
+    """Of every job and path of pools that the finding reaches or has reached. What is not measured any more is taken
+    to be as it was: silence mends nothing."""
+    known = {one.subject: one for one in before}
+    found = [
+        _loss(subject, finding, panel, topology, programme) for subject in dict.fromkeys([*_hurt(finding), *known])
+    ]
+    return tuple(known.get(one.subject, one) if one.share_now is None else one for one in found)
 
 
 def _hurt(finding: Finding) -> list[str]:

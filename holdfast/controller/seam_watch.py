@@ -38,6 +38,8 @@ from holdfast.store.words import Role
 log = logging.getLogger("holdfast.controller")
 STORE_SECONDS = 60.0  # a bill grows all the time; it is written so often
 MOST_JOBS = 5_000
+TAKE_OVER_SECONDS = 180.0
+BEFORE_SECONDS = 60.0  # what begins slowly began before it was seen
 AGENTS_MAY_TELL = ("job/", "path/", "pool/")
 
 
@@ -59,6 +61,7 @@ class SeamWatch:
         self.window = SeamWindow(lambda: self._lived(time.time()), settings.step_seconds, settings.minutes)
         self.facility = Facility(files.sources, self.window, self._lived)
         self._known: dict[str, _Known] = {}
+        self._waiting: dict[str, float] = {}  # roots that claim what another one is open for, since when
         self._places: tuple[object, Topology] = ((), files.topology)
         self._calm: Panel | None = None  # how things were before what is open now began; None while nothing is
         self._looked_at: float | None = None
@@ -145,10 +148,11 @@ class SeamWatch:
         self._subjects = (len(panel.tables), sum(len(table.subjects) for table in panel.tables.values()))
         before = {root: known.account for root, known in self._known.items()}
         found = await asyncio.to_thread(self._judge, panel, topology, before)
+        found, over = self._settled(found, now)
         for root, one in found.items():
             known = self._known.get(root)
             self._known[root] = _Known(one, now, known.stored if known else 0.0)
-        over = self._gone(found, panel, now)
+        over |= self._gone(found, panel, now)
         open_ = await writer.ask(Work(partial(_tell, self._due(before), over)))
         for root in over:
             del self._known[root]
@@ -176,12 +180,33 @@ class SeamWatch:
         return account(finding, panel, topology, self._files.programme, same)
 
     def _keep_calm(self, panel: Panel) -> None:
-        """The beginning of the window is what things are compared with. While something is open it stands still: or
-        what lasts for hours would become what is usual, and seem to have ended."""
+        """What things are compared with. While something is open it is what was before, and stands still: or what
+        lasts for hours would become what is usual, and seem to have ended."""
         if not self._known:
             self._calm = None
         elif self._calm is None:
-            self._calm = panel.until(float(panel.times[min(baseline_columns(panel.times), len(panel.times) - 1)]))
+            began = min(known.account.since for known in self._known.values())
+            first = float(panel.times[min(baseline_columns(panel.times), len(panel.times) - 1)])
+            self._calm = panel.until(max(first, began - BEFORE_SECONDS))
+
+    def _settled(self, found: dict[str, Account], now: float) -> tuple[dict[str, Account], dict[str, str]]:
+        """A new root that claims the victims of an open one must last: an instrument that is silent for a moment moves
+        no blame. If it lasts, the old one is over, for its cause turned out to be another."""
+        kept: dict[str, Account] = {}
+        over: dict[str, str] = {}
+        for root, told in found.items():
+            hurt = set(told.victims)
+            rivals = [one for one in self._known if one not in found and hurt & {*self._known[one].account.victims}]
+            if root in self._known or not rivals:
+                kept[root] = told
+            elif now - self._waiting.setdefault(root, now) >= TAKE_OVER_SECONDS:
+                kept[root] = told
+                over |= dict.fromkeys(rivals, f"the cause turned out to be {told.kind} on {root}")
+            else:
+                for one in rivals:
+                    self._known[one].seen = now
+        self._waiting = {root: since for root, since in self._waiting.items() if root in found and root not in kept}
+        return kept, over
 
     def _gone(self, found: dict[str, Account], panel: Panel, now: float) -> dict[str, str]:
         """Roots that are no longer found, and can be seen to be well: what nobody sees any more has not ended."""

@@ -49,7 +49,7 @@ scale = 10
 
 
 class Cdu:
-    """A pymodbus server on a thread of its own; its registers are written as its own controller would."""
+    """A pymodbus server on a thread of its own; another writes its registers, noise and all, as a unit's would."""
 
     def __init__(self) -> None:
         self.flow = 480.0
@@ -59,6 +59,12 @@ class Cdu:
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
         assert self._ready.wait(30)
+        self._ended = threading.Event()
+        self._living = threading.Thread(target=self._live, daemon=True)
+
+    def live(self) -> None:
+        """Until it is stopped its instruments are never still."""
+        self._living.start()
 
     def _serve(self) -> None:
         from pymodbus.server import ModbusTcpServer
@@ -78,25 +84,31 @@ class Cdu:
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def write(self, chance: random.Random) -> None:
+    def _live(self) -> None:
         from pymodbus.client import ModbusTcpClient
 
-        client: Any = ModbusTcpClient("127.0.0.1", port=self.port, timeout=5)
+        chance = random.Random(7)
+        client: Any = ModbusTcpClient("127.0.0.1", port=self.port, timeout=30)
         assert client.connect()
+        while not self._ended.wait(0.05):
+            client.write_registers(0, self._values(chance), device_id=1)
+        client.close()
+
+    def _values(self, chance: random.Random) -> list[int]:
         flow = self.flow * (1 + chance.gauss(0, 0.004))
         share = self.flow / 480
-        values = [
+        return [
             round(flow),
             round(10 * (self.supply + chance.gauss(0, 0.1))),
             round(10 * (self.supply + 8 / share + chance.gauss(0, 0.1))),
             750,
             round(15_000 * share**2 * (1 + chance.gauss(0, 0.005))),
         ]
-        for place, value in enumerate(values):
-            client.write_register(place, value, device_id=1)
-        client.close()
 
     def stop(self) -> None:
+        self._ended.set()
+        if self._living.ident is not None:
+            self._living.join(30)
         asyncio.run_coroutine_threadsafe(self._server.shutdown(), self._loop).result(30)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(30)
