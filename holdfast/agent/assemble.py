@@ -19,6 +19,7 @@ from holdfast.sources.fabric_manager import FabricManagerSource
 from holdfast.sources.host import HostSource
 from holdfast.sources.host_clock import ClockSource
 from holdfast.sources.host_storage import SharedStorageSource
+from holdfast.sources.ib_fabric import IbFabricSource
 from holdfast.sources.infiniband import InfinibandSource
 from holdfast.sources.infiniband_counters import InfinibandCountersSource
 from holdfast.sources.job_socket import JobSocketSource
@@ -106,7 +107,9 @@ def sources(settings: Settings, stage: str) -> list[Source]:
     chosen = []
     for name in stage_sources(stage):
         own = settings.sources.get(name, SourceSettings())
-        if not own.enabled or (name == ActiveSource.name and not _active(settings, stage)):
+        if not own.enabled or (name in ASKED_FOR and name not in settings.sources):
+            continue
+        if name == ActiveSource.name and not _active(settings, stage):
             continue
         source = _FACTORIES[name](settings)
         if own.every_seconds is not None:
@@ -174,9 +177,12 @@ _FACTORIES: dict[str, Callable[[Settings], Source]] = {
     "repairs": lambda s: RepairsSource(s.agent.state_dir),
     "fabric_manager": lambda s: FabricManagerSource(node_name(s), s.roots.proc),
     "dcgm_exporter": lambda s: DcgmExporterSource(node_name(s), s.roots.dcgm_exporter),
+    "ib_fabric": lambda s: IbFabricSource(),
     "dcgm_diag": lambda s: DcgmDiagSource(node_name(s), s.roots.dcgmi),
     "probes": _probes,
 }
 COSTLY = ("dcgm_diag", "probes")
 """Sources that take the whole node: read at bootstrap only, after the others and one after another."""
+ASKED_FOR = ("ib_fabric",)
+"""Sources of more than this node: read only where the configuration names them."""
 SOURCES = frozenset(_FACTORIES)

@@ -37,6 +37,7 @@ class GpuModel:
     memory_mebibytes: int = 0
     memory_gigabytes_per_second: float = 0.0  # as the data sheet says
     bf16_teraflops: float = 0.0  # dense products, as the data sheet says
+    peaks_from: str = ""  # where both peaks were looked up; without it nobody fails for them
     slowdown_margin_celsius: float | None = None  # T.Limit margin below which hardware slows down; None: no T.Limit
     gpus_per_node: int = 0
     rdma_ports: int = 0
@@ -51,6 +52,16 @@ class GpuModel:
     @property
     def memory_bytes(self) -> int:
         return self.memory_mebibytes * _MEBIBYTE
+
+    @property
+    def confirmed_flops_per_second(self) -> float:
+        """Peak operations per second, where confirmed."""
+        return self.bf16_teraflops * 1e12 if self.peaks_from else 0.0
+
+    @property
+    def confirmed_memory_bytes_per_second(self) -> float:
+        """Peak bytes per second of its memory, where confirmed."""
+        return self.memory_gigabytes_per_second * 1e9 if self.peaks_from else 0.0
 
     @property
     def rdma_bytes_per_second(self) -> float:

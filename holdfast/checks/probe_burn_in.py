@@ -21,7 +21,7 @@ def _judge_one(window: Window, subject: Subject, limits: Limits) -> Finding:
     if bad := window.number(subject, WRONG):
         return wrong(subject, bad, f"{bad:.0f} matrix products came out wrong")
     model = model_of(window, subject)
-    floor = limits["min_share_of_peak"] * model.bf16_teraflops * 1e12 if model else 0.0
+    floor = limits["min_share_of_peak"] * model.confirmed_flops_per_second if model else 0.0
     findings = [
         speed(window, subject, name, floor if name == BF16 else 0.0, limits)
         for name in SPEEDS

@@ -22,7 +22,7 @@ def _judge_one(window: Window, subject: Subject, limits: Limits) -> Finding:
         said = f"{bad:.0f} words of {tested / 1e9:.1f} GB did not hold their pattern{worn(window, subject)}"
         return wrong(subject, bad, said)
     model = model_of(window, subject)
-    floor = limits["min_share_of_peak"] * model.memory_gigabytes_per_second * 1e9 if model else 0.0
+    floor = limits["min_share_of_peak"] * model.confirmed_memory_bytes_per_second if model else 0.0
     return speed(window, subject, SPEED, floor, limits)
 
 

@@ -12,6 +12,7 @@ TOOL = "ib_write_bw"
 ROOT = "/sys/class/infiniband"
 NAME = "probe_rdma_loopback_bytes_per_second"
 START_SECONDS = 1.0
+_UNITS = {"Gb/sec": 1e9 / 8, "MB/sec": float(1 << 20), "MiB/sec": float(1 << 20)}
 
 
 def measure(bench: Bench, tell: Tell) -> Found:
@@ -67,9 +68,13 @@ def _loopback(tool: str, device: str, port: str, seconds: float) -> float:
 
 
 def average(output: str) -> float:
-    """Bytes per second from the table of ib_write_bw --report_gbits: bytes, iterations, peak, average, messages."""
+    """Bytes per second from the table of ib_write_bw: bytes, iterations, peak, average, messages. Its head says the
+    unit, for a tool that does not know --report_gbits goes on in MB/sec."""
+    unit = 0.0
     for line in output.splitlines():
         words = line.split()
-        if len(words) >= 5 and words[0].isdigit() and words[1].isdigit():
-            return float(words[3]) * 1e9 / 8
+        if line.lstrip().startswith("#bytes"):
+            unit = next((worth for name, worth in _UNITS.items() if f"BW average[{name}]" in line), 0.0)
+        elif unit and len(words) >= 5 and words[0].isdigit() and words[1].isdigit():
+            return float(words[3]) * unit
     raise ValueError("its table has no row")

@@ -31,6 +31,12 @@ def test_a_gpu_below_the_floor_of_its_model_fails_and_one_that_was_not_measured_
     assert "300.0 TFLOP/s" in verdict.summary()
 
 
+def test_nobody_fails_for_a_peak_that_nobody_confirmed(monkeypatch) -> None:
+    monkeypatch.setattr("tests.checks.probe_tray.H100", "NVIDIA H100 NVL")
+    verdict = probe_burn_in.CHECK(window(burned([300]), gpus=1))
+    assert healths(verdict) == [Health.PASS] and "no floor is known" in verdict.rows[0].reason
+
+
 def test_three_percent_below_its_peers_is_degraded_and_two_are_not() -> None:
     assert healths(probe_burn_in.CHECK(window(burned([700, 700, 701, 699, 675]), gpus=5)))[4] is Health.DEGRADED
     assert healths(probe_burn_in.CHECK(window(burned([700, 700, 701, 699, 688]), gpus=5)))[4] is Health.PASS

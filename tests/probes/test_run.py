@@ -32,25 +32,40 @@ def named(document):
     return [suspect["subject"] for suspect in document["suspects"]]
 
 
-@pytest.mark.slow
-@needs_namespaces
-@pytest.mark.parametrize(
-    ("limit", "subject"),
-    [
-        (lambda f: f.limit_host("h3"), ["node/h3"]),
-        pytest.param(lambda f: f.limit_pair("h1", "h4"), ["pair/h1+h4"], marks=pytest.mark.soak),
-        pytest.param(lambda f: f.limit_trunk(), ["trunk/east+west"], marks=pytest.mark.soak),
-        (lambda f: None, []),
-    ],
-    ids=["host", "pair", "trunk", "healthy"],
-)
-def test_the_limited_part_is_named_and_no_other(tmp_path, limit, subject):
-    with fabric(tmp_path) as made:
-        limit(made)
-        code, document = run("--hosts", str(made.hosts), "--pair-bytes", "2MiB")
+LIMITS = {
+    "host": (lambda made: made.limit_host("h3"), ["node/h3"]),
+    "pair": (lambda made: made.limit_pair("h1", "h4"), ["pair/h1+h4"]),
+    "trunk": (lambda made: made.limit_trunk(), ["trunk/east+west"]),
+    "healthy": (lambda made: None, []),
+}
+
+
+def check_limited(made, subject):
+    code, document = run("--hosts", str(made.hosts), "--pair-bytes", "2MiB")
     assert named(document) == subject
     assert code == (2 if subject else 0)
     assert {row["correct"] for row in document["sweep"]} == {True}
+
+
+@pytest.mark.slow
+@needs_namespaces
+@pytest.mark.parametrize("case", ["host", "healthy"])
+def test_the_limited_part_is_named_and_no_other(tmp_path, case):
+    limit, subject = LIMITS[case]
+    with fabric(tmp_path) as made:
+        limit(made)
+        check_limited(made, subject)
+
+
+@pytest.mark.soak
+@needs_namespaces
+@pytest.mark.parametrize("case", LIMITS)
+def test_five_runs_of_five_name_the_limited_part_and_no_other(tmp_path, case):
+    limit, subject = LIMITS[case]
+    with fabric(tmp_path) as made:
+        limit(made)
+        for _ in range(5):
+            check_limited(made, subject)
 
 
 @pytest.mark.slow
