@@ -4,7 +4,7 @@ An edge points from what acts to what is acted on. The parts of a thing (node/n1
 their address says whose they are.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -57,13 +57,14 @@ class Topology:
 
     def path(self, cause: Subject, symptom: Subject, kinds: Collection[str] | None = None) -> tuple[Subject, ...]:
         """The shortest way from cause to symptom, both included; empty where there is none."""
-        before = self._walk(cause, kinds, down=True, until=symptom)
-        if symptom not in before:
-            return ()
-        way = [symptom]
-        while way[-1] != cause:
-            way.append(before[way[-1]])
-        return tuple(reversed(way))
+        return self.paths(cause, (symptom,), kinds)[0]
+
+    def paths(
+        self, cause: Subject, symptoms: Iterable[Subject], kinds: Collection[str] | None = None
+    ) -> list[tuple[Subject, ...]]:
+        """The same for many symptoms in one walk. A part that no edge names is reached through its whole."""
+        before = self._walk(cause, kinds, down=True)
+        return [_way_back(before, cause, symptom) for symptom in symptoms]
 
     def peers(self, subject: Subject) -> tuple[Subject, ...]:
         """Others of its kind that share every direct parent with it."""
@@ -83,38 +84,29 @@ class Topology:
             place = place.rpartition("/")[0]
         return ""
 
-    def _walk(
-        self, start: Subject, kinds: Collection[str] | None, *, down: bool, until: Subject | None = None
-    ) -> dict[Subject, Subject]:
+    def _walk(self, start: Subject, kinds: Collection[str] | None, *, down: bool) -> dict[Subject, Subject]:
         """Breadth first: each subject reached, with the one it was reached from."""
         before = {start: start}
         wave = [start]
-        while wave and (until is None or until not in before):
+        while wave:
             following = []
             for place in wave:
-                for other in self._next(place, kinds, down, until):
+                for other in self._next(place, kinds, down):
                     if other not in before:
                         before[other] = place
                         following.append(other)
             wave = following
         return before
 
-    def _next(
-        self, place: Subject, kinds: Collection[str] | None, down: bool, until: Subject | None
-    ) -> Iterator[Subject]:
+    def _next(self, place: Subject, kinds: Collection[str] | None, down: bool) -> Iterator[Subject]:
         for edge in (self.targets if down else self.sources).get(place, ()):
             if kinds is None or edge.kind in kinds:
                 yield edge.target if down else edge.source
-        whole = whole_of(place)
-        if not down:
-            yield from () if whole is None else (whole,)
-        elif place.startswith("job/"):
-            # A rank holds up its job; the ranks of a job are not listed one by one, their address tells.
-            yield from () if whole is None else (whole,)
-        else:
+        if down and not place.startswith("job/"):
             yield from self._parts.get(place, ())
-        if down and until is not None and until.startswith(place + "/"):
-            yield until
+        elif (whole := whole_of(place)) is not None:
+            # Upwards a part is acted on through its whole; downwards a rank holds up its job.
+            yield whole
 
     @cached_property
     def _parts(self) -> dict[Subject, list[Subject]]:
@@ -130,3 +122,15 @@ def whole_of(subject: Subject) -> Subject | None:
     """node/n1 for node/n1/gpu/3; None for what is whole itself."""
     parts = subject.split("/")
     return "/".join(parts[:2]) if len(parts) > 2 else None
+
+
+def _way_back(before: Mapping[Subject, Subject], cause: Subject, symptom: Subject) -> tuple[Subject, ...]:
+    whole = whole_of(symptom)
+    way = [symptom]
+    if symptom not in before and whole is not None and whole in before:
+        way.append(whole)
+    if way[-1] not in before:
+        return ()
+    while way[-1] != cause:
+        way.append(before[way[-1]])
+    return tuple(reversed(way))

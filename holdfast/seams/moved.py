@@ -110,22 +110,27 @@ def _high(values: Values) -> Values:
 
 def _dense(table: Table) -> Table:
     """A value told now and then holds until the next; before the first, what was told first is taken."""
-    values = table.values.copy()
-    for column in range(1, values.shape[1]):
-        gap = np.isnan(values[:, column])
-        values[gap, column] = values[gap, column - 1]
+    values = _held(table.values)
     first = np.argmax(~np.isnan(values), axis=1)
     known = values[np.arange(len(values)), first]
     values = np.where(np.isnan(values), known[:, None], values)
     return Table(table.subjects, values)
 
 
+def _held(values: Values) -> Values:
+    """Gaps filled with the value before them."""
+    gaps = np.isnan(values)
+    if not gaps.any():
+        return values
+    last = np.where(gaps, 0, np.arange(values.shape[1]))
+    np.maximum.accumulate(last, axis=1, out=last)
+    found: Values = np.take_along_axis(values, last, axis=1)
+    return found
+
+
 def _steady(course: Values) -> Values:
     """The middle of three neighbours: one wild sample neither begins nor ends a move. Gaps hold the last value."""
-    filled = course.copy()
-    for column in range(1, filled.shape[1]):
-        gap = np.isnan(filled[:, column])
-        filled[gap, column] = filled[gap, column - 1]
+    filled = _held(course)
     middle = filled.copy()
     a, b, c = filled[:, :-2], filled[:, 1:-1], filled[:, 2:]
     middle[:, 1:-1] = np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))

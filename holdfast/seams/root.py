@@ -153,14 +153,9 @@ def _finding(scene: Scene, story: Story, lost: Sequence[tuple[Story, Story, str]
 def _paths(scene: Scene, cause: Subject, symptoms: Sequence[Symptom]) -> tuple[str, ...]:
     """One line per symptom, those of work first: a person reads them from the cause to what it costs."""
     order = sorted(symptoms, key=lambda one: (not one.subject.startswith(("job/", "path/", "pool/")), one.since))
-    lines: dict[str, None] = {}
-    for one in order:
-        if len(lines) >= MOST_PATHS:
-            break
-        way = scene.topology.path(cause, one.subject)
-        if len(way) > 1:
-            lines[" > ".join(way)] = None
-    return tuple(lines) or (cause,)
+    subjects = list(dict.fromkeys(one.subject for one in order))
+    ways = scene.topology.paths(cause, subjects[: 2 * MOST_PATHS])
+    return tuple([" > ".join(way) for way in ways if len(way) > 1][:MOST_PATHS]) or (cause,)
 
 
 def _owners(scene: Scene, cause: Subject, symptoms: Sequence[Symptom]) -> tuple[str, ...]:
