@@ -93,7 +93,11 @@ class SeamWatch:
                 absurd.append(f"{one.subject} {one.name}: {why}")
             else:
                 self.window.put(
-                    self._lived(now - one.age_seconds), one.subject, one.name, one.value, ask.cadence_seconds
+                    self._lived(now - one.age_seconds),
+                    one.subject,
+                    one.name,
+                    one.value,
+                    ask.cadence_seconds * self._factor,
                 )
         self.window.hear(
             Event(

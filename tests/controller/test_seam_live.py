@@ -101,7 +101,7 @@ class Plant(threading.Thread):
             "name": "job_step_seconds",
             "value": 2.0 * slow + self._chance.gauss(0, 0.004),
         }
-        told = self.controller.post("/v1/signals", {"signals": [step], "cadence_seconds": 60})
+        told = self.controller.post("/v1/signals", {"signals": [step], "cadence_seconds": 1})
         assert told.status_code == 200, told.text
 
     def _digest(self, name: str, slow: float) -> str:

@@ -1,0 +1,10 @@
+"""What an inference service imports: timers for transfers between pools and for the path of a request.
+
+A call costs microseconds and never waits: what is measured goes into memory that one small thread reads.
+"""
+
+from holdfast.serving.request import Request
+from holdfast.serving.telling import start, stop
+from holdfast.serving.transfer import Transfer
+
+__all__ = ["Request", "Transfer", "start", "stop"]

@@ -1,0 +1,52 @@
+"""One transfer between two pools, timed: `with Transfer("prefill", "decode", bytes): ...`."""
+
+from time import perf_counter
+from types import TracebackType
+
+from holdfast.serving.paths import LARGEST_SAMPLE, book
+
+
+def path_of(source: str, target: str) -> str:
+    return f"path/{source.removeprefix('pool/')}-{target.removeprefix('pool/')}"
+
+
+class Transfer:
+    """Blocks of `size` bytes that move from one pool to another. Begun and ended in one thread, or by `done()`."""
+
+    __slots__ = ("_began", "_path", "_size", "_under_way")
+
+    def __init__(self, src_pool: str, dst_pool: str, size: int) -> None:
+        self._path = path_of(src_pool, dst_pool)
+        self._under_way = book(self._path).under_way
+        self._size = size
+        self._began = 0.0
+
+    def __enter__(self) -> "Transfer":
+        self.begin()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.done(failed=kind is not None)
+
+    def begin(self) -> None:
+        self._began = perf_counter()
+        book(self._path).begun += 1
+        self._under_way[id(self)] = self._began
+
+    def done(self, *, failed: bool = False) -> None:
+        if not self._began:
+            return
+        seconds = perf_counter() - self._began
+        self._under_way.pop(id(self), None)
+        self._began = 0.0
+        known = book(self._path)  # not that of the beginning: a slow one ends in another book than it began in
+        if failed:
+            known.failed += 1
+            return
+        known.transfers += 1
+        known.seconds += seconds
+        known.bytes += self._size
+        if len(known.durations) < LARGEST_SAMPLE:
+            known.durations.append(seconds)

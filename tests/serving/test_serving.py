@@ -1,0 +1,89 @@
+"""Timers of the path of a request: what is counted, that nothing is lost between two tellings, that nobody waits."""
+
+import threading
+from time import perf_counter
+
+import pytest
+
+from holdfast.serving import Request, Transfer, start
+from holdfast.serving.paths import PathBook, take
+from holdfast.serving.summary import signals
+
+
+@pytest.fixture(autouse=True)
+def _empty() -> None:
+    take()
+
+
+def _told(books: dict[str, list[PathBook]]) -> dict[tuple[str, str], float]:
+    return {(about, name): value for about, name, value in signals(books, perf_counter())}
+
+
+def test_a_transfer_is_timed_on_its_path() -> None:
+    with Transfer("pool/prefill", "decode", 4096):
+        pass
+    books = take()
+    (book,) = books["path/prefill-decode"]
+    assert book.transfers == 1 and book.bytes == 4096 and book.seconds > 0
+    assert _told(books)["path/prefill-decode", "pool_transfer_seconds"] > 0
+
+
+def test_shares_are_of_what_was_routed_whether_it_arrived_or_not() -> None:
+    for pool in ("a", "a", "a", "b"):
+        Transfer("prefill", pool, 1).begin()
+    told = _told(take())
+    assert told["path/prefill-a", "pool_routing_share"] == 0.75
+    assert told["path/prefill-b", "pool_routing_share"] == 0.25
+
+
+def test_a_transfer_that_does_not_end_is_as_slow_as_it_is_already() -> None:
+    stuck = Transfer("prefill", "decode", 1)
+    stuck.begin()
+    books = take()
+    told = {name: value for _, name, value in signals(books, perf_counter() + 30)}
+    assert told["pool_transfer_seconds"] >= 30
+    again = {name: value for _, name, value in signals(take(), perf_counter() + 60)}
+    assert again["pool_transfer_seconds"] >= 60, "it is still under way"
+    stuck.done()
+    assert take()["path/prefill-decode"][0].transfers == 1, "it ends in the book of now"
+
+
+def test_a_failure_is_counted_and_passes_on() -> None:
+    with pytest.raises(OSError, match="gone"), Transfer("prefill", "decode", 1):
+        raise OSError("gone")
+    (book,) = take()["path/prefill-decode"]
+    assert book.failed == 1 and book.transfers == 0 and not book.under_way
+
+
+def test_a_request_knows_its_stall_and_its_target() -> None:
+    request = Request("prefill", "decode", target_seconds=1e-9)
+    with request.waiting():
+        pass
+    request.done()
+    request.done()
+    books = take()
+    (book,) = books["path/prefill-decode"]
+    assert book.requests == 1 and book.late == 1 and 0 < book.stall_seconds <= book.request_seconds
+    assert 0 < _told(books)["path/prefill-decode", "pool_stall_ratio"] <= 1
+
+
+def test_many_threads_lose_nothing() -> None:
+    def work() -> None:
+        for _ in range(500):
+            with Transfer("prefill", "decode", 1):
+                pass
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(book.transfers for book in take()["path/prefill-decode"]) == 4_000
+    assert "path/prefill-decode" not in take(), "threads that ended are forgotten"
+
+
+@pytest.mark.parametrize("url", ["", "ftp://x", "controller:9477"])
+def test_what_is_no_address_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOLDFAST_URL", raising=False)
+    with pytest.raises(ValueError, match="expected the controller's http or https address"):
+        start(url)
