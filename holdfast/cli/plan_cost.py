@@ -1,6 +1,7 @@
 """What one incident cost, in five layers."""
 
 from dataclasses import dataclass, fields, replace
+from math import inf
 
 from holdfast.catalog.economics import gpu_prices, wage
 from holdfast.cli.plan_answer import Answer, Figure, count, money, sways
@@ -8,6 +9,8 @@ from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.plan_plot import Chart, Line
 from holdfast.cli.refusal import Refusal
 from holdfast.costs.incident import Incident, layers, total
+
+MOST_PRICE = 1e6  # of a GPU-hour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +129,13 @@ def price(asked: Asked, text: str | None) -> float:
             f"{known.date}: {known.source}",
         )
         return known.per_hour
+    wanted = f"expected dollars per GPU-hour, at most {MOST_PRICE:,.0f}, or one of {', '.join(gpu_prices())}"
     if text is None:
-        raise Refusal(f"--price is missing: expected dollars per GPU-hour, or one of {', '.join(gpu_prices())}")
-    return asked.number("price", text, "dollars per GPU-hour")
+        raise Refusal(f"--price is missing: {wanted}")
+    try:
+        value = asked.number("price", text, "dollars per GPU-hour")
+    except Refusal:
+        value = inf
+    if value > MOST_PRICE:
+        raise Refusal(f"--price: {wanted}; found {text!r}")
+    return value

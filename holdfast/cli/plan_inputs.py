@@ -11,6 +11,7 @@ SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_4
 BYTES = {f"{prefix}B": 1000.0**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))}
 BYTES |= {f"{prefix}iB": 1024.0**power for power, prefix in enumerate(("K", "M", "G", "T", "P"), 1)} | {"KB": 1000.0}
 MOST_MACHINES = 1e9
+MOST_SECONDS = 1_000 * 31_536_000.0
 _QUANTITY = re.compile(r"([0-9][0-9_,]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)\s*([A-Za-z%/]*)")
 
 
@@ -34,7 +35,11 @@ class Asked:
     given: list[Given] = field(default_factory=list)
 
     def duration(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
-        return self._take(name, text, default, why, "seconds", "a duration such as 90s, 10m, 2h or 30d", _duration)
+        wanted = "a duration such as 90s, 10m, 2h or 30d"
+        value = self._take(name, text, default, why, "seconds", wanted, _duration)
+        if value > MOST_SECONDS:
+            raise Refusal(f"--{name}: expected {wanted}, at most 1,000 years, found {text!r}")
+        return value
 
     def size(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
         return self._take(name, text, default, why, "bytes", "a size such as 4GB, 5TB or 80GiB", scaled(BYTES))
@@ -46,13 +51,15 @@ class Asked:
         )
 
     def number(self, name: str, text: str | None, unit: str, default: str = "", why: str = "") -> float:
-        return self._take(name, text, default, why, unit, "a number such as 1024 or 2.5", scaled({"": 1.0}))
+        return self._take(
+            name, text, default, why, unit, "a number not below 0, such as 1024 or 2.5", scaled({"": 1.0})
+        )
 
     def machines(self, name: str, text: str | None) -> float:
         """GPUs or nodes: at least one, and no more than anybody could build."""
         value = self.number(name, text, "GPUs" if name == "gpus" else name)
-        if not 1 <= value <= MOST_MACHINES:
-            raise Refusal(f"--{name}: expected 1 to {MOST_MACHINES:g}, found {value:g}")
+        if not 1 <= value <= MOST_MACHINES or value != int(value):
+            raise Refusal(f"--{name}: expected 1 to {MOST_MACHINES:g}, a whole number, found {value:.10g}")
         return value
 
     def share(self, name: str, text: str | None, default: str = "", why: str = "") -> float:

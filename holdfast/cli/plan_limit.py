@@ -31,7 +31,7 @@ def answer(
     half, most = largest(run, 0.5), _size(run, 0.9)
     return Answer(
         plan="limit",
-        headline=f"90 % of the time is productive up to {_or_never(most)}, 50 % up to {_or_never(half)}.",
+        headline=_headline(half, most),
         figures=_figures(run, chosen, half, most),
         inputs=asked.given,
         sways=sways(run, lambda r: largest(r, 0.9), _names(run)),
@@ -40,6 +40,12 @@ def answer(
         notes=_notes(run, chosen),
         chart=lambda: _chart(run, most),
     )
+
+
+def _headline(half: float, most: float | None) -> str:
+    if most is None:
+        return f"Not even one GPU is productive 90 % of the time; 50 % up to {_or_never(half)}."
+    return f"90 % of the time is productive up to {_or_never(most)}, 50 % up to {_or_never(half)}."
 
 
 def _run(

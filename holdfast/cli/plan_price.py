@@ -31,6 +31,8 @@ def answer(
     if not offers:
         raise Refusal("--offer is missing: expected at least one such as 'a=2.00@0.90', a name, a price and a goodput")
     made = sorted((_offer(asked, text) for text in offers), key=lambda offer: offer.effective_price)
+    if len({offer.name for offer in made}) < len(made):
+        raise Refusal("--offer: expected a name of its own for each, found one twice")
     best = made[0]
     figures = [
         Figure("effective_price", {o.name: o.effective_price for o in made}),

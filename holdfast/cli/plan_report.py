@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 
 import typer
@@ -104,7 +105,7 @@ def make(scenario: plan_scenario.Scenario) -> Report:
     interval = asked.duration("interval", None) if "interval" in scenario.told else run.best_interval
     memory = memory_of(asked, wanted)
     ledger = c.expected_ledger(interval, run.write, run.between, run.restart)
-    nodes = f"{gpus / asked.number('gpus-per-node', None, 'GPUs per node', '8', 'an HGX node'):g}"
+    nodes = str(ceil(gpus / asked.number("gpus-per-node", None, "GPUs per node", "8", "an HGX node")))
     answers = (
         plan_risk.answer(scenario.asked(), None, None, None, None, None, None, None),
         plan_checkpoint.answer(scenario.asked(), wanted),

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field, replace
 
-from holdfast.cli.plan_answer import Answer, Figure, percent, sways
+from holdfast.cli.plan_answer import Answer, Figure, percent, sways, time
 from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.plan_plot import Chart, Line
 from holdfast.cli.plan_rate import Rate, rate
 from holdfast.cli.refusal import Refusal
-from holdfast.costs.feasible import positive
+from holdfast.costs.feasible import NoProgress, positive
 from holdfast.costs.spares import Crews, covered, mean_out, spares_for
 from holdfast.costs.survival import DAYS_PER_YEAR
 
@@ -61,6 +61,7 @@ def answer(
     wanted = asked.share("confidence", confidence, "0.99", "a node short in 1 % of the time")
     if not 0 < wanted < 1:
         raise Refusal("--confidence: expected a share above 0 and below 1")
+    _refuse_hopeless(fleet)
     needed = fleet.spares(wanted, people)
     return Answer(
         plan="spares",
@@ -77,6 +78,12 @@ def answer(
         notes=[f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else [],
         chart=lambda: _chart(fleet, needed),
     )
+
+
+def _refuse_hopeless(fleet: Fleet) -> None:
+    if fleet.mean_out >= fleet.nodes:
+        every, repair = time(86_400 / fleet.failures_per_node_day / fleet.swap), time(fleet.repair)
+        raise NoProgress(f"no progress is possible: a node is out every {every} and its repair takes {repair}")
 
 
 def _figures(fleet: Fleet, crews: int, wanted: float, needed: int) -> list[Figure]:
