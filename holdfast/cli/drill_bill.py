@@ -91,6 +91,6 @@ def lost_curve(staged: Staged) -> Floats:
     for panel, sign in ((staged.panel, 1.0), (staged.calm, -1.0)):
         for event in panel.events_of("job_restarted"):
             gpus = next(len(one.nodes) * per for one in staged.drill.layout.jobs if f"job/{one.name}" == event.subject)
-            place = min(len(lost) - 1, int(event.at / staged.panel.step))
+            place = min(len(lost) - 1, int(np.searchsorted(staged.panel.times, event.at)))
             rolled_back[place] += sign * gpus * float(event.detail.get("lost_seconds", 0.0)) / HOUR
     return np.maximum.accumulate(np.maximum(0.0, np.cumsum(lost + rolled_back)))

@@ -17,7 +17,7 @@ from holdfast.drills.dashboards import Shown, dashboards
 from holdfast.drills.score import first_seen
 from holdfast.twin.plant.fault import kinds
 
-FIRST_LOOK = 15 * 60.0
+FIRST_LOOK = 5 * 60.0
 TURN = 5 * 60.0
 CHANGED = 0.05  # of the usual, from which on a number is marked
 HELP = "Enter: five minutes on; a number: so many minutes; guess SUBJECT [KIND]; who: subjects and kinds; quit"

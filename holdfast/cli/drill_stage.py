@@ -19,8 +19,8 @@ from holdfast.twin.plant.plant import Plant
 from holdfast.twin.plant.truth import first_visible, without
 
 JUDGE_EVERY = 60.0
-FIRST_JUDGED = 300.0  # before that there is nothing to compare with
-LOOKS_BACK = 90 * 60.0
+LEAD = 600.0  # of calm before minute 0: there must be something to compare with
+LOOKS_BACK = 120 * 60.0  # as a controller's window
 
 
 @dataclass(frozen=True)
@@ -65,19 +65,20 @@ def plant_of(drill: Drill) -> Plant:
 def stage(drill: Drill, told: Callable[[float], None] = lambda _: None) -> Staged:
     """All of it. `told` hears how far it has come, from 0 to 1."""
     plant = plant_of(drill)
-    panel = plant.panel(drill.lasts)
+    panel = plant.panel(drill.lasts, LEAD)
     without_any = plant_of(drill)
     for fault in drill.faults:
         without_any = without(without_any, next(one for one in without_any.faults if one == fault))
-    calm = without_any.panel(drill.lasts)
+    calm = without_any.panel(drill.lasts, LEAD)
     truths = tuple(_true(drill, fault, panel, calm) for fault in drill.faults)
     told(0.2)
     topology = drill.layout.topology
-    moments = np.arange(FIRST_JUDGED, drill.lasts + 1, JUDGE_EVERY)
+    moments = np.arange(JUDGE_EVERY, drill.lasts + 1, JUDGE_EVERY)
     judged = []
     for number, moment in enumerate(moments):
         seen = panel.until(float(moment)).last(LOOKS_BACK)
-        found = seams.explain(seen, topology, seams.ALL)
+        past = panel.until(0.0) if seen.times[0] > 0 else None  # as a controller remembers a calm quarter of an hour
+        found = seams.explain(seen, topology, seams.ALL, past)
         judged.append(Judged(float(moment), _ranked(found)))
         told(0.2 + 0.8 * (number + 1) / len(moments))
     return Staged(drill, panel, calm, truths, tuple(judged), losses(drill, plant, without_any, panel, calm))
@@ -90,7 +91,7 @@ def _ranked(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
 def _true(drill: Drill, fault: Fault, panel: Panel, calm: Panel) -> Truth:
     """Where there are several faults, each is compared with the drill that has all of the others."""
     if len(drill.faults) > 1:
-        calm = without(plant_of(drill), fault).panel(drill.lasts)
+        calm = without(plant_of(drill), fault).panel(drill.lasts, LEAD)
     accepts: tuple[tuple[str, str], ...] = ()
     if fault.kind == "schedule.degraded_kept":
         accepts = ((f"{fault.subject}/gpu/0", "gpu.slow"),)

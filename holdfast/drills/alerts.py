@@ -12,7 +12,7 @@ from holdfast.model.panel import Panel, Values
 
 Yes = npt.NDArray[np.bool_]
 
-RATED_SECONDS = 900.0
+RATED_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

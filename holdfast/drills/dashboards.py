@@ -11,7 +11,7 @@ from holdfast.model.panel import Panel, Values
 
 BLOCKS = "▁▂▃▄▅▆▇"  # the usual in the middle
 WIDTH = 20
-USUAL_SECONDS = 900.0
+USUAL_SECONDS = 600.0
 MOST_LINES = 4  # of one signal
 
 
@@ -84,11 +84,13 @@ def _over(how: "np.ufunc | object", values: Values) -> Values:
 
 
 def _shown(line: Line, subject: str, row: Values, panel: Panel) -> Shown:
-    early = row[: max(1, int(USUAL_SECONDS / panel.step))]
-    usual = float(np.median(early[~np.isnan(early)])) if not np.isnan(early).all() else float("nan")
     seen = row[~np.isnan(row)]
-    now = float(row[-1]) if not np.isnan(row[-1]) else float("nan")
-    return Shown(line.team, line.label, subject, now, usual, line.unit, spark(row, usual) if len(seen) else "")
+    early = row[: max(1, int(USUAL_SECONDS / panel.step))]
+    early = early[~np.isnan(early)]
+    usual = float(np.median(early if len(early) else seen)) if len(seen) else float("nan")
+    return Shown(
+        line.team, line.label, subject, float(row[-1]), usual, line.unit, spark(row, usual) if len(seen) else ""
+    )
 
 
 def spark(row: Values, usual: float) -> str:

@@ -47,3 +47,11 @@ def test_a_dashboard_shows_the_most_changed_first_and_what_is_not_seen() -> None
 def test_a_spark_line_falls_when_the_row_falls() -> None:
     line = spark(np.array([10.0] * 100 + [5.0] * 100, np.float32), 10.0)
     assert line[0] > line[-1]
+
+
+def test_what_comes_late_has_its_own_usual_value_and_what_never_comes_has_none() -> None:
+    late = dashboards(panel("cdu_flow_litres_per_minute", cdu_c1=[float("nan")] * 150 + [240.0] * 50))
+    assert (late[0].now, late[0].usual) == (240.0, 240.0)
+    never = dashboards(panel("cdu_flow_litres_per_minute", cdu_c1=[float("nan")] * STEPS))
+    assert np.isnan(never[0].usual)
+    assert never[0].changed == 0.0

@@ -67,7 +67,8 @@ class Run:
         ]
 
     def running(self, now: float) -> bool:
-        return self.spec.start <= now < self.spec.end
+        """One that starts at 0 has been there before."""
+        return (self.spec.start <= max(now, 0.0)) and now < self.spec.end
 
     def interval(self, now: float) -> float:
         """Between checkpoints; another where somebody set it badly for how often the job dies."""

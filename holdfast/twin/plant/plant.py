@@ -67,16 +67,17 @@ class Plant:
     def _random(self, *stream: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, *stream])
 
-    def columns(self, seconds: float) -> Iterator[Moment]:
-        for number in range(int(seconds / self.step_seconds)):
+    def columns(self, seconds: float, lead: float = 0.0) -> Iterator[Moment]:
+        """From 0 on; `lead` is how long before that it begins, so that there is a past to compare with."""
+        for number in range(-int(lead / self.step_seconds), int(seconds / self.step_seconds)):
             now = number * self.step_seconds
             column = self._measure.read(self._step(now))
             self._sensors.corrupt(now, column)
             yield Moment(now, column, tuple(self._events()))
 
-    def panel(self, seconds: float) -> Panel:
+    def panel(self, seconds: float, lead: float = 0.0) -> Panel:
         """All of it at once."""
-        moments = list(self.columns(seconds))
+        moments = list(self.columns(seconds, lead))
         tables = {
             name: Table(subjects, np.stack([moment.values[name] for moment in moments], axis=1))
             for name, subjects in self.subjects.items()
