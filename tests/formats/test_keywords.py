@@ -3,17 +3,19 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.formats import keywords
 from holdfast.formats.keywords import Keywords
 
-WORDS = (b"Xid", b"error", b"rror:", b"out of memory", b"[rank")
+WORDS = (b"Xid", b"error", b"rror:", b"out of memory", b"[rank", b"Xid\n")
 LINES = st.lists(
     st.sampled_from([b"all is well", b"an error: 5", b"[rank3]: CUDA out of memory", b"Xid Xid", b"", b"a\rXid"])
 )
 
 
-def without_engine(words: tuple[bytes, ...], common: tuple[bytes, ...] = ()) -> Keywords:
+def without_engine(words: tuple[bytes, ...], common: tuple[bytes, ...] = (), *, re2: bool = False) -> Keywords:
     plain = Keywords(words, common)
     plain._engine = None
+    plain._pattern = keywords._pattern(plain._words) if re2 else None
     return plain
 
 
@@ -30,10 +32,12 @@ def test_a_progress_bar_begins_a_line_with_every_carriage_return() -> None:
 
 @settings(deadline=None)
 @given(LINES, st.binary(max_size=200))
-def test_both_ways_find_the_same(lines: list[bytes], noise: bytes) -> None:
+def test_all_ways_find_the_same(lines: list[bytes], noise: bytes) -> None:
     block = b"\n".join([*lines, noise, *lines]) + b"\n"
-    fast, slow = Keywords(WORDS, (b"well",)).find(block), without_engine(WORDS, (b"well",)).find(block)
-    assert {at: sorted(set(words)) for at, words in fast[0].items()} == {
-        at: sorted(set(words)) for at, words in slow[0].items()
-    }
-    assert fast[1] == slow[1]
+    fast = Keywords(WORDS, (b"well",)).find(block)
+    for way in (without_engine(WORDS, (b"well",)), without_engine(WORDS, (b"well",), re2=True)):
+        slow = way.find(block)
+        assert {at: sorted(set(words)) for at, words in fast[0].items()} == {
+            at: sorted(set(words)) for at, words in slow[0].items()
+        }
+        assert fast[1] == slow[1]
