@@ -24,7 +24,7 @@ class Keywords:
     def find(self, block: bytes) -> tuple[Hits, set[bytes]]:
         """(the lines that hold a word and which, the common words that are in the block at all)."""
         if self._engine is None:
-            return self._find_lines(block) if self._pattern else self._find_each(block)
+            return self._find_lines(block, self._pattern) if self._pattern else self._find_each(block)
         ends: list[tuple[int, int]] = []
         self._engine.scan(block, match_event_handler=lambda word, _from, to, _flags, _context: ends.append((to, word)))
         hits: Hits = {}
@@ -40,15 +40,15 @@ class Keywords:
                 words.append(word)
         return hits, seen
 
-    def _find_lines(self, block: bytes) -> tuple[Hits, set[bytes]]:
+    def _find_lines(self, block: bytes, pattern: Any) -> tuple[Hits, set[bytes]]:
         """Line by line from one hit to the next: of a line that holds a word, all of its words are looked for."""
         hits: Hits = {}
-        found = self._pattern.search(block)
+        found = pattern.search(block)
         while found:
             start, end = line_start(block, found.start()), line_end(block, found.end() - 1)
             line = block[start : end + 1]  # some words end with the end of the line
             hits[start] = [word for word in self._words if word in line]
-            found = self._pattern.search(block, end + 1)
+            found = pattern.search(block, end + 1)
         return hits, {word for word in self._common if word in block}
 
     def _find_each(self, block: bytes) -> tuple[Hits, set[bytes]]:
