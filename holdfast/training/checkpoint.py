@@ -141,15 +141,20 @@ class Checkpoint:
     def _meet(self, replicas: int, here: Node) -> None:
         """Say what is here, hear of all others, and come to the same placement and name for this run."""
         held: list[Held] = []
+        refusal = ""
         try:
             held = self._keeper.attach()
+        except Refused as error:
+            refusal = f"rank {self._circle.rank} on {here.name}: {error}"
         except OSError as error:
             self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
         about = self._keeper.about
         stored = storage.whole_steps(self.folder) if self._circle.rank == 0 else []
         mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], stored]
         marked = [suspects.to_row(one) for one in suspects.noted(self.folder)] if self._circle.rank == 0 else []
-        heard = self._circle.share([*mine, secrets.token_hex(8), marked])
+        heard = self._circle.share([*mine, secrets.token_hex(8), marked, refusal])
+        if refusals := [row[8] for row in heard if row[8]]:  # going on would save over what another run needs
+            raise CheckpointError("; ".join(refusals[:3]))
         self._suspects = [suspects.of_row(row) for row in heard[0][7]]
         self._found = [Found(row[0], row[3], tuple(map(Held.of, row[4])), tuple(map(tuple, row[5]))) for row in heard]
         nodes = {row[0]: Node(row[0], row[1], row[2]) for row in heard}

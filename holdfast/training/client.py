@@ -15,6 +15,8 @@ from holdfast.training.wire import Message, WireError, receive, send
 
 START_SECONDS = 30.0
 ANSWER_SECONDS = 60.0
+OF_A_RANK = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE"})  # by these a process is known as one that trains
+OUTLIVES_ATTEMPTS = "HOLDFAST_OUTLIVES_ATTEMPTS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +151,15 @@ class Keeper:
         return answer, self._buffers[answer["buffer"]]
 
     def _start(self, path: Path) -> "subprocess.Popen[bytes]":
-        """In a session of its own: what ends the ranks does not end the keeper."""
+        """In a session of its own and marked for `holdfast run`: what ends the ranks does not end the keeper."""
+        environ = {name: value for name, value in os.environ.items() if name not in OF_A_RANK}
         command = [sys.executable, "-m", "holdfast.training.keeper", "--job", self.job, "--dir", str(self.folder)]
         with open(path.with_suffix(".log"), "ab") as log:
             return subprocess.Popen(
-                [*command, *self.options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                [*command, *self.options],
+                env={**environ, OUTLIVES_ATTEMPTS: "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )

@@ -19,7 +19,7 @@ from holdfast.training.vault import Copy, Vault
 from holdfast.training.wire import Message, NotTrusted, WireError, receive, same_user, send
 
 LOG = logging.getLogger(__name__)
-PREDECESSOR_SECONDS = 5.0  # how long a killed process may need to disappear before its successor is refused
+PREDECESSOR_SECONDS = 10.0  # how long a killed process may need to disappear before its successor is refused
 
 
 @dataclass(frozen=True, slots=True)

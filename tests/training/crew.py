@@ -19,7 +19,7 @@ from holdfast.training.site import socket_path
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train.py"
 SMALL = ("--width", "16", "--layers", "1", "--batch", "2", "--epoch", "7", "--node-per-rank")
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 240.0
 STARTED: list[BaseProcess] = []
 
 _context = multiprocessing.get_context("forkserver")

@@ -8,9 +8,11 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
-from holdfast.training import Guard, Random
+from holdfast.training import Checkpoint, Guard, Parallel, Random
 from holdfast.training.guard_finding import Finding
 
 
@@ -113,3 +115,60 @@ def clean(folder: str, steps: int) -> None:
     for step in range(1, steps + 1):
         found += [one.sentence() for one in run.step(step)]
     run.end(folder, {"found": found, "good": run.guard.last_good, "unknown": run.guard.unknown})
+
+
+def fully_sharded(folder: str) -> None:
+    """FSDP2: each rank holds a part of everything. Kept, loaded again, and guarded as far as that goes."""
+    from torch.distributed.fsdp import fully_shard
+
+    dist.init_process_group("gloo")
+    rank, world = dist.get_rank(), dist.get_world_size()
+    first, moments = _one_step(fully_shard, folder)
+    again = _sharded(fully_shard, seed=rank + 50)
+    checkpoint = Checkpoint(folder, replicas=1)
+    step = checkpoint.load({"training": again})
+    same = _bits_of(again) == first
+    guard = Guard(again.model, again.optimizer, vote_every=1)
+    found = guard.step(2)
+    checkpoint.close()
+    told = {
+        "step": step,
+        "same": same,
+        "moments": moments,
+        "found": len(found),
+        "unknown": guard.unknown.get("vote", ""),
+    }
+    (Path(folder) / f"told.{rank}").write_text(json.dumps({**told, "world": world}))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+class _Sharded(Parallel):
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        super().__init__(model, optimizer)
+        self.model, self.optimizer = model, optimizer
+
+
+def _sharded(fully_shard: Any, seed: int) -> _Sharded:
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 4))
+    fully_shard(model, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
+    return _Sharded(model, torch.optim.AdamW(model.parameters()))
+
+
+def _one_step(fully_shard: Any, folder: str) -> tuple[list[str], int]:
+    run = _sharded(fully_shard, seed=3)
+    run.model(torch.randn(4, 16)).sum().backward()
+    run.optimizer.step()
+    checkpoint = Checkpoint(folder, replicas=1)
+    assert checkpoint.save(1, {"training": run})
+    checkpoint.status()
+    checkpoint.close()
+    return _bits_of(run), len(run.optimizer.state)
+
+
+def _bits_of(run: _Sharded) -> list[str]:
+    """Parameters and moments of this rank's part."""
+    moments = [value for state in run.optimizer.state.values() for _, value in sorted(state.items())]
+    parts = [part.to_local() if isinstance(part, DTensor) else part for part in [*run.model.parameters(), *moments]]
+    return [part.detach().numpy().tobytes().hex() for part in parts]

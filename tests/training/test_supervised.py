@@ -1,0 +1,96 @@
+"""The example under `holdfast run` loses ranks, nodes and partners, and ends with the bits of a calm run."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crew import Run, end_keeper
+from supervised import WORLD, Supervised
+
+from holdfast.training import storage
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+STEPS = 40
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("calm")
+    with pytest.MonkeyPatch.context() as patch:
+        runtime = folder / "r"
+        runtime.mkdir(mode=0o700)
+        patch.setenv("HOLDFAST_RUNTIME_DIR", str(runtime))
+        run = Run(folder, STEPS)
+        run.start()
+        result = run.finish()
+        for rank in range(run.world):
+            end_keeper(folder, folder.name, rank)
+    return result
+
+
+@contextmanager
+def training(folder: Path, *options: str) -> Iterator[Supervised]:
+    run = Supervised(folder, STEPS, options)
+    run.start()
+    try:
+        yield run
+    finally:
+        run.end()
+
+
+def kill_at_random(folder: Path, times: int, chance: random.Random) -> dict[str, Any]:
+    with training(folder) as run:
+        for at in range(1, times + 1):
+            run.until_step(chance.randrange(1, STEPS - 10) if at == 1 else run.loads()[-1][0] + 1, starts=at)
+            reached = run.kill(chance.randrange(WORLD))
+            run.until(lambda: len(run.loads()) > at, "a new start")  # noqa: B023
+            step, source = run.loads()[at]
+            assert source == "own memory"
+            assert step >= reached - 1, "more than one interval was lost"
+        return run.finish()
+
+
+def test_two_killed_ranks_cost_no_bit(place: Path, undisturbed: dict[str, Any]) -> None:
+    assert kill_at_random(place, 2, random.Random(11)) == undisturbed
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_twenty_killed_ranks_cost_no_bit(place: Path, tmp_path: Path, undisturbed: dict[str, Any]) -> None:
+    """Five in each of four runs: a supervisor that sees ten attempts within half an hour leaves it to the scheduler."""
+    chance = random.Random()
+    for at in range(4):
+        folder = tmp_path / f"run{at}"
+        folder.mkdir()
+        assert kill_at_random(folder, 5, chance) == undisturbed
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_a_lost_node_is_taken_from_its_partner(place: Path, undisturbed: dict[str, Any]) -> None:
+    with training(place) as run:
+        run.until_step(12, starts=1)
+        end_keeper(place, place.name, 2)  # a node: its keeper and its rank
+        run.kill(2)
+        run.until(lambda: len(run.loads(2)) == 2, "a new start")
+        assert run.loads(2)[1][1].startswith("partner ")
+        assert run.loads(0)[1][1] == "own memory"
+        assert run.finish() == undisturbed
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_without_both_partners_storage_is_left(place: Path, undisturbed: dict[str, Any]) -> None:
+    with training(place, "--storage-every", "5") as run:
+        run.until(lambda: bool(storage.whole_steps(place)), "a step in storage")
+        for rank in (2, 3):
+            end_keeper(place, place.name, rank)
+        run.kill(3)
+        run.until(lambda: len(run.loads(2)) == 2, "a new start")
+        step, source = run.loads(2)[1]
+        assert source == "storage"
+        assert step % 5 == 0
+        assert run.finish() == undisturbed
