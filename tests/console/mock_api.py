@@ -44,6 +44,7 @@ class MockFleet:
     asked: list[str] = field(default_factory=list)
     role: str = "viewer"
     wished: list[tuple[str, ...]] = field(default_factory=list)
+    jobs: dict[str, View] = field(default_factory=dict)
     probes: View = field(default_factory=lambda: dict(PROBES))
 
     def __post_init__(self) -> None:
@@ -66,8 +67,12 @@ class MockFleet:
             self.send("transition", move)
             self.send("fleet", self.view())
 
-    def incident(self, subject: str, reason: str, state: str = "open") -> None:
-        told = {"id": subject, "opened": time.time(), "subject": subject, "reason": reason, "state": state}
+    def listed(self, *, open_only: bool) -> list[View]:
+        return [one for one in self.incidents.values() if one["state"] == "open" or not open_only]
+
+    def incident(self, subject: str, reason: str, state: str = "open", **more: Any) -> None:
+        told = {"id": subject, "opened": time.time(), "subject": subject, "reason": reason, "state": state, "cause": ""}
+        told |= {"evidence": [], "closed": time.time() if state == "closed" else None, **more}
         self.incidents[subject] = told
         self.send("incident", told)
 
@@ -228,10 +233,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif path[0] == "nodes" and len(path) > 1:
             self._node(path[1], path[2:], query)
         else:
-            answer = self._about_all().get("/".join(path))
+            answer = self._about_all(query).get("/".join(path))
             self._json(*(answer or (404, {"error": f"there is no {'/'.join(path)} here"})))
 
-    def _about_all(self) -> dict[str, tuple[int, View]]:
+    def _about_all(self, query: dict[str, list[str]]) -> dict[str, tuple[int, View]]:
         fleet = self.fleet
         may = ["read", "operate"] if fleet.role == "operator" else ["read"]
         return {
@@ -240,8 +245,11 @@ class _Handler(BaseHTTPRequestHandler):
             "nodes": (200, {"nodes": list(fleet.nodes.values())}),
             "me": (200, {"name": "somebody", "role": fleet.role, "may": may}),
             "probes": (200, fleet.probes),
-            "incidents": (200, {"incidents": [one for one in fleet.incidents.values() if one["state"] == "open"]}),
+            "incidents": (200, {"incidents": fleet.listed(open_only="only" in query)}),
             "transitions": (200, {"transitions": fleet.moves}),
+            "trainings": (200, {"jobs": list(fleet.jobs.values())}),
+            **{f"trainings/{name}": (200, job) for name, job in fleet.jobs.items()},
+            **{f"incidents/{name}": (200, incident) for name, incident in fleet.incidents.items()},
         }
 
     def _node(self, name: str, about: list[str], query: dict[str, list[str]]) -> None:

@@ -66,6 +66,7 @@ def test_an_incident_is_said_above_the_fleet_until_it_is_over(open_page: Open) -
     opened.page.reload()
     opened.live()
     incidents.get_by_role("button", name="Show").click()
+    opened.page.get_by_role("button", name="Show rack/r2 in the fleet").click()
     opened.page.get_by_text("16 of 64 nodes").wait_for()
     opened.fleet.incident("rack/r2", "", "closed")
     incidents.wait_for(state="detached")

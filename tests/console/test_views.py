@@ -1,14 +1,18 @@
 """The other views, and what an operator does on the page, in a real browser against the mock of the API."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from .seam_incident import account, training
 
 if TYPE_CHECKING:
     from .conftest import Opened
 
 pytestmark = pytest.mark.slow
+AXE = Path(__file__).parents[2] / "console" / "node_modules" / "axe-core" / "axe.min.js"
 Open = Callable[..., "Opened"]
 
 
@@ -61,3 +65,66 @@ def test_the_probes_show_which_leaves_were_proven_and_how_fast(open_page: Open) 
     page.go_back()
     page.get_by_role("toolbar").wait_for()
     assert opened.troubles == []
+
+
+def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> None:
+    opened = open_page()
+    opened.fleet.incident("cdu/c2", "coolant flow fell", cause="cooling.flow_low", account=account(), evidence=["n001"])
+    opened.fleet.incident("rack/r7", "over", state="closed", cause="gpu.temperature")
+    page = opened.live().page
+    page.get_by_role("button", name="Show").click()
+    page.get_by_role("heading", name="cdu/c2: cooling.flow_low").wait_for()
+    text = page.get_by_role("main").inner_text()
+    for said in (
+        "cdu/c2 is costing run llama 41 GPU-hours an hour",
+        "<script>alert(1)</script>",
+        "its neighbours warm as well",
+        "not priced",
+        "205 USD",
+        "facilities: Ada",
+        "ml: nobody is named on call",
+        "runbooks/cooling.flow_low.md",
+    ):
+        assert said in text, said
+    assert page.get_by_role("img", name="cdu/c2 cdu_flow_litres_per_minute: 124 to 200").is_visible()
+    page.get_by_role("button", name="All incidents").click()
+    page.get_by_role("row", name="closed rack/r7").wait_for()
+    assert page.get_by_role("row").count() == 3
+    assert opened.troubles == []
+
+
+def test_a_job_shows_its_ledger_its_risk_and_who_is_slow(open_page: Open) -> None:
+    opened = open_page(address="#/jobs")
+    page = opened.page
+    page.get_by_text("No job tells its progress yet").wait_for()
+    opened.fleet.jobs["llama"] = training()
+    page.reload()
+    page.get_by_role("button", name="llama").click()
+    page.get_by_role("img", name="productive 75.0 %, degraded 12.5 %").wait_for()
+    text = page.get_by_role("main").inner_text()
+    for said in ("If it died this second: 1.25 GPU-hours", "90.1 %", "job/llama/rank/37 takes 1.11 times", "31 steps"):
+        assert said in text, said
+    assert opened.troubles == []
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_no_view_has_a_serious_fault_of_accessibility(open_page: Open, scheme: str) -> None:
+    opened = open_page(scheme=scheme)
+    opened.fleet.incident("cdu/c2", "coolant flow fell", cause="cooling.flow_low", account=account(), evidence=["n001"])
+    opened.fleet.jobs["llama"] = training()
+    page = opened.live().page
+    for address, landmark in (
+        ("#/", "toolbar"),
+        ("#/node/n001", "complementary"),
+        ("#/incidents", "table"),
+        ("#/incidents/cdu%2Fc2", "table"),
+        ("#/jobs", "table"),
+        ("#/jobs/llama", "main"),
+        ("#/probes", "table"),
+    ):
+        page.goto(opened.url + address)
+        page.get_by_role(landmark).first.wait_for()
+        page.evaluate(AXE.read_text())
+        found = page.evaluate("axe.run().then(({violations}) => violations)")
+        serious = [f"{one['id']}: {one['help']}" for one in found if one["impact"] in ("serious", "critical")]
+        assert serious == [], (scheme, address)

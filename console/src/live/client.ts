@@ -8,6 +8,8 @@ import type {
   NodeView,
   ProbesView,
   StoryPage,
+  TrainingDetail,
+  TrainingView,
   TransitionView,
   WishesView,
 } from "../api";
@@ -92,6 +94,23 @@ export class Client {
 
   wish(name: string, wish: string, reason: string): Promise<NodeView> {
     return this.post(`v1/nodes/${encodeURIComponent(name)}/${encodeURIComponent(wish)}`, { reason });
+  }
+
+  /** The newest, open and past. */
+  async incidents(): Promise<Incident[]> {
+    return (await this.get<{ incidents: Incident[] }>("v1/incidents?limit=200")).incidents;
+  }
+
+  incident(id: string): Promise<Incident> {
+    return this.get(`v1/incidents/${id.split("/").map(encodeURIComponent).join("/")}`);
+  }
+
+  async trainings(): Promise<TrainingView[]> {
+    return (await this.get<{ jobs: TrainingView[] }>("v1/trainings")).jobs;
+  }
+
+  training(name: string): Promise<TrainingDetail> {
+    return this.get(`v1/trainings/${encodeURIComponent(name)}`);
   }
 
   probes(): Promise<ProbesView> {

@@ -1,4 +1,6 @@
 import { FleetPage } from "../fleet/page";
+import { IncidentsPage } from "../incidents/page";
+import { JobsPage } from "../jobs/page";
 import { connection } from "../live/session";
 import { ProbesPage } from "../probes/page";
 import { Banner } from "./banner";
@@ -9,6 +11,10 @@ import { SignIn } from "./sign_in";
 
 function Here() {
   switch (route.value.view) {
+    case "incidents":
+      return <IncidentsPage />;
+    case "jobs":
+      return <JobsPage />;
     case "probes":
       return <ProbesPage />;
     default:

@@ -6,7 +6,7 @@ test.each([
   { ...HOME, node: "n017", group: "leaf", find: "stage:draining gpu_xid" },
   { ...HOME, node: "<b>a/b?c#d%", group: "pool", find: "&x=1" },
   { ...HOME, view: "incidents" as const, item: "loop/c2 & more" },
-  { ...HOME, view: "plan" as const, item: "risk", more: { gpus: "1024", rate: "0.01" } },
+  { ...HOME, view: "jobs" as const },
 ])("what is looked at survives the address bar: %j", (route) => {
   expect(parse(format(route))).toEqual(route);
 });

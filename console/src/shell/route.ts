@@ -1,33 +1,31 @@
 /**
  * What is looked at, kept in the address so that it can be shared:
- * #/node/n017?group=rack&find=stage:draining, #/incidents/ID, #/jobs/llama, #/probes, #/plan/risk?gpus=1024
+ * #/node/n017?group=rack&find=stage:draining, #/incidents/ID, #/jobs/llama, #/probes
  */
 
 import { signal } from "@preact/signals";
 
-export const VIEWS = ["fleet", "incidents", "jobs", "probes", "plan", "drill"] as const;
+export const VIEWS = ["fleet", "incidents", "jobs", "probes"] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {
   view: View;
-  /** One of what the view lists: an incident, a job, a plan. '' is the list. */
+  /** One of what the view lists: an incident, a job. '' is the list. */
   item: string;
   node: string;
   group: string;
   find: string;
-  /** What a view keeps of its own in the address, such as a plan's numbers. */
-  more: Readonly<Record<string, string>>;
 }
 
-export const HOME: Route = { view: "fleet", item: "", node: "", group: "rack", find: "", more: {} };
+export const HOME: Route = { view: "fleet", item: "", node: "", group: "rack", find: "" };
 
 export function parse(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  const { group = HOME.group, find = "", ...more } = Object.fromEntries(new URLSearchParams(query));
+  const { group = HOME.group, find = "" } = Object.fromEntries(new URLSearchParams(query));
   const [room = "", name = ""] = path.split("/", 2);
   const view = VIEWS.find((known) => known === room) ?? "fleet";
   const named = decode(name);
-  return { view, item: view === room ? named : "", node: room === "node" ? named : "", group, find, more };
+  return { view, item: view === room ? named : "", node: room === "node" ? named : "", group, find };
 }
 
 function decode(text: string): string {
@@ -38,8 +36,8 @@ function decode(text: string): string {
   }
 }
 
-export function format({ view, item, node, group, find, more }: Route): string {
-  const kept = { ...(group !== HOME.group && { group }), ...(find && { find }), ...more };
+export function format({ view, item, node, group, find }: Route): string {
+  const kept = { ...(group !== HOME.group && { group }), ...(find && { find }) };
   const query = new URLSearchParams(kept).toString();
   return `#/${path(view, item, node)}${query && `?${query}`}`;
 }

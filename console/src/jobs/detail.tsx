@@ -1,0 +1,110 @@
+import type { TrainingDetail } from "../api";
+import { ask } from "../live/session";
+import { useAnswer } from "../live/use_answer";
+import { open } from "../shell/route";
+import { age, timeOfDay } from "../shell/time";
+import { LedgerBar } from "./ledger";
+import { percent } from "./page";
+
+const LOOK_EVERY_SECONDS = 5;
+
+function Facts({ job }: { job: TrainingDetail }) {
+  const pace = job.step_seconds != null && job.usual_step_seconds != null ? job.usual_step_seconds / job.step_seconds : null;
+  const facts: [string, string][] = [
+    ["State", `${job.state}, attempt ${job.attempt}, step ${job.step.toLocaleString("en")}`],
+    ["Pace against its usual", percent(pace)],
+    ["Tokens a second", job.tokens_per_second?.toPrecision(4) ?? "unknown"],
+    ["Loss", job.loss?.toPrecision(5) ?? "unknown"],
+    ["ETTR", percent(job.ettr)],
+    ["Goodput", percent(job.goodput)],
+    ["Checkpoint efficiency", percent(job.checkpoint_efficiency)],
+    ["Cluster-days of progress", job.cluster_days.toPrecision(3)],
+  ];
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Exposure({ job }: { job: TrainingDetail }) {
+  const risk = job.exposure;
+  return (
+    <p class="lead">
+      {risk == null ? (
+        "What a failure now would cost is unknown: no step was told to be safe."
+      ) : (
+        <>
+          If it died this second: <strong>{risk.gpu_hours.toPrecision(3)} GPU-hours</strong>, {risk.steps} steps since step{" "}
+          {risk.saved_step}, {risk.tokens.toExponential(2)} tokens.
+        </>
+      )}
+    </p>
+  );
+}
+
+function Slow({ job }: { job: TrainingDetail }) {
+  if (job.slow.length === 0) return <p class="faint">Nobody is slower than its peers.</p>;
+  return (
+    <ul class="cards">
+      {job.slow.map((one) => (
+        <li key={`${one.subject} ${one.check}`}>
+          <strong>{one.subject}</strong> takes {one.ratio.toFixed(2)} times its peers' time
+          {one.since != null && ` since ${timeOfDay(one.since)}`}
+          <p class="faint">{one.reason}</p>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Restarts({ job }: { job: TrainingDetail }) {
+  if (job.restarts.length === 0) return <p class="faint">It was never restarted.</p>;
+  return (
+    <ul class="cards">
+      {job.restarts.map((one) => (
+        <li key={one.at}>
+          {timeOfDay(one.at)}: down {age(0, one.down_seconds)}, {one.lost_steps} steps from step {one.from_step} done again;{" "}
+          <strong>{one.gpu_hours.toPrecision(3)} GPU-hours</strong>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function JobDetail({ name }: { name: string }) {
+  const { value: job, trouble } = useAnswer(() => ask().training(name), name, LOOK_EVERY_SECONDS);
+  return (
+    <main class="view">
+      <p>
+        <button type="button" class="link" onClick={() => open("jobs")}>
+          All jobs
+        </button>
+      </p>
+      <h2>{name}</h2>
+      {trouble && (
+        <p class="trouble" role="alert">
+          The job could not be read: {trouble}
+        </p>
+      )}
+      {job && (
+        <>
+          {job.reason && <p class="lead">{job.reason}</p>}
+          <Facts job={job} />
+          <Exposure job={job} />
+          <h3>Where its GPU-hours went</h3>
+          <LedgerBar hours={job.gpu_hours} />
+          <h3>Slow</h3>
+          <Slow job={job} />
+          <h3>Restarts</h3>
+          <Restarts job={job} />
+        </>
+      )}
+    </main>
+  );
+}

@@ -1,0 +1,82 @@
+import type { TrainingView } from "../api";
+import { ask, now } from "../live/session";
+import { useAnswer } from "../live/use_answer";
+import { open, route } from "../shell/route";
+import { age } from "../shell/time";
+import { JobDetail } from "./detail";
+
+const LOOK_EVERY_SECONDS = 5;
+
+export function percent(share: number | null | undefined): string {
+  return share == null ? "unknown" : `${(share * 100).toFixed(1)} %`;
+}
+
+function Row({ job }: { job: TrainingView }) {
+  return (
+    <tr>
+      <th scope="row">
+        <button type="button" class="link" onClick={() => open("jobs", job.job)}>
+          {job.job}
+        </button>
+      </th>
+      <td>{job.state}</td>
+      <td>
+        <span class={`health ${job.health}`}>{job.health}</span>
+      </td>
+      <td class="number">{job.told ? job.step.toLocaleString("en") : ""}</td>
+      <td class="number">{job.step_seconds == null ? "" : `${job.step_seconds.toPrecision(3)} s`}</td>
+      <td class="number">{percent(job.goodput)}</td>
+      <td class="number">{job.exposure_gpu_hours == null ? "unknown" : job.exposure_gpu_hours.toPrecision(3)}</td>
+      <td class="number">
+        {job.ranks_heard} of {job.world} on {job.nodes.length}
+      </td>
+      <td>{age(job.heard_at, now())} ago</td>
+      <td>{job.reason}</td>
+    </tr>
+  );
+}
+
+function List() {
+  const { value, trouble } = useAnswer(() => ask().trainings(), "jobs", LOOK_EVERY_SECONDS);
+  return (
+    <main class="view">
+      <h2>Jobs</h2>
+      {trouble && (
+        <p class="trouble" role="alert">
+          The jobs could not be read: {trouble}
+        </p>
+      )}
+      {value?.length === 0 && (
+        <p class="empty">
+          No job tells its progress yet. In the training script: <code>from holdfast.training import Progress</code>; docs/progress.md
+          shows the two lines.
+        </p>
+      )}
+      {value && value.length > 0 && (
+        <div class="scroll">
+          <table>
+            <thead>
+              <tr>
+                {["Job", "State", "Health", "Step", "Step time", "Goodput", "At risk, GPU-h", "Ranks and nodes", "Heard", "What is wrong"].map((name) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {value.map((job) => (
+                <Row key={job.job} job={job} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </main>
+  );
+}
+
+export function JobsPage() {
+  const { item } = route.value;
+  return item ? <JobDetail key={item} name={item} /> : <List />;
+}

@@ -1,0 +1,57 @@
+/** One signal over time, drawn as a line on a given span of time so that several stand under each other on one axis. */
+
+export interface Span {
+  from: number;
+  to: number;
+}
+
+export interface Line {
+  start: number;
+  step: number;
+  values: readonly (number | null)[];
+}
+
+const WIDTH = 600;
+const HEIGHT = 54;
+const PAD = 4;
+
+function figure(value: number): string {
+  return Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-2) ? value.toExponential(2) : value.toPrecision(4).replace(/\.?0+$/, "");
+}
+
+/** Pieces of line between gaps: what nobody saw is not drawn. */
+export function pieces(line: Line, span: Span): string[] {
+  const seen = line.values.filter((value) => value !== null);
+  const low = Math.min(...seen);
+  const reach = Math.max(...seen) - low || 1;
+  const found: string[][] = [[]];
+  line.values.forEach((value, at) => {
+    if (value === null) {
+      found.push([]);
+      return;
+    }
+    const x = ((line.start + at * line.step - span.from) / (span.to - span.from || 1)) * WIDTH;
+    const y = HEIGHT - PAD - ((value - low) / reach) * (HEIGHT - 2 * PAD);
+    found.at(-1)?.push(`${x.toFixed(1)},${y.toFixed(1)}`);
+  });
+  return found.filter((points) => points.length > 0).map((points) => points.join(" "));
+}
+
+export function Chart({ title, line, span, mark }: { title: string; line: Line; span: Span; mark?: number }) {
+  const seen = line.values.filter((value) => value !== null);
+  const words = seen.length > 0 ? `${figure(Math.min(...seen))} to ${figure(Math.max(...seen))}` : "nobody saw it";
+  const at = mark === undefined ? null : ((mark - span.from) / (span.to - span.from || 1)) * WIDTH;
+  return (
+    <figure class="chart">
+      <figcaption>
+        {title} <span class="faint">{words}</span>
+      </figcaption>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`${title}: ${words}`}>
+        {at !== null && <line class="mark" x1={at} x2={at} y1={0} y2={HEIGHT} />}
+        {pieces(line, span).map((points) => (
+          <polyline key={points} points={points} />
+        ))}
+      </svg>
+    </figure>
+  );
+}
