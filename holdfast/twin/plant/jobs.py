@@ -29,7 +29,7 @@ class Run:
     events: list[Event] = field(default_factory=list)
     progress: float = 0.0  # seconds of work at full pace, without what was lost
     saved: float = 0.0
-    down_until: float = 0.0
+    down_until: float = -inf
     went_down: float = -1.0
     lost: float = 0.0
     writing: float = 0.0  # of the checkpoint, what is still to be written, in seconds at full speed

@@ -208,6 +208,17 @@ def test_distractors_are_events_or_pass_by() -> None:
     assert int(np.isnan(row).sum()) == 6
 
 
+def test_a_lead_is_a_calm_past_in_which_jobs_already_run() -> None:
+    panel = Plant(LAYOUT, (struck("cooling.flow_low", start=0.0),), seed=5).panel(300.0, lead=200.0)
+    assert panel.times[0] == -200.0
+    steps = panel.row("job_step_seconds", "job/b")
+    flow = panel.row("cdu_flow_litres_per_minute", "cdu/c1")
+    assert steps is not None
+    assert flow is not None
+    assert not np.isnan(steps[:5]).any()
+    assert flow[panel.times < 0].min() > 1.5 * flow[panel.times >= 0].max()
+
+
 def test_a_fault_that_ends_heals() -> None:
     panel = Plant(LAYOUT, (struck("cooling.flow_low", end=700.0),), seed=5).panel(LASTS)
     assert abs(tail(panel, "gpu_temperature_celsius", "node/n001/gpu/0")
