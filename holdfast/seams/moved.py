@@ -17,6 +17,7 @@ from holdfast.model.subject import Subject
 BASELINE_SECONDS = 900.0
 LEAST_BASELINE = 4  # columns; with fewer nothing is usual yet
 RECENT_SECONDS = 60.0
+PAUSE_SECONDS = 300.0
 MOST_SAMPLES = 32  # of the beginning: more make a median slower, not better
 NOISES = 5.0  # a move is at least so many times the row's own noise
 USUAL_EXCURSION = 0.96  # what a row does in its calm beginning one time in 25 is no news
@@ -64,8 +65,11 @@ def recent_columns(times: Times) -> int:
     return max(2, round(RECENT_SECONDS / float(times[1] - times[0])))
 
 
-def moves(table: Table, times: Times, signal: SeamSignal, calm: Table | None = None) -> Moves:
-    """Which rows moved in the direction that hurts. `calm` is a known good past; else the window's own beginning."""
+def moves(table: Table, times: Times, signal: SeamSignal, calm: Table | None = None, *, pauses: bool = False) -> Moves:
+    """Which rows moved in the direction that hurts. `calm` is a known good past; else the window's own beginning.
+
+    Where a signal pauses (a job that writes a checkpoint tells no step time), its last value stands for some minutes.
+    """
     count = len(table.subjects)
     first, last = baseline_columns(times), 0 if len(times) < 2 else recent_columns(times)
     if not count or len(times) < first + last or not last:
@@ -75,13 +79,18 @@ def moves(table: Table, times: Times, signal: SeamSignal, calm: Table | None = N
     base = _beginning(table, first) if calm is None else _aligned(table, calm, first)
     values = table.values
     center = median(base)
-    recent = median(values[:, -last:])
+    recent = median(_latest(values, times, last) if pauses else values[:, -last:])
     seen = np.isfinite(center) & np.isfinite(recent)
     deviation = np.where(seen, _hurting(recent - center, signal.bad), 0)
     least = np.maximum(np.float32(signal.least_absolute), np.float32(signal.least_ratio) * np.abs(center))
     rows = np.flatnonzero((deviation >= least) & (deviation > 0))
     found = Moves(signal, table.subjects, rows, center[rows], recent[rows], np.zeros(len(rows)), seen, center, recent)
     return _careful(found, base[rows], values[rows], times, least[rows], last) if len(rows) else found
+
+
+def _latest(values: Values, times: Times, last: int) -> Values:
+    held = round(PAUSE_SECONDS / float(times[1] - times[0]))
+    return _held(values[:, -(last + held) :])[:, -last:]
 
 
 def _careful(found: Moves, base: Values, values: Values, times: Times, least: Values, last: int) -> Moves:

@@ -12,10 +12,14 @@ from holdfast.model.panel import Panel, Table
 from holdfast.model.subject import Subject
 from holdfast.model.topology import Topology, whole_of
 from holdfast.seams.moved import Moves, baseline_columns, moves, recent_columns
-from holdfast.seams.work import only_under_load, warmer_than_its_power
+from holdfast.seams.work import warmer_than_its_power, while_working
 
 Mask = npt.NDArray[np.bool_]
 REASONS = "gpu_clock_event_reasons"
+USE = "gpu_utilization_ratio"
+STEP = "job_step_seconds"
+OF_WORKING_GPUS = ("gpu_clock_sm_hertz", "gpu_power_watts")
+OF_TRAFFIC = ("link_congestion_ratio", "link_utilization_ratio", "port_xmit_wait_ratio")
 SOME = 0.5  # a node is hot, slow or capped when so many of its GPUs are
 
 
@@ -38,11 +42,15 @@ class Scene:
     def moves(self, signal: str) -> Moves:
         if signal not in self._moves:
             calm = self._calm.of(signal) if self._calm and signal in self._calm.tables else None
-            found = moves(self.panel.of(signal), self.panel.times, signals()[signal], calm)
+            fact, table = signals()[signal], self.panel.of(signal)
+            if signal in OF_WORKING_GPUS:
+                table = while_working(table, self.moves(USE), self.panel.of(USE))
+            if signal in OF_TRAFFIC:
+                table = self._while_jobs_talk(table)
+            pauses = fact.domain == "runtime" or signal in OF_WORKING_GPUS or signal in OF_TRAFFIC
+            found = moves(table, self.panel.times, fact, calm, pauses=pauses)
             if signal == "gpu_temperature_celsius" and len(found.rows):
                 found = warmer_than_its_power(found, self.moves("gpu_power_watts"))
-            if signal in ("gpu_clock_sm_hertz", "gpu_power_watts") and len(found.rows):
-                found = only_under_load(found, self.moves("gpu_utilization_ratio"))
             self._moves[signal] = found
         return self._moves[signal]
 
@@ -188,6 +196,38 @@ class Scene:
             Symptom(table.subjects[some[row]], REASONS, float(times[min(onset[row], len(times) - 1)]), 0.0, float(mask))
             for row in found
         ]
+
+    def _while_jobs_talk(self, table: Table) -> Table:
+        """Without the columns in which every job that uses the link or port only writes a checkpoint."""
+        steps = self.panel.of(STEP)
+        silent = {job: np.isnan(steps.values[row]) for job, row in steps.index.items()}
+        quiet = {job: gaps for job, gaps in silent.items() if gaps.any() and not gaps.all()}
+        if not quiet or not len(table.subjects):
+            return table
+        values = table.values
+        jobs_of = {subject: self._jobs_on(subject) for subject in table.subjects}
+        for jobs in set(jobs_of.values()):
+            if jobs and all(job in quiet for job in jobs):
+                if values is table.values:
+                    values = values.copy()
+                rows = np.array([row for row, subject in enumerate(table.subjects) if jobs_of[subject] == jobs])
+                gaps = np.logical_and.reduce([quiet[job] for job in jobs])
+                values[np.ix_(rows, np.flatnonzero(gaps))] = np.nan
+        return Table(table.subjects, values)
+
+    def _jobs_on(self, subject: Subject) -> frozenset[Subject]:
+        if subject.startswith("node/"):
+            return self._jobs_of_node.get(whole_of(subject) or subject, frozenset())
+        nodes = self.nodes_under(subject, ("connects",))
+        return frozenset(job for node in nodes for job in self._jobs_of_node.get(node, ()))
+
+    @cached_property
+    def _jobs_of_node(self) -> dict[Subject, frozenset[Subject]]:
+        found: dict[Subject, set[Subject]] = {}
+        for job, nodes in self.jobs.items():
+            for node in nodes:
+                found.setdefault(node, set()).add(job)
+        return {node: frozenset(jobs) for node, jobs in found.items()}
 
     def _value(self, signal: str, subject: Subject, *, now: bool) -> float:
         table = self.moves(signal)

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.model.panel import Values
+from holdfast.model.panel import Table, Values
 from holdfast.seams.moved import Moves
 
 COOLANT_CELSIUS = 32.0  # what heat leaves to; a GPU's rise over it follows its power
@@ -35,12 +35,16 @@ def _from_idle(found: Moves, power: Moves, now: Values) -> Values:
     return (COOLANT_CELSIUS + per_watt * np.nan_to_num(now) - found.before).astype(np.float32)
 
 
-def only_under_load(found: Moves, utilization: Moves) -> Moves:
-    """Only the GPUs that work about as much as before."""
-    place = _places(found, utilization)
-    before, now = _take(utilization.center, place), _take(utilization.recent, place)
-    idle = np.isfinite(before) & np.isfinite(now) & ((now < STILL_WORKING * before) | (now < 0.2))
-    return found.keep(~idle)
+def while_working(table: Table, utilization: Moves, use: Table) -> Table:
+    """Without the columns in which a GPU has little to do: a clock that rests tells nothing of what it can."""
+    if not use.subjects or table.subjects != use.subjects:
+        return table
+    usual = np.where(utilization.center > 0.2, utilization.center, 1.0)
+    with np.errstate(invalid="ignore"):
+        idle = use.values < STILL_WORKING * usual[:, None]
+    if not idle.any():
+        return table
+    return Table(table.subjects, np.where(idle, np.float32(np.nan), table.values))
 
 
 def _places(found: Moves, other: Moves) -> npt.NDArray[np.int64]:
