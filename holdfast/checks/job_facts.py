@@ -7,30 +7,36 @@ from datetime import UTC, datetime
 from statistics import median, median_low
 
 from holdfast.checks.check import Limits
-from holdfast.model.inventory import natural
 from holdfast.model.subject import Subject
 from holdfast.model.window import Window
 
 OWN = "job_rank_own_seconds"
 MANY = 8  # values from which their middle is taken; of fewer the lower one, lest two slow ones become the measure
 SPREAD = 1.4826  # median deviations to a standard one
+LOOKS = 12  # how far evidence goes back
+FEWEST_LOOKS = 3
+LATELY = 4
+MOST_OF_ONE_LOOK = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """How much longer a subject takes than its peers, and from where on that is more than chance."""
+    """How much longer a subject takes than its peers, and how long that has been more than chance."""
 
     subject: Subject
-    ratio: float
+    ratio: float  # lately, the middle
     own: float
     usual: float
-    enter: float
-    leave: float
+    unit: float  # what counts as slow among these peers
+    score: float  # evidence, in such units
     since: float | None  # found slow before, since then
+    limits: Limits
 
     @property
     def slow(self) -> bool:
-        return self.ratio >= (self.enter if self.since is None else self.leave)
+        if self.since is None:
+            return self.score >= self.limits["evidence"]
+        return self.ratio >= self.limits["well_share"] * self.unit
 
 
 def middle(values: Sequence[float]) -> float:
@@ -38,40 +44,55 @@ def middle(values: Sequence[float]) -> float:
 
 
 def compared(window: Window, name: str, groups: dict[str, list[Subject]], limits: Limits) -> dict[Subject, Excess]:
-    """Every subject against its group, over its last so many values; those of groups too small for it are left out."""
-    looks = int(limits["looks"])
+    """Every subject against its group, look by look; those of groups too small for it are left out."""
     found: dict[Subject, Excess] = {}
     for members in groups.values():
-        told = {one: [float(run.value) for run in window.runs(one, name)][-looks:] for one in members}
+        told = {one: [float(run.value) for run in window.runs(one, name)][-LOOKS:] for one in members}
+        looks = min(LOOKS, max((len(values) for values in told.values()), default=0))
         rows = {one: values for one, values in told.items() if len(values) == looks}
-        if len(rows) >= limits["least_peers"]:
+        if looks >= FEWEST_LOOKS and len(rows) >= limits["least_peers"]:
             found |= _excesses(window, rows, looks, limits)
     return found
 
 
 def _excesses(window: Window, rows: dict[Subject, list[float]], looks: int, limits: Limits) -> dict[Subject, Excess]:
     usual = [middle([values[look] for values in rows.values()]) for look in range(looks)]
-    lasting = median if len(rows) >= MANY else min  # few peers tell little of what is chance: then every look counts
-    ratios = {
-        one: lasting([value / ref - 1 if ref > 0 else 0.0 for value, ref in zip(values, usual, strict=True)])
+    above = {
+        one: [value / ref - 1 if ref > 0 else 0.0 for value, ref in zip(values, usual, strict=True)]
         for one, values in rows.items()
     }
-    around = median(ratios.values())
-    noise = SPREAD * median(abs(ratio - around) for ratio in ratios.values())
-    enter = max(limits["slow_ratio"], limits["noises"] * noise)
-    leave = max(limits["well_ratio"], limits["noises"] / 2 * noise)
+    lately = {one: median(ratios[-LATELY:]) for one, ratios in above.items()}
+    around = median(lately.values())
+    noise = SPREAD * median(abs(ratio - around) for ratio in lately.values())
+    unit = max(limits["slow_ratio"], limits["noises"] * noise)
     return {
         one: Excess(
-            one, ratio, median(rows[one]), median(usual), enter, leave, window.number(one, "job_slow_since_seconds")
+            one,
+            lately[one],
+            median(rows[one][-LATELY:]),
+            median(usual[-LATELY:]),
+            unit,
+            _evidence(ratios, unit),
+            window.number(one, "job_slow_since_seconds"),
+            limits,
         )
-        for one, ratio in ratios.items()
+        for one, ratios in above.items()
     }
+
+
+def _evidence(ratios: Sequence[float], unit: float) -> float:
+    """A cumulative sum: what is above half a unit speaks for slow, what is below against it. One look counts for
+    little, however slow it was: a stall is no slow rank."""
+    score = 0.0
+    for ratio in ratios:
+        score = max(0.0, score + min(MOST_OF_ONE_LOOK, max(-MOST_OF_ONE_LOOK, ratio / unit - 0.5)))
+    return score
 
 
 def by_group(window: Window, subjects: Sequence[Subject]) -> dict[str, list[Subject]]:
     """Ranks that do the same work."""
     groups: dict[str, list[Subject]] = defaultdict(list)
-    for one in sorted(subjects, key=natural):
+    for one in subjects:
         groups[str(window.value(one, "job_rank_group") or "")].append(one)
     return groups
 

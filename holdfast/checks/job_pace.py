@@ -9,6 +9,7 @@ from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 
+STEADY_SECONDS = 20.0  # a pace that did not change at all for so long is known too
 PARTS = {
     "data": ("everyone waits for data", "look at storage and the loaders", "storage"),
     "checkpoint": ("everyone waits for checkpoints", "look at storage", "storage"),
@@ -20,9 +21,11 @@ PARTS = {
 def judge(window: Window, limits: Limits) -> Verdict:
     job = f"job/{window.inventory.node}"
     looks = int(limits["looks"])
-    steps = [float(run.value) for run in window.runs(job, "job_step_seconds")][-looks:]
+    runs = window.runs(job, "job_step_seconds")[-looks:]
+    steps = [float(run.value) for run in runs]
     usual = window.number(job, "job_usual_step_seconds")
-    if len(steps) < looks or not usual:
+    young = len(runs) < looks and (not runs or runs[-1].end - runs[0].start < STEADY_SECONDS)
+    if young or not usual:
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason="it is not known yet what is usual for this job"),))
     ratio = median(steps) / usual - 1
     since = window.number(job, "job_slow_since_seconds")
@@ -30,8 +33,9 @@ def judge(window: Window, limits: Limits) -> Verdict:
     limit = max(limits["slow_ratio"], noise) if since is None else max(limits["well_ratio"], noise / 2)
     if ratio < limit:
         return Verdict(rows=(Row(job, Health.PASS, ratio, limit),))
-    slow, _ = slow_ranks(window, job_slow_ranks.LIMITS)
-    if slow and slow[0].own - slow[0].usual >= limits["explains"] * (median(steps) - usual):
+    _, ranks = slow_ranks(window, job_slow_ranks.LIMITS)
+    alone = max((one.own - one.usual for one in ranks.values()), default=0.0)  # told before it is proven slow
+    if alone >= limits["explains"] * (median(steps) - usual):
         return Verdict(rows=(Row(job, Health.PASS, ratio, limit, "one is slow, not everyone: see job.slow_ranks"),))
     grown = {part: _growth(window, job, part) for part in PARTS}
     part = max(grown, key=lambda name: grown[name])

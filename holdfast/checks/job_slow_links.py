@@ -29,7 +29,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
     slow = sorted((one for one in found.values() if one.slow), key=lambda one: -one.ratio)
     rows = tuple(
-        Row(one.subject, Health.DEGRADED if one.slow else Health.PASS, one.ratio, one.enter) for one in found.values()
+        Row(one.subject, Health.DEGRADED if one.slow else Health.PASS, one.ratio, one.unit) for one in found.values()
     )
     return Verdict(rows=rows, reason=_sentence(window, slow, found) if slow else "")
 
@@ -70,5 +70,5 @@ CHECK = Check(
     remedy="probe the ports of these nodes and the path between them",
     owner="network",
     span=300.0,
-    limits={"slow_ratio": 0.1, "well_ratio": 0.05, "noises": 5.0, "looks": 3.0, "least_peers": 4.0},
+    limits={"slow_ratio": 0.05, "noises": 3.0, "evidence": 4.2, "well_share": 0.5, "least_peers": 4.0},
 )

@@ -11,7 +11,7 @@ from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 
-LIMITS = {"slow_ratio": 0.04, "well_ratio": 0.02, "noises": 5.0, "looks": 3.0, "least_peers": 3.0}
+LIMITS = {"slow_ratio": 0.05, "noises": 3.0, "evidence": 4.2, "well_share": 0.5, "least_peers": 3.0}
 MOST_NAMED = 4
 
 
@@ -25,11 +25,11 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
     slow, compared = slow_ranks(window, limits)
     if not compared:
-        why = f"fewer than {limits['least_peers']:.0f} ranks of a kind told {limits['looks']:.0f} times how they got on"
+        why = f"fewer than {limits['least_peers']:.0f} ranks of a kind told often enough how they got on"
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
     rows = [_row(window, one) for one in slow]
     guilty = {one.subject for one in slow}
-    rows += [Row(one, Health.PASS, found.ratio, found.enter) for one, found in compared.items() if one not in guilty]
+    rows += [Row(one, Health.PASS, found.ratio, found.unit) for one, found in compared.items() if one not in guilty]
     return Verdict(rows=tuple(rows), reason=sentence(window, slow) if slow else "")
 
 
@@ -37,7 +37,7 @@ def _row(window: Window, one: Excess) -> Row:
     where = place(window, one.subject)
     hardware = window.value(one.subject, "job_rank_hardware")
     words = f"computes {percent(one.ratio)} longer than its peers, {where}" + (f", {hardware}" if hardware else "")
-    return Row(one.subject, Health.DEGRADED, one.ratio, one.enter, words)
+    return Row(one.subject, Health.DEGRADED, one.ratio, one.unit, words)
 
 
 def sentence(window: Window, slow: list[Excess]) -> str:

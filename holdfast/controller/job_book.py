@@ -7,6 +7,7 @@ from holdfast.api.job_views import TrainingDetail, TrainingsView
 from holdfast.api.problem import Problem
 from holdfast.controller.job_hardware import Digest
 from holdfast.controller.job_judge import JobJudge, Verdicts
+from holdfast.controller.job_quiet import QuietJobs
 from holdfast.controller.job_record import JobRecord
 from holdfast.controller.job_show import detail, summary
 from holdfast.controller.turn import Turn
@@ -17,6 +18,7 @@ from holdfast.model.report import Report
 log = logging.getLogger("holdfast.controller")
 MOST_JOBS = 2_000
 MOST_DIGESTS = 20_000
+TOLD_SECONDS = 300.0  # after it a job that told its progress is one that does not
 Key = tuple[str, str]  # name and owner
 
 
@@ -26,14 +28,25 @@ class JobBook:
     def __init__(self) -> None:
         self._jobs: dict[Key, JobJudge] = {}
         self._digests: dict[str, Digest] = {}
+        self._told_at: dict[str, float] = {}  # when a job on a node last told its progress
+        self._quiet = QuietJobs()
 
     def take(self, report: Report, turn: Turn) -> None:
-        if report.digest and len(self._digests) < MOST_DIGESTS:
-            self._digests[report.node] = digest.unpack(report.digest)
+        self._take_digest(report, turn)
         touched = {self._hear(report.node, window, turn.now) for window in report.progress}
         for key in touched:
             if key is not None:
                 self._judge(self._jobs[key], turn.now, turn.fleet.verdicts)
+
+    def _take_digest(self, report: Report, turn: Turn) -> None:
+        """Of a node whose job tells nothing itself, its GPUs are all that is known of it."""
+        if not report.digest or (report.node not in self._digests and len(self._digests) >= MOST_DIGESTS):
+            return
+        self._digests[report.node] = found = digest.unpack(report.digest)
+        life = turn.fleet.nodes.get(report.node)
+        told = turn.now - self._told_at.get(report.node, 0.0) <= TOLD_SECONDS
+        if life is not None and len(life.jobs) == 1 and not told:
+            self._quiet.take(next(iter(life.jobs)), report.node, found, turn.now)
 
     def _hear(self, node: str, window: RankWindow, now: float) -> Key | None:
         key = (window.job.replace("/", "_"), window.owner)
@@ -42,6 +55,7 @@ class JobBook:
             self._make_room()
             known = self._jobs[key] = JobJudge(JobRecord(*key))
         known.record.take(node, window, now)
+        self._told_at[node] = now
         return key
 
     def _make_room(self) -> None:
@@ -53,7 +67,7 @@ class JobBook:
 
     def _judge(self, job: JobJudge, now: float, verdicts: Verdicts) -> None:
         """Each window is looked at once: when every rank has told another."""
-        if job.record.unjudged < len(job.record.current):
+        if job.record.unjudged < len(job.record.ranks):
             return
         job.record.unjudged = 0
         before = job.slow_since.keys() | set()
@@ -64,7 +78,7 @@ class JobBook:
     # Asked by the API, in the writer's thread
 
     def list(self, turn: Turn, fresh: Sequence[bool]) -> TrainingsView:
-        shown = [summary(job, turn.now) for job in self._jobs.values()]
+        shown = [summary(job, turn.now) for job in self._jobs.values()] + self._quiet.list(turn.now)
         return TrainingsView(jobs=tuple(sorted(shown, key=lambda view: (-view.heard_at, view.job))))
 
     def show(self, name: str) -> Callable[[Turn, Sequence[bool]], TrainingDetail]:
@@ -72,8 +86,10 @@ class JobBook:
 
         def do(turn: Turn, fresh: Sequence[bool]) -> TrainingDetail:
             found = [key for key in self._jobs if name in (key[0], f"{key[1]}:{key[0]}")]
+            if not found and (quiet := self._quiet.show(name, turn.now)) is not None:
+                return quiet
             if not found:
-                raise Problem(404, f"no job called {name[:80]!r} tells its progress")
+                raise Problem(404, f"no job called {name[:80]!r} tells its progress, and no node holds one of that id")
             if len(found) > 1:
                 named = ", ".join(f"{owner}:{job}" for job, owner in found)
                 raise Problem(409, f"several jobs are called {name[:80]!r}: ask for one of {named}")

@@ -17,7 +17,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
 
 ASKED = tuple(name for name in checks.OF_A_JOB if name != "job.passive")
-SEEN_AFTER_SECONDS = 2 * WINDOW_SECONDS  # two of three windows must be slow before it is found
+SEEN_AFTER_SECONDS = 4 * WINDOW_SECONDS  # what a slow rank needs to be told from a stall
 USUAL_LOOKS = 360  # an hour of looks
 ENOUGH_LOOKS = 6
 PARTS = ("step", "own", "data", "wait", "checkpoint")

@@ -11,15 +11,7 @@ from holdfast.model.signal import Reading, Signal
 SILENT_SECONDS = 120.0
 TOGETHER_SECONDS = 30.0  # ranks that report within this are of one moment
 COMPARED_SECONDS = 330.0
-SHORTLY_SECONDS = 35.0  # the other numbers of a rank: only what they are now is asked for
-KEEP_SECONDS = {
-    "job_rank_own_seconds": COMPARED_SECONDS,
-    "job_transfer_seconds": COMPARED_SECONDS,
-    "job_rank_step_seconds": SHORTLY_SECONDS,
-    "job_rank_data_seconds": SHORTLY_SECONDS,
-    "job_rank_wait_seconds": SHORTLY_SECONDS,
-    "job_rank_checkpoint_seconds": SHORTLY_SECONDS,
-}
+KEEP_SECONDS = {"job_rank_own_seconds": COMPARED_SECONDS, "job_transfer_seconds": COMPARED_SECONDS}
 GOOD_FOR_SECONDS = 300.0  # a step may take minutes
 OVERLAP_SECONDS = 30.0
 """A rank that two nodes tell of within this: two jobs with one name."""
@@ -45,12 +37,14 @@ class JobRecord:
     heard_at: float = 0.0
     unjudged: int = 0  # windows since the checks were last asked
     trouble: str = ""
+    _speaker: int = -1
     history: History = field(init=False)
 
     def __post_init__(self) -> None:
         self.history = History(self.name, KEEP_SECONDS)
         self.history.expect_freshness("progress", GOOD_FOR_SECONDS)
         self.history.expect_freshness("judge", GOOD_FOR_SECONDS)
+        self.history.expect_freshness("identity", float("inf"))
 
     @property
     def subject(self) -> str:
@@ -87,8 +81,8 @@ class JobRecord:
             known.tokens_per_step = window.tokens / window.steps
         self.heard_at = now
         self.saved_step = max(self.saved_step, window.saved_step)
-        self._remember(window, node, now)
-        if window.rank == self._speaker(now):
+        self._remember(window, now)
+        if self._speaks(window.rank, now):
             self.accounts.take(window, self.attempt)
 
     def _both_live(self, known: Rank, window: RankWindow, now: float) -> bool:
@@ -101,27 +95,30 @@ class JobRecord:
             self.attempt += 1
             self.saved_step = min(self.saved_step, window.saved_step) if window.saved_step >= 0 else self.saved_step
         self.ranks[window.rank] = rank = Rank(node, window, now, self.attempt)
+        self._introduce(window, node, now)
         return rank
 
-    def _speaker(self, now: float) -> int:
-        live = [number for number, rank in self.ranks.items() if rank.attempt == self.attempt]
-        heard = [number for number in live if now - self.ranks[number].heard_at <= TOGETHER_SECONDS]
-        return min(heard, default=-1)
+    def _speaks(self, number: int, now: float) -> bool:
+        """One rank speaks for all: the lowest that is heard. Not all ranks need tell their progress."""
+        known = self.ranks.get(self._speaker)
+        if known is None or known.attempt != self.attempt or now - known.heard_at > TOGETHER_SECONDS:
+            self._speaker = number
+        self._speaker = min(self._speaker, number)
+        return number == self._speaker
 
-    def _remember(self, window: RankWindow, node: str, now: float) -> None:
+    def _introduce(self, window: RankWindow, node: str, now: float) -> None:
+        """What does not change in a rank's life is told once of it."""
+        about = f"{self.subject}/rank/{window.rank}"
+        signals = [Signal(about, "job_rank_node", node), Signal(about, "job_rank_group", window.group)]
+        signals += [] if window.gpu is None else [Signal(about, "job_rank_gpu", float(window.gpu))]
+        self.history.add(Reading(source="identity", at=now, signals=signals))
+
+    def _remember(self, window: RankWindow, now: float) -> None:
         if not window.steps:
             return
         about = f"{self.subject}/rank/{window.rank}"
-        each = 1 / window.steps
         signals = [
             Signal(about, "job_rank_own_seconds", window.own_seconds),
-            Signal(about, "job_rank_step_seconds", window.seconds * each),
-            Signal(about, "job_rank_data_seconds", window.data_seconds * each),
-            Signal(about, "job_rank_wait_seconds", window.wait_seconds * each),
-            Signal(about, "job_rank_checkpoint_seconds", window.checkpoint_seconds * each),
             Signal(about, "job_rank_split", float(window.split)),
-            Signal(about, "job_rank_node", node),
-            Signal(about, "job_rank_group", window.group),
         ]
-        signals += [] if window.gpu is None else [Signal(about, "job_rank_gpu", float(window.gpu))]
         self.history.add(Reading(source="progress", at=now, signals=signals))

@@ -96,7 +96,7 @@ def _common(judge: JobJudge, now: float) -> dict[str, Any]:
         "owner": record.owner,
         "told": True,
         "state": state_of(record, now),
-        "health": overall(judge.verdicts) if judge.verdicts else Health.UNKNOWN,
+        "health": health_of(judge.verdicts),
         "reason": _reason(judge.verdicts),
         "nodes": tuple(sorted({rank.node for rank in ranks})),
         "world": record.world,
@@ -113,11 +113,16 @@ def _common(judge: JobJudge, now: float) -> dict[str, Any]:
     }
 
 
+def health_of(verdicts: Sequence[Verdict]) -> Health:
+    """What is slow is told even while a question about the job cannot be answered yet."""
+    if any(one.health is Health.DEGRADED for one in verdicts):
+        return Health.DEGRADED
+    return overall(verdicts) if verdicts else Health.UNKNOWN
+
+
 def _reason(verdicts: Sequence[Verdict]) -> str:
-    health = overall(verdicts) if verdicts else None
-    if health is Health.PASS or not verdicts:
-        return ""
-    return next((one.summary() for one in verdicts if one.health is health), "")
+    health = health_of(verdicts)
+    return "" if health is Health.PASS else next((one.summary() for one in verdicts if one.health is health), "")
 
 
 def _slow(judge: JobJudge) -> list[SlowView]:

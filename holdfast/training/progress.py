@@ -85,7 +85,7 @@ class Progress:
         self._begun = time.perf_counter()
         self._device_begun = None if isinstance(self._marker, HostMarker) else self._marker.mark()
         self._waited = self._saved_inside = 0.0
-        self._device_waits, self._links, self._noted = [], {}, {}
+        self._device_waits, self._links = [], {}
         self._backward_open = False
 
     def end(self, tokens: float = 0.0) -> None:
@@ -97,7 +97,8 @@ class Progress:
         self._ended_at, self._saving_between = now, 0.0
         host = (self.made, time.time(), total, data, self._waited, saved)
         device = (self._device_begun, None if self._device_begun is None else self._marker.mark(), self._device_waits)
-        noted, links, marker = self._noted, self._links, self._marker
+        noted, self._noted = self._noted, {}
+        links, marker = self._links, self._marker
         self._sender.put(lambda: _resolved(host, device, marker, float(tokens), noted, links))
 
     @contextmanager
@@ -110,7 +111,8 @@ class Progress:
         self.end(tokens)
 
     def note(self, **values: Any) -> None:
-        """loss and gradient_norm of the step, as numbers or tensors; a tensor is read later, where nobody waits."""
+        """loss and gradient_norm of this step, or of the next where none is open; numbers or tensors. A tensor is read
+        later, where nobody waits."""
         self._noted.update(
             {name: value.detach() if hasattr(value, "detach") else value for name, value in values.items()}
         )

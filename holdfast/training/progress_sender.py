@@ -34,6 +34,7 @@ class Sender:
         self.split = False
         self.saved_step = -1
         self._told: tuple[int, bool] = (-1, False)
+        self._introduced = False  # does the file say who wrote it?
         self.refused = ""  # why the agent does not want to hear us
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="holdfast-progress", daemon=True)
@@ -51,7 +52,8 @@ class Sender:
         self._thread.join(CLOSE_SECONDS)
 
     def _run(self) -> None:
-        self._tell([], anew=True)
+        if not self._connected():
+            self._write(self._hello)
         while not self._stop.wait(SEND_EVERY_SECONDS):
             self._flush()
         self._flush()
@@ -70,13 +72,11 @@ class Sender:
         if rows or self._told != (self.saved_step, self.split):
             self._tell(rows)
 
-    def _tell(self, rows: list[Step], *, anew: bool = False) -> None:
+    def _tell(self, rows: list[Step]) -> None:
         self._told = (self.saved_step, self.split)
-        for start in range(0, len(rows) or (0 if anew else 1), MOST_ROWS // 4):
+        for start in range(0, len(rows) or 1, MOST_ROWS // 4):
             part = rows[start : start + MOST_ROWS // 4]
             self._deliver(Steps(part, self.split, self.saved_step, self._dropped))
-        if anew and not self._connected():
-            self._write(self._hello)
 
     def _deliver(self, message: Message) -> None:
         if self._connected() and self._line is not None:
@@ -122,10 +122,11 @@ class Sender:
             path = self._folder / name
             if path.exists() and path.stat().st_size > LARGEST_FILE:
                 os.replace(path, path.with_suffix(".old"))
-                if not isinstance(message, Hello):
-                    self._write(self._hello)
+                self._introduced = False
+            first = b"" if self._introduced or isinstance(message, Hello) else encode(self._hello) + b"\n"
             with open(path, "ab") as file:
-                file.write(encode(message) + b"\n")
+                file.write(first + encode(message) + b"\n")
+            self._introduced = True
 
 
 def _safe(name: str) -> str:

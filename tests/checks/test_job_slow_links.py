@@ -6,7 +6,7 @@ from holdfast.model.history import History
 from holdfast.model.signal import Reading, Signal
 
 
-def window(seconds, looks=3):
+def window(seconds, looks=5):
     """A ring of 16 nodes, each link between two neighbours."""
     history = History("llama")
     for look in range(looks):

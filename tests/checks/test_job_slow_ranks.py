@@ -22,7 +22,7 @@ def test_ranks_that_compute_alike_pass():
 
 
 def test_one_slow_gpu_is_named_with_its_place_its_price_and_why():
-    ranks = Ranks(96).look(lambda rank: jitter(rank) * (1.11 if rank == 37 else 1.0))
+    ranks = Ranks(96).look(lambda rank: jitter(rank) * (1.11 if rank == 37 else 1.0), 4)
     ranks.tell(Ranks.rank(37), job_rank_hardware="thermal throttle", job_slow_since_seconds=50_520.0)
     verdict = CHECK(ranks.window())
     assert guilty(verdict) == {"job/llama/rank/37"}
@@ -32,20 +32,31 @@ def test_one_slow_gpu_is_named_with_its_place_its_price_and_why():
 
 
 def test_a_node_all_of_whose_ranks_are_slow_is_named_as_one():
-    verdict = CHECK(Ranks(64).look(lambda rank: jitter(rank) * (1.2 if rank // 8 == 3 else 1.0)).window())
+    verdict = CHECK(Ranks(64).look(lambda rank: jitter(rank) * (1.2 if rank // 8 == 3 else 1.0), 4).window())
     assert len(guilty(verdict)) == 8
     assert "node n3 with its 8 ranks" in verdict.summary() and "evicting them" in verdict.summary()
 
 
-def test_one_slow_look_is_not_enough_and_two_of_three_are():
-    ranks = Ranks(64).look(jitter, 2).look(lambda rank: jitter(rank) * (1.5 if rank == 3 else 1.0), 1)
+def slow_by(ratio: float, slow: int = 3):
+    return lambda rank: jitter(rank) * (1 + ratio if rank == slow else 1.0)
+
+
+def test_a_stall_is_no_slow_rank_however_long_and_four_slow_looks_are_one():
+    ranks = Ranks(64).look(jitter, 6).look(slow_by(9.0), 3)
     assert CHECK(ranks.window()).health is Health.PASS
-    ranks.look(lambda rank: jitter(rank) * (1.5 if rank == 3 else 1.0), 1)
+    ranks.look(slow_by(0.1), 1)
+    assert guilty(CHECK(ranks.window())) == {"job/llama/rank/3"}
+
+
+def test_a_small_slowdown_takes_longer_to_be_told_from_chance():
+    ranks = Ranks(64).look(jitter, 6).look(slow_by(0.05), 5)
+    assert CHECK(ranks.window()).health is Health.PASS
+    ranks.look(slow_by(0.05), 5)
     assert guilty(CHECK(ranks.window())) == {"job/llama/rank/3"}
 
 
 def test_who_was_slow_is_well_again_only_well_below_the_limit():
-    between = Ranks(64).look(lambda rank: jitter(rank) * (1.03 if rank == 3 else 1.0))
+    between = Ranks(64).look(slow_by(0.03), 12)
     assert CHECK(between.window()).health is Health.PASS
     between.tell(Ranks.rank(3), job_slow_since_seconds=900.0)
     assert guilty(CHECK(between.window())) == {"job/llama/rank/3"}
@@ -67,11 +78,8 @@ def test_where_all_ranks_are_noisy_more_is_asked_for():
     assert CHECK(Ranks(64).look(lambda rank: noisy(rank) * (1.1 if rank == 3 else 1.0)).window()).health is Health.PASS
 
 
-def test_among_few_peers_every_look_must_be_slow():
-    ranks = Ranks(4).look(jitter, 1).look(lambda rank: jitter(rank) * (1.4 if rank == 2 else 1.0), 2)
-    assert CHECK(ranks.window()).health is Health.PASS
-    ranks.look(lambda rank: jitter(rank) * (1.4 if rank == 2 else 1.0), 1)
-    assert guilty(CHECK(ranks.window())) == {"job/llama/rank/2"}
+def test_four_ranks_are_peers_enough():
+    assert guilty(CHECK(Ranks(4).look(slow_by(0.4, 2), 6).window())) == {"job/llama/rank/2"}
 
 
 @pytest.mark.parametrize("world", [1, 2])

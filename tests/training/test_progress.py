@@ -1,0 +1,185 @@
+"""Progress alone: what a step is made of, files where there is no agent, and that nothing of it ends a training."""
+
+import json
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import torch
+
+from holdfast.cli.job_files import read
+from holdfast.cli.refusal import Refusal
+from holdfast.formats.job_progress import Ended, Hello, Steps, decode
+from holdfast.sources.job_socket import JobSocketSource
+from holdfast.training import Progress
+from holdfast.training.progress_clock import DeviceMarker
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("HOLDFAST_PROGRESS_DIR", str(tmp_path / "kept"))
+    monkeypatch.setenv("HOLDFAST_AGENT_SOCKET", str(tmp_path / "nobody.sock"))
+    yield tmp_path / "kept"
+
+
+def messages(folder: Path, job: str, rank: int = 0) -> list[Hello | Steps | Ended]:
+    return [decode(line) for line in (folder / f"{job}.{rank}.jsonl").read_bytes().splitlines()]
+
+
+def rows(folder: Path, job: str):  # type: ignore[no-untyped-def]
+    return [row for one in messages(folder, job) if isinstance(one, Steps) for row in one.rows]
+
+
+def test_a_step_is_data_compute_waiting_and_saving_and_they_add_up(folder):
+    with Progress("parts", rank=3, world=8, gpu=1, group="first", step=40) as progress:
+        for _ in range(3):
+            time.sleep(0.01)  # the loader
+            with progress.step(tokens=7):
+                with progress.waiting("pipeline:0-1"):
+                    time.sleep(0.01)
+                progress.note(loss=torch.tensor(2.5), gradient_norm=0.5)
+            with progress.saving(progress.made):
+                time.sleep(0.01)
+    hello, *_, ended = messages(folder, "parts", 3)
+    assert isinstance(hello, Hello) and (hello.rank, hello.world, hello.gpu, hello.group) == (3, 8, 1, "first")
+    assert isinstance(ended, Ended)
+    told = [row for one in messages(folder, "parts", 3) if isinstance(one, Steps) for row in one.rows]
+    assert [row.step for row in told] == [41, 42, 43]
+    for row in told:
+        assert row.seconds == pytest.approx(row.data + row.compute + row.wait + row.checkpoint, abs=1e-6)
+        assert row.wait >= 0.01 and row.data >= 0.01 and row.links and row.links["pipeline:0-1"] == row.wait
+        assert (row.loss, row.gradient_norm, row.tokens) == (2.5, 0.5, 7)
+    assert told[1].checkpoint >= 0.01  # what was saved after a step is part of the next
+    last = [one for one in messages(folder, "parts", 3) if isinstance(one, Steps)][-1]
+    assert last.saved_step == 43 and last.split
+
+
+def test_a_step_that_raises_is_not_counted(folder):
+    with pytest.raises(RuntimeError), Progress("raises", rank=0, world=1) as progress:
+        with progress.step():
+            pass
+        with progress.step():
+            raise RuntimeError
+    assert [row.step for row in rows(folder, "raises")] == [1]
+
+
+def test_a_loss_that_is_no_number_is_none_and_harms_nobody(folder):
+    with Progress("odd", rank=0, world=1) as progress:
+        for value in (float("nan"), torch.ones(3), "high", None):
+            with progress.step():
+                progress.note(loss=value)
+    assert [row.loss for row in rows(folder, "odd")] == [None] * 4
+
+
+def test_a_folder_that_cannot_be_written_harms_nobody(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOLDFAST_PROGRESS_DIR", "/proc/none")
+    monkeypatch.setenv("HOLDFAST_AGENT_SOCKET", str(tmp_path / "nobody.sock"))
+    with Progress("nowhere", rank=0, world=1) as progress, progress.step():
+        pass
+    assert progress.made == 1
+
+
+def test_a_model_that_is_not_ddp_is_not_watched(folder):
+    with Progress("plain", rank=0, world=1) as progress:
+        assert not progress.watch(torch.nn.Linear(2, 2))
+
+
+def test_files_are_counted_as_the_controller_would_have(folder):
+    for rank in range(4):
+        with Progress("kept", rank=rank, world=4) as progress:
+            for _ in range(5):
+                with progress.step(tokens=10):
+                    time.sleep(0.001)
+            progress.saved(3)
+    found = read(str(folder), "kept")
+    assert (found["world"], found["ranks_heard"], found["step"], found["state"]) == (4, 4, 5, "closed")
+    assert found["exposure"]["saved_step"] == 3 and found["exposure"]["steps"] == 2
+    assert sum(found["gpu_hours"].values()) == pytest.approx(found["elapsed_seconds"] * 4 / 3600)
+    json.dumps(found)
+
+
+def test_files_that_are_not_there_or_not_ours_are_said(tmp_path):
+    (tmp_path / "x.0.jsonl").write_bytes(b"\xff\x00 no\n{}\n" + b"y" * 200_000)
+    with pytest.raises(Refusal, match=r"none was found"):
+        read(str(tmp_path), "x")
+    with pytest.raises(Refusal, match="cannot be read"):
+        read(str(tmp_path / "none"), "x")
+
+
+def test_the_agent_is_preferred_and_one_that_refuses_is_not_asked_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOLDFAST_PROGRESS_DIR", str(tmp_path / "kept"))
+    with tempfile.TemporaryDirectory() as short:
+        source = JobSocketSource(f"{short}/{secrets.token_hex(4)}.sock")
+        source.read(time.time())
+        monkeypatch.setenv("HOLDFAST_AGENT_SOCKET", source._path)
+        heard = []
+        with Progress("llama", rank=1, world=2) as first:
+            _until(lambda: heard.extend(source.take()) or (source.read(time.time()) and heard))
+            with Progress("llama", rank=1, world=2) as second:
+                _until(lambda: second.refused)
+            with first.step():
+                pass
+        _until(lambda: (source.read(time.time()) and heard.extend(source.take())) or any(one.ended for one in heard))
+        source.close()
+    assert "rank 1 of llama is process" in second.refused and not first.refused
+    assert sum(one.steps for one in heard) == 1 and heard[-1].ended == "closed"
+
+
+def test_an_agent_that_goes_away_leaves_a_file_that_says_whose_it_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOLDFAST_PROGRESS_DIR", str(tmp_path / "kept"))
+    with tempfile.TemporaryDirectory() as short:
+        source = JobSocketSource(f"{short}/{secrets.token_hex(4)}.sock")
+        source.read(time.time())
+        monkeypatch.setenv("HOLDFAST_AGENT_SOCKET", source._path)
+        with Progress("left", rank=0, world=1) as progress:
+            _until(lambda: source.read(time.time()) and source.take())
+            source.close()
+            progress._sender._hang_up()  # as when the agent's process dies
+            progress._sender._retry_at = time.monotonic() + 600
+            with progress.step():
+                pass
+    first, *more = messages(tmp_path / "kept", "left")
+    assert isinstance(first, Hello) and [row.step for row in rows(tmp_path / "kept", "left")] == [1] and more
+
+
+def _until(holds):  # type: ignore[no-untyped-def]
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.02)
+
+
+class Event:
+    """A CUDA event of a device that comes to its marks when told to."""
+
+    reached: ClassVar[set[int]] = set()
+    count = 0
+
+    def __init__(self, enable_timing: bool) -> None:
+        Event.count += 1
+        self.number = Event.count
+
+    def record(self) -> None: ...
+
+    def query(self) -> bool:
+        return self.number in Event.reached
+
+    def elapsed_time(self, later: "Event") -> float:
+        return 1e3 * (later.number - self.number)
+
+
+def test_marks_on_a_device_are_asked_for_and_never_waited_for():
+    class Cuda:
+        pass
+
+    cuda = Cuda()
+    cuda.Event = Event  # type: ignore[attr-defined]
+    marker = DeviceMarker(cuda)
+    first, second = marker.mark(), marker.mark()
+    assert marker.seconds(first, second) is None
+    Event.reached = {first.number, second.number}
+    assert marker.seconds(first, second) == 1.0
