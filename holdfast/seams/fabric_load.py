@@ -76,12 +76,12 @@ def _routing(scene: Scene, links: Links, leaf: Subject, signs: list[Symptom], fe
 def _lighter_sisters(scene: Scene, links: Links, leaf: Subject, crowded: Mapping[Subject, Symptom]) -> list[Subject]:
     """Links of a leaf that carry less while a few of it are crowded; [] where its traffic did not move."""
     mine = links.of_switch[leaf]
-    hit = [link for link in mine if link in crowded and link in scene.rose(USE)]
+    # A job that waits sends less everywhere; only what its sisters lost beyond that moved away from them.
+    kept = _pace(scene, leaf)
+    hit = [link for link in mine if link in crowded and (1 - _lost(scene, link)) / kept >= 1 + SISTERS_LOSE]
     if not hit or len(hit) > len(mine) / 2:
         return []
     rest = [link for link in sorted(mine) if link not in crowded]
-    # A job that waits sends less everywhere; only what its sisters lost beyond that moved away from them.
-    kept = _pace(scene, leaf)
     lighter = [link for link in rest if 1 - (1 - _lost(scene, link)) / kept >= SISTERS_LOSE]
     before = sum(scene.usual(USE, link) for link in mine)
     grown = sum(scene.recent(USE, link) for link in mine) > GREW * kept * before

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
@@ -16,6 +19,7 @@ SHARE = "pool_routing_share"
 STALL = "pool_stall_ratio"
 LATENCY = "request_latency_seconds"
 REACHES = ("feeds", "blocks")
+THEN_COLUMNS = 12
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
@@ -44,9 +48,9 @@ def _look_below(scene: Scene, one: Candidate, path: Subject) -> None:
     """Links and nodes under it: if they are ill, they are the cause and not the path."""
     below = scene.topology.up(path, ("connects", "runs_on", "feeds"))
     links = [place for place in below if place.startswith("link/")]
-    ill = [place for place in links if _bad_link(scene, place)]
+    ill = [place for place in links if _bad_link(scene, place) or _was_crowded(scene, place, one.since)]
     if ill:
-        one.doubt(2.5, f"{ill[0]}, which it crosses, is bad itself")
+        one.doubt(5.0, f"{ill[0]}, which it crosses, is bad itself")
     elif links:
         one.speaks(0.5, f"the {len(links)} links it crosses are well")
     nodes = [place for place in below if place in scene.slow_clocks or place in scene.hot]
@@ -56,6 +60,16 @@ def _look_below(scene: Scene, one: Candidate, path: Subject) -> None:
 
 def _bad_link(scene: Scene, link: Subject) -> bool:
     return link in scene.fell(BANDWIDTH) or link in scene.rose(ERRORS) or link in scene.rose(CONGESTION)
+
+
+def _was_crowded(scene: Scene, link: Subject, since: float) -> bool:
+    """Did senders wait on it when the path became slow? They may have stopped since, as a job that died has."""
+    row, usual = scene.panel.row(CONGESTION, link), scene.usual(CONGESTION, link)
+    first = int(np.searchsorted(scene.panel.times, since))
+    if row is None or usual != usual:
+        return False
+    then = row[first : first + THEN_COLUMNS]
+    return bool(np.isfinite(then).any()) and float(np.nanmedian(then)) - usual >= signals()[CONGESTION].least_absolute
 
 
 def _imbalance(scene: Scene, path: Subject, sign: Symptom, emptied: int) -> Candidate:
