@@ -1,7 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
-.PHONY: agreement setup torch system console demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
+.PHONY: docs-site agreement setup torch system console demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
 
@@ -48,6 +48,10 @@ lint: setup
 
 docs: setup
 	$(PY) scripts/generate_docs.py
+
+# The documentation as a site, in site/.
+docs-site: setup
+	.venv/bin/mkdocs build --strict
 
 # What others published beside what we compute: docs/agreement.md.
 agreement: setup
