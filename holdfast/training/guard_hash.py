@@ -11,6 +11,7 @@ from torch.distributed.tensor import DTensor, Shard
 
 WORD = 8
 ODD = 0x9E3779B97F4A7C15  # odd: times an odd number nothing but zero becomes zero
+WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 WHOLE = "whole"
 
 Named = tuple[str, torch.Tensor]  # which bucket, and what belongs into it
@@ -59,6 +60,8 @@ def digests(tensors: Iterable[Named]) -> dict[str, int]:
 def word_sum(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.numel() == 0:
         return torch.zeros((), dtype=torch.int64, device=tensor.device)
+    if tensor.numel() == 1 and tensor.element_size() in WORDS:  # the optimizer's counters, one for each parameter
+        return tensor.reshape(1).view(WORDS[tensor.element_size()])[0].to(torch.int64)
     flat = _flat(tensor).view(torch.uint8)
     whole = flat.numel() // WORD * WORD
     total = flat[:whole].view(torch.int64).sum()

@@ -1,0 +1,112 @@
+"""What the Guard costs at its defaults, as a part of a step of 200 ms, and its vote beside one read of the memory.
+
+    python bench/guard.py [--steps 100] [--width 1024]
+
+CPU time of the training's own thread inside `Guard.step` and inside the hooks, on one rank of a model that trains; the
+vote's exchange of 8 bytes per shard is not in it. The read is torch's sum of the same tensors in the same run.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from holdfast.training import Guard
+from holdfast.training.guard_hash import digests, held
+
+RESULT = Path(__file__).parent / "results" / "guard.json"
+STEP_SECONDS = 0.2
+VOTE_WIDTH = 3072  # 450 MB with the optimizer's memory: more than a cache holds
+
+
+class Clock:
+    """CPU seconds of this thread inside the calls it is put around."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any, **named: Any) -> Any:
+            begun = time.thread_time()
+            try:
+                return call(*arguments, **named)
+            finally:
+                self.seconds += time.thread_time() - begun
+
+        return timed
+
+
+def model_of(width: int) -> nn.Sequential:
+    return nn.Sequential(*(part for _ in range(4) for part in (nn.Linear(width, width), nn.ReLU())))
+
+
+def hooks(steps: int, width: int) -> tuple[float, int]:
+    """CPU seconds of a step inside our code, and the bytes that the vote reads."""
+    model = model_of(width)
+    optimizer = torch.optim.AdamW(model.parameters())
+    clock = Clock()
+    guard = Guard(model, optimizer)
+    for layer in model:
+        for key, hook in list(layer._forward_hooks.items()):
+            layer._forward_hooks[key] = clock.around(hook)
+    step_of = clock.around(guard.step)
+    batch = torch.randn(64, width)
+    for step in range(1, steps + 1):
+        loss = model(batch).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        step_of(step, loss=loss, grad_norm=loss)
+    return clock.seconds / steps, sum(tensor.nbytes for _, tensor in held(model, optimizer))
+
+
+def vote_to_read(width: int, rounds: int = 15) -> tuple[float, float, float]:
+    """Seconds of the digests, of a plain read, and the median of their ratio, taken in turn."""
+    model = model_of(width)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.randn(2, width)).sum().backward()
+    optimizer.step()
+    tensors = [tensor.detach() for _, tensor in held(model, optimizer)]
+    votes, reads = [], []
+    for _ in range(rounds):
+        votes.append(_seconds(lambda: digests(held(model, optimizer))))
+        reads.append(_seconds(lambda: [float(tensor.sum()) for tensor in tensors]))
+    ratio = statistics.median(vote / read for vote, read in zip(votes, reads, strict=True))
+    return min(votes), min(reads), ratio
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    begun = time.thread_time()
+    call()
+    return time.thread_time() - begun
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--width", type=int, default=1024)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    inside, size = hooks(options.steps, options.width)
+    vote, read, ratio = vote_to_read(VOTE_WIDTH)
+    figures = {
+        "steps": options.steps,
+        "bytes_guarded": size,
+        "cpu_seconds_per_step": round(inside, 6),
+        "part_of_a_200_ms_step": round(inside / STEP_SECONDS, 5),
+        "vote_cpu_seconds": round(vote, 5),
+        "read_cpu_seconds": round(read, 5),
+        "vote_to_read": round(ratio, 2),
+    }
+    RESULT.write_text(json.dumps(figures, indent=1) + "\n")
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()
