@@ -1,0 +1,136 @@
+"""A device of the building or of the network over SNMP v2c: numbers by their OID, and events where a value changes."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.catalog import plausible
+from holdfast.model.signal import Event, Reading
+from holdfast.sources.notes import Notes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnmpOid:
+    oid: str
+    signal: str = ""
+    event: str = ""
+    """Instead of a signal: a change of the value is an event of this kind, such as route_change."""
+    subject: str = ""
+    scale: float = 1.0
+    offset: float = 0.0
+    least: float | None = None
+    most: float | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.signal) == bool(self.event):
+            raise ValueError("expected a signal or an event, one of the two")
+        if self.signal and not plausible.known(self.signal):
+            raise ValueError(f"signal: {self.signal!r} is not one of the signals in docs/facility.md")
+        if not all(part.isdigit() for part in self.oid.strip(".").split(".")):
+            raise ValueError(f"oid: expected numbers such as 1.3.6.1.4.1.9.9.13.1.3.1.3.1, found {self.oid!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnmpSettings:
+    subject: str
+    address: str
+    """HOST:PORT; 161 is the usual port."""
+    oid: tuple[SnmpOid, ...]
+    community_file: str = ""
+    """The community is 'public' where no file is named."""
+    every: float = 30.0
+    timeout: float = 3.0
+
+    def __post_init__(self) -> None:
+        host, _, port = self.address.rpartition(":")
+        if not host or not port.isdigit() or int(port) > 65_535:
+            raise ValueError(f"address: expected HOST:PORT, found {self.address!r}")
+        if not self.oid:
+            raise ValueError("oid: expected at least one")
+
+
+class SnmpSource:
+    def __init__(self, settings: SnmpSettings) -> None:
+        self.settings = settings
+        self.name = f"snmp {settings.subject}"
+        self.every = settings.every
+        self.deadline = settings.timeout * 2 + 1.0
+        self.carries = tuple(dict.fromkeys(one.signal for one in settings.oid if one.signal))
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._engine: Any = None  # kept with its loop: making one costs a second of a CPU
+        self._last: dict[str, str] = {}  # OID -> what it said last, of those whose change is an event
+
+    def read(self, now: float) -> Reading:
+        try:
+            community = self._community()
+            self._loop = self._loop or asyncio.new_event_loop()
+            found, trouble = self._loop.run_until_complete(self._ask(community))
+        except ImportError:
+            return self._blind(now, "pysnmp is not installed: pip install holdfast[facility]")
+        except (OSError, UnicodeDecodeError) as error:
+            return self._blind(now, str(error))
+        if trouble:
+            return self._blind(now, trouble)
+        notes, events = Notes(), []
+        for one, value in zip(self.settings.oid, found, strict=True):
+            if one.event:
+                events += self._changed(one, value, now)
+            else:
+                self._take(one, value, notes)
+        return Reading(source=self.name, at=now, signals=notes.signals, absent=notes.absent, events=events)
+
+    def _take(self, one: SnmpOid, value: Any, notes: Notes) -> None:
+        about = one.subject or self.settings.subject
+        try:
+            number = float(value.prettyPrint()) * one.scale + one.offset
+        except (ValueError, AttributeError):
+            said = type(value).__name__
+            notes.miss(about, f"{one.oid}: expected a number, the device says {said}", one.signal)
+            return
+        if why := plausible.absurd(one.signal, number, one.least, one.most):
+            notes.miss(about, f"{one.oid}: {why}; a broken sensor, or another scale", one.signal)
+        else:
+            notes.say(about, one.signal, number)
+
+    def _changed(self, one: SnmpOid, value: Any, now: float) -> list[Event]:
+        said = str(value.prettyPrint())[:200] if hasattr(value, "prettyPrint") else ""
+        before = self._last.get(one.oid)
+        self._last[one.oid] = said
+        if before is None or before == said:
+            return []
+        about = one.subject or self.settings.subject
+        return [Event(kind=one.event, at=now, text=f"{one.oid} went from {before} to {said}", subject=about)]
+
+    async def _ask(self, community: str) -> tuple[list[Any], str]:
+        """A value for every OID, or why there is none at all."""
+        from pysnmp.hlapi.v3arch.asyncio import (
+            CommunityData,
+            ContextData,
+            ObjectIdentity,
+            ObjectType,
+            SnmpEngine,
+            UdpTransportTarget,
+            get_cmd,
+        )
+
+        host, _, port = self.settings.address.rpartition(":")
+        self._engine = self._engine or SnmpEngine()
+        where = (host.strip("[]"), int(port))
+        target = await UdpTransportTarget.create(where, timeout=self.settings.timeout, retries=1)
+        wanted = [ObjectType(ObjectIdentity(one.oid.strip("."))) for one in self.settings.oid]
+        who = CommunityData(community, mpModel=1)
+        trouble, status, _, rows = await get_cmd(self._engine, who, target, ContextData(), *wanted, lookupMib=False)
+        if trouble:
+            return [], f"no answer within {self.settings.timeout:g} s" if "imeout" in str(trouble) else str(trouble)
+        if status:
+            return [], f"the device refuses: {status.prettyPrint()}"
+        return [row[1] for row in rows], ""
+
+    def _community(self) -> str:
+        if not self.settings.community_file:
+            return "public"
+        return Path(self.settings.community_file).read_text(encoding="utf-8").strip()
+
+    def _blind(self, now: float, why: str) -> Reading:
+        return Reading(source=self.name, at=now, blind=f"{self.settings.subject}: {why}")
