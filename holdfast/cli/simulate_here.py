@@ -42,6 +42,7 @@ class Wish:
 
 
 def run(wish: Wish) -> None:
+    _refuse_two_questions(wish)
     changes: Changes = tuple(simulate_sweep.parse_change(text) for text in wish.changes)
     if wish.calibrate:
         changes = (*simulate_calibrate.changes(wish.calibrate), *changes)
@@ -67,6 +68,12 @@ def run(wish: Wish) -> None:
         typer.echo(json.dumps(show.document(results)))
     else:
         show.show(results)
+
+
+def _refuse_two_questions(wish: Wish) -> None:
+    asked = [name for name in ("compare", "sweep", "aggregated") if getattr(wish, name)]
+    if len(asked) > 1:
+        raise Refusal(f"--{asked[0]} and --{asked[1]} are two questions: expected one of them")
 
 
 def _sweep(wish: Wish, setting: Setting) -> None:

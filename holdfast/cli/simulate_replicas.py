@@ -19,14 +19,14 @@ class Results:
         return [outcome.figures[figure] for outcome in self.outcomes]
 
     def figure(self, name: str) -> Estimate:
-        return estimate(self.values(name))
+        return estimate(self.values(name), least=0.0)
 
     def share(self, part: str) -> Estimate:
         """Of the paid GPU-time."""
-        return estimate([outcome.ledger.share(part) for outcome in self.outcomes])
+        return estimate([outcome.ledger.share(part) for outcome in self.outcomes], least=0.0)
 
     def gpu_hours(self, part: str) -> Estimate:
-        return estimate([outcome.ledger.parts()[part] / 3600 for outcome in self.outcomes])
+        return estimate([outcome.ledger.parts()[part] / 3600 for outcome in self.outcomes], least=0.0)
 
     @property
     def figures(self) -> list[str]:

@@ -14,6 +14,7 @@ from holdfast.simulation.spread import Spread, fixed
 
 SECTIONS = ("title", "assumptions", "price_per_gpu_hour", "cluster", "policy", "job", "checkpoint", "restart", "repair",
             "part", "hazard", "maintenance")  # fmt: skip
+MOST_EVENTS = 1e8
 SAME = {"rate": ("events", "unit_years"), "events": ("rate",)}  # two ways to say it: the later one holds
 
 
@@ -61,6 +62,7 @@ def understand(text: str, origin: str, changes: dict[str, Any] | None = None) ->
         top.number("price_per_gpu_hour", 0.0, 0.0, 1e6),
     )
     _refuse_absurd(document, told)
+    _refuse_endless(document, told.scenario)
     return told
 
 
@@ -70,6 +72,8 @@ def _put(document: Document, key: str, value: Any) -> None:
     section, _, index = section.rstrip("]").partition("[")
     found = document.raw.setdefault(section, {}) if section else document.raw
     tables = found if isinstance(found, list) else [found]
+    if index and int(index) >= len(tables):
+        raise Refusal(f"--set: {key}: expected a number below {len(tables)}, for the file has so many [[{section}]]")
     for table in tables[int(index) : int(index) + 1] if index else tables:
         if isinstance(table, dict):
             for other in SAME.get(name, ()):
@@ -242,6 +246,19 @@ def _refuse_absurd(document: Document, told: Told) -> None:
                     f"{document.origin}: no progress is possible: {what} is {seconds:g} s and job {job.name} fails"
                     f" every {between:.4g} s on average"
                 )
+
+
+def _refuse_endless(document: Document, scenario: s.Scenario) -> None:
+    """More than a replica could play through in hours."""
+    cluster, years = scenario.cluster, scenario.cluster.seconds / s.YEAR
+    failures = sum(hazard.rate * cluster.units(hazard.on) * years for hazard in scenario.hazards)
+    planned = sum(cluster.seconds / plan.every * plan.nodes for plan in scenario.maintenance)
+    for what, number in (("failures", failures), ("nodes under maintenance", planned)):
+        if number > MOST_EVENTS:
+            raise Refusal(
+                f"{document.origin}: {number:.3g} {what} in {cluster.days:g} days are more than the"
+                f" {MOST_EVENTS:.0e} that can be played: fewer days or nodes, or --aggregated"
+            )
 
 
 def _between_failures(scenario: s.Scenario, job: s.Job) -> float:

@@ -18,7 +18,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        return (self.high - self.low) / 2
+        return self.high - self.mean
 
     def document(self) -> dict[str, float | None]:
         """A single replica has no interval."""
@@ -26,13 +26,13 @@ class Estimate:
         return {"mean": self.mean, "low": low, "high": high}
 
 
-def estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """The mean with its interval by Student; infinite for a single value."""
+def estimate(values: Sequence[float], level: float = LEVEL, least: float = -inf) -> Estimate:
+    """The mean with its interval by Student, which ends at the least that is possible; infinite for a single value."""
     mean = fmean(values)
     if len(values) < 2:
-        return Estimate(mean, -inf, inf, len(values))
+        return Estimate(mean, least, inf, len(values))
     half = student_quantile(0.5 + level / 2, len(values) - 1) * stdev(values) / sqrt(len(values))
-    return Estimate(mean, mean - half, mean + half, len(values))
+    return Estimate(mean, max(least, mean - half), mean + half, len(values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ nodes = 16
 name = "gpu"
 rate = 4.0
 """
+ENDLESS = "[cluster]\nnodes = 2000000\ndays = 36500\n[[job]]\nname = 'a'\nnodes = 1\n"
 PAGE = Path(__file__).parents[2] / "docs" / "simulate.md"
 
 
@@ -121,6 +122,8 @@ def test_the_coarse_model_says_that_it_is_another(small: str, capsys: pytest.Cap
         ("[cluster]\nnodes = 20\ndays = inf", "line 3: cluster.days: expected a number"),
         ("[cluster]\nnodes = 20\n[[job]]\nname = 'a'\nnodes = 21", "line 5: job[0].nodes: 21 are more than the 20"),
         ("[cluster]\nnodes = 20", "no [[job]]"),
+        (f"{ENDLESS}[[hazard]]\nname = 'a'\nrate = 4", "6.4e+09 failures in 36500 days are more than the 1e+08"),
+        (f"{ENDLESS}[[maintenance]]\nevery = '1s'\nnodes = 4\nlasts = '1s'", "1.26e+10 nodes under maintenance"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_line(line: str, said: str) -> None:
@@ -144,6 +147,7 @@ def test_a_wrong_file_is_refused_with_its_line(line: str, said: str) -> None:
         ("repair.crews=0", "repair.crews: expected 1 to"),
         ("repair.test=0s", "a test that takes no time proves nothing"),
         ("nonsense", "--set: expected KEY=VALUE"),
+        ("hazard[3].rate=1", "expected a number below 1, for the file has so many [[hazard]]"),
     ],
 )
 def test_what_cannot_be_is_refused(small: str, change: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,6 +167,7 @@ def test_what_cannot_be_is_refused(small: str, change: str, said: str, capsys: p
         (["llama3", "--calibrate", "/dev/null"], "expected columns such as device,begin,end,event"),
         (["llama3", "--precision", "often"], "--precision: expected a share"),
         (["llama3", "--replicas", "0"], "replicas"),
+        (["llama3", "--compare", "llama3", "--sweep", "spares=0:1"], "--compare and --sweep are two questions"),
     ],
 )
 def test_what_was_asked_wrongly_is_refused(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
