@@ -10,8 +10,8 @@ from holdfast.twin.plant.fault import Distractor, Fault, kinds
 from holdfast.twin.plant.layout import Fleet, JobSpec, Layout, Serving
 
 CALM = "calm"
-LASTS = 45 * 60.0
-LONG = 100 * 60.0  # for what takes several failures, or a loss that must add up
+LASTS = 32 * 60.0
+LONG = 70 * 60.0  # for what takes several failures, or a loss that must add up
 SLOW_TO_SHOW = ("schedule.cadence_long", "schedule.degraded_kept", "software.rollout", "storage.one_writer")
 NOT_DRAWN = ("sensor.clock",)
 SENSOR_SIGNALS = {
@@ -77,7 +77,7 @@ def _fault(luck: np.random.Generator, name: str, layout: Layout) -> Fault:
     return Fault(
         kind=name,
         subject=subject,
-        start=float(luck.integers(90, 150)) * 10,
+        start=float(luck.integers(48, 78)) * 10,
         magnitude=float(luck.uniform(*kind.draw)),
         ramp=ramp if not name.startswith("schedule.") else 0.0,
         signal=str(luck.choice(SENSOR_SIGNALS[type_of])) if name.startswith("sensor.") else "",

@@ -19,7 +19,7 @@ from holdfast.twin.plant.plant import Plant
 from holdfast.twin.plant.truth import first_visible, without
 
 JUDGE_EVERY = 60.0
-LEAD = 600.0  # of calm before minute 0: there must be something to compare with
+LEAD = 900.0  # of calm before minute 0: there must be something to compare with
 LOOKS_BACK = 120 * 60.0  # as a controller's window
 
 
