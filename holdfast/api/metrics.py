@@ -73,6 +73,16 @@ def _incidents(incidents: Iterable[Incident]) -> Iterable[Metric]:
         ("incident", "subject", "cause"),
         {(one.id, one.subject, one.cause): one.opened for one in incidents},
     )
+    yield _gauge(
+        "holdfast_incident_gpu_hours_per_hour",
+        "What an open incident costs the runs that it reaches, as measured.",
+        ("incident", "subject", "cause"),
+        {
+            (one.id, one.subject, one.cause): one.account.bill.gpu_hours_per_hour
+            for one in incidents
+            if one.account is not None
+        },
+    )
 
 
 def _controller(desk: Desk) -> Iterable[Metric]:

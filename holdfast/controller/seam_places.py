@@ -16,7 +16,9 @@ PLACES = {
 }
 
 
-def with_the_fleet(known: Topology, places: Mapping[str, Mapping[str, str]], jobs: Iterable[Job]) -> Topology:
+def with_the_fleet(
+    known: Topology, places: Mapping[str, Mapping[str, str]], jobs: Iterable[Job], ranks: Iterable[Edge] = ()
+) -> Topology:
     """The file's word on a node's cooling, power or network is the better one; where it has none, the node's own."""
     named = {(edge.kind, edge.target) for edge in known.edges}
     more = [
@@ -28,7 +30,6 @@ def with_the_fleet(known: Topology, places: Mapping[str, Mapping[str, str]], job
         if (how, subject.node(node)) not in named
     ]
     placed = {edge for edge in known.edges if edge.kind == "runs_on"}
-    for job in jobs:
-        running = (Edge("runs_on", subject.node(node), subject.job(job.id)) for node in job.nodes)
-        more += [edge for edge in running if edge not in placed]
+    running = [Edge("runs_on", subject.node(node), subject.job(job.id)) for job in jobs for node in job.nodes]
+    more += [edge for edge in dict.fromkeys([*running, *ranks]) if edge not in placed]
     return Topology((*known.edges, *more), known.owners) if more else known

@@ -19,6 +19,7 @@ from holdfast.controller.alerts import Alerts
 from holdfast.controller.facility import Facility
 from holdfast.controller.seam_account import account
 from holdfast.controller.seam_places import with_the_fleet
+from holdfast.controller.seam_ranks import SeamRanks
 from holdfast.controller.seam_settings import SeamFiles, SeamSettings
 from holdfast.controller.seam_window import SeamWindow
 from holdfast.controller.turn import Turn, Work
@@ -28,6 +29,7 @@ from holdfast.model.finding import Finding
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job, JobState
 from holdfast.model.panel import Panel
+from holdfast.model.progress import WINDOW_SECONDS
 from holdfast.model.report import Report
 from holdfast.model.signal import Event
 from holdfast.model.topology import Topology
@@ -61,6 +63,7 @@ class SeamWatch:
         self.window = SeamWindow(lambda: self._lived(time.time()), settings.step_seconds, settings.minutes)
         self.facility = Facility(files.sources, self.window, self._lived)
         self._known: dict[str, _Known] = {}
+        self._ranks = SeamRanks()
         self._waiting: dict[str, float] = {}  # roots that claim what another one is open for, since when
         self._places: tuple[object, Topology] = ((), files.topology)
         self._calm: Panel | None = None  # how things were before what is open now began; None while nothing is
@@ -77,7 +80,10 @@ class SeamWatch:
     # Told by others
 
     def heard(self, report: Report) -> None:
-        self.window.take_report(report, self._lived(report.at))
+        at = self._lived(report.at)
+        self.window.take_report(report, at)
+        for about, name, value in self._ranks.hear(report.node, report.progress):
+            self.window.put(at, about, name, value, WINDOW_SECONDS * self._factor)
 
     def told(self, caller: Caller, ask: SignalsAsk) -> SignalsTaken:
         """An agent speaks for jobs and services, not for what it cannot see; a person or a site's program for all."""
@@ -167,9 +173,10 @@ class SeamWatch:
     def _topology(self, jobs: Sequence[Job]) -> Topology:
         """Made anew only when a node moved or a job came or went: it is large, and remembers what it worked out."""
         places = {name: view.place for name, view in self._board.views.items()}
-        key = (tuple(sorted((name, tuple(sorted(place.items()))) for name, place in places.items())), tuple(jobs))
+        told = tuple(sorted((name, tuple(sorted(place.items()))) for name, place in places.items()))
+        key = (told, tuple(jobs), self._ranks.version)
         if key != self._places[0]:
-            self._places = (key, with_the_fleet(self._files.topology, places, jobs))
+            self._places = (key, with_the_fleet(self._files.topology, places, jobs, self._ranks.edges()))
         return self._places[1]
 
     def _judge(self, panel: Panel, topology: Topology, before: dict[str, Account]) -> dict[str, Account]:
