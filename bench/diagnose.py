@@ -14,7 +14,7 @@ from measure import HOLDFAST, one_shot, publish
 from holdfast.formats.job_log import keywords
 
 MEGABYTES = 1000
-LOOP_MEGABYTES = 64  # the loop is slow: it reads a part and its pace is what counts
+LOOP_MEGABYTES = 8  # the loop is slow: it reads a part and its pace is what counts
 RUNS = 3
 MOST_BYTES = 300e6
 AIM = 250.0

@@ -16,7 +16,16 @@ _DETERMINISTIC = frozenset({
     "HTTPError", "GatedRepoError", "RepositoryNotFoundError", "OSError", "PermissionError", "ValidationError",
     "ConfigAttributeError", "ArgumentError", "UnpicklingError", "IsADirectoryError", "NotADirectoryError",
 })  # fmt: skip
-_SHAPES = ("size mismatch", "shapes cannot be multiplied", "must match", "shape", "same device", "same dtype", "dtype")
+_SHAPES = (
+    "size mismatch",
+    "loading state_dict",
+    "shapes cannot be multiplied",
+    "must match",
+    "shape",
+    "same device",
+    "same dtype",
+    "dtype",
+)
 _SETTINGS: dict[str, dict[str, str]] = {
     "job.cuda_oom": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "micro_batch_size": "smaller"},
     "job.dataloader": {"num_workers": "fewer", "/dev/shm": "larger (--shm-size, an emptyDir with medium Memory)"},

@@ -83,6 +83,7 @@ def of_kernel(event: Event, host: str = "") -> Evidence:
     return Evidence(event=event, host=host, role=meaning.role, cause=meaning.cause)
 
 
+_WELL_AGAIN = 5  # steps that were numbers afterwards
 _OF_FINDING = {"nan": "job.nan", "spike": "job.loss_spike", "slow": "job.slowdown"}
 
 
@@ -104,6 +105,8 @@ def of_steps(finding: Finding, series: StepSeries) -> Evidence:
     event = Event(
         kind="steps", at=0.0, code=finding.code, text=_shown(first), line=first.line, severity="warning", detail=detail
     )
+    if not sure and series.steps_after(first.line) >= finding.steps + _WELL_AGAIN:
+        return Evidence(event=event)  # a skipped step, or a first one before the scale was found
     return Evidence(event=event, role="strong" if sure else "weak", cause=_OF_FINDING[finding.code])
 
 

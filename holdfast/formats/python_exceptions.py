@@ -8,10 +8,10 @@ from holdfast.formats.job_line import JobLine
 
 KEYWORDS = (
     b"Error:", b"Exception:", b"Error\n", b"Error\r", b"Exception\n", b"KeyboardInterrupt", b"SystemExit",
-    b"Interrupt\n", b"OutOfMemory", b"Timeout:",
+    b"Interrupt\n", b"OutOfMemory", b"Timeout:", b"OutOfResources:", b"Unsupported:", b"NoSuchKey", b"StopIteration",
 )  # fmt: skip
 _LINE = re.compile(
-    r"(?P<indent>\s{0,12})(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*)"
+    r"(?P<indent>\s{0,12})(?P<type>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*|OutOfResources|Unsupported|NoSuchKey|StopIteration))"
     r"(?:: ?(?P<message>.*))?$"
 )
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
