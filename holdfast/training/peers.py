@@ -4,9 +4,10 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from holdfast.training.increments import checked_parts
 from holdfast.training.vault import Copy, Full, Vault
 from holdfast.training.wire import CHUNK, Message, NotTrusted, WireError, prove, receive, receive_into, send
 
@@ -53,16 +54,23 @@ class Caller:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def put(self, copy: Copy, pace: Pace) -> None:
-        """Send a copy; returns when the other side holds it and has checked its hash."""
-        send(self._socket, {"do": "put", "row": copy.row()})
+    def put(self, copy: Copy, pace: Pace, base: int = -1, parts: list[int] | None = None) -> int:
+        """Send a copy, or its changed parts where the other side has step `base`; returns the bytes that went.
+
+        It is there when this returns: the other side has checked the hash of the whole.
+        """
+        order: Message = {"do": "put", "row": copy.row()}
+        send(self._socket, order if parts is None else {**order, "base": base, "parts": parts})
         self._answer()
+        places = [(0, copy.size)] if parts is None else checked_parts(parts, copy.size)
         with memoryview(copy.pages.map) as view:
-            for at in range(0, copy.size, CHUNK):
-                part = view[at : min(at + CHUNK, copy.size)]
-                pace.wait(len(part))
-                self._socket.sendall(part)
+            for start, end in places:
+                for at in range(start, end, CHUNK):
+                    part = view[at : min(at + CHUNK, end)]
+                    pace.wait(len(part))
+                    self._socket.sendall(part)
         self._answer()
+        return sum(end - start for start, end in places)
 
     def get(self, rank: int, step: int, vault: Vault) -> Copy:
         """Fetch a copy into the vault."""
@@ -80,12 +88,19 @@ class Caller:
         return answer
 
 
-def take(source: socket.socket, row: object, vault: Vault) -> Copy:
-    """Receive the bytes of a copy into the vault, and keep them only if they are what was announced."""
+def take(
+    source: socket.socket, row: object, vault: Vault, base: Copy | None = None, parts: Sequence[object] = ()
+) -> Copy:
+    """Receive a copy, or what changed since `base`, and keep it only if it is as a whole what was announced."""
     rank, step, attempt, world, size, digest = checked_row(row)
     pages = vault.reserve(rank, size)
     try:
-        receive_into(source, memoryview(pages.map)[:size])
+        places = [(0, size)]
+        if base is not None:
+            pages.map[:size] = base.pages.map[:size]
+            places = checked_parts(parts, size)
+        for start, end in places:
+            receive_into(source, memoryview(pages.map)[start:end])
         if pages.digest(size) != digest:
             raise WireError(f"rank {rank} step {step} arrived damaged")
     except OSError:
@@ -138,6 +153,8 @@ class Answerer:
     def _obey(self, peer: socket.socket, order: Message) -> None:
         try:
             match order:
+                case {"do": "put", "row": row, "base": int(step), "parts": list(parts)}:
+                    self._accept_parts(peer, row, step, parts)
                 case {"do": "put", "row": row}:
                     self._accept_copy(peer, row)
                 case {"do": "get", "rank": int(rank), "step": int(step)}:
@@ -150,12 +167,26 @@ class Answerer:
         except Full as error:
             send(peer, {"error": str(error)})
 
-    def _accept_copy(self, peer: socket.socket, row: object) -> None:
+    def _accept_parts(self, peer: socket.socket, row: object, step: int, parts: Sequence[object]) -> None:
+        rank, _, attempt, _, size, _ = checked_row(row)
+        with self._vault.reading(rank, step) as base:
+            if base is None or base.attempt != attempt or base.size != size:
+                send(peer, {"error": f"step {step} of rank {rank} is not here to build on"})
+                return
+            self._accept_copy(peer, row, base, parts)
+
+    def _accept_copy(
+        self, peer: socket.socket, row: object, base: Copy | None = None, parts: Sequence[object] = ()
+    ) -> None:
         rank, _, _, _, size, _ = checked_row(row)
         self._vault.give_up(rank, self._vault.reserve(rank, size))  # is there room, before a byte is sent
+        try:
+            checked_parts(parts, size)
+        except ValueError as error:
+            raise WireError(str(error)) from error
         send(peer, {})
         try:
-            take(peer, row, self._vault)
+            take(peer, row, self._vault, base, parts)
         except WireError as error:
             send(peer, {"error": str(error)})
             raise

@@ -196,4 +196,5 @@ class Visit:
     def _status(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         vault = self._desk.vault
         status: dict[str, Any] = {"committed": vault.committed, "used_bytes": vault.used_bytes(), "keeper": os.getpid()}
+        status["sent_bytes"] = self._desk.replication.sent_bytes
         return {**self._desk.about, **status, "held": [copy.row() for copy in vault.held()]}, ()

@@ -9,7 +9,8 @@ import queue
 import threading
 from dataclasses import dataclass
 
-from holdfast.training.peers import Caller, Pace
+from holdfast.training.increments import Marks, Sent, changed, marks_of
+from holdfast.training.peers import Caller, Pace, Refused
 from holdfast.training.vault import Copy, Vault
 from holdfast.training.wire import Message
 
@@ -33,6 +34,8 @@ class Replication:
         self._vault, self._secret, self._pace, self._troubles = vault, secret, pace, troubles
         self.crew: Crew | None = None
         self._safe: dict[int, set[int]] = {}
+        self._sent: dict[tuple[str, int], Sent] = {}  # the newest copy that a partner has of a rank
+        self.sent_bytes = 0
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="replication", daemon=True).start()
@@ -67,16 +70,33 @@ class Replication:
 
     def _send_to_partners(self, copy: Copy, crew: Crew) -> bool:
         arrived = 0
+        marks = marks_of(copy) if crew.partners else ()
         for partner in crew.partners:
             try:
-                with Caller(crew.addresses[partner], self._secret) as caller:
-                    caller.put(copy, self._pace)
+                self._send(copy, marks, partner, crew)
                 arrived += 1
                 self._troubles.pop(f"partner {partner}", None)
             except OSError as error:
                 self._troubles[f"partner {partner}"] = f"step {copy.step} of rank {copy.rank} is not there: {error}"
                 LOG.warning("partner %s: step %d of rank %d: %s", partner, copy.step, copy.rank, error)
         return arrived == len(crew.partners)
+
+    def _send(self, copy: Copy, marks: Marks, partner: str, crew: Crew) -> None:
+        """What changed since the copy that the partner has; everything, where that does not come out right."""
+        before = self._sent.pop((partner, copy.rank), None)
+        parts = changed(before, copy, marks)
+        with Caller(crew.addresses[partner], self._secret) as caller:
+            try:
+                sent = caller.put(copy, self._pace, before.step if before else -1, parts)
+            except Refused:
+                if parts is None:
+                    raise
+                sent = -1
+        if sent < 0:
+            with Caller(crew.addresses[partner], self._secret) as caller:
+                sent = caller.put(copy, self._pace)
+        self.sent_bytes += sent
+        self._sent[partner, copy.rank] = Sent(copy.step, copy.attempt, copy.size, marks)
 
     def _say_safe(self, copy: Copy, crew: Crew) -> None:
         message = {"do": "safe", "rank": copy.rank, "step": copy.step, "attempt": copy.attempt}

@@ -4,12 +4,14 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.training.increments import PART, Sent, changed, marks_of
 from holdfast.training.memory import Pages
 from holdfast.training.peers import Answerer, Caller, Pace, Refused
 from holdfast.training.site import SiteError, job_secret, runtime_folder
@@ -44,6 +46,38 @@ def test_a_copy_goes_to_a_partner_and_comes_back(answerer: Answerer, vault: Vaul
         assert [held.row() for held in vault.held()] == [copy.row()]
         back = caller.get(1, 5, mine)
     assert back.pages.map[: back.size] == copy.pages.map[: copy.size]
+
+
+def test_only_what_changed_travels_and_the_whole_is_checked(answerer: Answerer) -> None:
+    vault = answerer._vault
+    vault.budget_bytes = 100 * PART
+    first, second = copy_of(1, 5, size=4 * PART + 100), copy_of(1, 6, size=4 * PART + 100)
+    second.pages.map[2 * PART + 7] = 9
+    second = replace(second, digest=second.pages.digest(second.size))
+    parts = changed(Sent(5, "run", first.size, marks_of(first)), second, marks_of(second))
+    assert parts == [2]
+    with Caller(answerer.address, SECRET) as caller:
+        assert caller.put(first, Pace(0)) == first.size
+        assert caller.put(second, Pace(0), 5, parts) == PART
+    held = {copy.step: copy for copy in vault.held()}
+    assert held[6].pages.map[: second.size] == second.pages.map[: second.size]
+    held[6].pages.map[3] ^= 1  # what is built on is damaged: found by the hash of the whole
+    third = replace(copy_of(1, 7, size=second.size), digest="0" * 32)
+    with Caller(answerer.address, SECRET) as caller, pytest.raises(Refused, match="arrived damaged"):
+        caller.put(third, Pace(0), 6, [])
+    with Caller(answerer.address, SECRET) as caller, pytest.raises(Refused, match="not here to build on"):
+        caller.put(third, Pace(0), 2, [])
+    assert 7 not in {copy.step for copy in vault.held()}
+
+
+def test_what_is_new_in_size_or_run_or_mostly_changed_is_sent_whole() -> None:
+    copy = copy_of(1, 6, size=4 * PART)
+    marks = marks_of(copy)
+    assert changed(None, copy, marks) is None
+    assert changed(Sent(5, "other", copy.size, marks), copy, marks) is None
+    assert changed(Sent(5, "run", copy.size - 1, marks), copy, marks) is None
+    assert changed(Sent(5, "run", copy.size, (1, 2, 3, marks[3])), copy, marks) is None
+    assert changed(Sent(5, "run", copy.size, marks), copy, marks) == []
 
 
 def test_a_partner_that_is_full_says_so_and_keeps_nothing(answerer: Answerer, vault: Vault) -> None:

@@ -73,8 +73,8 @@ def test_twenty_killed_ranks_cost_no_bit(place: Path, tmp_path: Path, undisturbe
 def test_a_lost_node_is_taken_from_its_partner(place: Path, undisturbed: dict[str, Any]) -> None:
     with training(place) as run:
         run.until_step(12, starts=1)
-        end_keeper(place, place.name, 2)  # a node: its keeper and its rank
-        run.kill(2)
+        run.kill(2)  # a node: its rank and its keeper, in this order, since a rank starts its keeper again
+        end_keeper(place, place.name, 2)
         run.until(lambda: len(run.loads(2)) == 2, "a new start")
         assert run.loads(2)[1][1].startswith("partner ")
         assert run.loads(0)[1][1] == "own memory"
@@ -86,11 +86,22 @@ def test_a_lost_node_is_taken_from_its_partner(place: Path, undisturbed: dict[st
 def test_without_both_partners_storage_is_left(place: Path, undisturbed: dict[str, Any]) -> None:
     with training(place, "--storage-every", "5") as run:
         run.until(lambda: bool(storage.whole_steps(place)), "a step in storage")
+        run.kill(3)
         for rank in (2, 3):
             end_keeper(place, place.name, rank)
-        run.kill(3)
         run.until(lambda: len(run.loads(2)) == 2, "a new start")
         step, source = run.loads(2)[1]
         assert source == "storage"
         assert step % 5 == 0
         assert run.finish() == undisturbed
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_a_run_that_is_told_to_end_brings_its_memory_to_storage_first(place: Path) -> None:
+    with training(place) as run:
+        run.until_step(12, starts=1)
+        run.end()  # SIGTERM, as a scheduler that takes the node back
+        steps = [step for step, _, _ in storage.whole_steps(place)]
+        assert steps
+        assert max(steps) >= run.last_step() - 2
