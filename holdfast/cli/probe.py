@@ -78,6 +78,8 @@ def stress(
     seconds: float = typer.Option(0.0, min=0.0, help="How long, in seconds instead of minutes."),
     workers: int = typer.Option(0, min=0, help="At most so many devices; on a CPU so many processes (2)."),
     config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
+    hosts: str = typer.Option("", help="File with hosts, as for `probe run`: the load runs on all of them at once."),
+    slurm: str = typer.Option("", help="Hosts by Slurm instead, as a hostlist."),
     json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
 ) -> None:
     """Put a shaped load on every device while the passive checks watch, and say what surfaced.
@@ -86,4 +88,4 @@ def stress(
     """
     from holdfast.cli.probe_stress import carry_out
 
-    raise typer.Exit(carry_out(profile, file, seconds or 60.0 * minutes, workers, config, json_output))
+    raise typer.Exit(carry_out(profile, file, seconds or 60.0 * minutes, workers, config, (hosts, slurm), json_output))

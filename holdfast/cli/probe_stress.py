@@ -15,6 +15,8 @@ from holdfast.agent.clock import SteadyClock
 from holdfast.agent.node import Change, Node
 from holdfast.agent.once import prepare
 from holdfast.agent.runner import Runner
+from holdfast.cli import probe_stress_hosts
+from holdfast.cli.probe_here import chosen_hosts
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import console, plain, table
 from holdfast.model import subject
@@ -30,8 +32,12 @@ THROTTLE = "gpu.throttle"
 THROTTLED_MINUTES = {"throttled_minutes": 1.0}  # a stress run is short: one minute of it is worth telling
 
 
-def carry_out(name: str, file: str, seconds: float, workers: int, config: str, json_output: bool) -> int:
+def carry_out(
+    name: str, file: str, seconds: float, workers: int, config: str, hosts: tuple[str, str], json_output: bool
+) -> int:
     profile = _profile(name, file)
+    if any(hosts):
+        return _tell(_on_hosts(profile, file, seconds, workers, config, hosts), json_output)
     settings = _watched(load_settings(config))
     devices = _devices(settings, workers)
     with Stress(profile, devices, seconds) as stress, _watching(settings) as watch:
@@ -46,7 +52,31 @@ def carry_out(name: str, file: str, seconds: float, workers: int, config: str, j
         rates = {load.subject: load.rates for load in stress.loads}
     watch.turn()
     document = report(profile, seconds, speeds(rates, seconds), watch.surfaced())
-    document["unheard"] = [about for about, seen in rates.items() if not seen]
+    document["unheard"] = {about: "never heard of" for about, seen in rates.items() if not seen}
+    return _tell(document, json_output)
+
+
+def _on_hosts(
+    profile: Profile, file: str, seconds: float, workers: int, config: str, hosts: tuple[str, str]
+) -> dict[str, Any]:
+    words = [
+        "probe",
+        "stress",
+        "--profile",
+        profile.name,
+        "--seconds",
+        str(seconds),
+        "--workers",
+        str(workers),
+        "--json",
+    ]
+    words += ["--file", file] if file else []
+    words += ["--config", config] if config else []
+    found, surfaced, troubles = probe_stress_hosts.run(chosen_hosts(*hosts, 0), words, seconds)
+    return {**report(profile, seconds, found, surfaced), "unheard": troubles}
+
+
+def _tell(document: dict[str, Any], json_output: bool) -> int:
     if json_output:
         sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
     else:
@@ -168,5 +198,7 @@ def _print(document: dict[str, Any]) -> None:
     out.print(f"drift of the whole between its first and last part: {document['drift_ratio']:+.0%}{told}")
     for about in document["named"]:
         out.print(plain(f"slow: {about}"))
+    for about, why in document["unheard"].items():
+        out.print(plain(f"no answer: {about}: {why}"))
     for one in document["surfaced"]:
         out.print(plain(f"{one['health']}: {one['check']}: {one['reason']}"))

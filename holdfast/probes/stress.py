@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
@@ -101,6 +101,10 @@ def speeds(rates: dict[str, list[tuple[float, float]]], seconds: float) -> list[
         for subject, seen in rates.items()
         if seen
     }
-    middle = median(last for _, last in ends.values()) if ends else 0.0
-    found = [Speed(subject, first, last, last / middle if middle else 0.0) for subject, (first, last) in ends.items()]
-    return sorted(found, key=lambda one: one.against_median)
+    return against_median([Speed(subject, first, last, 0.0) for subject, (first, last) in ends.items()])
+
+
+def against_median(found: Sequence[Speed]) -> list[Speed]:
+    middle = median(one.last for one in found) if found else 0.0
+    compared = [replace(one, against_median=one.last / middle if middle else 0.0) for one in found]
+    return sorted(compared, key=lambda one: one.against_median)

@@ -107,3 +107,23 @@ def test_the_squeezed_and_throttled_gpu_is_named(tmp_path, quota):
 @pytest.mark.soak
 def test_the_squeezed_and_throttled_gpu_is_named_in_a_minute(tmp_path, quota):
     check(*squeeze(tmp_path, quota, 60))
+
+
+@pytest.mark.slow
+def test_many_hosts_are_loaded_at_once_and_one_that_cannot_is_told_apart(tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed")
+    (tmp_path / "mine.toml").write_text('[tiny]\nturn = [{ do = "pause", seconds = 0.05 }]\n')
+    (tmp_path / "hosts").write_text(
+        "a 127.0.0.1\nb 127.0.0.1\nc 127.0.0.1 sh -c 'echo no route to host >&2; exit 255'\n"
+    )
+    words = ["--profile", "tiny", "--file", str(tmp_path / "mine.toml"), "--seconds", "2", "--workers", "1"]
+    done = subprocess.run(
+        [HOLDFAST, "probe", "stress", "--json", "--hosts", str(tmp_path / "hosts"), *words],
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    document = json.loads(done.stdout)
+    assert {one["subject"] for one in document["devices"]} == {"node/a/worker/0", "node/b/worker/0"}
+    assert document["unheard"] == {"c": "set-up failed: no route to host"}
+    assert done.returncode == 2
