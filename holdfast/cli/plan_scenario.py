@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.refusal import Refusal
+from holdfast.cli.text_file import read_text
 
 KEYS: dict[str, tuple[str, ...]] = {
     "": ("title",),
@@ -41,13 +42,9 @@ class Scenario:
 
 
 def load(path: str) -> Scenario:
+    text = read_text(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
         document = tomllib.loads(text)
-    except OSError as error:
-        raise Refusal(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise Refusal(f"{path}: expected a TOML file, found bytes that are no text") from None
     except tomllib.TOMLDecodeError as error:
         raise Refusal(f"{path}: {error}") from None
     told: dict[str, tuple[str, str]] = {}

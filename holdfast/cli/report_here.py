@@ -30,6 +30,8 @@ def run(month: str, prices: str, by: str, out: str, url: str, token: str, as_jso
     nodes = [row["name"] for row in client.get("/v1/nodes")["nodes"]]
     found = slices(nodes, _changes(client), _jobs(client, begin, end), begin, end, sheet.checkpoint_interval)
     made = summed(month, found, sheet, begin, end, by)
+    if not made.whole.watched:
+        raise Refusal(f"the controller at {client.url} watched none of the priced nodes in {month}", 1)
     _write(made, out)
     if as_json:
         typer.echo(json.dumps(made.document()))

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from holdfast.cli.simulate_scenario import read_text
 from holdfast.cli.simulate_text import Table
+from holdfast.cli.text_file import read_text
 from holdfast.controller.tables import Document
 from holdfast.costs.claims import Agreement, Tier
 from holdfast.formats import hostlist
@@ -67,7 +67,7 @@ def _agreement(table: Table, name: str) -> Agreement | None:
         if not isinstance(tier, dict) or tier.keys() != {"uptime", "credit"}:
             raise table.wrong("sla", f"{wanted}, found {tier!r}")
         uptime, credit = tier["uptime"], tier["credit"]
-        if not all(isinstance(one, int | float) and 0 <= one <= 1 for one in (uptime, credit)):
+        if not all(type(one) in (int, float) and 0 <= one <= 1 for one in (uptime, credit)):
             raise table.wrong("sla", f"{wanted}, found {tier!r}")
         made.append(Tier(float(uptime), float(credit)))
     return Agreement(name=name, tiers=tuple(made), claim_days=days) if made else None

@@ -16,8 +16,8 @@ from holdfast.cli import simulate_show as show
 from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.simulate_replicas import Results, replicate
-from holdfast.cli.simulate_scenario import read_text
 from holdfast.cli.simulate_tasks import Changes, Setting, workers
+from holdfast.cli.text_file import read_text
 
 if TYPE_CHECKING:
     from holdfast.cli.plan_plot import Chart

@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.simulate_hazards import hazards
 from holdfast.cli.simulate_text import Table
+from holdfast.cli.text_file import read_text
 from holdfast.controller.tables import Document
 from holdfast.lifecycle.policy import Policy
 from holdfast.simulation import scenario as s
@@ -29,15 +30,6 @@ class Told:
 
 def load(path: str, changes: dict[str, Any] | None = None) -> Told:
     return understand(read_text(path), path, changes)
-
-
-def read_text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise Refusal(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise Refusal(f"{path}: expected a TOML file, found bytes that are no text") from None
 
 
 def understand(text: str, origin: str, changes: dict[str, Any] | None = None) -> Told:

@@ -91,6 +91,8 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path, capsys: pytest.Capt
     assert "No such file" in capsys.readouterr().err
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe\x00")
     assert run(["plan", "report", str(tmp_path / "b.toml")]) == 64
+    assert run(["plan", "report", "/dev/zero"]) == 64
+    assert "found more than" in capsys.readouterr().err
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

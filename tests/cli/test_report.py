@@ -87,6 +87,7 @@ def test_a_month_is_its_seconds_in_utc() -> None:
         ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = -1", "line 3"),
         ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\nnodes = 'n[1'", "brackets do not match"),
         ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\nsla = [{ uptime = 2, credit = 0 }]", "uptime = 0.999"),
+        ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\nsla = [{ uptime = true, credit = 0 }]", "uptime = 0.999"),
         ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\ngpus_per_nod = 4", "did you mean gpus_per_node?"),
     ],
 )

@@ -118,6 +118,13 @@ def test_what_took_the_node_out_is_the_evidence(october: Controller, capsys: pyt
     assert (outage["begin"], outage["end"]) == (OCTOBER + 10 * DAY, OCTOBER + 12 * DAY)
 
 
+def test_a_month_that_nobody_watched_is_said(october: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+    prices = str(october.config.parent / "prices.toml")
+    whose = ("--url", october.url, "--token", october.admin)
+    assert run(["report", "--month", "1999-10", "--prices", prices, *whose]) == 1
+    assert "watched none of the priced nodes in 1999-10" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("by", ["team", "job", "cause", "supplier"])
 def test_the_page_stands_alone_and_the_terminal_says_where_it_is(
     october: Controller, by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
