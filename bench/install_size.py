@@ -20,7 +20,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
         venv.create(home, with_pip=True)
-        pip = [home / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--quiet"]
+        pip = [str(home / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
         subprocess.run([*pip, "install", str(ROOT)], check=True)
         packages = next(home.glob("lib/python*/site-packages"))
         parts = {part.name: size(part) for part in packages.iterdir() if not part.name.startswith(NOT_OURS)}
