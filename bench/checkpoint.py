@@ -142,6 +142,7 @@ def main() -> None:
     if options.rank_of:
         rank_main(Path(options.rank_of), options.megabytes, options.rounds, options.phase)
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # a run that is cut short leaves no keeper behind
     folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
     (folder / "r").mkdir(mode=0o700)
     try:

@@ -43,6 +43,7 @@ def kill_ranks_at_random(place: Path, times: int, seed: int, steps: int = STEPS)
     return run
 
 
+@pytest.mark.soak  # the same under a supervisor is in test_supervised.py
 def test_a_killed_rank_costs_one_interval_and_no_bit(place: Path, undisturbed: dict[str, Any]) -> None:
     run = kill_ranks_at_random(place, times=3, seed=1)
     assert run.finish() == undisturbed
