@@ -11,7 +11,9 @@ KEYWORDS = (
     b"Interrupt\n", b"OutOfMemory", b"Timeout:", b"OutOfResources:", b"Unsupported:", b"NoSuchKey", b"StopIteration",
 )  # fmt: skip
 _LINE = re.compile(
-    r"(?P<indent>\s{0,12})(?P<type>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*|OutOfResources|Unsupported|NoSuchKey|StopIteration))"
+    r"(?P<indent>\s{0,12})(?P<type>(?:[A-Za-z_]\w*\.)*"
+    r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*"
+    r"|OutOfResources|Unsupported|NoSuchKey|StopIteration))"
     r"(?:: ?(?P<message>.*))?$"
 )
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
