@@ -14,6 +14,7 @@ from typing import Any
 import crew
 
 WORLD = 4
+PATIENCE_SECONDS = 800.0  # four ranks that import torch, again after each kill, on a machine that may have other work
 
 
 @dataclass
@@ -47,7 +48,7 @@ class Supervised:
         return found
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + crew.PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         assert self.process is not None
         while not condition():
             assert time.monotonic() < deadline, f"{what} did not happen\n{self.told()}"
@@ -64,14 +65,14 @@ class Supervised:
 
     def finish(self) -> dict[str, Any]:
         assert self.process is not None
-        assert self.process.wait(crew.PATIENCE_SECONDS) == 0, self.told()
+        assert self.process.wait(PATIENCE_SECONDS) == 0, self.told()
         result: dict[str, Any] = json.loads((self.folder / "result.json").read_text())
         return result
 
     def end(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(crew.PATIENCE_SECONDS)
+            self.process.wait(PATIENCE_SECONDS)
 
     def told(self) -> str:
         return (self.folder / "output").read_text(errors="replace")[-3000:]

@@ -12,7 +12,7 @@ from supervised import WORLD, Supervised
 
 from holdfast.training import storage
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 STEPS = 40
 
 
@@ -58,7 +58,7 @@ def test_two_killed_ranks_cost_no_bit(place: Path, undisturbed: dict[str, Any]) 
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(14_400)
 def test_twenty_killed_ranks_cost_no_bit(place: Path, tmp_path: Path, undisturbed: dict[str, Any]) -> None:
     """Five in each of four runs: a supervisor that sees ten attempts within half an hour leaves it to the scheduler."""
     chance = random.Random()
@@ -69,7 +69,7 @@ def test_twenty_killed_ranks_cost_no_bit(place: Path, tmp_path: Path, undisturbe
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 def test_a_lost_node_is_taken_from_its_partner(place: Path, undisturbed: dict[str, Any]) -> None:
     with training(place) as run:
         run.until_step(12, starts=1)
@@ -82,7 +82,7 @@ def test_a_lost_node_is_taken_from_its_partner(place: Path, undisturbed: dict[st
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 def test_without_both_partners_storage_is_left(place: Path, undisturbed: dict[str, Any]) -> None:
     with training(place, "--storage-every", "5") as run:
         run.until(lambda: bool(storage.whole_steps(place)), "a step in storage")
@@ -97,7 +97,7 @@ def test_without_both_partners_storage_is_left(place: Path, undisturbed: dict[st
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 def test_a_run_that_is_told_to_end_brings_its_memory_to_storage_first(place: Path) -> None:
     with training(place) as run:
         run.until_step(12, starts=1)
