@@ -84,6 +84,7 @@ def _read_costly(source: Source, clock: SteadyClock, tell: Tell) -> list[Reading
         tell(source.name, "")
         return _read_all([source], clock)
     source.tell = tell
+    tell(source.name, "are loaded")
     try:
         return _read_all([source], clock)
     finally:
