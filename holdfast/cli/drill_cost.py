@@ -52,7 +52,7 @@ def losses(drill: Drill, hurt: Plant, well: Plant, panel: Panel, calm: Panel) ->
     return tuple(one for one in found if one.hours > 1e-3)
 
 
-def incident(prices: Prices, lost: tuple[Loss, ...], detect_hours: float = 0.0) -> Incident:
+def incident(prices: Prices, lost: tuple[Loss, ...]) -> Incident:
     """One incident over all who lost, weighed by their GPUs."""
     gpus = sum(one.gpus for one in lost)
 
@@ -62,7 +62,6 @@ def incident(prices: Prices, lost: tuple[Loss, ...], detect_hours: float = 0.0) 
     return Incident(
         gpus=gpus,
         price=prices.price_per_gpu_hour,
-        detect_hours=detect_hours,
         restore_hours=mean("down_hours"),
         rework_hours=mean("rework_hours"),
         slow_share=1.0,

@@ -7,7 +7,7 @@ from pathlib import Path
 from holdfast.cli.drill_reader import Reader
 from holdfast.cli.drill_words import Drill
 from holdfast.cli.refusal import Refusal
-from holdfast.cli.simulate_scenario import read_text
+from holdfast.cli.text_file import read_text
 from holdfast.controller.tables import Document
 from holdfast.model.settings import SettingsError
 

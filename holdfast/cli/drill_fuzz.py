@@ -47,11 +47,7 @@ def tasks(seeds: int, first: int, kind: str, calm: float) -> list[Task]:
 def drawn(task: Task) -> Outcome:
     staged = stage(draw(*task))
     said = [verdict(truth, staged.judged) for truth in staged.truths]
-    return {**staged.document(), "kind": task[1], "said": [NOTHING if one is None else _word(one) for one in said]}
-
-
-def _word(named: tuple[str, str]) -> str:
-    return named[1]
+    return {**staged.document(), "kind": task[1], "said": [NOTHING if one is None else one[1] for one in said]}
 
 
 def summary(outcomes: list[Outcome]) -> dict[str, Any]:

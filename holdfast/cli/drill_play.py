@@ -16,6 +16,7 @@ from holdfast.drills.alerts import alerts
 from holdfast.drills.dashboards import Shown, dashboards
 from holdfast.drills.score import first_seen
 from holdfast.twin.plant.fault import kinds
+from holdfast.twin.plant.layout import JobSpec
 
 FIRST_LOOK = 5 * 60.0
 TURN = 5 * 60.0
@@ -43,8 +44,8 @@ def play(name: str, seed: int | None) -> None:
     _reveal(staged, _turns(staged))
 
 
-def _work(jobs: "tuple[object, ...]") -> list[str]:
-    return [f"job/{job.name} on {len(job.nodes)}" for job in jobs]  # type: ignore[attr-defined]
+def _work(jobs: tuple[JobSpec, ...]) -> list[str]:
+    return [f"job/{job.name} on {len(job.nodes)}" for job in jobs]
 
 
 def _set_the_stage(name: str, seed: int | None) -> Staged:

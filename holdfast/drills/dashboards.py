@@ -65,22 +65,25 @@ def dashboards(panel: Panel) -> list[Shown]:
 
 
 def _one(how: str, subjects: tuple[str, ...], values: Values) -> tuple[str, Values]:
-    if how == "mean":
-        return "", _over(np.nanmean, values)
     if how == "count":
         return "", (np.nan_to_num(values) != 0).sum(axis=0).astype(np.float32)
     last = values[:, -1]
-    if np.isnan(last).all():
-        return "", _over(np.nanmax if how == "highest" else np.nanmin, values)
+    if how == "mean" or np.isnan(last).all():
+        return "", _over(how, values)
     place = int(np.nanargmax(last) if how == "highest" else np.nanargmin(last))
-    return subjects[place], _over(np.nanmax if how == "highest" else np.nanmin, values)
+    return subjects[place], _over(how, values)
 
 
-def _over(how: "np.ufunc | object", values: Values) -> Values:
+def _over(how: str, values: Values) -> Values:
+    """Over all subjects, moment by moment; not a number where none was seen."""
     blind = np.isnan(values).all(axis=0)
     filled = np.where(blind, np.float32(0), values)
-    found = how(filled, axis=0)  # type: ignore[operator]
-    return np.where(blind, np.float32(np.nan), found)
+    found: Values
+    if how == "mean":
+        found = np.nanmean(filled, axis=0)
+    else:
+        found = np.nanmax(filled, axis=0) if how == "highest" else np.nanmin(filled, axis=0)
+    return np.where(blind, np.float32(np.nan), found).astype(np.float32)
 
 
 def _shown(line: Line, subject: str, row: Values, panel: Panel) -> Shown:
