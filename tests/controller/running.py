@@ -18,14 +18,14 @@ import httpx
 PATIENCE_SECONDS = 30.0
 
 
-def until(holds: Callable[[], Any], what: str) -> Any:
+def until(holds: Callable[[], Any], what: str, patience: float = PATIENCE_SECONDS) -> Any:
     """The first true answer. It waits for another process, so it must look again and again."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         if found := holds():
             return found
         time.sleep(0.02)
-    raise AssertionError(f"not within {PATIENCE_SECONDS:g} s: {what}")
+    raise AssertionError(f"not within {patience:g} s: {what}")
 
 
 @dataclass

@@ -162,12 +162,12 @@ def test_a_falling_flow_is_one_incident_on_the_unit_priced_and_told(tmp_path: Pa
             _calm(controller)
             assert controller.get("/v1/incidents", only="open")["incidents"] == []
             plant.fault.set()
-            incident = until(lambda: _priced(controller), "the unit's incident is open and priced")
+            incident = until(lambda: _priced(controller), "the unit's incident is open and priced", 150)
             _is_told_whole(incident)
             _leaves_the_victims_in_service(controller, plant)
             _is_shown(controller, incident["id"])
             until(lambda: hook.at("/plain"), "the web hook was told")
-            alert = until(lambda: _critical(hook), "Alertmanager told its web hook")
+            alert = until(lambda: _critical(hook), "Alertmanager told its web hook", 90)
             assert alert["labels"]["root"] == "cdu/c2" and alert["labels"]["owner"] == "facilities"
             summary = alert["annotations"]["summary"]
             assert "it costs run llama" in summary and "facilities on call: Dana Reyes" in summary
@@ -187,7 +187,7 @@ def _critical(hook: Hook) -> Any:
 def _calm(controller: Controller) -> None:
     """A quarter of an hour of the window, as the baseline."""
     began = time.monotonic()
-    until(lambda: controller.get("/v1/seams")["subjects"] >= 8 * GPUS * 5 + 6, "all is seen")
+    until(lambda: controller.get("/v1/seams")["subjects"] >= 8 * GPUS * 5 + 6, "all is seen", 120)
     until(lambda: time.monotonic() - began > 600 / FACTOR, "a calm beginning")
 
 

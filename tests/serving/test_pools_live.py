@@ -111,7 +111,7 @@ look_seconds = 60
         stack.enter_context(process(sys.executable, str(POOLS), "send", controller.url, controller.admin, *addresses))
         _calm(controller)
         run("tc", "qdisc", "add", "dev", made[0][1], "root", "tbf", "rate", "3mbit", "burst", "8kb", "latency", "400ms")
-        incident = until(lambda: _found(controller), "the path has an incident")
+        incident = until(lambda: _found(controller), "the path has an incident", 150)
         account = incident["account"]
         assert incident["cause"] == "pools.path" and account["on_call"]["network"] == "Sol, 555 0102"
         assert account["bill"]["gpu_hours_per_hour"] > 0, "stalled GPUs are paid for"
@@ -121,7 +121,7 @@ look_seconds = 60
 
 
 def _calm(controller: Controller) -> None:
-    until(lambda: controller.get("/v1/seams")["subjects"] >= 8, "both paths tell all four signals")
+    until(lambda: controller.get("/v1/seams")["subjects"] >= 8, "both paths tell all four signals", 120)
     began = time.monotonic()
     until(lambda: time.monotonic() - began > 600 / FACTOR, "a calm beginning")
     assert controller.get("/v1/incidents", only="open")["incidents"] == []
