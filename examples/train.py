@@ -91,6 +91,8 @@ def main() -> None:
             if step % TELL_SAVED_EVERY == 0:
                 progress.saved(_committed(checkpoint))
             _journal(options, rank, {"step": step, "loss": loss.item()})
+            if rank == 0:
+                print(f"step {step} loss {loss.item():.4f}", flush=True)  # by such lines `holdfast run` sees progress
             if step == options.steps:
                 break
     if rank == 0:
