@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.controller import maintenance_file
 from holdfast.controller.tables import Document
 from holdfast.lifecycle.policy import Policy
+from holdfast.model.life import Verb
 from holdfast.model.probe import LARGEST_BYTES, LONGEST_SECONDS, ProbePolicy
 from holdfast.model.settings import SettingsError
 
@@ -14,6 +15,7 @@ _SHARES = ("breaker_share", "shared_share")
 _AT_LEAST_ONE = ("automatic_rungs", "inconclusive_tests", "breaker_nodes", "shared_nodes", "degraded_repeats")
 _POSITIVE = ("shared_seconds", "lemon_seconds", "silent_seconds", "blind_seconds", "suite_seconds", "reset_seconds")
 _NOT_NEGATIVE = ("lemon_offences", "lemon_score", "spares", "shared_wait_seconds")
+_RUNGS = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
 _TABLES = ("pool", "maintenance", "probes")
 _KEYS = frozenset(field.name for field in fields(Policy)) - {"pools", "maintenance", "probes"}
 _PROBE_BOUNDS = (
@@ -78,7 +80,9 @@ def _values(document: Document, table: Any, place: str) -> dict[str, Any]:
     return {key: getattr(filled, key) for key in table}
 
 
-def _out_of_bounds(key: str, value: float) -> str:
+def _out_of_bounds(key: str, value: Any) -> str:
+    if key == "ladder":
+        return _senseless(value)
     if key in _SHARES and not 0 < value <= 1:
         return "expected a share, more than 0 and at most 1"
     if key in _AT_LEAST_ONE and value < 1:
@@ -90,3 +94,11 @@ def _out_of_bounds(key: str, value: float) -> str:
     if key == "suite" and not value:
         return "expected the name of a version"
     return ""
+
+
+def _senseless(ladder: tuple[Verb, ...]) -> str:
+    """A rung must be able to mend a node, and a harsher one that failed is not followed by a gentler."""
+    in_order = [rung for rung in _RUNGS if rung in ladder]
+    if ladder and list(ladder) == in_order:
+        return ""
+    return f"expected some of {', '.join(rung.value for rung in _RUNGS)}, each once and in this order"

@@ -1,5 +1,6 @@
 """The controller's configuration: where it listens, what it remembers in, and who carries out which verb."""
 
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -109,6 +110,14 @@ def _actions(document: Document) -> dict[Verb, str]:
     return {Verb(key): value for key, value in table.items()}
 
 
+def _refuse_bad_certificate(document: Document, certificate: str, key: str) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError as error:  # an SSLError is one
+        why = f"{certificate} and {key} are no certificate with its key: {error.strerror or error}"
+        raise document.refuse("", "certificate", why) from None
+
+
 def _check(document: Document, made: Controlling) -> None:
     known = {AGENT, RECORD, *(f"webhook.{name}" for name in made.webhooks)}
     known |= {name for name in (SLURM, KUBERNETES, REDFISH, COMMAND) if getattr(made, name) is not None}
@@ -121,6 +130,8 @@ def _check(document: Document, made: Controlling) -> None:
         raise SettingsError(f"{document.origin}: slurm and kubernetes: expected one scheduler; each has its controller")
     if bool(made.base.certificate) != bool(made.base.key):
         raise SettingsError(f"{document.origin}: certificate and key: expected both or neither")
+    if made.base.certificate:
+        _refuse_bad_certificate(document, made.base.certificate, made.base.key)
     host, _, port = made.base.listen.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65_535:
         raise document.refuse("", "listen", f"expected HOST:PORT, found {made.base.listen!r}")

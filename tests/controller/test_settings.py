@@ -60,6 +60,10 @@ commands = { inspect = ["page", "{node}"] }
         ("[command]\ncommands = { ticket = ['x', '{nod}'] }", "{nod} is not one of"),
         ("listen = 'nowhere'", "line 1: listen: expected HOST:PORT"),
         ("certificate = 'a.pem'", "expected both or neither"),
+        (
+            "certificate = '/no.pem'\nkey = '/no.key'",
+            "/no.pem and /no.key are no certificate with its key: No such file",
+        ),
         ("slurm = 3", "expected a table"),
     ],
 )
