@@ -63,7 +63,10 @@ def _rank(story: Story) -> tuple[float, float, str]:
 
 
 def _tell(scene: Scene, candidate: Candidate, needing: Sequence[Symptom]) -> Story:
-    explained = [one for one in needing if explains(scene, candidate, one)]
+    within = [one for one in needing if explains(scene, candidate, one)]
+    after = [one for one in within if one.since >= candidate.since - SLACK_SECONDS]
+    # What is bad in itself and began late has others before it; it is not asked for what was there already.
+    explained = after if candidate.proven else within
     story = Story(candidate, explained)
     if not needing:
         return story

@@ -116,3 +116,12 @@ def test_slow_metadata_is_storage(world: Any) -> None:
 def test_somebody_elses_reads_are_no_finding(world: Any) -> None:
     world.change("storage_latency_seconds", times=2.0)
     assert world.named() == []
+
+
+def test_two_troubles_of_one_job_are_two_findings(world: Any) -> None:
+    """The second began when the job was slow already: what was there before it does not speak against it."""
+    world.change("gpu_clock_sm_hertz", "node/n3/gpu/1", times=0.7, at=120)
+    world.change("rank_compute_seconds", "job/llama/rank/5", times=1.3, at=120)
+    world.slow_job(at=120)
+    world.change("storage_metadata_seconds", by=0.5, at=180)
+    assert set(world.named()) == {("node/n3/gpu/1", "gpu.slow"), ("storage/s1", "storage.metadata")}
