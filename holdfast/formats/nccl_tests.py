@@ -60,7 +60,7 @@ def parse(text: str) -> Sweep:
     rows = tuple(row for line in lines if (row := _row(line)) is not None)
     ranks = [found for line in lines if (found := _RANK.search(line))]
     average = next((float(found[1]) for line in lines if (found := _AVERAGE.search(line)) and _finite(found[1])), None)
-    network = next((found for line in lines if (found := network_of(line))), "")
+    network = next(filter(None, map(network_of, lines)), "")
     return Sweep(
         rows=rows,
         ranks=len({found[1] for found in ranks}),

@@ -42,7 +42,7 @@ class Subnet:
         os.write(self.console, f"{words}\n".encode())
 
     def ask(self, *words: str) -> str:
-        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=60)
         return done.stdout
 
 
@@ -65,6 +65,7 @@ def subnet(folder: Path, cables: Sequence[Cable] = SMALL) -> Iterator[Subnet]:
                 subprocess.Popen(
                     [folder / "bin/opensm", "-f", folder / "opensm.log"],
                     env=environment,
+                    cwd=folder,  # the simulated sysfs of each process is made where it runs
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
