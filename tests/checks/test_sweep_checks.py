@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.checks import sweep_bandwidth, sweep_latency, sweep_steps
+from holdfast.checks import sweep_bandwidth, sweep_baseline, sweep_latency, sweep_steps
 from holdfast.model.health import Health
 from holdfast.model.history import History
 from holdfast.model.signal import Reading, Signal
@@ -47,6 +47,27 @@ def test_an_unknown_fabric_is_judged_by_its_curve_only():
     assert sweep_latency.CHECK(unknown).health is sweep_bandwidth.CHECK(unknown).health is Health.UNKNOWN
     assert "no limits are known" in sweep_bandwidth.CHECK(unknown).summary()
     assert sweep_steps.CHECK(unknown).health is Health.PASS
+
+
+def with_past(rate: float, runs: int, spread: float = 0.02):
+    size = 1 << 31
+    history = History("sweep")
+    told = {sweep_baseline.PAST: 400e9, sweep_baseline.SPREAD: spread, sweep_baseline.RUNS: float(runs)}
+    told["sweep_busbw_bytes_per_second"] = rate
+    signals = [Signal(f"node/sweep/size/{size}", name, value) for name, value in told.items()]
+    history.add(Reading(source="probes", at=0.0, signals=signals))
+    return history.window(0.0, 600.0)
+
+
+def test_a_cluster_is_compared_with_its_own_past_once_it_has_one():
+    assert sweep_baseline.CHECK(with_past(400e9, runs=4)).health is Health.UNKNOWN
+    assert sweep_baseline.CHECK(with_past(385e9, runs=5)).health is Health.PASS
+    verdict = sweep_baseline.CHECK(with_past(300e9, runs=5))
+    assert verdict.health is Health.DEGRADED and "25% below the mean of 5 runs" in verdict.summary()
+
+
+def test_where_runs_differ_anyway_a_fall_must_be_larger():
+    assert sweep_baseline.CHECK(with_past(300e9, runs=9, spread=0.1)).health is Health.PASS
 
 
 def test_a_valley_is_named_with_its_ends():

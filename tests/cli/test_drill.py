@@ -124,7 +124,10 @@ def test_a_run_prints_the_document_that_is_promised(small: str, capsys: pytest.C
     assert len(told["cost"]["layers"]) in (0, 5)
 
 
-def test_the_table_of_several_names_each(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_of_several_names_each(
+    small: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
     assert run(["drill", "run", small, small, "--processes", "1"]) == 0
     out = capsys.readouterr().out
     assert out.count("cooling.rack_blocked rack/r1") >= 2
@@ -134,6 +137,7 @@ def test_the_table_of_several_names_each(small: str, capsys: pytest.CaptureFixtu
 def test_a_tabletop_is_played_from_start_to_end(
     small: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
     monkeypatch.setattr("sys.stdin", io.StringIO("\n3\nwho\nnonsense\nguess rack/r9\nguess rack/r2\n"))
     assert run(["drill", "play", small]) == 0
     out = capsys.readouterr().out

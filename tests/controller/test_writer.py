@@ -12,6 +12,7 @@ from holdfast.api.board import Board
 from holdfast.api.problem import Problem
 from holdfast.controller import deeds
 from holdfast.controller.desk import FrontDesk
+from holdfast.controller.job_book import JobBook
 from holdfast.controller.lead import Lead
 from holdfast.controller.turn import Turn, Work
 from holdfast.controller.writer import MOST_WAITING, Writer
@@ -60,7 +61,7 @@ def test_work_that_fails_keeps_nobody_else_out(store: Store, error: Exception) -
     report = Report(node="n1", session="s", seq=1, at=1.0, heartbeat=True)
     works = [
         Work(partial(deeds.note, entry("first"))),
-        Work(partial(deeds.take, [report], None), [report]),
+        Work(partial(deeds.take, [report], None, JobBook()), [report]),
         Work(partial(break_down, error)),
         Work(partial(deeds.note, entry("last"))),
     ]
