@@ -54,12 +54,12 @@ class Caller:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def put(self, copy: Copy, pace: Pace, base: int = -1, parts: list[int] | None = None) -> int:
+    def put(self, copy: Copy, pace: Pace, base: int = -1, parts: list[int] | None = None, committed: int = -1) -> int:
         """Send a copy, or its changed parts where the other side has step `base`; returns the bytes that went.
 
         It is there when this returns: the other side has checked the hash of the whole.
         """
-        order: Message = {"do": "put", "row": copy.row()}
+        order: Message = {"do": "put", "row": copy.row(), "committed": committed}
         send(self._socket, order if parts is None else {**order, "base": base, "parts": parts})
         self._answer()
         places = [(0, copy.size)] if parts is None else checked_parts(parts, copy.size)
@@ -152,6 +152,7 @@ class Answerer:
 
     def _obey(self, peer: socket.socket, order: Message) -> None:
         try:
+            self._catch_up(order)
             match order:
                 case {"do": "put", "row": row, "base": int(step), "parts": list(parts)}:
                     self._accept_parts(peer, row, step, parts)
@@ -166,6 +167,12 @@ class Answerer:
                     raise WireError(f"not an order: {str(order.get('do'))[:40]}")
         except Full as error:
             send(peer, {"error": str(error)})
+
+    def _catch_up(self, order: Message) -> None:
+        """Whoever sends the next copy knows what is committed; the notice of it may still be on its way to us."""
+        match order:
+            case {"do": "put", "row": [int(), int(step), *_], "committed": int(committed)} if 0 <= committed < step:
+                self._vault.commit(committed)
 
     def _accept_parts(self, peer: socket.socket, row: object, step: int, parts: Sequence[object]) -> None:
         rank, _, attempt, _, size, _ = checked_row(row)

@@ -87,14 +87,14 @@ class Replication:
         parts = changed(before, copy, marks)
         with Caller(crew.addresses[partner], self._secret) as caller:
             try:
-                sent = caller.put(copy, self._pace, before.step if before else -1, parts)
+                sent = caller.put(copy, self._pace, before.step if before else -1, parts, self._vault.committed)
             except Refused:
                 if parts is None:
                     raise
                 sent = -1
         if sent < 0:
             with Caller(crew.addresses[partner], self._secret) as caller:
-                sent = caller.put(copy, self._pace)
+                sent = caller.put(copy, self._pace, committed=self._vault.committed)
         self.sent_bytes += sent
         self._sent[partner, copy.rank] = Sent(copy.step, copy.attempt, copy.size, marks)
 

@@ -40,21 +40,26 @@ class Vault:
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
         self.committed = -1
+        self._behind = False  # a wait was in vain: until something is committed nobody waits again
         self._copies: dict[tuple[int, int], Copy] = {}
         self._spare: dict[int, list[Pages]] = {}
         self._lent: dict[int, list[Pages]] = {}
         self._changed = threading.Condition()
 
     def reserve(self, rank: int, size: int, patience_seconds: float = 0.0) -> Pages:
-        """A buffer to write this rank's next shard into; waits a little where all are still on their way."""
+        """A buffer to write this rank's next shard into; waits a little where all are still on their way.
+
+        Copies that are not committed yet may be the next step that all ranks have: they go last, and only when waiting
+        for their commit was in vain.
+        """
         until = time.monotonic() + patience_seconds
         with self._changed:
             while True:
-                pages = self._find_room(rank, size)
+                left = until - time.monotonic()
+                pages = self._find_room(rank, size, hurry=self._behind or left <= 0)
                 if pages is not None:
                     self._lent.setdefault(rank, []).append(pages)
                     return pages
-                left = until - time.monotonic()
                 if left <= 0:
                     raise Full(
                         f"the {BUFFERS_PER_RANK} buffers of rank {rank} are all in use: copying is behind saving"
@@ -80,6 +85,7 @@ class Vault:
         """This step is safe everywhere: what is older may be written over."""
         with self._changed:
             self.committed = max(self.committed, step)
+            self._behind = False
             for key in [key for key in self._copies if key[1] < self.committed]:
                 self._let_go(self._copies.pop(key))
             self._changed.notify_all()
@@ -121,7 +127,7 @@ class Vault:
         with self._changed:
             return sum(pages.size for rank in self._ranks() for pages in self._buffers(rank))
 
-    def _find_room(self, rank: int, size: int) -> Pages | None:
+    def _find_room(self, rank: int, size: int, hurry: bool) -> Pages | None:
         spare = self._spare.setdefault(rank, [])
         for pages in [pages for pages in spare if pages.size < size]:
             spare.remove(pages)
@@ -131,17 +137,18 @@ class Vault:
         used = sum(pages.size for other in self._ranks() for pages in self._buffers(other))
         if len(self._buffers(rank)) < BUFFERS_PER_RANK and used + size <= self.budget_bytes:
             return Pages.new(f"rank-{rank}", size)
-        if self._evict(rank):
-            return self._find_room(rank, size)
+        if self._evict(rank, hurry):
+            return self._find_room(rank, size, hurry)
         if not self._buffers(rank):
             raise Full(f"{size} bytes for rank {rank} do not fit: {used} of {self.budget_bytes} are in use")
         return None
 
-    def _evict(self, rank: int) -> bool:
-        """Throw away the oldest copy that is neither committed, nor the newest, nor being read."""
+    def _evict(self, rank: int, hurry: bool) -> bool:
+        """Throw away what is older than the committed step; in a hurry the oldest that is neither it nor the newest."""
         steps = sorted(step for owner, step in self._copies if owner == rank)
         for step in steps[:-1]:
-            if step != self.committed and not self._copies[rank, step].readers:
+            if (step < self.committed or (hurry and step != self.committed)) and not self._copies[rank, step].readers:
+                self._behind = self._behind or step > self.committed
                 self._let_go(self._copies.pop((rank, step)))
                 return True
         return False

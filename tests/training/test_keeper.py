@@ -2,6 +2,7 @@
 
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -133,6 +134,19 @@ def test_the_committed_and_the_newest_are_never_written_over(vault: Vault) -> No
             vault.commit(2)
     assert {copy.step for copy in vault.held()} >= {2, 7}
     assert len(vault.held()) <= 3
+
+
+def test_a_copy_on_its_way_is_waited_for_once_and_then_given_up(vault: Vault) -> None:
+    for step in (1, 2, 3):
+        vault.add(Copy(0, step, "run", 1, 1000, "", vault.reserve(0, 1000)))
+    vault.commit(1)
+    threading.Timer(0.05, vault.commit, [2]).start()
+    vault.add(Copy(0, 4, "run", 1, 1000, "", vault.reserve(0, 1000, patience_seconds=60)))
+    assert [copy.step for copy in vault.held()] == [2, 3, 4]  # the commit made room, nothing else was thrown away
+    vault.add(Copy(0, 5, "run", 1, 1000, "", vault.reserve(0, 1000)))
+    assert [copy.step for copy in vault.held()] == [2, 4, 5]
+    vault.add(Copy(0, 6, "run", 1, 1000, "", vault.reserve(0, 1000, patience_seconds=60)))  # not again in vain
+    assert [copy.step for copy in vault.held()] == [2, 5, 6]
 
 
 def test_buffers_are_used_again(vault: Vault) -> None:

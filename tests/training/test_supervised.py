@@ -75,7 +75,7 @@ def test_a_lost_node_is_taken_from_its_partner(place: Path, undisturbed: dict[st
         run.until_step(12, starts=1)
         run.kill(2)  # a node: its rank and its keeper, in this order, since a rank starts its keeper again
         end_keeper(place, place.name, 2)
-        run.until(lambda: len(run.loads(2)) == 2, "a new start")
+        run.until(lambda: all(len(run.loads(rank)) == 2 for rank in range(WORLD)), "a new start")
         assert run.loads(2)[1][1].startswith("partner ")
         assert run.loads(0)[1][1] == "own memory"
         assert run.finish() == undisturbed
@@ -87,10 +87,10 @@ def test_without_both_partners_storage_is_left(place: Path, undisturbed: dict[st
     with training(place, "--storage-every", "5") as run:
         run.until(lambda: bool(storage.whole_steps(place)), "a step in storage")
         run.kill(3)
-        for rank in (2, 3):
+        for rank in (1, 3):  # these keep each other's copies
             end_keeper(place, place.name, rank)
-        run.until(lambda: len(run.loads(2)) == 2, "a new start")
-        step, source = run.loads(2)[1]
+        run.until(lambda: all(len(run.loads(rank)) == 2 for rank in range(WORLD)), "a new start")
+        step, source = run.loads(3)[1]
         assert source == "storage"
         assert step % 5 == 0
         assert run.finish() == undisturbed
