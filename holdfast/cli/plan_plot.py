@@ -157,7 +157,7 @@ def _png(chart: Chart, target: Path) -> None:
     try:
         from matplotlib.figure import Figure  # type: ignore[import-not-found,unused-ignore]
     except ModuleNotFoundError:
-        raise Refusal("--plot: a PNG needs matplotlib, which is not installed; an .svg needs nothing") from None
+        raise Refusal("--plot: a PNG needs matplotlib (pip install 'holdfast[plan]'); an .svg needs nothing") from None
     figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=150, layout="constrained")
     axes: Axes = figure.subplots()
     for line in chart.lines:
