@@ -79,11 +79,13 @@ class Running:
 def agent(tmp_path: Path) -> Iterator[Running]:
     make_node(tmp_path / "n01")
     running = Running(tmp_path / "n01")
-    running.until(lambda seen: all(verdict["health"] in ("pass", "not_applicable") for verdict in seen.values()))
-    yield running
-    if running.process.poll() is None:
-        running.process.kill()
-        running.process.wait()
+    try:
+        running.until(lambda seen: all(verdict["health"] in ("pass", "not_applicable") for verdict in seen.values()))
+        yield running
+    finally:
+        if running.process.poll() is None:
+            running.process.kill()
+            running.process.wait()
 
 
 def test_a_hung_driver_blinds_its_own_questions_and_nothing_else_not_even_shutdown(agent: Running) -> None:
