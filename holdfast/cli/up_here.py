@@ -25,6 +25,11 @@ from holdfast.store import Store, StoreError
 DEMO_POLICY = """# The demo's policy: actions are carried out, on simulated nodes.
 dry_run = false
 breaker_share = 0.15
+[probes]
+enabled = true
+period_hours = 0.1
+minutes_per_day = 1000.0
+patience_seconds = 600.0
 """
 DEMO_SCENARIO = "demo"
 BY_AGENTS = (Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)
