@@ -13,20 +13,14 @@ pytestmark = pytest.mark.slow
 NODES = ("node1", "node2", "node3")
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with slurm_site(tmp_path_factory.mktemp("untested"), len(NODES)) as site:
-        for node in NODES:
-            site.join(node)
-        yield site
-
-
 @pytest.fixture
-def site(shared: Site) -> Site:
-    shared.slurm.run("scancel", "--state=PENDING", "-p", "all")
-    shared.slurm.eventually(lambda: shared.slurm.run("squeue", "-h") == "")
-    shared.ready(*NODES)
-    return shared
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A cluster for each: what one leaves in the middle of its end is not the next one's."""
+    with slurm_site(tmp_path_factory.mktemp("untested"), len(NODES)) as made:
+        for node in NODES:
+            made.join(node)
+        made.ready(*NODES)
+        yield made
 
 
 def test_job_b_behind_job_a_never_starts_before_a_test_newer_than_the_end_of_a(site: Site) -> None:
