@@ -11,6 +11,7 @@ from measure import cpu_times, publish, quantile, steal_ratio
 from simulate_peer import AskingRules, Peer
 
 from holdfast.cli import plan_plot
+from holdfast.costs.plans.chart import Chart, Line
 from holdfast.cli.simulate_rules import RealRules
 from holdfast.costs.checkpointing import ettr
 from holdfast.lifecycle.policy import Policy
@@ -121,11 +122,11 @@ def growth(sizes: list[int]) -> list[dict[str, float]]:
 
 def draw(rows: list[dict[str, float]], path: Path) -> None:
     points = tuple((row["gpus"], 1e6 * row["cpu_seconds"] / row["gpus"]) for row in rows)
-    chart = plan_plot.Chart(
+    chart = Chart(
         title="A simulated month, device by device, with the real lifecycle",
         across="GPUs",
         up="CPU microseconds per GPU",
-        lines=(plan_plot.Line("per GPU", points),),
+        lines=(Line("per GPU", points),),
         log_x=True,
     )
     path.write_text(plan_plot.svg(chart), encoding="utf-8")

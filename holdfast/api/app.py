@@ -12,7 +12,7 @@ from litestar.static_files import create_static_files_router
 from litestar.types import ControllerRouterHandler
 
 from holdfast import __version__
-from holdfast.api import fleet, jobs, live, metrics, nodes, seams
+from holdfast.api import fleet, jobs, live, metrics, nodes, plan, seams
 from holdfast.api.desk import Desk
 from holdfast.api.guard import guard, on_http_error, on_mistake, on_problem, on_store_error
 from holdfast.api.headers import guarded
@@ -48,6 +48,7 @@ def _litestar(desk: Desk) -> Litestar:
             *jobs.ROUTES,
             *live.ROUTES,
             *metrics.ROUTES,
+            *plan.ROUTES,
             *seams.ROUTES,
             *_console(desk.console),
         ],

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from holdfast.cli.plan_answer import percent
+from holdfast.costs.plans.words import percent
 
 COLOURS = {
     "productive": "#2f9e57",

@@ -9,8 +9,8 @@ from holdfast.cli import running
 from holdfast.cli.client import AsJson, Token, Url
 
 if TYPE_CHECKING:
-    from holdfast.cli.plan_answer import Answer
-    from holdfast.cli.plan_inputs import Asked
+    from holdfast.costs.plans.answer import Answer
+    from holdfast.costs.plans.inputs import Asked
 
 app = typer.Typer(help="What failures cost and what helps, before the money is spent.", no_args_is_help=True)
 
@@ -44,15 +44,16 @@ def _asked(from_controller: bool, url: str, token: str, gpus_per_node: str | Non
         from holdfast.cli import plan_history
 
         return plan_history.asked(url, token, gpus_per_node)
-    from holdfast.cli import plan_inputs
+    from holdfast.costs.plans.inputs import Asked
 
-    return plan_inputs.Asked()
+    return Asked()
 
 
 def _tell(make: "Callable[[Asked], Answer]", as_json: bool, plot: str, asked: "Asked | None" = None) -> None:
-    from holdfast.cli import plan_answer, plan_inputs
+    from holdfast.cli import plan_answer
+    from holdfast.costs.plans.inputs import Asked
 
-    plan_answer.tell(lambda: make(asked or plan_inputs.Asked()), as_json, plot)
+    plan_answer.tell(lambda: make(asked or Asked()), as_json, plot)
 
 
 def run(arguments: list[str]) -> int:
@@ -84,10 +85,10 @@ def risk(
     as_json: AsJson = False,
 ) -> None:
     """How likely a run meets a failure, and how many."""
-    from holdfast.cli import plan_risk
+    from holdfast.costs.plans import risk as plan
 
     _tell(
-        lambda asked: plan_risk.answer(asked, gpus, days, rate, events, gpu_years, shape, age_days),
+        lambda asked: plan.answer(asked, gpus, days, rate, events, gpu_years, shape, age_days),
         as_json,
         plot,
         _asked(from_controller, url, token, gpus_per_node),
@@ -117,9 +118,10 @@ def checkpoint(
     as_json: AsJson = False,
 ) -> None:
     """How often to write checkpoints, where, and what the run then delivers."""
-    from holdfast.cli import plan_checkpoint, plan_run
+    from holdfast.costs.plans import checkpoint as plan
+    from holdfast.costs.plans.run import Wanted
 
-    wanted = plan_run.Wanted(
+    wanted = Wanted(
         gpus=gpus,
         rate=rate,
         events=events,
@@ -135,7 +137,7 @@ def checkpoint(
         target=target,
     )
     _tell(
-        lambda asked: plan_checkpoint.answer(asked, wanted),
+        lambda asked: plan.answer(asked, wanted),
         as_json,
         plot,
         _asked(from_controller, url, token, gpus_per_node),
@@ -160,10 +162,10 @@ def spares(
     as_json: AsJson = False,
 ) -> None:
     """How many spare nodes to hold."""
-    from holdfast.cli import plan_spares
+    from holdfast.costs.plans import spares as plan
 
     _tell(
-        lambda asked: plan_spares.answer(
+        lambda asked: plan.answer(
             asked, nodes, gpus_per_node, rate, events, gpu_years, repair, swap, crews, confidence
         ),
         as_json,
@@ -193,10 +195,10 @@ def limit(
     as_json: AsJson = False,
 ) -> None:
     """How far a run can scale before failures stop it."""
-    from holdfast.cli import plan_limit
+    from holdfast.costs.plans import limit as plan
 
     _tell(
-        lambda asked: plan_limit.answer(
+        lambda asked: plan.answer(
             asked, rate, events, gpu_years, state, state_gpus, bandwidth, network_exponent, growing, restart
         ),
         as_json,
@@ -223,7 +225,7 @@ def price(
     as_json: AsJson = False,
 ) -> None:
     """What a productive GPU-hour costs at each supplier; with --gpus and --rate also what failures cost."""
-    from holdfast.cli import plan_price
+    from holdfast.costs.plans import price as plan
 
     stages = {
         "identify": identify,
@@ -233,7 +235,7 @@ def price(
         "failover": failover,
         "blast": blast,
     }
-    _tell(lambda asked: plan_price.answer(asked, offer or [], gpus, days, rate, stages, sla, down), as_json, plot)
+    _tell(lambda asked: plan.answer(asked, offer or [], gpus, days, rate, stages, sla, down), as_json, plot)
 
 
 @app.command()
@@ -262,9 +264,9 @@ def cost(
     as_json: AsJson = False,
 ) -> None:
     """What one incident cost, in five layers."""
-    from holdfast.cli import plan_cost
+    from holdfast.costs.plans import cost as plan
 
-    wanted = plan_cost.Wanted(
+    wanted = plan.Wanted(
         gpus=gpus,
         price=price,
         detect=detect,
@@ -284,7 +286,7 @@ def cost(
         float_days=float_days,
         critical=critical,
     )
-    _tell(lambda asked: plan_cost.answer(asked, wanted), as_json, plot)
+    _tell(lambda asked: plan.answer(asked, wanted), as_json, plot)
 
 
 @app.command()

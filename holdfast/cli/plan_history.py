@@ -5,9 +5,9 @@ from typing import Any
 
 from holdfast.cli import history
 from holdfast.cli.client import Client, connect
-from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.refusal import Refusal
 from holdfast.costs.history import Change, FleetHistory, read
+from holdfast.costs.plans.inputs import Asked
 from holdfast.costs.survival import YEAR_SECONDS
 from holdfast.model.life import Happening, Stage
 

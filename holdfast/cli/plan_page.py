@@ -4,7 +4,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from holdfast.cli import page, plan_plot
-from holdfast.cli.plan_answer import money, percent
+from holdfast.costs.plans.words import money, percent
 
 if TYPE_CHECKING:
     from holdfast.cli.plan_report import Report

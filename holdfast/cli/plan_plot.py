@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.cli.refusal import Refusal
+from holdfast.costs.plans.chart import Chart, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes  # type: ignore[import-not-found,unused-ignore]
@@ -15,22 +16,6 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 150, 40, 55
 COLOURS = ("#3b82f6", "#dc4c64", "#2f9e57", "#9b5de5", "#e08a1e")  # to be seen on light and dark paper
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    name: str
-    points: tuple[tuple[float, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    title: str
-    across: str  # what is on the x axis, with its unit
-    up: str
-    lines: tuple[Line, ...]
-    log_x: bool = False
-    mark: tuple[float, float] | None = None  # the answer itself
 
 
 def write(chart: Chart, path: str) -> None:
@@ -44,12 +29,6 @@ def write(chart: Chart, path: str) -> None:
         target.write_text(svg(chart), encoding="utf-8")
     except OSError as error:
         raise Refusal(f"--plot: cannot write {path}: {error.strerror}") from None
-
-
-def spaced(low: float, high: float, count: int = 60) -> list[float]:
-    """Points at equal ratios."""
-    step = (log10(high) - log10(low)) / (count - 1)
-    return [float(10 ** (log10(low) + step * i)) for i in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +72,6 @@ def svg(chart: Chart, alone: bool = True) -> str:
         x, y = frame.across(chart.mark[0]), frame.up(chart.mark[1])
         body.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>')
     return "\n".join([*body, "</svg>"]) + "\n"
-
-
-def drawn(line: Line) -> list[tuple[float, float]]:
-    return [(x, y) for x, y in line.points if isfinite(x) and isfinite(y)]
 
 
 def frame_of(chart: Chart) -> Frame:

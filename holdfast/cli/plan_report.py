@@ -8,15 +8,17 @@ from pathlib import Path
 
 import typer
 
-from holdfast.cli import plan_checkpoint, plan_cost, plan_page, plan_risk, plan_scenario, plan_spares
-from holdfast.cli.plan_answer import Answer, money, percent
-from holdfast.cli.plan_inputs import Asked, Given
-from holdfast.cli.plan_rate import rate
-from holdfast.cli.plan_run import Memory, Run, Wanted, levels, memory_of, run_of
+from holdfast.cli import plan_page, plan_scenario
 from holdfast.cli.refusal import Refusal
 from holdfast.costs import checkpointing as c
 from holdfast.costs.feasible import BadNumber, NoProgress
 from holdfast.costs.levels import memory_or_storage
+from holdfast.costs.plans import checkpoint, cost, risk, spares
+from holdfast.costs.plans.answer import Answer
+from holdfast.costs.plans.inputs import Asked, Given
+from holdfast.costs.plans.rate import rate
+from holdfast.costs.plans.run import Memory, Run, Wanted, levels, memory_of, run_of
+from holdfast.costs.plans.words import money, percent
 from holdfast.model.ledger import Ledger
 
 SILENT = Wanted(
@@ -98,7 +100,7 @@ def make(scenario: plan_scenario.Scenario) -> Report:
     asked = scenario.asked()
     gpus = asked.machines("gpus", None)
     days = asked.number("days", None, "days")
-    price = plan_cost.price(asked, scenario.text("price"))
+    price = cost.price(asked, scenario.text("price"))
     chosen = rate(asked, None)
     wanted = replace(SILENT, **_texts(scenario))
     run = run_of(asked, wanted, gpus, chosen)
@@ -107,9 +109,9 @@ def make(scenario: plan_scenario.Scenario) -> Report:
     ledger = c.expected_ledger(interval, run.write, run.between, run.restart)
     nodes = str(ceil(gpus / asked.number("gpus-per-node", None, "GPUs per node", "8", "an HGX node")))
     answers = (
-        plan_risk.answer(scenario.asked(), None, None, None, None, None, None, None),
-        plan_checkpoint.answer(scenario.asked(), wanted),
-        plan_spares.answer(scenario.asked(), nodes, None, None, None, None, None, None, None, None),
+        risk.answer(scenario.asked(), None, None, None, None, None, None, None),
+        checkpoint.answer(scenario.asked(), wanted),
+        spares.answer(scenario.asked(), nodes, None, None, None, None, None, None, None, None),
     )
     return Report(
         scenario.title,

@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.text_file import read_text
+from holdfast.costs.plans.inputs import Asked
 
 KEYS: dict[str, tuple[str, ...]] = {
     "": ("title",),

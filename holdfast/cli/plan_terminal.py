@@ -3,8 +3,9 @@
 import sys
 from math import log10
 
-from holdfast.cli.plan_plot import Chart, drawn, frame_of, tick
+from holdfast.cli.plan_plot import frame_of, tick
 from holdfast.cli.refusal import Refusal
+from holdfast.costs.plans.chart import Chart, drawn
 
 COLUMNS, ROWS = 60, 12
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))

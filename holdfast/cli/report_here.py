@@ -11,10 +11,10 @@ import typer
 
 from holdfast.cli import history, report_page, report_sheet
 from holdfast.cli.client import Client, connect
-from holdfast.cli.plan_answer import money, percent
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.report_month import GROUPS, Month, summed
 from holdfast.costs.month import Told, slices
+from holdfast.costs.plans.words import money, percent
 from holdfast.model.job import Job, JobState
 from holdfast.model.life import Happening, Stage
 

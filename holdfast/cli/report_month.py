@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.cli.plan_answer import money, percent
 from holdfast.cli.report_sheet import Sheet
 from holdfast.costs.claims import Claim, claims
 from holdfast.costs.month import Slice, outages
+from holdfast.costs.plans.words import money, percent
 from holdfast.model.ledger import Ledger
 
 PARTS = tuple(Ledger().parts())

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from html import escape
 
 from holdfast.cli import page
-from holdfast.cli.plan_answer import money, percent
 from holdfast.cli.report_month import Month, Sum
 from holdfast.cli.table import lasting
 from holdfast.costs.claims import Claim, Outage
+from holdfast.costs.plans.words import money, percent
 
 MOST_EVIDENCE = 500
 SHOWN_OUTAGES = 20  # of one node; the document has them all

@@ -5,6 +5,7 @@ import sys
 import typer
 
 from holdfast.cli.refusal import Refusal
+from holdfast.costs.feasible import BadNumber
 from holdfast.model.settings import SettingsError
 
 USAGE_ERROR = 64
@@ -19,7 +20,7 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
         result = command.main(arguments, prog_name="holdfast", standalone_mode=False)
     except Refusal as error:
         return _refuse(str(error), error.exit_code)
-    except SettingsError as error:
+    except (SettingsError, BadNumber) as error:
         return _refuse(str(error), USAGE_ERROR)
     except _CommandError as error:
         said = str(getattr(error, "format_message", error.__str__)())

@@ -6,11 +6,11 @@ from typing import Any
 import typer
 
 from holdfast.cli.extra import needs_extra
-from holdfast.cli.plan_answer import percent, time
 from holdfast.cli.simulate_show import between, number, share
 from holdfast.cli.simulate_tasks import Setting
 from holdfast.costs.checkpointing import expected_ledger
 from holdfast.costs.feasible import BadNumber, NoProgress
+from holdfast.costs.plans.words import percent, time
 from holdfast.simulation.aggregated import Coarse, coarsen, replicas
 from holdfast.simulation.estimate import estimate
 

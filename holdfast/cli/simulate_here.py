@@ -13,14 +13,14 @@ import typer
 
 from holdfast.cli import simulate_calibrate, simulate_sweep
 from holdfast.cli import simulate_show as show
-from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.simulate_replicas import Results, replicate
 from holdfast.cli.simulate_tasks import Changes, Setting, workers
 from holdfast.cli.text_file import read_text
+from holdfast.costs.plans.inputs import Asked
 
 if TYPE_CHECKING:
-    from holdfast.cli.plan_plot import Chart
+    from holdfast.costs.plans.chart import Chart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

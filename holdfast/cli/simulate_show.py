@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.plan_answer import money, percent
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.simulate_replicas import Results
 from holdfast.cli.table import console, table
+from holdfast.costs.plans.words import money, percent
 from holdfast.simulation.estimate import Difference, Estimate, difference, estimate
 
 if TYPE_CHECKING:
-    from holdfast.cli.plan_plot import Chart
+    from holdfast.costs.plans.chart import Chart
 
 WORDS = {
     "ettr": "productive share of the jobs' own time (ETTR)",
@@ -111,7 +111,7 @@ def _range(one: Estimate, shown: Any) -> str:
 
 def chart(results: Results) -> "Chart":
     """How the mean settles as replicas are added, between its limits."""
-    from holdfast.cli.plan_plot import Chart, Line
+    from holdfast.costs.plans.chart import Chart, Line
 
     values = results.values("ettr")
     known = [estimate(values[:number]) for number in range(2, len(values) + 1)]

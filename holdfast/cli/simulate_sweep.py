@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from holdfast.cli.plan_answer import percent
-from holdfast.cli.plan_inputs import Asked
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.simulate_replicas import Results
 from holdfast.cli.simulate_show import share as as_share
 from holdfast.cli.simulate_tasks import Changes
+from holdfast.costs.plans.inputs import Asked
+from holdfast.costs.plans.words import percent
 from holdfast.simulation.estimate import difference
 
 if TYPE_CHECKING:
-    from holdfast.cli.plan_plot import Chart
+    from holdfast.costs.plans.chart import Chart
 
 SHORT = {
     "spares": "cluster.spares",
@@ -159,7 +159,7 @@ def show(swept: list[Results]) -> None:
 
 def chart(swept: list[Results]) -> "Chart":
     """The first key across, a line for each combination of the others."""
-    from holdfast.cli.plan_plot import Chart, Line
+    from holdfast.costs.plans.chart import Chart, Line
 
     lines: dict[str, list[tuple[float, float]]] = {}
     key = swept[0].setting.changes[0][0]

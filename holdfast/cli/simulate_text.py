@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from math import isfinite
 from typing import Any
 
-from holdfast.cli.plan_inputs import Asked
-from holdfast.cli.refusal import Refusal
 from holdfast.controller.tables import Document
+from holdfast.costs.feasible import BadNumber
+from holdfast.costs.plans.inputs import Asked
 from holdfast.model.settings import SettingsError
 from holdfast.simulation.spread import Kind, Spread, fixed, lognormal
 
@@ -111,5 +111,5 @@ class Table:
             raise self.wrong(key, f"expected a duration such as 90s, 10m, 2h or 30d, found {value!r}")
         try:
             return Asked().duration(key, value)
-        except Refusal as error:
+        except BadNumber as error:
             raise self.wrong(key, str(error).partition(": ")[2]) from None

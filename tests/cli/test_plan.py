@@ -10,9 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.cli import plan, plan_inputs, plan_rate
+from holdfast.cli import plan
 from holdfast.cli.app import run
-from holdfast.cli.refusal import Refusal
+from holdfast.costs.feasible import BadNumber
+from holdfast.costs.plans.inputs import Asked
+from holdfast.costs.plans.rate import rate
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plan.md").read_text()
 EXAMPLES = [one for one in re.findall(r"\$ holdfast (plan .*)\n(.*)\n", PAGE) if "report" not in one[0]]
@@ -190,15 +192,15 @@ def test_wild_numbers_are_answered_or_refused_in_one_sentence(
 @settings(deadline=None)
 @given(st.text(max_size=20))
 def test_any_text_is_a_quantity_or_a_refusal(text: str) -> None:
-    asked = plan_inputs.Asked()
+    asked = Asked()
     for take in (asked.duration, asked.size, asked.bandwidth, asked.share):
         try:
             assert take("x", text) >= 0
-        except Refusal as refusal:
+        except BadNumber as refusal:
             assert str(refusal).startswith("--x")
     try:
-        assert plan_rate.rate(asked, text).per_gpu_year > 0
-    except Refusal as refusal:
+        assert rate(asked, text).per_gpu_year > 0
+    except BadNumber as refusal:
         assert str(refusal).startswith("--rate")
 
 
@@ -207,4 +209,4 @@ def test_any_text_is_a_quantity_or_a_refusal(text: str) -> None:
     [("90s", 90), ("1h30m", 5400), ("2 h", 7200), ("1,000s", 1000), ("0.5d", 43200), ("250ms", 0.25)],
 )
 def test_durations(text: str, seconds: float) -> None:
-    assert plan_inputs.Asked().duration("x", text) == pytest.approx(seconds)
+    assert Asked().duration("x", text) == pytest.approx(seconds)

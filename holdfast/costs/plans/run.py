@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from holdfast.cli.plan_inputs import Asked
-from holdfast.cli.plan_rate import Rate
-from holdfast.cli.refusal import Refusal
 from holdfast.costs import checkpointing as c
-from holdfast.costs.feasible import positive
+from holdfast.costs.feasible import BadNumber, positive
 from holdfast.costs.levels import Level
+from holdfast.costs.plans.inputs import Asked
+from holdfast.costs.plans.rate import Rate
 from holdfast.costs.survival import mean_seconds_between
 
 RESTART_WHY = "ten minutes; measure yours: detect, schedule, load, warm up"
@@ -70,10 +69,10 @@ def _write(asked: Asked, wanted: Wanted) -> float:
     """How long a write stops the run, told outright or by size and bandwidth."""
     if wanted.write is not None:
         if wanted.bandwidth is not None:
-            raise Refusal("--write and --bandwidth say the same twice: expected one of them")
+            raise BadNumber("--write and --bandwidth say the same twice: expected one of them")
         return positive("--write", asked.duration("write", wanted.write))
     if wanted.state is None or wanted.bandwidth is None:
-        raise Refusal("--write is missing: expected how long a checkpoint stops the run, or --state and --bandwidth")
+        raise BadNumber("--write is missing: expected how long a checkpoint stops the run, or --state and --bandwidth")
     state = positive("--state", asked.size("state", wanted.state))
     speed = positive("--bandwidth", asked.bandwidth("bandwidth", wanted.bandwidth))
     return state / speed
@@ -82,11 +81,11 @@ def _write(asked: Asked, wanted: Wanted) -> float:
 def memory_of(asked: Asked, wanted: Wanted) -> Memory | None:
     if wanted.memory_write is None:
         if wanted.memory_restart is not None or wanted.memory_survives is not None:
-            raise Refusal("--memory-write is missing: expected how long a write to memory stops the run")
+            raise BadNumber("--memory-write is missing: expected how long a write to memory stops the run")
         return None
     survives = asked.share("memory-survives", wanted.memory_survives, "0.95", "an assumption; racks and feeds decide")
     if not 0 < survives < 1:
-        raise Refusal("--memory-survives: expected a share above 0 and below 1")
+        raise BadNumber("--memory-survives: expected a share above 0 and below 1")
     return Memory(
         positive("--memory-write", asked.duration("memory-write", wanted.memory_write)),
         asked.duration("memory-restart", wanted.memory_restart, "2m", "an assumption: nothing is read from storage"),

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from holdfast.cli.plan_answer import Answer, Figure, Sway, money, percent
-from holdfast.cli.plan_inputs import Asked
-from holdfast.cli.plan_plot import Chart, Line
-from holdfast.cli.plan_rate import rate
-from holdfast.cli.refusal import Refusal
 from holdfast.costs.claims import Agreement, Tier
-from holdfast.costs.feasible import positive
+from holdfast.costs.feasible import BadNumber, positive
+from holdfast.costs.plans.answer import Answer, Figure, Sway
+from holdfast.costs.plans.chart import Chart, Line
+from holdfast.costs.plans.inputs import Asked
+from holdfast.costs.plans.rate import rate
+from holdfast.costs.plans.words import money, percent
 from holdfast.costs.pricing import Offer, Recovery, break_even_premium, restart_expense
 from holdfast.costs.survival import expected_failures
 
@@ -29,10 +29,12 @@ def answer(
     down: str | None,
 ) -> Answer:
     if not offers:
-        raise Refusal("--offer is missing: expected at least one such as 'a=2.00@0.90', a name, a price and a goodput")
+        raise BadNumber(
+            "--offer is missing: expected at least one such as 'a=2.00@0.90', a name, a price and a goodput"
+        )
     made = sorted((_offer(asked, text) for text in offers), key=lambda offer: offer.effective_price)
     if len({offer.name for offer in made}) < len(made):
-        raise Refusal("--offer: expected a name of its own for each, found one twice")
+        raise BadNumber("--offer: expected a name of its own for each, found one twice")
     best = made[0]
     figures = [
         Figure("effective_price", {o.name: o.effective_price for o in made}),
@@ -64,13 +66,13 @@ def answer(
 
 def _refuse_alone(*others: str | None) -> None:
     if any(other is not None for other in others):
-        raise Refusal("--gpus is missing: expected the size of the job whose failures are priced")
+        raise BadNumber("--gpus is missing: expected the size of the job whose failures are priced")
 
 
 def _offer(asked: Asked, text: str) -> Offer:
     found = _OFFER.fullmatch(text)
     if found is None:
-        raise Refusal(f"--offer: expected NAME=PRICE@GOODPUT such as a=2.00@0.90, found {text!r}")
+        raise BadNumber(f"--offer: expected NAME=PRICE@GOODPUT such as a=2.00@0.90, found {text!r}")
     name = found["name"].strip()
     price = asked.number(f"offer {name} price", found["price"], "dollars per GPU-hour")
     goodput = asked.share(f"offer {name} goodput", found["goodput"])
@@ -131,7 +133,7 @@ def _credit(asked: Asked, sla: str, down: str | None, machines: float, blast: fl
     """One node down for so long in a month: what the agreement pays for it, and what the job lost."""
     tiers = _TIER.findall(sla)
     if not tiers or ",".join(":".join(tier) for tier in tiers) != sla.replace(" ", ""):
-        raise Refusal(f"--sla: expected UPTIME:CREDIT pairs such as 99.9%:10%,99%:25%, found {sla!r}")
+        raise BadNumber(f"--sla: expected UPTIME:CREDIT pairs such as 99.9%:10%,99%:25%, found {sla!r}")
     parsed = Asked()
     agreement = Agreement(
         name="sla", tiers=tuple(Tier(parsed.share("sla", up), parsed.share("sla", credit)) for up, credit in tiers)

@@ -1,14 +1,14 @@
 """How often to write checkpoints, where, and what the run then delivers."""
 
-from holdfast.cli.plan_answer import Answer, Figure, bandwidth, percent, sways, time
-from holdfast.cli.plan_inputs import Asked
-from holdfast.cli.plan_plot import Chart, Line, spaced
-from holdfast.cli.plan_rate import Rate, rate
-from holdfast.cli.plan_run import Memory, Run, Wanted, levels, memory_of, run_of
-from holdfast.cli.refusal import Refusal
 from holdfast.costs import checkpointing as c
-from holdfast.costs.feasible import NoProgress, positive
+from holdfast.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.costs.levels import memory_or_storage, storage_write_seconds_for
+from holdfast.costs.plans.answer import Answer, Figure, sways
+from holdfast.costs.plans.chart import Chart, Line, spaced
+from holdfast.costs.plans.inputs import Asked
+from holdfast.costs.plans.rate import Rate, rate
+from holdfast.costs.plans.run import Memory, Run, Wanted, levels, memory_of, run_of
+from holdfast.costs.plans.words import bandwidth, percent, time
 
 
 def answer(asked: Asked, wanted: Wanted) -> Answer:
@@ -106,7 +106,7 @@ def _tiers(run: Run, memory: Memory) -> list[Figure]:
 
 def _to_buy(run: Run, memory: Memory | None, size: str | None, target: float) -> list[Figure]:
     if size is None:
-        raise Refusal("--target: expected --state with it, the size of a checkpoint")
+        raise BadNumber("--target: expected --state with it, the size of a checkpoint")
     state = Asked().size("state", size)
     longest = c.write_seconds_for(target, run.between, run.restart)
     found = [_bandwidth("storage_bytes_per_second_for_target", state, longest, f"storage for {target:.1%}")]

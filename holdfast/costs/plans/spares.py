@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field, replace
 
-from holdfast.cli.plan_answer import Answer, Figure, percent, sways, time
-from holdfast.cli.plan_inputs import Asked
-from holdfast.cli.plan_plot import Chart, Line
-from holdfast.cli.plan_rate import Rate, rate
-from holdfast.cli.refusal import Refusal
-from holdfast.costs.feasible import NoProgress, positive
+from holdfast.costs.feasible import BadNumber, NoProgress, positive
+from holdfast.costs.plans.answer import Answer, Figure, sways
+from holdfast.costs.plans.chart import Chart, Line
+from holdfast.costs.plans.inputs import Asked
+from holdfast.costs.plans.rate import Rate, rate
+from holdfast.costs.plans.words import percent, time
 from holdfast.costs.spares import Crews, covered, mean_out, spares_for
 from holdfast.costs.survival import DAYS_PER_YEAR
 
@@ -60,7 +60,7 @@ def answer(
     people = _crews(asked, crews)
     wanted = asked.share("confidence", confidence, "0.99", "a node short in 1 % of the time")
     if not 0 < wanted < 1:
-        raise Refusal("--confidence: expected a share above 0 and below 1")
+        raise BadNumber("--confidence: expected a share above 0 and below 1")
     _refuse_hopeless(fleet)
     needed = fleet.spares(wanted, people)
     return Answer(
@@ -111,7 +111,7 @@ def _uncertainty(fleet: Fleet, crews: int, wanted: float, chosen: Rate) -> list[
 def _crews(asked: Asked, text: str | None) -> int:
     value = asked.number("crews", text, "crews", "0", "as many as are needed at once")
     if value != int(value) or value > MOST_CREWS:
-        raise Refusal(f"--crews: expected a whole number up to {MOST_CREWS:,}, found {value:g}")
+        raise BadNumber(f"--crews: expected a whole number up to {MOST_CREWS:,}, found {value:g}")
     return int(value)
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from math import isfinite
 
 from holdfast.catalog.economics import PublicRate, public_rates
-from holdfast.cli.plan_inputs import Asked, scaled
-from holdfast.cli.refusal import Refusal
+from holdfast.costs.feasible import BadNumber
+from holdfast.costs.plans.inputs import Asked, scaled
 from holdfast.costs.survival import DAYS_PER_YEAR, Posterior, rate_from_probability
 
 MOST_PER_YEAR = 365.0  # one failure per GPU and day
@@ -28,11 +28,11 @@ def rate(asked: Asked, text: str | None, events: str | None = None, gpu_years: s
         text, counted = asked.told.get("rate", (None, ""))[0], "events" in asked.told
     if counted:
         if text is not None:
-            raise Refusal("own counts: expected --events and --gpu-years, or --rate, not both")
+            raise BadNumber("own counts: expected --events and --gpu-years, or --rate, not both")
         return _own(asked, events, gpu_years)
     offered = ", ".join(public_rates())
     if text is None:
-        raise Refusal(
+        raise BadNumber(
             f"--rate is missing: expected failures per GPU-year as a number, or a public rate ({offered});"
             " they differ thirtyfold, so there is no default"
         )
@@ -40,7 +40,7 @@ def rate(asked: Asked, text: str | None, events: str | None = None, gpu_years: s
         return _public(asked, known)
     value = scaled({"": 1.0})(text)
     if value is None or not isfinite(value):
-        raise Refusal(f"--rate: expected failures per GPU-year as a number, or one of {offered}, found {text!r}")
+        raise BadNumber(f"--rate: expected failures per GPU-year as a number, or one of {offered}, found {text!r}")
     return _number(asked, value, text)
 
 
@@ -48,10 +48,12 @@ def _own(asked: Asked, events: str | None, gpu_years: str | None) -> Rate:
     seen = asked.number("events", events, "failures")
     years = asked.number("gpu-years", gpu_years, "GPU-years")
     if seen != int(seen) or years <= 0:
-        raise Refusal("own counts: expected a whole number of --events and --gpu-years above 0")
+        raise BadNumber("own counts: expected a whole number of --events and --gpu-years above 0")
     posterior = Posterior(int(seen), years)
     if posterior.mean > MOST_PER_YEAR:
-        raise Refusal(f"own counts: {seen:g} failures in {years:.3g} GPU-years say nothing yet; wait, or name a --rate")
+        raise BadNumber(
+            f"own counts: {seen:g} failures in {years:.3g} GPU-years say nothing yet; wait, or name a --rate"
+        )
     return Rate(posterior.mean, posterior, "your own counts", "")
 
 
@@ -67,7 +69,7 @@ def _public(asked: Asked, known: PublicRate) -> Rate:
 
 def _number(asked: Asked, value: float, text: str) -> Rate:
     if value <= 0:
-        raise Refusal(f"--rate: expected a number above 0, found {text}")
+        raise BadNumber(f"--rate: expected a number above 0, found {text}")
     meant = rate_from_probability(value) if value < 1 else _sane(value)
     how = "given, as the chance to fail within a year" if value < 1 else "given, as failures per GPU-year"
     asked.note("rate", meant, "failures per GPU-year", f"{meant:.4g}", f"{how}: {text}")
@@ -76,7 +78,7 @@ def _number(asked: Asked, value: float, text: str) -> Rate:
 
 def _sane(value: float) -> float:
     if value > MOST_PER_YEAR:
-        raise Refusal(
+        raise BadNumber(
             f"--rate: {value:g} per GPU-year is {value / DAYS_PER_YEAR:.3g} failures per GPU and day;"
             f" expected at most {MOST_PER_YEAR:g} per GPU-year, one a day"
         )

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from holdfast.catalog.economics import public_rates
-from holdfast.cli.plan_answer import Answer, Figure, count, percent, sways, time
-from holdfast.cli.plan_inputs import Asked
-from holdfast.cli.plan_plot import Chart, Line, spaced
-from holdfast.cli.plan_rate import Rate, rate
-from holdfast.cli.refusal import Refusal
+from holdfast.costs.feasible import BadNumber
 from holdfast.costs.gamma import poisson_quantile
+from holdfast.costs.plans.answer import Answer, Figure, sways
+from holdfast.costs.plans.chart import Chart, Line, spaced
+from holdfast.costs.plans.inputs import Asked
+from holdfast.costs.plans.rate import Rate, rate
+from holdfast.costs.plans.words import count, percent, time
 from holdfast.costs.survival import Weibull, chance_of_failure, mean_seconds_between
 
 MOST_DAYS = 36_500.0
@@ -89,14 +90,14 @@ def answer(
 def _shape(asked: Asked, text: str | None) -> float:
     value = asked.number("shape", text, "Weibull shape", "1", "a constant rate; below 1: new parts")
     if not SHAPES[0] <= value <= SHAPES[1]:
-        raise Refusal(f"--shape: expected {SHAPES[0]:g} to {SHAPES[1]:g}, found {value:g}")
+        raise BadNumber(f"--shape: expected {SHAPES[0]:g} to {SHAPES[1]:g}, found {value:g}")
     return value
 
 
 def _days(asked: Asked, text: str | None) -> float:
     value = asked.number("days", text, "days")
     if not 0 < value <= MOST_DAYS:
-        raise Refusal(f"--days: expected above 0 and at most {MOST_DAYS:g}, found {value:g}")
+        raise BadNumber(f"--days: expected above 0 and at most {MOST_DAYS:g}, found {value:g}")
     return value
 
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass, fields, replace
 from math import inf
 
 from holdfast.catalog.economics import gpu_prices, wage
-from holdfast.cli.plan_answer import Answer, Figure, count, money, sways
-from holdfast.cli.plan_inputs import Asked
-from holdfast.cli.plan_plot import Chart, Line
-from holdfast.cli.refusal import Refusal
+from holdfast.costs.feasible import BadNumber
 from holdfast.costs.incident import Incident, layers, total
+from holdfast.costs.plans.answer import Answer, Figure, sways
+from holdfast.costs.plans.chart import Chart, Line
+from holdfast.costs.plans.inputs import Asked
+from holdfast.costs.plans.words import count, money
 
 MOST_PRICE = 1e6  # of a GPU-hour
 
@@ -131,11 +132,11 @@ def price(asked: Asked, text: str | None) -> float:
         return known.per_hour
     wanted = f"expected dollars per GPU-hour, at most {MOST_PRICE:,.0f}, or one of {', '.join(gpu_prices())}"
     if text is None:
-        raise Refusal(f"--price is missing: {wanted}")
+        raise BadNumber(f"--price is missing: {wanted}")
     try:
         value = asked.number("price", text, "dollars per GPU-hour")
-    except Refusal:
+    except BadNumber:
         value = inf
     if value > MOST_PRICE:
-        raise Refusal(f"--price: {wanted}; found {text!r}")
+        raise BadNumber(f"--price: {wanted}; found {text!r}")
     return value

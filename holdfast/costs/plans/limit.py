@@ -4,13 +4,13 @@ from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
 
-from holdfast.cli.plan_answer import Answer, Figure, count, sways, time
-from holdfast.cli.plan_inputs import Asked
-from holdfast.cli.plan_plot import Chart, Line, spaced
-from holdfast.cli.plan_rate import Rate, rate
-from holdfast.cli.refusal import Refusal
-from holdfast.costs.feasible import NoProgress, positive
+from holdfast.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.costs.limits import Run, largest, stalled_by_restarts, wall
+from holdfast.costs.plans.answer import Answer, Figure, sways
+from holdfast.costs.plans.chart import Chart, Line, spaced
+from holdfast.costs.plans.inputs import Asked
+from holdfast.costs.plans.rate import Rate, rate
+from holdfast.costs.plans.words import count, time
 from holdfast.costs.survival import YEAR_SECONDS
 
 
@@ -121,7 +121,7 @@ def _exponent(asked: Asked, text: str | None) -> float:
     except (ValueError, ZeroDivisionError):
         value = -1.0
     if not 0 <= value <= 1:
-        raise Refusal(f"--network-exponent: expected 0 (storage) to 1 (full bisection), such as 2/3, found {said!r}")
+        raise BadNumber(f"--network-exponent: expected 0 (storage) to 1 (full bisection), such as 2/3, found {said!r}")
     source = "given" if text is not None else "default: storage of a fixed size"
     asked.note("network-exponent", value, "exponent", said, source)
     return value

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
-from holdfast.cli.refusal import Refusal
+from holdfast.costs.feasible import BadNumber
 
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0, "y": 31_536_000.0}
 BYTES = {f"{prefix}B": 1000.0**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))}
@@ -38,7 +38,7 @@ class Asked:
         wanted = "a duration such as 90s, 10m, 2h or 30d"
         value = self._take(name, text, default, why, "seconds", wanted, _duration)
         if value > MOST_SECONDS:
-            raise Refusal(f"--{name}: expected {wanted}, at most 1,000 years, found {text!r}")
+            raise BadNumber(f"--{name}: expected {wanted}, at most 1,000 years, found {text!r}")
         return value
 
     def size(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
@@ -59,14 +59,14 @@ class Asked:
         """GPUs or nodes: at least one, and no more than anybody could build."""
         value = self.number(name, text, "GPUs" if name == "gpus" else name)
         if not 1 <= value <= MOST_MACHINES or value != int(value):
-            raise Refusal(f"--{name}: expected 1 to {MOST_MACHINES:g}, a whole number, found {value:.10g}")
+            raise BadNumber(f"--{name}: expected 1 to {MOST_MACHINES:g}, a whole number, found {value:.10g}")
         return value
 
     def share(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
         wanted = "a share such as 0.95 or 95%"
         value = self._take(name, text, default, why, "share", wanted, scaled({"": 1.0, "%": 0.01}))
         if value > 1:
-            raise Refusal(f"--{name}: expected {wanted}, at most 1, found {text}")
+            raise BadNumber(f"--{name}: expected {wanted}, at most 1, found {text}")
         return value
 
     def note(self, name: str, value: float | str, unit: str, shown: str, source: str) -> None:
@@ -87,10 +87,10 @@ class Asked:
             text, source = self.told[name]
         said = text if text is not None else default
         if not said:
-            raise Refusal(f"--{name} is missing: expected {wanted}")
+            raise BadNumber(f"--{name} is missing: expected {wanted}")
         value = parse(said.strip())
         if value is None or not isfinite(value):
-            raise Refusal(f"--{name}: expected {wanted}, found {said!r}")
+            raise BadNumber(f"--{name}: expected {wanted}, found {said!r}")
         self.note(name, value, unit, said.strip(), source)
         return value
 

@@ -1,0 +1,30 @@
+"""A plan's curve, to be drawn by whoever shows it."""
+
+from dataclasses import dataclass
+from math import isfinite, log10
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    title: str
+    across: str  # what is on the x axis, with its unit
+    up: str
+    lines: tuple[Line, ...]
+    log_x: bool = False
+    mark: tuple[float, float] | None = None  # the answer itself
+
+
+def spaced(low: float, high: float, count: int = 60) -> list[float]:
+    """Points at equal ratios."""
+    step = (log10(high) - log10(low)) / (count - 1)
+    return [float(10 ** (log10(low) + step * i)) for i in range(count)]
+
+
+def drawn(line: Line) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in line.points if isfinite(x) and isfinite(y)]
