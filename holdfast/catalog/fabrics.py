@@ -14,6 +14,8 @@ class Fabric:
     about: str
     gpus: tuple[str, ...]  # models of the catalog whose nodes have this fabric
     network: str  # the plugin NCCL must have chosen
+    operation: str  # the collective that the limits are of
+    ranks_per_host: int  # fewer cannot reach them
     small_bytes: int
     small_p95_seconds: float
     small_expected_seconds: float

@@ -1,7 +1,7 @@
 """sweep.bandwidth: large messages reach the bus bandwidth of the fabric; a fall-back to TCP is named as such."""
 
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.sweep_facts import NO_LIMITS, RATE, by_size, fabric, not_judged, said
+from holdfast.checks.sweep_facts import NO_LIMITS, RATE, by_size, fabric, not_judged, not_meant, said
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -14,8 +14,11 @@ def judge(window: Window, limits: Limits) -> Verdict:
     known = fabric(window)
     if known is None:
         return Verdict(rows=(not_judged(window, NO_LIMITS),))
-    if window.value(window.node, "sweep_network") == "Socket" and known.network != "Socket":
+    crossed = window.number(window.node, "sweep_hosts") != 1.0  # within a host no network is used
+    if crossed and window.value(window.node, "sweep_network") == "Socket" and known.network != "Socket":
         return Verdict(rows=(Row(window.node, Health.FAIL, "Socket", known.network, FELL_BACK),), remedy=PLUGIN)
+    if why := not_meant(window, known):
+        return Verdict(rows=(not_judged(window, why),))
     seen = by_size(window, RATE)
     if known.large_bytes not in seen:
         largest = said(max(seen)) if seen else "nothing"

@@ -18,6 +18,17 @@ def fabric(window: Window) -> Fabric | None:
     )
 
 
+def not_meant(window: Window, known: Fabric) -> str:
+    """Why the fabric's limits say nothing about this sweep; '' where they do, or where nobody told what ran."""
+    operation = str(window.value(window.node, "sweep_operation") or "")
+    ranks, hosts = (window.number(window.node, name) or 0.0 for name in ("sweep_ranks", "sweep_hosts"))
+    if operation and operation != known.operation:
+        return f"the limits of {known.name} are of {known.operation}, this is {operation}"
+    if ranks and hosts and ranks < hosts * known.ranks_per_host:
+        return f"the limits of {known.name} are of {known.ranks_per_host} ranks a host, here are {ranks / hosts:g}"
+    return ""
+
+
 def size_of(subject: Subject) -> int:
     return int(subject.rpartition("/")[2])
 

@@ -1,7 +1,7 @@
 """sweep.latency: small messages arrive in time."""
 
 from holdfast.checks.check import Check, Limits
-from holdfast.checks.sweep_facts import LATE, NO_LIMITS, by_size, fabric, not_judged, said
+from holdfast.checks.sweep_facts import LATE, NO_LIMITS, by_size, fabric, not_judged, not_meant, said
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
@@ -11,6 +11,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
     known = fabric(window)
     if known is None:
         return Verdict(rows=(not_judged(window, NO_LIMITS),))
+    if why := not_meant(window, known):
+        return Verdict(rows=(not_judged(window, why),))
     seen = by_size(window, LATE)
     if known.small_bytes not in seen:
         return Verdict(rows=(not_judged(window, f"the sweep has no payload of {said(known.small_bytes)}"),))

@@ -37,7 +37,11 @@ def run(
     baseline: str = typer.Option(
         "", help="File with this cluster's past sweeps: compared with, and added to when all is well."
     ),
-    nccl_tests: str = typer.Option("", help="Judge this output of nccl-tests instead, or run this binary of it here."),
+    nccl_tests: str = typer.Option(
+        "",
+        help="Judge this output of nccl-tests instead, or run this binary of it here, or a command such as "
+        "'mpirun -np 16 --hostfile H all_reduce_perf'.",
+    ),
     json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
 ) -> None:
     """Sweep a collective over all hosts, compare pairs, and name the node, pair, leaf or trunk that is slow.

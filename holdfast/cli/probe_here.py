@@ -9,7 +9,8 @@ import msgspec
 from rich.console import Console
 
 from holdfast.cli import probe_topology
-from holdfast.cli.probe_judge import from_nccl_tests, judged, known_past, remember, slow_band
+from holdfast.cli.probe_judge import judged, known_past, remember, slow_band
+from holdfast.cli.probe_nccl_tests import from_nccl_tests
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import console, plain, styled, table
 from holdfast.formats import hostlist
@@ -21,6 +22,7 @@ from holdfast.probes.sizes import COLLECTIVES
 _UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
 FAILED, UNKNOWN = 2, 3
+_NUMBERS = {True: "right", None: "not compared"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def _tell(report: Report, json_output: bool) -> int:
         _print(report, console())
     healths = {verdict["health"] for verdict in report.verdicts}
     shapes = {verdict["health"] for verdict in report.judgement}  # limits nobody knows do not change the exit code
-    failed = "fail" in healths | shapes or report.suspects or not all(row.correct for row in report.sweep)
+    failed = "fail" in healths | shapes or report.suspects or any(row.correct is False for row in report.sweep)
     return FAILED if failed else UNKNOWN if "unknown" in healths else int("degraded" in shapes)
 
 
@@ -143,7 +145,7 @@ def _print(report: Report, out: Console) -> None:
             f"{row.p95_seconds * 1e6:,.0f} us",
             f"{row.algbw_bytes_per_second / 1e9:.3f} GB/s",
             f"{row.busbw_bytes_per_second / 1e9:.3f} GB/s",
-            "right" if row.correct else wrong,
+            _NUMBERS.get(row.correct, wrong),
         )
     out.print(rows)
     if report.stopped:

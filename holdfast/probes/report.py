@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import fmean, median, pstdev
 from typing import Any
 
 from holdfast.probes.isolation import Measured, Suspect
@@ -16,7 +16,8 @@ class SweepRow:
     p95_seconds: float
     algbw_bytes_per_second: float
     busbw_bytes_per_second: float
-    correct: bool
+    correct: bool | None  # None: not compared
+    variation_ratio: float | None = None  # the deviation of the times as a share of their mean
     wrong_ranks: tuple[int, ...] = ()
 
 
@@ -38,6 +39,7 @@ class Report:
     suspects: list[Finding] = field(default_factory=list)
     verdicts: list[dict[str, Any]] = field(default_factory=list)
     judgement: list[dict[str, Any]] = field(default_factory=list)  # of the sweep as a whole, by regime
+    ranks: int = 0
     gpu_model: str = ""
     network: str = ""  # the plugin that NCCL chose: IB, Socket, ...
     code_paths: list[str] = field(default_factory=list)  # of a slow band, with NCCL_ALGO and NCCL_PROTO pinned
@@ -54,8 +56,14 @@ def sweep_rows(answers: Sequence[dict[str, Any]], operation: str) -> list[SweepR
         wrong = {int(rank) for row in same_size for rank in row.get("wrong_ranks", [])}
         rate = size / p50 if p50 > 0 else 0.0
         correct = not any(row["wrong"] for row in same_size)
-        rows.append(SweepRow(size, p50, p95, rate, rate * bus_share(operation, world), correct, tuple(sorted(wrong))))
+        bus, varied = rate * bus_share(operation, world), max(_variation(row["seconds"]) for row in same_size)
+        rows.append(SweepRow(size, p50, p95, rate, bus, correct, varied, tuple(sorted(wrong))))
     return rows
+
+
+def _variation(seconds: Sequence[float]) -> float:
+    mean = fmean(seconds)
+    return pstdev(seconds) / mean if mean > 0 else 0.0
 
 
 def _percentile(values: Sequence[float], share: float) -> float:

@@ -17,6 +17,128 @@ GATHER = "  4294967296     134217728   float    17016  252.40  220.85    N/A    
 END = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 12.5\n"
 
 
+HEAD = "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong"
+ITERATION = "    15.90    17.20    17.10     3.21"
+PER_ITERATION = NEW[: NEW.rindex("    15.61")] + ITERATION + NEW[NEW.rindex("    15.61") :] + ITERATION
+BITS = NEW[: NEW.rindex("    15.61")] + "         0" + NEW[NEW.rindex("    15.61") :] + "         0"
+FIRST = "    10000000       2500000     int     sum    1.611   6.21   9.31    0e+00    1.626   6.15   9.23    0e+00"
+FIRST_HEAD = (
+    "#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res"
+)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "[1,0]<stdout>: ",
+        "[prterun-n1-4711@1,0]<stdout>: ",
+        "Mon Nov 16 06:05:21 2026[1,0]<stdout>:",
+        "[0] ",
+        "00: ",
+        "[pod/launcher-abc/launcher] ",
+        "2026-11-16T06:05:21.123456789Z ",
+        "launcher-1  | ",
+        "\x1b[32m",
+        "#",
+    ],
+)
+@pytest.mark.parametrize("line", [NEW, OLD, BROADCAST])
+def test_a_row_is_read_behind_whatever_a_launcher_or_a_log_puts_in_front(before, line):
+    assert parse(before + line).rows == parse(line).rows != ()
+
+
+@pytest.mark.parametrize(
+    "line", [PER_ITERATION, BITS, NEW + "  2026-11-16 06:05:21", NEW.replace("   float", "fp8_e4m3")]
+)
+def test_columns_of_newer_versions_are_not_taken_for_wrong_elements(line):
+    (row,) = parse(line).rows
+    assert (row.seconds, row.wrong) == (pytest.approx(16.43e-6), 0)
+
+
+def test_iterations_that_were_timed_say_how_far_apart_they_lie():
+    assert parse(PER_ITERATION).rows[0].variation == pytest.approx(0.0321)
+
+
+def test_the_head_names_columns_that_nobody_knew():
+    text = HEAD.replace("#wrong  time", "#wrong  sparkle  time") + "  sparkle\n"
+    line = NEW[: NEW.rindex("    15.61")] + "   7" + NEW[NEW.rindex("    15.61") :] + "   7"
+    assert parse(text + line).rows[0].wrong == 0
+
+
+def test_the_first_versions_counted_milliseconds():
+    (row,) = parse(f"{FIRST_HEAD}\n{FIRST}").rows
+    assert (row.seconds, row.wrong) == (pytest.approx(1.611e-3), 0)
+
+
+@pytest.mark.parametrize("deviation", ["5e-01", "nan", "inf", "-nan"])
+def test_a_deviation_too_large_is_wrong_numbers_and_a_small_one_is_not(deviation):
+    assert parse(OLD.replace("N/A", deviation)).rows[0].wrong
+    assert parse(OLD.replace("N/A", "2e-07")).rows[0].wrong == 0
+    assert parse(BROADCAST.replace("0e+00", "2e-07").replace("float", "int32")).rows[0].wrong
+
+
+def test_what_the_tool_itself_found_wrong_is_told():
+    assert parse(NEW + "\n" + END).damage == ""
+    assert parse(NEW + "\n# Out of bounds values : 4 FAILED\n").damage == "4 values out of bounds"
+    assert "other bits" in parse(NEW + "\n# Bitwise mismatches   : 7 FAILED\n").damage
+    assert parse(json.dumps({"results": [], "out_of_bounds": {"count": 3, "okay": "false"}})).damage
+
+
+def test_which_collective_ran():
+    assert parse("# Collective test starting: alltoall_perf_mpi\n" + NEW).operation == "all_to_all"
+    assert parse("$ mpirun -np 16 ./build/reduce_scatter_perf -b 8\n" + NEW).operation == "reduce_scatter"
+    assert parse(NEW).operation == "all_reduce"  # what it reduces goes over the bus nearly twice
+    assert parse(GATHER).operation == ""
+
+
+NO_ADAPTER = (
+    "n1:1:1 [0] NCCL INFO NET/IB : No device found.\nn1:1:1 [0] NCCL INFO NET/IB : Using [RO]; OOB eth0:10.0.0.1<0>\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "network"),
+    [
+        (NO_ADAPTER + "n1:1:1 [0] NCCL INFO Using network Socket\n", "Socket"),
+        (NO_ADAPTER + "n1:1:1 [0] NCCL INFO Assigned NET plugin Socket to comm\n", "Socket"),
+        (NO_ADAPTER + "n1:1:1 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.1<0>\n", "Socket"),
+        ("n1:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB ; OOB eth0\n", "IB"),
+        ("n1:1:1 [0] NCCL INFO Using network AWS Libfabric\n", "AWS Libfabric"),
+        ("n1:1:1 [0] NCCL INFO Using network IB\nn2:1:1 [0] NCCL INFO Using network Socket\n", "Socket"),
+    ],
+)
+def test_the_network_is_what_was_chosen_not_what_was_tried(said, network):
+    assert parse(said).network == network
+
+
+@pytest.mark.parametrize("length", range(40, len(NEW)))
+def test_a_row_that_is_cut_off_is_whole_or_not_there(length):
+    for row in parse(f"{HEAD}\n{NEW}\n{NEW[:length]}").rows:
+        assert (row.seconds, row.busbw_bytes_per_second, row.wrong) == (
+            pytest.approx(16.43e-6),
+            pytest.approx(0.11e9),
+            0,
+        )
+
+
+@pytest.mark.parametrize("line", ["9" * 5000 + NEW, NEW[:-1] + "1e999", NEW.replace("16.43", "9" * 400)])
+def test_figures_beyond_belief_are_no_crash(line):
+    parse(line)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("srun: error: n2: task 3: Killed\n", "task 3: Killed"),
+        ("ssh: connect to host n2 port 22: No route to host\n", "No route to host"),
+        ("PRTE has lost communication with a remote daemon.\n", "lost communication"),
+        (NEW + "\nmpirun noticed that process rank 3 with PID 0 on node n2 exited on signal 9 (Killed).\n", "rank 3"),
+    ],
+)
+def test_who_gave_up_is_told(text, said):
+    assert said in parse(text).trouble
+
+
 @pytest.mark.parametrize(
     ("line", "size", "microseconds", "bus", "wrong"),
     [
@@ -63,11 +185,17 @@ def test_the_json_file_is_read_with_its_percentiles():
     found = parse(json.dumps({**document, "end_time": "now"}))
     assert found.rows[0].p95_seconds == pytest.approx(30e-6)
     assert (found.hosts, found.complete, found.trouble) == (("n1",), True, "")
-    assert not parse(json.dumps(document)).complete
+    assert not parse(json.dumps(document)).complete and "without an end_time" in parse(json.dumps(document)).trouble
+    assert parse("\ufeff" + json.dumps({**document, "end_time": "now"})) == found
+    document["results"] = [{"size": 1024, "out_of_place": None, "in_place": body, "in_place_per_iter": {"p95_us": 9.0}}]
+    assert parse(json.dumps(document)).rows[0].p95_seconds == pytest.approx(9e-6)
     assert "cannot be read" in parse(json.dumps(document)[:-9]).trouble
 
 
-@given(st.text() | st.lists(st.sampled_from([NEW, OLD, GATHER, DEVICES, END, "{", "1 2 f . . . ."])).map("\n".join))
+@given(
+    st.text()
+    | st.lists(st.sampled_from([NEW, OLD, GATHER, BITS, HEAD, DEVICES, END, "{", "1 2 ff . . . . ."])).map("\n".join)
+)
 def test_no_text_is_too_strange(text):
     parse(text)
 

@@ -1,0 +1,70 @@
+"""What every layout of nccl-tests says in the end: a row a payload size, who took part, and how it ended."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MICROSECOND, GIGABYTE = 1e-6, 1e9
+NO_ROW = "no row of a result table was found"
+_LARGEST = 1e18
+_PROGRAM = re.compile(
+    r"\b(all_reduce|all_gather|reduce_scatter|alltoallv?|sendrecv|broadcast|reduce|gather|scatter)_perf"
+)
+_OPERATIONS = {"alltoall": "all_to_all", "alltoallv": "all_to_all_v", "sendrecv": "send_recv"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    bytes: int
+    seconds: float  # the mean of all iterations
+    algbw_bytes_per_second: float
+    busbw_bytes_per_second: float
+    wrong: int | None  # None: not validated
+    p50_seconds: float | None = None  # these three only where every iteration was timed
+    p95_seconds: float | None = None
+    variation: float | None = None  # the deviation as a share of the mean
+    reduces: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    rows: tuple[Row, ...] = ()
+    operation: str = ""  # all_reduce, all_to_all ...; '' where nothing tells
+    ranks: int = 0
+    hosts: tuple[str, ...] = ()
+    model: str = ""
+    network: str = ""  # the plugin that NCCL chose: IB, Socket, AWS Libfabric ...
+    average_busbw_bytes_per_second: float | None = None
+    complete: bool = False
+    damage: str = ""  # what the tool itself found wrong in the numbers, '' when nothing
+    trouble: str = ""  # why there is no more, '' when there is nothing to miss
+
+
+def number(value: object) -> float | None:
+    """A finite figure of a believable size, from a word of a table or from JSON."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        figure = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return figure if math.isfinite(figure) and 0.0 <= figure < _LARGEST else None
+
+
+def operation_of(text: str, rows: Sequence[Row]) -> str:
+    """By the program's name; else only an all-reduce moves as much over the bus as it reduces, or more."""
+    if named := _PROGRAM.search(text):
+        return _OPERATIONS.get(named[1], named[1])
+    top = max(rows, key=lambda row: row.bytes, default=None)
+    sums = top is not None and top.reduces and 0.0 < top.algbw_bytes_per_second <= top.busbw_bytes_per_second
+    return "all_reduce" if sums else ""
+
+
+def damage(out_of_bounds: float | None, other_bits: float | None) -> str:
+    said = []
+    if out_of_bounds:
+        said.append(f"{out_of_bounds:.0f} values out of bounds")
+    if other_bits:
+        said.append(f"{other_bits:.0f} results with other bits when repeated")
+    return " and ".join(said)
