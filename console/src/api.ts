@@ -43,3 +43,6 @@ export type WishView = Schemas["WishView"];
 export type WishesView = Schemas["WishesView"];
 export type ProbesView = Schemas["ProbesView"];
 export type LeafPairView = Schemas["LeafPairView"];
+export type PlanView = Schemas["PlanView"];
+export type DrillsView = Schemas["DrillsView"];
+export type DrillRunView = Schemas["DrillRunView"];

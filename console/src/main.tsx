@@ -7,6 +7,7 @@ import "./fleet/fleet.css";
 import "./node/node.css";
 import "./shell/shell.css";
 import "./shell/view.css";
+import "./plan/plan.css";
 
 followAddress();
 connect();

@@ -157,6 +157,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/drills": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListDrills */
+        get: operations["V1DrillsListDrills"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/drills/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** PlayDrill */
+        post: operations["V1DrillsRunPlayDrill"];
+        /** CancelDrill */
+        delete: operations["V1DrillsRunCancelDrill"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/drills/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** WatchDrill */
+        get: operations["V1DrillsStreamWatchDrill"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/fleet": {
         parameters: {
             query?: never;
@@ -334,7 +386,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** ListTokens */
+        get: operations["V1TokensListTokens"];
         put?: never;
         /** MakeToken */
         post: operations["V1TokensMakeToken"];
@@ -446,6 +499,108 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/plan/risk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** PlanRisk */
+        get: operations["V1PlanRiskPlanRisk"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/plan/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** PlanCheckpoint */
+        get: operations["V1PlanCheckpointPlanCheckpoint"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/plan/spares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** PlanSpares */
+        get: operations["V1PlanSparesPlanSpares"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/plan/limit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** PlanLimit */
+        get: operations["V1PlanLimitPlanLimit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/plan/price": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** PlanPrice */
+        get: operations["V1PlanPricePlanPrice"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/plan/cost": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** PlanCost */
+        get: operations["V1PlanCostPlanCost"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/incidents/{wanted}": {
         parameters: {
             query?: never;
@@ -549,6 +704,8 @@ export interface components {
             renew: boolean;
             /** @default  */
             closed: string;
+            /** @default 0 */
+            flush_seconds: number;
         };
         /** ActionView */
         ActionView: {
@@ -637,6 +794,29 @@ export interface components {
             start: number;
             step: number;
             values: (number | null)[];
+        };
+        /** DrillAsk */
+        DrillAsk: {
+            drill: string;
+            seed?: number | null;
+        };
+        /** DrillRunView */
+        DrillRunView: {
+            id: number;
+            drill: string;
+            title: string;
+            seed: number | null;
+            by: string;
+            at: number;
+            state: string;
+            share: number;
+            reason: string;
+        };
+        /** DrillsView */
+        DrillsView: {
+            drills: components["schemas"]["Shipped"][];
+            run: components["schemas"]["DrillRunView"] | null;
+            may_play: boolean;
         };
         /** EnrolAsk */
         EnrolAsk: {
@@ -917,6 +1097,58 @@ export interface components {
          * @enum {string}
          */
         Outcome: "proposed" | "claimed" | "done" | "failed" | "dry_run" | "abandoned";
+        /** PlanChartView */
+        PlanChartView: {
+            title: string;
+            across: string;
+            up: string;
+            log_x: boolean;
+            lines: components["schemas"]["PlanLineView"][];
+            mark: [
+                number,
+                number
+            ] | null;
+        };
+        /** PlanFigureView */
+        PlanFigureView: {
+            name: string;
+            shown: string;
+        };
+        /** PlanGivenView */
+        PlanGivenView: {
+            name: string;
+            shown: string;
+            unit: string;
+            source: string;
+        };
+        /** PlanLineView */
+        PlanLineView: {
+            name: string;
+            points: [
+                number,
+                number
+            ][];
+        };
+        /** PlanSwayView */
+        PlanSwayView: {
+            name: string;
+            halved: string;
+            doubled: string;
+        };
+        /** PlanView */
+        PlanView: {
+            plan: string;
+            headline: string;
+            figures: components["schemas"]["PlanFigureView"][];
+            inputs: components["schemas"]["PlanGivenView"][];
+            swayed: string;
+            sways: components["schemas"]["PlanSwayView"][];
+            notes: string[];
+            chart: components["schemas"]["PlanChartView"];
+            document: {
+                [key: string]: unknown;
+            };
+        };
         /** PoolView */
         PoolView: {
             pool: string;
@@ -1034,6 +1266,8 @@ export interface components {
             jobs?: components["schemas"]["JobSeen"][] | null;
             /** @default [] */
             progress: components["schemas"]["RankWindow"][];
+            /** @default [] */
+            unsaved: string[];
         };
         /** RestartView */
         RestartView: {
@@ -1079,6 +1313,18 @@ export interface components {
             looked_at?: number | null;
             /** @default  */
             trouble: string;
+            /** @default [] */
+            holes: string[];
+            /** @default 0 */
+            more_holes: number;
+        };
+        /** Shipped */
+        Shipped: {
+            name: string;
+            title: string;
+            about: string;
+            pair: string;
+            nodes: number;
         };
         /** SignalTold */
         SignalTold: {
@@ -1161,6 +1407,21 @@ export interface components {
             token: string;
             hash: string;
             expires: number;
+        };
+        /** TokenView */
+        TokenView: {
+            hash: string;
+            role: string;
+            name: string;
+            created: number;
+            expires: number;
+            revoked: number | null;
+            uses_left: number | null;
+            valid: boolean;
+        };
+        /** TokensView */
+        TokensView: {
+            tokens: components["schemas"]["TokenView"][];
         };
         /** TrainingDetail */
         TrainingDetail: {
@@ -1271,6 +1532,8 @@ export interface components {
         /** Wish */
         Wish: {
             reason: string;
+            /** @default false */
+            force: boolean;
         };
         /** WishView */
         WishView: {
@@ -1633,6 +1896,105 @@ export interface operations {
             };
         };
     };
+    V1DrillsListDrills: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrillsView"];
+                };
+            };
+        };
+    };
+    V1DrillsRunPlayDrill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DrillAsk"];
+            };
+        };
+        responses: {
+            /** @description Request accepted, processing continues off-line */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrillRunView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1DrillsRunCancelDrill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrillRunView"];
+                };
+            };
+        };
+    };
+    V1DrillsStreamWatchDrill: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Stream Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+        };
+    };
     V1FleetShowFleet: {
         parameters: {
             query?: never;
@@ -1972,6 +2334,44 @@ export interface operations {
             };
         };
     };
+    V1TokensListTokens: {
+        parameters: {
+            query?: {
+                role?: string;
+                ended?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokensView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
     V1TokensMakeToken: {
         parameters: {
             query?: never;
@@ -2163,6 +2563,290 @@ export interface operations {
                 };
                 content: {
                     "text/plain; version=0.0.4": string;
+                };
+            };
+        };
+    };
+    V1PlanRiskPlanRisk: {
+        parameters: {
+            query?: {
+                gpus?: string | null;
+                days?: string | null;
+                rate?: string | null;
+                events?: string | null;
+                gpu_years?: string | null;
+                shape?: string | null;
+                age_days?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1PlanCheckpointPlanCheckpoint: {
+        parameters: {
+            query?: {
+                gpus?: string | null;
+                rate?: string | null;
+                events?: string | null;
+                gpu_years?: string | null;
+                write?: string | null;
+                state?: string | null;
+                bandwidth?: string | null;
+                restart?: string | null;
+                interval?: string | null;
+                memory_write?: string | null;
+                memory_restart?: string | null;
+                memory_survives?: string | null;
+                target?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1PlanSparesPlanSpares: {
+        parameters: {
+            query?: {
+                nodes?: string | null;
+                gpus_per_node?: string | null;
+                rate?: string | null;
+                events?: string | null;
+                gpu_years?: string | null;
+                repair?: string | null;
+                swap?: string | null;
+                crews?: string | null;
+                confidence?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1PlanLimitPlanLimit: {
+        parameters: {
+            query?: {
+                rate?: string | null;
+                events?: string | null;
+                gpu_years?: string | null;
+                state?: string | null;
+                state_gpus?: string | null;
+                bandwidth?: string | null;
+                network_exponent?: string | null;
+                growing?: boolean;
+                restart?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1PlanPricePlanPrice: {
+        parameters: {
+            query?: {
+                offer?: string[] | null;
+                gpus?: string | null;
+                days?: string | null;
+                rate?: string | null;
+                identify?: string | null;
+                interval?: string | null;
+                start?: string | null;
+                repair?: string | null;
+                failover?: string | null;
+                blast?: string | null;
+                sla?: string | null;
+                down?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1PlanCostPlanCost: {
+        parameters: {
+            query?: {
+                gpus?: string | null;
+                price?: string | null;
+                detect?: string | null;
+                diagnose?: string | null;
+                restore?: string | null;
+                rework?: string | null;
+                slow?: string | null;
+                slow_for?: string | null;
+                blast?: string | null;
+                repair?: string | null;
+                alternative?: string | null;
+                queued?: string | null;
+                people?: string | null;
+                hours?: string | null;
+                wage?: string | null;
+                day_value?: string | null;
+                float_days?: string | null;
+                critical?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
                 };
             };
         };

@@ -7,6 +7,7 @@ from litestar.params import Dependency
 
 from holdfast.api.access import Access, Caller
 from holdfast.api.board import Board
+from holdfast.api.drill_views import DrillRoom
 from holdfast.api.job_views import TrainingDetail, TrainingsView
 from holdfast.api.probe_views import ProbesView
 from holdfast.api.seam_views import SeamsView, SignalsAsk, SignalsTaken
@@ -35,6 +36,9 @@ class Desk(Protocol):
     def console(self) -> str:
         """The directory of the console's files, '' if it is not built."""
         ...
+
+    @property
+    def drills(self) -> DrillRoom: ...
 
     @property
     def waiting(self) -> int:

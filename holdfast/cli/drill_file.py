@@ -9,12 +9,12 @@ from holdfast.cli.drill_words import Drill
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.text_file import read_text
 from holdfast.controller.tables import Document
+from holdfast.drills import shipped as drills
 from holdfast.model.settings import SettingsError
 
 
 def shipped() -> list[str]:
-    folder = resources.files("holdfast.drills").joinpath("scenarios")
-    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return sorted(drills.shipped())
 
 
 def load(name: str, seed: int | None = None) -> Drill:

@@ -16,9 +16,10 @@ from holdfast.api.probe_views import ProbesView
 from holdfast.api.problem import Problem, elsewhere
 from holdfast.api.seam_views import SeamsView, SignalsAsk, SignalsTaken
 from holdfast.api.show import transition_view, verdict_view
-from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
+from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView, Wish
 from holdfast.controller import deeds, probe_show
 from holdfast.controller.agent_jobs import AgentJobs
+from holdfast.controller.drill_room import DrillRoom
 from holdfast.controller.job_book import JobBook
 from holdfast.controller.lookup import Lookup
 from holdfast.controller.turn import News, Work
@@ -44,6 +45,7 @@ class FrontDesk:
         self.agent_jobs: AgentJobs | None = None  # None where a scheduler tells of jobs
         self.writer: Writer | None = None
         self.seams: SeamWatch | None = None  # None where the configuration has no [seams]
+        self.drills = DrillRoom()
         self._trainings = JobBook()
         self._loop = asyncio.get_running_loop()
         self._minute = 0

@@ -130,6 +130,7 @@ class _Process:
             for loop in loops:
                 loop.cancel()
             actor.stop()
+            await desk.drills.close()
             await asyncio.gather(*loops, return_exceptions=True)
             await asyncio.to_thread(writer.stop)
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import ROOT, Opened
+from .axe import serious
+from .conftest import Opened
 
 pytestmark = pytest.mark.slow
 Open = Callable[..., Opened]
@@ -216,7 +217,4 @@ def _draw_everything(opened: Opened) -> None:
 def test_axe_finds_nothing_serious(open_page: Open, scheme: str) -> None:
     opened = open_page(scheme=scheme).live()
     _draw_everything(opened)
-    opened.page.evaluate((ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js").read_text())
-    found = opened.page.evaluate("axe.run()")["violations"]
-    serious = [one for one in found if one["impact"] in ("serious", "critical")]
-    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in serious] == []
+    assert serious(opened.page) == []

@@ -1,18 +1,17 @@
 """The other views, and what an operator does on the page, in a real browser against the mock of the API."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from .axe import serious
 from .seam_incident import account, training
 
 if TYPE_CHECKING:
     from .conftest import Opened
 
 pytestmark = pytest.mark.slow
-AXE = Path(__file__).parents[2] / "console" / "node_modules" / "axe-core" / "axe.min.js"
 Open = Callable[..., "Opened"]
 
 
@@ -124,7 +123,4 @@ def test_no_view_has_a_serious_fault_of_accessibility(open_page: Open, scheme: s
     ):
         page.goto(opened.url + address)
         page.get_by_role(landmark).first.wait_for()
-        page.evaluate(AXE.read_text())
-        found = page.evaluate("axe.run().then(({violations}) => violations)")
-        serious = [f"{one['id']}: {one['help']}" for one in found if one["impact"] in ("serious", "critical")]
-        assert serious == [], (scheme, address)
+        assert serious(page) == [], (scheme, address)

@@ -2,8 +2,9 @@ import type { Account, Incident } from "../api";
 import { ask, incidents, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { Chart, type Span } from "../shell/chart";
-import { HOME, go, open } from "../shell/route";
+import { HOME, go } from "../shell/route";
 import { age, timeOfDay } from "../shell/time";
+import { View } from "../shell/view";
 import { Cost } from "./cost";
 
 const LOOK_EVERY_SECONDS = 5;
@@ -137,22 +138,14 @@ export function IncidentDetail({ id }: { id: string }) {
   const { value, trouble } = useAnswer(() => ask().incident(id), id, LOOK_EVERY_SECONDS);
   const incident = value ?? incidents.value.find((one) => one.id === id) ?? null;
   return (
-    <main class="view">
-      <p>
-        <button type="button" class="link" onClick={() => open("incidents")}>
-          All incidents
-        </button>
-      </p>
-      {trouble && (
-        <p class="trouble" role="alert">
-          The incident could not be read: {trouble}
-        </p>
-      )}
+    <View
+      title={incident ? `${incident.subject}: ${incident.cause}` : id}
+      what="The incident"
+      trouble={trouble}
+      back={{ view: "incidents", words: "All incidents" }}
+    >
       {incident && (
         <>
-          <h2>
-            {incident.subject}: {incident.cause}
-          </h2>
           <p class="lead">
             <strong>{incident.account?.sentence || incident.reason}</strong>
           </p>
@@ -164,6 +157,6 @@ export function IncidentDetail({ id }: { id: string }) {
           <Nodes incident={incident} />
         </>
       )}
-    </main>
+    </View>
   );
 }

@@ -3,8 +3,11 @@ import { ask, incidents as opened, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { open, route } from "../shell/route";
 import { age } from "../shell/time";
+import { Table, View } from "../shell/view";
 import { IncidentDetail } from "./detail";
 import { money, sum } from "./cost";
+
+const HEADS = ["State", "Where it starts", "What", "For", "GPU-hours an hour", "Cost so far", "In one sentence"];
 
 function Row({ incident }: { incident: Incident }) {
   const bill = incident.account?.bill;
@@ -29,41 +32,20 @@ function Row({ incident }: { incident: Incident }) {
 
 function List() {
   const { value, trouble } = useAnswer(() => ask().incidents(), opened.value.map((one) => one.id).join(" "), 30);
-  const open_ = opened.value;
   const past = (value ?? []).filter((one) => one.state === "closed");
+  const all = [...opened.value, ...past];
   return (
-    <main class="view">
-      <h2>Incidents</h2>
-      {trouble && (
-        <p class="trouble" role="alert">
-          Past incidents could not be read: {trouble}
-        </p>
-      )}
-      {open_.length === 0 && past.length === 0 ? (
+    <View title="Incidents" what="Past incidents" trouble={trouble}>
+      {all.length === 0 ? (
         <p class="empty">No incident, open or past. One opens when nodes that share something fail together, or when a seam finds a cause.</p>
       ) : (
-        <div class="scroll">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">State</th>
-                <th scope="col">Where it starts</th>
-                <th scope="col">What</th>
-                <th scope="col">For</th>
-                <th scope="col">GPU-hours an hour</th>
-                <th scope="col">Cost so far</th>
-                <th scope="col">In one sentence</th>
-              </tr>
-            </thead>
-            <tbody>
-              {[...open_, ...past].map((incident) => (
-                <Row key={incident.id} incident={incident} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table heads={HEADS}>
+          {all.map((incident) => (
+            <Row key={incident.id} incident={incident} />
+          ))}
+        </Table>
       )}
-    </main>
+    </View>
   );
 }
 

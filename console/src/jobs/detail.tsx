@@ -1,8 +1,8 @@
 import type { TrainingDetail } from "../api";
 import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
-import { open } from "../shell/route";
 import { age, timeOfDay } from "../shell/time";
+import { View } from "../shell/view";
 import { LedgerBar } from "./ledger";
 import { percent } from "./page";
 
@@ -80,18 +80,7 @@ function Restarts({ job }: { job: TrainingDetail }) {
 export function JobDetail({ name }: { name: string }) {
   const { value: job, trouble } = useAnswer(() => ask().training(name), name, LOOK_EVERY_SECONDS);
   return (
-    <main class="view">
-      <p>
-        <button type="button" class="link" onClick={() => open("jobs")}>
-          All jobs
-        </button>
-      </p>
-      <h2>{name}</h2>
-      {trouble && (
-        <p class="trouble" role="alert">
-          The job could not be read: {trouble}
-        </p>
-      )}
+    <View title={name} what="The job" trouble={trouble} back={{ view: "jobs", words: "All jobs" }}>
       {job && (
         <>
           {job.reason && <p class="lead">{job.reason}</p>}
@@ -105,6 +94,6 @@ export function JobDetail({ name }: { name: string }) {
           <Restarts job={job} />
         </>
       )}
-    </main>
+    </View>
   );
 }

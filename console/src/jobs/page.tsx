@@ -3,9 +3,11 @@ import { ask, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { open, route } from "../shell/route";
 import { age } from "../shell/time";
+import { Table, View } from "../shell/view";
 import { JobDetail } from "./detail";
 
 const LOOK_EVERY_SECONDS = 5;
+const HEADS = ["Job", "State", "Health", "Step", "Step time", "Goodput", "At risk, GPU-h", "Ranks and nodes", "Heard", "What is wrong"];
 
 export function percent(share: number | null | undefined): string {
   return share == null ? "unknown" : `${(share * 100).toFixed(1)} %`;
@@ -39,13 +41,7 @@ function Row({ job }: { job: TrainingView }) {
 function List() {
   const { value, trouble } = useAnswer(() => ask().trainings(), "jobs", LOOK_EVERY_SECONDS);
   return (
-    <main class="view">
-      <h2>Jobs</h2>
-      {trouble && (
-        <p class="trouble" role="alert">
-          The jobs could not be read: {trouble}
-        </p>
-      )}
+    <View title="Jobs" what="The jobs" trouble={trouble}>
       {value?.length === 0 && (
         <p class="empty">
           No job tells its progress yet. In the training script: <code>from holdfast.training import Progress</code>; docs/progress.md
@@ -53,26 +49,13 @@ function List() {
         </p>
       )}
       {value && value.length > 0 && (
-        <div class="scroll">
-          <table>
-            <thead>
-              <tr>
-                {["Job", "State", "Health", "Step", "Step time", "Goodput", "At risk, GPU-h", "Ranks and nodes", "Heard", "What is wrong"].map((name) => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {value.map((job) => (
-                <Row key={job.job} job={job} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table heads={HEADS}>
+          {value.map((job) => (
+            <Row key={job.job} job={job} />
+          ))}
+        </Table>
       )}
-    </main>
+    </View>
   );
 }
 

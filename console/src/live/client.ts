@@ -2,10 +2,13 @@
 
 import type {
   CallerView,
+  DrillRunView,
+  DrillsView,
   FleetView,
   Incident,
   NodeDetail,
   NodeView,
+  PlanView,
   ProbesView,
   StoryPage,
   TrainingDetail,
@@ -115,6 +118,23 @@ export class Client {
 
   probes(): Promise<ProbesView> {
     return this.get("v1/probes");
+  }
+
+  /** One of the calculators; `asking` is a query string. */
+  plan(name: string, asking: string): Promise<PlanView> {
+    return this.get(`v1/plan/${encodeURIComponent(name)}?${asking}`);
+  }
+
+  drills(): Promise<DrillsView> {
+    return this.get("v1/drills");
+  }
+
+  playDrill(drill: string): Promise<DrillRunView> {
+    return this.post("v1/drills/run", { drill });
+  }
+
+  async cancelDrill(): Promise<void> {
+    await this.open("v1/drills/run", "application/json", { method: "DELETE" });
   }
 
   story(name: string, before = ""): Promise<StoryPage> {

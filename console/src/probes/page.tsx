@@ -2,6 +2,7 @@ import type { ProbesView } from "../api";
 import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { age } from "../shell/time";
+import { View } from "../shell/view";
 import { Matrix } from "./matrix";
 
 const LOOK_EVERY_SECONDS = 5;
@@ -41,13 +42,7 @@ function Suspects({ probes }: { probes: ProbesView }) {
 export function ProbesPage() {
   const { value: probes, trouble } = useAnswer(() => ask().probes(), "probes", LOOK_EVERY_SECONDS);
   return (
-    <main class="view">
-      <h2>Probes</h2>
-      {trouble && (
-        <p class="trouble" role="alert">
-          The probes could not be read: {trouble}
-        </p>
-      )}
+    <View title="Probes" what="The probes" trouble={trouble}>
       {!probes && !trouble && <p class="empty">Asking the controller …</p>}
       {probes && (
         <>
@@ -76,6 +71,6 @@ export function ProbesPage() {
           </ul>
         </>
       )}
-    </main>
+    </View>
   );
 }

@@ -1,7 +1,9 @@
+import { DrillPage } from "../drill/page";
 import { FleetPage } from "../fleet/page";
 import { IncidentsPage } from "../incidents/page";
 import { JobsPage } from "../jobs/page";
 import { connection } from "../live/session";
+import { PlanPage } from "../plan/page";
 import { ProbesPage } from "../probes/page";
 import { Banner } from "./banner";
 import { Header } from "./header";
@@ -17,6 +19,10 @@ function Here() {
       return <JobsPage />;
     case "probes":
       return <ProbesPage />;
+    case "plan":
+      return <PlanPage />;
+    case "drill":
+      return <DrillPage />;
     default:
       return <FleetPage />;
   }

@@ -6,6 +6,8 @@ const NAMES: Record<View, string> = {
   incidents: "Incidents",
   jobs: "Jobs",
   probes: "Probes",
+  plan: "Plan",
+  drill: "Drill",
 };
 
 export function Nav() {

@@ -7,6 +7,7 @@ test.each([
   { ...HOME, node: "<b>a/b?c#d%", group: "pool", find: "&x=1" },
   { ...HOME, view: "incidents" as const, item: "loop/c2 & more" },
   { ...HOME, view: "jobs" as const },
+  { ...HOME, view: "plan" as const, item: "price", asked: { offer: "a=2.00@0.90, b=1 & 2", rate: "llama3" } },
 ])("what is looked at survives the address bar: %j", (route) => {
   expect(parse(format(route))).toEqual(route);
 });

@@ -1,11 +1,11 @@
 /**
  * What is looked at, kept in the address so that it can be shared:
- * #/node/n017?group=rack&find=stage:draining, #/incidents/ID, #/jobs/llama, #/probes
+ * #/node/n017?group=rack&find=stage:draining, #/incidents/ID, #/jobs/llama, #/probes, #/plan/risk?gpus=1024, #/drill/NAME
  */
 
 import { signal } from "@preact/signals";
 
-export const VIEWS = ["fleet", "incidents", "jobs", "probes"] as const;
+export const VIEWS = ["fleet", "incidents", "jobs", "probes", "plan", "drill"] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {
@@ -15,17 +15,19 @@ export interface Route {
   node: string;
   group: string;
   find: string;
+  /** What a plan or a drill was asked with, name by name. */
+  asked: Readonly<Record<string, string>>;
 }
 
-export const HOME: Route = { view: "fleet", item: "", node: "", group: "rack", find: "" };
+export const HOME: Route = { view: "fleet", item: "", node: "", group: "rack", find: "", asked: {} };
 
 export function parse(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  const { group = HOME.group, find = "" } = Object.fromEntries(new URLSearchParams(query));
+  const { group = HOME.group, find = "", ...asked } = Object.fromEntries(new URLSearchParams(query));
   const [room = "", name = ""] = path.split("/", 2);
   const view = VIEWS.find((known) => known === room) ?? "fleet";
   const named = decode(name);
-  return { view, item: view === room ? named : "", node: room === "node" ? named : "", group, find };
+  return { view, item: view === room ? named : "", node: room === "node" ? named : "", group, find, asked };
 }
 
 function decode(text: string): string {
@@ -36,8 +38,8 @@ function decode(text: string): string {
   }
 }
 
-export function format({ view, item, node, group, find }: Route): string {
-  const kept = { ...(group !== HOME.group && { group }), ...(find && { find }) };
+export function format({ view, item, node, group, find, asked }: Route): string {
+  const kept = { ...(group !== HOME.group && { group }), ...(find && { find }), ...asked };
   const query = new URLSearchParams(kept).toString();
   return `#/${path(view, item, node)}${query && `?${query}`}`;
 }

@@ -1,0 +1,93 @@
+import { useEffect, useState } from "preact/hooks";
+import type { DrillRunView, DrillsView } from "../api";
+import { ask, whyFailed } from "../live/session";
+import { useAnswer } from "../live/use_answer";
+import { open, route } from "../shell/route";
+import { Table, View } from "../shell/view";
+import { Replay } from "./replay";
+import { Result } from "./result";
+import { useRun } from "./use_run";
+
+const LOOK_EVERY_SECONDS = 5;
+
+function Progress({ run, may, onCancel }: { run: DrillRunView; may: boolean; onCancel: () => void }) {
+  const words = { playing: "is played", done: "was played", cancelled: "was cancelled", failed: "failed" }[run.state] ?? run.state;
+  return (
+    <div class="replay" role="status">
+      <strong>
+        {run.title} {words}
+      </strong>
+      {run.state === "playing" && (
+        <>
+          <progress max={1} value={run.share} aria-label="How far the drill has come" />
+          <span>{Math.round(run.share * 100)} %</span>
+          {may && (
+            <button type="button" onClick={onCancel}>
+              Cancel
+            </button>
+          )}
+        </>
+      )}
+      {run.state === "failed" && <span class="trouble">{run.reason}</span>}
+      <span class="faint">asked for by {run.by}</span>
+    </div>
+  );
+}
+
+function List({ value, onPlay }: { value: DrillsView; onPlay: (drill: string) => void }) {
+  const playing = value.run?.state === "playing";
+  return (
+    <Table heads={["Drill", "What is staged", "Looks like", "Nodes", "Play"]} caption="Drills that come along">
+      {value.drills.map((drill) => (
+        <tr key={drill.name} class={drill.name === route.value.item ? "chosen" : ""}>
+          <th scope="row">{drill.title}</th>
+          <td>{drill.about}</td>
+          <td>{drill.pair}</td>
+          <td class="number">{drill.nodes}</td>
+          <td>
+            <button type="button" disabled={!value.may_play || playing} aria-label={`Play ${drill.title}`} onClick={() => onPlay(drill.name)}>
+              Play
+            </button>
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+export function DrillPage() {
+  const { value, trouble, again } = useAnswer(() => ask().drills(), "drills", LOOK_EVERY_SECONDS);
+  const [refused, setRefused] = useState("");
+  const { run, outcome, trouble: lost } = useRun(value?.run?.id ?? null);
+  useEffect(() => void (run && run.state !== "playing" && again()), [run?.state]);
+  const act = (deed: Promise<unknown>): void => {
+    setRefused("");
+    deed.then(again).catch((error: unknown) => setRefused(whyFailed(error)));
+  };
+  const play = (drill: string): void => {
+    open("drill", drill);
+    act(ask().playDrill(drill));
+  };
+  return (
+    <View title="Drill" what="The drills" trouble={trouble || lost}>
+      <p class="lead">
+        Staged incidents with a known truth, played through the real path to findings in a process of its own. Nothing of the fleet is touched.
+        {value && !value.may_play && " You look as a viewer: an operator's token plays them, everybody watches."}
+      </p>
+      {refused && (
+        <p class="trouble" role="alert">
+          {refused}
+        </p>
+      )}
+      {run && <Progress run={run} may={value?.may_play ?? false} onCancel={() => act(ask().cancelDrill())} />}
+      {outcome && run?.state === "done" && (
+        <>
+          <p class="lead">{outcome.about}</p>
+          <Result outcome={outcome} />
+          <Replay key={run.id} outcome={outcome} />
+        </>
+      )}
+      {value && <List value={value} onPlay={play} />}
+    </View>
+  );
+}

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { figure, step, ticks } from "./curve";
+
+test.each([
+  [1, [0, 0.1, 0.2]],
+  [37, [0, 5, 10]],
+])("ticks stand at round numbers up to %d", (top, first) => {
+  const found = ticks(0, top);
+  first.forEach((value, at) => expect(found[at]).toBeCloseTo(value));
+  expect(found.length).toBeLessThanOrEqual(11);
+});
+
+test("on a logarithmic axis powers of ten, never too many", () => {
+  expect(ticks(8, 2000, true)).toEqual([10, 100, 1000]);
+  expect(ticks(1e-9, 1e9, true).length).toBeLessThanOrEqual(8);
+});
+
+test("a span of nothing has a step", () => expect(step(0)).toBe(1));
+
+test.each([[0, "0"], [0.5, "0.5"], [1024, "1,020"], [1e7, "1e7"], [0.0001, "1.0e-4"]])("%d is shown as %s", (value, shown) => {
+  expect(figure(value as number)).toBe(shown);
+});

@@ -1,0 +1,55 @@
+/** What every view but the fleet's begins with, and the one table that lists use. */
+
+import type { ComponentChildren } from "preact";
+import { open, type View as Name } from "./route";
+
+interface Framed {
+  title: ComponentChildren;
+  /** What could not be read, and why: "The jobs could not be read: no answer". '' is no trouble. */
+  trouble?: string;
+  what?: string;
+  /** The list this came from. */
+  back?: { view: Name; words: string };
+  children?: ComponentChildren;
+}
+
+export function View({ title, trouble = "", what = "It", back, children }: Framed) {
+  return (
+    <main class="view">
+      {back && (
+        <p>
+          <button type="button" class="link" onClick={() => open(back.view)}>
+            {back.words}
+          </button>
+        </p>
+      )}
+      <h2>{title}</h2>
+      {trouble && (
+        <p class="trouble" role="alert">
+          {what} could not be read: {trouble}
+        </p>
+      )}
+      {children}
+    </main>
+  );
+}
+
+export function Table({ heads, caption, children }: { heads: readonly string[]; caption?: string; children: ComponentChildren }) {
+  return (
+    <div class="scroll" role="region" aria-label={caption ?? heads.join(", ")} tabIndex={0}>
+      <table>
+        {caption && <caption>{caption}</caption>}
+        <thead>
+          <tr>
+            {heads.map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
