@@ -124,4 +124,4 @@ def _show(month: Month, out: str) -> None:
     for note in month.notes:
         screen.print(f"Note: {note}", markup=False, soft_wrap=True)
     if out:
-        screen.print(f"{out} written", markup=False)
+        screen.print(f"{out} written", markup=False, soft_wrap=True)
