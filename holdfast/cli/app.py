@@ -1,35 +1,45 @@
-"""Every command, joined."""
+"""Every command, joined. A command's own file is read when it is asked for, so that the others cost no time."""
+
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from holdfast import __version__
-from holdfast.cli import (
-    agent,
-    audit,
-    check,
-    controller,
-    diagnose,
-    doctor,
-    drill,
-    gate_command,
-    incident,
-    job,
-    node,
-    plan,
-    policy,
-    probe,
-    report,
-    running,
-    seam,
-    signals,
-    simulate,
-    token,
-    twin,
-    up,
-)
-from holdfast.cli import (
-    run as run_command,
-)
+from holdfast.cli import contents, running
+
+
+class Contents(TyperGroup):
+    """The commands of contents.py. (What Typer calls a context and a formatter lies in private places of it.)"""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(contents.ENTRIES)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _command(cmd_name) if cmd_name in contents.ENTRIES else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(len(name) for name in contents.ENTRIES)
+        for title, part in contents.PARTS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), entry.words) for name, entry in part.items()])
+
+
+def _command(name: str) -> Any:
+    """Of the file that has it. `CONTEXT` there says how its arguments are read, where that is not the usual way."""
+    file, _, what = contents.ENTRIES[name].where.partition(":")
+    module = import_module(f"holdfast.cli.{file}")
+    found = getattr(module, what)
+    holder = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    holder.callback()(lambda: None)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name, context_settings=getattr(module, "CONTEXT", None))(found)
+    group: Any = typer.main.get_command(holder)
+    return group.commands[name]
+
 
 app = typer.Typer(
     name="holdfast",
@@ -38,29 +48,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    cls=Contents,
 )
-app.command()(up.up)
-app.command()(check.check)
-app.command(context_settings=gate_command.CONTEXT)(gate_command.gate)
-app.command()(signals.signals)
-app.command()(doctor.doctor)
-app.command()(agent.agent)
-app.command()(controller.controller)
-app.command()(diagnose.diagnose)
-app.command()(simulate.simulate)
-app.command()(report.report)
-app.command(context_settings=run_command.CONTEXT)(run_command.run)
-app.command()(audit.audit)
-app.add_typer(job.app, name="job")
-app.add_typer(drill.app, name="drill")
-app.add_typer(incident.app, name="incident")
-app.add_typer(node.app, name="node")
-app.add_typer(plan.app, name="plan")
-app.add_typer(policy.app, name="policy")
-app.add_typer(probe.app, name="probe")
-app.add_typer(seam.app, name="seam")
-app.add_typer(token.app, name="token")
-app.add_typer(twin.app, name="twin")
 
 
 @app.callback(invoke_without_command=True)

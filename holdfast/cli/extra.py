@@ -14,4 +14,5 @@ def needs_extra(name: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.startswith("holdfast"):
             raise
-        raise Refusal(f"{error.name} is not installed; it comes with: pip install 'holdfast[{name}]'", 1) from None
+        package = str(error.name).partition(".")[0]
+        raise Refusal(f"{package} is not installed; it comes with: pip install 'holdfast[{name}]'", 1) from None

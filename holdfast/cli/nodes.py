@@ -45,7 +45,7 @@ def _print_list(nodes: Sequence[Node], now: float) -> None:
     rows = table("node", *(["pool"] if pools else []), "stage", "for", "health", "why")
     for node in nodes:
         stage, health = styled(node["stage"]), styled(node["health"])
-        cells = (stage, lasting(now - node["since"]), health, plain(_why(node, now)))
+        cells = (stage, lasting(now - node["since"]), health, plain(why(node, now)))
         rows.add_row(plain(node["name"]), *([plain(node["pool"])] if pools else []), *cells)
     out = console()
     out.print(rows)
@@ -53,7 +53,7 @@ def _print_list(nodes: Sequence[Node], now: float) -> None:
     out.print(count(len(nodes), "node") + (f": {stages}" if stages else ""))
 
 
-def _why(node: Node, now: float) -> str:
+def why(node: Node, now: float) -> str:
     """What an operator asks next: which fault, which job, how long silent."""
     words = node["reason"]
     if node["stage"] == "allocated":

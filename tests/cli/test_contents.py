@@ -1,0 +1,44 @@
+"""`holdfast --help` reads like a table of contents, and reads no command's file for it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import contents
+from holdfast.cli.app import run
+
+CLI = Path(contents.__file__).parent
+INDENT = 4  # two before a name, two behind the longest
+
+
+@pytest.mark.parametrize("name", contents.ENTRIES)
+def test_every_entry_leads_to_a_command(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run([name, "--help"]) == 0
+    assert f"holdfast {name}" in capfd.readouterr().out.replace("\n", " ")
+
+
+def test_every_noun_is_in_the_contents() -> None:
+    nouns = {file.stem for file in CLI.glob("*.py") if "\napp = typer.Typer(" in file.read_text()} - {"app"}
+    assert nouns == {one.where.partition(":")[0] for one in contents.ENTRIES.values() if one.where.endswith(":app")}
+
+
+def test_the_help_fits_a_terminal_of_eighty_columns_line_by_line() -> None:
+    width = max(map(len, contents.ENTRIES)) + INDENT
+    assert [name for name, entry in contents.ENTRIES.items() if width + len(entry.words) > 78] == []
+
+
+def test_parts_are_told_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    told = capsys.readouterr().out
+    places = [told.index(f"\n{title}:\n") for title in contents.PARTS]
+    assert places == sorted(places)
+
+
+def test_help_reads_no_file_of_a_command() -> None:
+    code = "import sys; from holdfast.cli.app import run; run(['--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert not loaded & {f"holdfast.cli.{one.where.partition(':')[0]}" for one in contents.ENTRIES.values()}
+    assert not loaded & {"rich", "pydantic", "numpy", "httpx", "holdfast.agent"}
