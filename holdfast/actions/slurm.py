@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from holdfast.actions import slurm_preference
 from holdfast.actions.backend import NoAnswer, Outcome, done, failed, nothing_to_do, refused, would
 from holdfast.actions.slurm_commands import SlurmCommands
+from holdfast.actions.slurm_marks import Marks
 from holdfast.formats import hostlist, slurm, slurm_jobs
 from holdfast.formats.slurm_nodes import SlurmNode
 from holdfast.model.job import Job, JobState
@@ -50,6 +51,7 @@ class Slurm:
     def __init__(self, settings: SlurmSettings, environ: Mapping[str, str] | None = None) -> None:
         self._settings = settings
         self._commands = SlurmCommands(settings.timeout, environ)
+        self._marks = Marks()
         self._deeds: dict[Verb, Callable[[Action, SlurmNode, bool], Outcome]] = {
             Verb.CORDON: self._drain,
             Verb.DRAIN: self._drain,
@@ -79,12 +81,31 @@ class Slurm:
         """Nodes before jobs: a node that looks empty while a job is starting there is then told of the job."""
         began = time.time()
         nodes = self._commands.nodes()
+        shown_at = time.time()
+        self._marks.look(nodes, shown_at)
         jobs = self._commands.jobs(ended=True)
         held: dict[str, set[str]] = {}
         for job in jobs:
             for name in job.nodes if job.state.holds_nodes else ():
                 held.setdefault(name, set()).add(job.id)
-        return Look(began, [_status(node, frozenset(held.get(node.name, ()))) for node in nodes], jobs)
+        statuses = [self._status(node, frozenset(held.get(node.name, ())), shown_at) for node in nodes]
+        return Look(began, statuses, jobs)
+
+    def _status(self, node: SlurmNode, jobs: frozenset[str], shown_at: float) -> NodeStatus:
+        return NodeStatus(
+            node=node.name,
+            accepts_work=node.accepts_work,
+            cordoned=node.drained,
+            down=node.down,
+            busy=node.busy or bool(jobs),
+            ours=node.drained and node.ours,
+            note=node.reason,
+            note_by=node.reason_by,
+            marked_at=self._marks.seen(node, shown_at),
+            jobs=jobs,
+            up_since=node.slurmd_since,
+            state=_words(node),
+        )
 
     def observe(self) -> list[NodeStatus]:
         return list(self.look().statuses)
@@ -100,12 +121,14 @@ class Slurm:
 
     def _drain(self, action: Action, node: SlurmNode, dry_run: bool) -> Outcome:
         untested = action.verb is Verb.CORDON and not action.cause
-        note = slurm.note(slurm.UNTESTED if untested else action.cause, action.reason)
+        note = slurm.note(slurm.TO_BE_TESTED if untested else action.cause, action.reason)
         if node.drained and not node.ours:
             return nothing_to_do(f"{node.name} is already drained by {_whose(node)}, whose note stays: {node.reason}")
         if node.drained and (node.reason == note or (untested and node.untested)):
-            # A script on the node was first; its note stays, for its time tells what a test must be newer than.
+            # A script on the node was first; its note stays, for it tells what a test must be newer than.
             return nothing_to_do(f"{node.name} is already drained with the note: {node.reason}")
+        if action.tested_at is not None and self._marked_since(node, action):
+            return nothing_to_do(f"{node.name} was marked after its test began, and that stays: {node.reason}")
         if node.down and node.reason and not node.ours and not node.reason.startswith(_LOST):
             return nothing_to_do(f"{node.name} is down by {_whose(node)}, whose note stays: {node.reason}")
         if dry_run:
@@ -128,17 +151,25 @@ class Slurm:
             return refused(
                 f"{node.name} is {_words(node)}: that is not ours to lift, so our drain stays until it is back"
             )
-        if node.untested and node.reason_at is not None and node.reason_at > action.at:
-            return refused(f"{node.name} was marked again after the test that this is about: {node.reason}")
+        if self._marked_since(node, action):
+            return nothing_to_do(f"{node.name} was marked after the test that this is about began: {node.reason}")
         if dry_run:
             return would(f"lift our drain of {node.name}: {_shown(_update(node, state='undrain'))}")
         # Not 'resume', which would also lift a DOWN that came between our look and this.
         self._commands.ask(*_update(node, state="undrain"))
         after = self._again(node)
+        if self._marked_since(after, action):
+            return done(f"lifted our drain of {node.name}; it was used at once and waits for a test: {after.reason}")
         if after.drained:
             ours = "ours" if after.ours else f"by {_whose(after)}"
             return failed(f"{node.name} is still drained ({ours}): {after.reason}", retryable=after.ours)
         return done(f"lifted our drain of {node.name}: it is {_words(after)}")
+
+    def _marked_since(self, node: SlurmNode, action: Action) -> bool:
+        """Whether a script on the node says untested, and that was not seen before the test began."""
+        marked_at = self._marks.seen(node, time.time())
+        began = action.at if action.tested_at is None else action.tested_at
+        return marked_at is not None and marked_at > began
 
     def _prefer(self, action: Action, node: SlurmNode, dry_run: bool) -> Outcome:
         last = action.verb is Verb.CHOOSE_LAST
@@ -226,20 +257,3 @@ def _words(node: SlurmNode) -> str:
 
 def _whose(node: SlurmNode) -> str:
     return node.reason_by or "another"
-
-
-def _status(node: SlurmNode, jobs: frozenset[str]) -> NodeStatus:
-    return NodeStatus(
-        node=node.name,
-        accepts_work=node.accepts_work,
-        cordoned=node.drained,
-        down=node.down,
-        busy=node.busy or bool(jobs),
-        ours=node.drained and node.ours,
-        note=node.reason,
-        note_by=node.reason_by,
-        note_at=node.reason_at,
-        jobs=jobs,
-        up_since=node.slurmd_since,
-        state=_words(node),
-    )

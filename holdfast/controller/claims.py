@@ -1,12 +1,13 @@
 """What the actor asks of the writer: what is due, and how it ended. Both are part of some batch's commit."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from holdfast.actions.backend import Outcome as Said
 from holdfast.actions.backend import Result
 from holdfast.controller.orders import AGENT_LEASE_SECONDS, fits
 from holdfast.controller.turn import Turn
-from holdfast.model.life import Happening, Stage, Verb
+from holdfast.model.life import Happening, NodeLife, Stage, Verb
 from holdfast.store.words import Outcome, StoredAction
 
 MOST_CLAIMED = 200
@@ -15,6 +16,7 @@ LONGEST_PAUSE = 60.0
 STALE_SECONDS = 3_600.0  # an uncordon that is older is not believed
 # A test changes nothing, so it is asked for in a dry run too: without one no node would ever be seen to be ready.
 ALWAYS_DONE = frozenset({Verb.RETEST})
+TESTED = frozenset({Stage.READY, Stage.SPARE, Stage.ALLOCATED})
 
 
 def claim(agent_verbs: frozenset[Verb], turn: Turn, fresh: Sequence[bool]) -> list[StoredAction]:
@@ -30,13 +32,20 @@ def claim(agent_verbs: frozenset[Verb], turn: Turn, fresh: Sequence[bool]) -> li
         elif action.verb is Verb.UNCORDON and turn.now - action.at > STALE_SECONDS:
             _test_instead(turn, stored)
         elif action.verb not in agent_verbs:
-            due.append(stored)
+            due.append(_resting_on_its_test(stored, life))
         elif turn.fleet.dry_run(action.node) and action.verb not in ALWAYS_DONE:
             said = f"would order the agent of {action.node} to {action.verb.value}"
             end(stored, Said(result=Result.DONE, said=said, dry_run=True), turn, ())
         else:
             turn.orders.give(stored)
     return due
+
+
+def _resting_on_its_test(stored: StoredAction, life: NodeLife | None) -> StoredAction:
+    """What a passed test allows is allowed as of when that test began."""
+    if life is None or life.stage not in TESTED:
+        return stored
+    return replace(stored, action=replace(stored.action, tested_at=life.tested_at))
 
 
 def _test_instead(turn: Turn, stored: StoredAction) -> None:

@@ -64,19 +64,22 @@ def _answers_alone(turn: Turn, report: Report) -> Report:
 
 
 def _end_order(turn: Turn, node: str, outcome: OrderOutcome) -> OrderOutcome | None:
-    """Only a node's own order can be answered by it, and once. What it did began no earlier than we asked for it: that
-    is by our clock, as is the end of the last workload, while the agent's own may be an hour ahead. A probe has no
-    stored action: its meeting knows whether it is still waited for."""
+    """Only a node's own order can be answered by it, and once. What it did began no earlier than we handed the order
+    over: that is by our clock, as is the end of the last workload, while the agent's own may be an hour ahead. A probe
+    has no stored action: its meeting knows whether it is still waited for."""
     if outcome.verb == meetings.VERB:
         return outcome
     if turn.orders.is_of_another(node, outcome.order, outcome.key):
         return None
-    stored = turn.orders.answered(node, outcome.order) or turn.store.take_over(outcome.order, node, turn.epoch)
+    given = turn.orders.answered(node, outcome.order)
+    stored = given.stored if given else turn.store.take_over(outcome.order, node, turn.epoch)
     if stored is None or outcome.key not in ("", stored.action.key):
         return None
     words = f"{outcome.health}: {outcome.reason}" if outcome.health else outcome.reason
     _finish(turn, outcome.order, Outcome.DONE if outcome.ok else Outcome.FAILED, words)
-    return replace(outcome, verb=stored.action.verb.value, began=stored.action.at)
+    handed_over = given.handed_over if given else None
+    began = stored.action.at if handed_over is None else handed_over
+    return replace(outcome, verb=stored.action.verb.value, began=began)
 
 
 def _finish(turn: Turn, number: int, outcome: Outcome, detail: str) -> bool:

@@ -109,6 +109,9 @@ class Fleet:
                 steps += self._judge.step(node.name, NodeEvent(kind=Happening.JOB_ENDED, job=job), now)
             if self.nodes[node.name].stage is Stage.DRAINING and not status.busy:
                 steps += self._judge.step(node.name, NodeEvent(kind=Happening.EMPTIED), now)
+            if self._judge.scheduled and node.stage is Stage.CLEANING is self.nodes[node.name].stage:
+                # Not in the look that showed its work gone: the mark that its end left there is seen by now.
+                steps += self._pace.cleaned(self.nodes[node.name], now)
         return steps
 
     def note_jobs(self, jobs: Iterable[Job]) -> None:

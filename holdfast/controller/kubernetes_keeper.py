@@ -26,6 +26,9 @@ class Keeper:
     _asked: dict[tuple[str, Verb, float], float] = field(default_factory=dict)
     _registered: dict[str, str] = field(default_factory=dict)
 
+    def copy(self) -> "Keeper":
+        return Keeper(dict(self._asked), dict(self._registered))
+
     def due(self, look: Look, lives: Mapping[str, NodeLife], now: float) -> list[Action]:
         """At once for the taint; the rest only if it was missing for a while, for the actor may be at it."""
         before, self._asked = self._asked, {}

@@ -37,7 +37,7 @@ async def observe_kubernetes(kubernetes: Kubernetes, writer: Writer, seconds: fl
                     await changed.wait()
             await asyncio.sleep(GATHER_SECONDS)
             changed.clear()
-            await _look(kubernetes, watched, seen, writer)
+            seen = await _look(kubernetes, watched, seen, writer)
     finally:
         watched.stop()
 
@@ -47,18 +47,20 @@ def _wake(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
         loop.call_soon_threadsafe(changed.set)
 
 
-async def _look(kubernetes: Kubernetes, watched: Watched, seen: "Seen", writer: Writer) -> None:
+async def _look(kubernetes: Kubernetes, watched: Watched, seen: "Seen", writer: Writer) -> "Seen":
+    """What is remembered after it."""
     try:
-        for action in await writer.ask(Work(partial(seen.take, watched.look()))):
+        seen, ahead = await writer.ask(Work(partial(seen.take, watched.look())))
+        for action in ahead:
             said = await asyncio.to_thread(kubernetes.perform, action, False)
             await writer.ask(Work(partial(_audit, action, said)))
-        seen.complaint = ""
     except NoAnswer as error:
         if str(error) != seen.complaint:  # once, however often we look in vain
             log.warning("Kubernetes does not answer: %s", error)
-        seen.complaint = str(error)
+        return replace(seen, complaint=str(error))
     except Problem as problem:
         log.debug("what Kubernetes says is not for us now: %s", problem)
+    return seen
 
 
 @dataclass(slots=True)
@@ -69,8 +71,16 @@ class Seen:
     jobs: dict[str, Job] = field(default_factory=dict)
     complaint: str = ""
 
-    def take(self, look: Look, turn: Turn, fresh: Sequence[bool]) -> list[Action]:
-        """Into lives and history. Returns what is to be done at once, without a stage having changed."""
+    def take(self, look: Look, turn: Turn, fresh: Sequence[bool]) -> tuple["Seen", list[Action]]:
+        """What is remembered after it, and what is to be done at once, without a stage having changed.
+
+        Another is remembered, for a batch that cannot be committed is tried again from this one.
+        """
+        after = Seen(self.keeper.copy(), self.jobs)
+        return after, after._take(look, turn)
+
+    def _take(self, look: Look, turn: Turn) -> list[Action]:
+        """Into lives and history."""
         turn.decide(turn.fleet.observe(statuses(look), turn.now))
         changed = self._changed_jobs(look, turn.now)
         turn.store.save_jobs(changed)

@@ -32,7 +32,7 @@ async def observe_slurm(slurm: Slurm, writer: Writer, seconds: float) -> None:
         try:
             look = await asyncio.to_thread(slurm.look)
             missed = await asyncio.to_thread(accounting.missed, look.began)
-            await writer.ask(Work(partial(seen.take, look, missed)))
+            seen = await writer.ask(Work(partial(seen.take, look, missed)))
             accounting.caught_up_at = look.began
         except NoAnswer as error:
             log.warning("Slurm does not answer: %s", error)
@@ -68,14 +68,27 @@ class Seen:
 
     keeper: Keeper = field(default_factory=Keeper)
     jobs: dict[str, Job] | None = None
+    waiting: tuple[Job, ...] = ()  # ended on a node whose stage changed since that look began
 
-    def take(self, look: Look, missed: Sequence[Job], turn: Turn, fresh: Sequence[bool]) -> None:
+    def take(self, look: Look, missed: Sequence[Job], turn: Turn, fresh: Sequence[bool]) -> "Seen":
+        """What is remembered after it: another, for a batch that cannot be committed is tried again from this one."""
+        after = Seen(self.keeper.copy(), self.jobs, self.waiting)
+        after._take(look, missed, turn)
+        return after
+
+    def _take(self, look: Look, missed: Sequence[Job], turn: Turn) -> None:
         """Into lives and history. A node whose stage changed since the look began is left for the next one."""
         lives = turn.fleet.nodes
         settled = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
         current = [_still_open(s, lives[s.node], turn.fleet.dry_run(s.node)) for s in settled]
-        changed = self._changed_jobs([*missed, *look.jobs], turn)
-        unseen = _unseen(changed, lives)
+        unsettled = {name for name, life in lives.items() if life.since >= look.began}
+        known = self._known_jobs(turn)
+        told = {job.id: job for job in (*self.waiting, *missed, *look.jobs) if job.nodes and known.get(job.id) != job}
+        waiting = {id: job for id, job in told.items() if _over(job) and not unsettled.isdisjoint(job.nodes)}
+        self.waiting = tuple(waiting.values())
+        changed = [job for id, job in told.items() if id not in waiting]
+        unseen = _unseen([job for job in changed if not _told_before(job, known.get(job.id))], lives)
+        self._remember(known, changed)
         turn.decide(turn.fleet.observe([_with(s, unseen[s.node]) for s in current if s.node in unseen], turn.now))
         turn.decide(turn.fleet.observe(current, turn.now))
         turn.store.save_jobs(changed)
@@ -86,16 +99,28 @@ class Seen:
         # In a dry run nothing is carried out, so everything would be missing for ever.
         turn.decide([_reminded(turn, action) for action in due if not turn.fleet.dry_run(action.node)])
 
-    def _changed_jobs(self, told: Sequence[Job], turn: Turn) -> list[Job]:
-        """Only what is new: the same thousand jobs are not written every few seconds."""
+    def _known_jobs(self, turn: Turn) -> dict[str, Job]:
+        """Only what is new is told on: the same thousand jobs are not written every few seconds."""
         if self.jobs is None:
             known = turn.store.jobs(None, turn.now - FIRST_LOOK_BACK_SECONDS, MOST_REMEMBERED)
             self.jobs = {job.id: job for job in known if job.source == "slurm" and not job.step}
-        changed = {job.id: job for job in told if job.nodes and self.jobs.get(job.id) != job}
-        self.jobs.update(changed)
+        return self.jobs
+
+    def _remember(self, known: Mapping[str, Job], changed: Sequence[Job]) -> None:
+        if not changed:
+            return
+        self.jobs = {**known, **{job.id: job for job in changed}}
         while len(self.jobs) > MOST_REMEMBERED:
             del self.jobs[next(iter(self.jobs))]
-        return list(changed.values())
+
+
+def _over(job: Job) -> bool:
+    return not job.state.holds_nodes
+
+
+def _told_before(job: Job, known: Job | None) -> bool:
+    """That this run of it ended is known; what is new is only how it is told."""
+    return known is not None and _over(known) and known.start == job.start
 
 
 def _unseen(changed: Sequence[Job], lives: Mapping[str, NodeLife]) -> dict[str, frozenset[str]]:
@@ -105,7 +130,7 @@ def _unseen(changed: Sequence[Job], lives: Mapping[str, NodeLife]) -> dict[str, 
     """
     found: dict[str, frozenset[str]] = {}
     for job in changed:
-        if job.state.holds_nodes:
+        if not _over(job):
             continue
         for name in job.nodes:
             life = lives.get(name)

@@ -1,6 +1,7 @@
 """Orders to agents: a claimed action waits here for its node's next report and is ended by what the agent answers."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from holdfast.api.views import Order
 from holdfast.controller.continuity import Continuity
@@ -27,15 +28,22 @@ def fits(verb: Verb, stage: Stage) -> bool:
     return stage in _FITTING.get(verb, frozenset(Stage))
 
 
+@dataclass(slots=True)
+class Given:
+    stored: StoredAction
+    due: float = 0.0  # when to hand it over (again)
+    handed_over: float | None = None  # for the first time: nobody began it before
+
+
 class Orders:
     """Belongs to the writer's thread: what agents are asked, by node and number, until they answer."""
 
     def __init__(self) -> None:
         self.continuity = Continuity()
-        self._open: dict[str, dict[int, tuple[StoredAction, float]]] = {}  # beside each, when to hand it over (again)
+        self._open: dict[str, dict[int, Given]] = {}
 
     def give(self, action: StoredAction) -> None:
-        self._open.setdefault(action.action.node, {})[action.id] = (action, 0.0)
+        self._open.setdefault(action.action.node, {})[action.id] = Given(action)
 
     def handed_over(self, node: NodeLife, now: float, suite: str, finish: Finish) -> tuple[Order, ...]:
         """Again after a while, for an acknowledgement can get lost; agents know an order by its number."""
@@ -43,26 +51,27 @@ class Orders:
         if not waiting:
             return ()
         orders = []
-        for number, (stored, due) in list(waiting.items()):
-            verb = stored.action.verb
+        for number, given in list(waiting.items()):
+            verb = given.stored.action.verb
             if not fits(verb, node.stage):
                 finish(number, Outcome.ABANDONED, f"the node is {node.stage.value} now")
                 del waiting[number]
-            elif due <= now:
-                action = stored.action
+            elif given.due <= now:
+                action = given.stored.action
                 orders.append(Order(id=number, verb=verb.value, suite=suite, reason=action.reason, key=action.key))
-                waiting[number] = (stored, now + AGAIN_SECONDS)
+                given.due = now + AGAIN_SECONDS
+                given.handed_over = now if given.handed_over is None else given.handed_over
         return tuple(orders)
 
     def is_of_another(self, node: str, number: int, key: str) -> bool:
         """Whether an answer is to an order of the same number from a store that was lost. Old agents tell no key."""
-        stored, _ = self._open.get(node, {}).get(number, (None, 0.0))
-        return bool(key) and stored is not None and stored.action.key != key
+        given = self._open.get(node, {}).get(number)
+        return bool(key) and given is not None and given.stored.action.key != key
 
-    def answered(self, node: str, number: int) -> StoredAction | None:
+    def answered(self, node: str, number: int) -> Given | None:
         """Forget an order that this node was given; None when it was not."""
         waiting = self._open.get(node, {})
-        stored, _ = waiting.pop(number, (None, 0.0))
-        if stored is not None and not waiting:
+        given = waiting.pop(number, None)
+        if given is not None and not waiting:
             del self._open[node]
-        return stored
+        return given

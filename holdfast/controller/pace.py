@@ -8,6 +8,7 @@ from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage, Verb
 from holdfast.store.words import Step
 
 _H, _S = Happening, Stage
+LOOKED_AT_SECONDS = 30.0  # after its work a node is tested when its scheduler was looked at again, or after so long
 HELD_RETEST_SECONDS = 600.0  # a node held on trial is tried again so often, or it would wait for the world to change
 IDLE = (_S.READY, _S.SPARE)
 SETTLED = (*IDLE, _S.ALLOCATED, _S.REMOVED)
@@ -105,8 +106,10 @@ class Pace:
 
     def _next_of_stage(self, node: NodeLife, held: bool, now: float) -> list[Step]:
         judge, name = self._judge, node.name
+        if node.stage is _S.CLEANING and judge.scheduled and now - node.since < LOOKED_AT_SECONDS:
+            return []
         if node.stage is _S.CLEANING:
-            return judge.step(name, NodeEvent(kind=_H.CLEANED), now)
+            return self.cleaned(node, now)
         if node.stage is _S.DRAINING and not judge.scheduled and not node.jobs:
             return judge.step(name, NodeEvent(kind=_H.EMPTIED), now)
         if node.stage is _S.QUARANTINED and not held and may_climb(node, judge.policy):
@@ -121,6 +124,9 @@ class Pace:
             reason = f"tested by suite {node.tested_suite}, but suite {suite} is asked for"
             return judge.step(name, NodeEvent(kind=_H.RETEST, reason=reason), now)
         return []
+
+    def cleaned(self, node: NodeLife, now: float) -> list[Step]:
+        return self._judge.step(node.name, NodeEvent(kind=_H.CLEANED), now)
 
     def _resetting(self, node: NodeLife, now: float) -> list[Step]:
         own = self._judge.policy.of(node.pool)

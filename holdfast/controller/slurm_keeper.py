@@ -23,6 +23,9 @@ class Keeper:
     _missing_since: dict[tuple[str, Verb], float] = field(default_factory=dict)
     _up_since: dict[str, float] = field(default_factory=dict)
 
+    def copy(self) -> "Keeper":
+        return Keeper(dict(self._missing_since), dict(self._up_since))
+
     def due(self, statuses: Iterable[NodeStatus], lives: Mapping[str, NodeLife], now: float) -> list[Action]:
         """`now` is when the look began."""
         before, self._missing_since = self._missing_since, {}
@@ -47,7 +50,7 @@ class Keeper:
             started = self._started_anew(status, life)
             if life.stage not in UNUSED:
                 continue
-            if marked_since(status, life.since):
+            if marked_since_test(status, life):
                 found.append((status.node, status.note.removeprefix(f"{slurm.PREFIX} ")))
             elif started:
                 found.append((status.node, "slurmd started after its last test"))
@@ -64,16 +67,14 @@ class Keeper:
         return before != status.up_since
 
 
-def marked_since(status: NodeStatus, when: float) -> bool:
-    """A mark of the time before is only an undrain that has not been done yet."""
-    mark = status.ours and slurm.says_untested(status.note)
-    return mark and status.note_at is not None and status.note_at > when
+def marked_since_test(status: NodeStatus, life: NodeLife) -> bool:
+    """A mark that was seen before the test began is only an undrain that has not been done yet."""
+    return status.marked_at is not None and (life.tested_at is None or status.marked_at > life.tested_at)
 
 
 def _reminder(status: NodeStatus, life: NodeLife, now: float) -> Action | None:
     if life.stage is Stage.READY and life.freshly_tested and status.ours and not status.busy:
-        # From before the look, in whole seconds as Slurm tells them: a mark made since then is not lifted by this.
-        return Action(node=status.node, verb=Verb.UNCORDON, reason=life.reason, at=now - 1)
+        return Action(node=status.node, verb=Verb.UNCORDON, reason=life.reason, at=now)
     if life.stage in OPEN or not status.accepts_work:
         return None
     reason = f"{life.stage.value}, but Slurm would start work here"

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 PREFIX = "holdfast:"  # of every note we write on a node; what lacks it is somebody else's and stays
 LONGEST_NOTE = 200  # characters; sinfo -R is read by people
-UNTESTED = "untested"
+UNTESTED = "untested"  # what a script on a node says; it was used, or its slurmd started
+TO_BE_TESTED = f"{UNTESTED} by the controller"  # what the controller itself says: no sign that the node was used
 NULLS = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE"})
 ONE_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 STAMP = re.compile(r" \[([^\[\]@]*)@([^\[\]]*)\]$")  # who and when, as scontrol appends it to a note
@@ -67,6 +68,11 @@ def ours(text: str) -> bool:
 
 def says_untested(text: str) -> bool:
     return text.startswith(f"{PREFIX} {UNTESTED}")
+
+
+def is_mark(text: str) -> bool:
+    """Written by a script on the node, not by the controller."""
+    return text.startswith(f"{PREFIX} {UNTESTED}:")
 
 
 def plain(text: str) -> str:

@@ -49,6 +49,11 @@ class SlurmNode:
         """Drained by us, or by a script of ours on the node, for nothing but the want of a test."""
         return self.drained and slurm.says_untested(self.reason)
 
+    @property
+    def marked(self) -> bool:
+        """Drained by a script of ours on the node: a test from before that says nothing any more."""
+        return self.drained and slurm.is_mark(self.reason)
+
 
 # ---------------------------------------------------------------- scontrol show node
 

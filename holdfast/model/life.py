@@ -148,6 +148,7 @@ class Action:
     reason: str
     cause: str = ""
     at: float = 0.0
+    tested_at: float | None = None  # when the test began that this rests on: a mark made since then stays
 
     @property
     def key(self) -> str:

@@ -18,7 +18,8 @@ class NodeStatus:
     """The cordon is our own, so we may lift it."""
     note: str = ""
     note_by: str = ""
-    note_at: float | None = None
+    marked_at: float | None = None
+    """When we first saw the mark that a script of ours on the node made; None without one."""
     jobs: frozenset[str] = frozenset()
     up_since: float | None = None
     """When the scheduler's daemon on the node last started."""

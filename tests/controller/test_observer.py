@@ -31,7 +31,7 @@ class World:
         """What is to be done after it."""
         turn = Turn(self.store, self.fleet, Orders(), 1, began + 1)
         other = replace(IDLE, node="n2")
-        self.seen.take(Look(began, [status, other], jobs), (), turn, ())
+        self.seen = self.seen.take(Look(began, [status, other], jobs), (), turn, ())
         return [action.verb for step in turn.steps for action in step.actions if step.node.name == "n1"]
 
     @property
@@ -83,7 +83,7 @@ def test_a_node_that_is_to_drain_but_takes_work_still_is_not_called_empty(store:
     world = World(store, replace(READY, stage=Stage.DRAINING, since=200.0, cause="gpu.xid"))
     world.look()
     assert world.life.stage is Stage.DRAINING
-    drained = replace(IDLE, accepts_work=False, cordoned=True, ours=True, note="holdfast: gpu.xid: x", note_at=200.0)
+    drained = replace(IDLE, accepts_work=False, cordoned=True, ours=True, note="holdfast: gpu.xid: x")
     world.look(status=drained, began=301.0)
     assert world.life.stage is Stage.QUARANTINED
 
@@ -91,6 +91,51 @@ def test_a_node_that_is_to_drain_but_takes_work_still_is_not_called_empty(store:
 def test_a_mark_of_a_script_on_the_node_has_it_tested(store: Store) -> None:
     world = World(store)
     note = "holdfast: untested: slurmd starts"
-    marked = replace(IDLE, accepts_work=False, cordoned=True, ours=True, note=note, note_at=200.0)
+    marked = replace(IDLE, accepts_work=False, cordoned=True, ours=True, note=note, marked_at=200.0)
     assert world.look(status=marked) == [Verb.CORDON, Verb.RETEST]
     assert world.life.stage is Stage.TESTING
+
+
+def test_a_job_that_ended_while_its_node_changed_stage_is_told_of_at_the_next_look(store: Store) -> None:
+    """The node was returned after the look had begun, and the job came and went before Slurm told of its jobs."""
+    world = World(store, replace(READY, since=300.2))
+    assert world.look(SHORT, began=300.0) == []
+    assert store.jobs() == [], "a controller that dies now is told again by Slurm"
+    assert Verb.CORDON in world.look(began=301.0)
+    assert world.life.stage is Stage.CLEANING and [job.id for job in store.jobs()] == ["7"]
+
+
+def test_a_batch_that_is_tried_again_finds_what_it_found_the_first_time(store: Store) -> None:
+    """A fleet that was read from the store again, and the same look."""
+    world = World(store)
+    world.look(status=replace(IDLE, up_since=10.0))
+    before, began_anew = world.seen, replace(IDLE, up_since=20.0)
+    first = world.look(SHORT, status=began_anew, began=310.0)
+    again = World(store)
+    again.seen = before
+    with store.together():
+        assert again.look(SHORT, status=began_anew, began=310.0) == first != []
+
+
+def test_a_job_that_is_only_told_in_other_words_did_not_use_its_nodes_again(store: Store) -> None:
+    World(store).look(SHORT)
+    world = World(store)
+    assert world.look(replace(SHORT, account="ml", exit_code="0:0")) == []
+    assert store.jobs()[0].account == "ml"
+    assert Verb.CORDON in world.look(replace(SHORT, start=290.0, end=295.0), began=302.0), "it was requeued"
+
+
+def test_after_its_work_a_node_is_tested_when_slurm_was_looked_at_once_more(store: Store) -> None:
+    """So the mark that the epilog left is seen before the test begins, and the test covers it."""
+    world = World(store)
+    world.look(SHORT)
+    assert [step for step in world.fleet.tick(302.0) if step.node.name == "n1"] == []
+    marked = replace(IDLE, accepts_work=False, cordoned=True, ours=True, note="holdfast: untested: job 7 ended here")
+    assert world.look(SHORT, status=replace(marked, marked_at=303.0), began=303.0) == [Verb.RETEST]
+    assert world.life.stage is Stage.TESTING
+
+
+def test_a_scheduler_that_says_nothing_more_does_not_keep_a_node_from_its_test(store: Store) -> None:
+    world = World(store)
+    world.look(SHORT)
+    assert {step.node.stage for step in world.fleet.tick(340.0)} == {Stage.TESTING}

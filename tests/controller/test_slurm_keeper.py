@@ -10,9 +10,9 @@ from holdfast.model.node_status import NodeStatus
 
 READY = NodeLife(name="n1", stage=Stage.READY, since=100.0, tested_at=90.0, used_until=80.0, reason="passed")
 OPEN = NodeStatus(node="n1", accepts_work=True, cordoned=False, down=False, busy=False, up_since=10.0)
-OURS = replace(OPEN, accepts_work=False, cordoned=True, ours=True, note="holdfast: gpu.xid: Xid 79", note_at=50.0)
-MARKED = replace(OURS, note="holdfast: untested: job 7 ended here")
-THEIRS = replace(OURS, ours=False, note="ana: untested: swapping the fan tray", note_at=500.0)
+OURS = replace(OPEN, accepts_work=False, cordoned=True, ours=True, note="holdfast: gpu.xid: Xid 79")
+MARKED = replace(OURS, note="holdfast: untested: job 7 ended here", marked_at=50.0)
+THEIRS = replace(OURS, ours=False, note="ana: untested: swapping the fan tray")
 
 
 def due(keeper: Keeper, status: NodeStatus, life: NodeLife, now: float) -> list[Verb]:
@@ -57,23 +57,19 @@ def test_what_is_as_it_should_be_or_is_anothers_is_left_alone(status: NodeStatus
     assert due(keeper, status, life, 2000.0) == []
 
 
-def test_a_reminder_to_uncordon_lifts_nothing_that_was_marked_since_the_look() -> None:
-    keeper = Keeper()
-    keeper.due([OURS], {"n1": READY}, 1000.4)
-    [action] = keeper.due([OURS], {"n1": READY}, 1030.4)
-    assert action.at < 1030.0 - 0.5, "a mark of 1030.5 is told by Slurm as 1030"
-
-
 def untested(keeper: Keeper, status: NodeStatus, life: NodeLife = READY) -> list[str]:
     return [why for _, why in keeper.untested([status], {"n1": life})]
 
 
-def test_a_mark_newer_than_the_stage_means_that_the_node_was_used() -> None:
-    assert untested(Keeper(), replace(MARKED, note_at=101.0)) == ["untested: job 7 ended here"]
-    assert untested(Keeper(), replace(MARKED, note_at=101.0), replace(READY, stage=Stage.SPARE))
+def test_a_mark_newer_than_the_test_means_that_the_node_was_used() -> None:
+    """Also one that came while the test's result was on its way, before the node was called ready."""
+    for marked_at in (90.1, 99.0, 101.0):
+        assert untested(Keeper(), replace(MARKED, marked_at=marked_at)) == ["untested: job 7 ended here"]
+    assert untested(Keeper(), replace(MARKED, marked_at=101.0), replace(READY, stage=Stage.SPARE))
     assert untested(Keeper(), MARKED) == [], "an undrain that has not been done yet"
+    assert untested(Keeper(), replace(MARKED, marked_at=90.0)) == []
     assert untested(Keeper(), THEIRS) == []
-    assert untested(Keeper(), replace(MARKED, note_at=101.0), replace(READY, stage=Stage.TESTING)) == []
+    assert untested(Keeper(), replace(MARKED, marked_at=101.0), replace(READY, stage=Stage.TESTING)) == []
 
 
 def test_a_slurmd_that_started_anew_is_tested_once() -> None:

@@ -1,5 +1,6 @@
 """The invariant in a real Slurm: nothing starts on a node whose last test is older than its last job."""
 
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -122,6 +123,24 @@ def test_an_epilog_that_is_killed_leaves_a_node_that_slurm_itself_drained(site: 
     assert (site.slurm.state("node2"), site.slurm.job(b)) == ("drain", "PENDING"), "Slurm's own drain is not ours"
     site.slurm.update("node2", "resume")
     site.slurm.eventually(lambda: site.slurm.job(b) == "COMPLETED", within=30)
+
+
+def test_many_very_short_jobs_in_a_row_end_with_every_node_tested_and_idle(site: Site) -> None:
+    """Jobs of some milliseconds: an epilog often marks the node while our own undrain is still being looked at."""
+    jobs = [site.timed("--exclusive", "-N1") for _ in range(15)]
+    site.slurm.eventually(lambda: site.slurm.run("squeue", "-h") == "", within=120)
+    site.ready(*NODES)
+    uses: dict[str, list[tuple[float, float]]] = {}
+    for job in jobs:
+        [(node, at)] = site.times(job).items()
+        uses.setdefault(node, []).append((at["begin"], at["end"]))
+    for node, used in uses.items():
+        used.sort()
+        for (_, end), (begin, _) in pairwise(used):
+            assert site.tested_between(node, end, begin), f"{node}: {used}, tested {site.tests(node)}"
+        assert site.tested_between(node, used[-1][1], time.time())
+    refused = (site.slurm.root / "slurmctld.log").read_text().count("came before a test")
+    assert refused == 0, "the drain held; the prolog had nothing to refuse"
 
 
 def stop_slurmd(site: Site, node: str) -> None:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,7 +63,7 @@ def test_a_drain_shows_our_note_and_is_done_once(site: Site) -> None:
     assert site.do(Verb.DRAIN).result is Result.NOTHING_TO_DO
     [status] = [one for one in site.backend.observe() if one.node == "node1"]
     assert (status.cordoned, status.ours, status.accepts_work, status.busy) == (True, True, False, False)
-    assert status.note == OURS and status.note_by and status.note_at
+    assert status.note == OURS and status.note_by and status.marked_at is None
 
 
 def test_uncordon_returns_our_node_and_is_done_once(site: Site) -> None:
@@ -87,7 +88,7 @@ def test_a_dry_run_says_the_command_and_changes_nothing(site: Site) -> None:
 
 def test_a_cordon_of_an_untested_node_says_so_and_a_later_cause_replaces_it(site: Site) -> None:
     site.do(Verb.CORDON, reason="a new node runs nothing until tested", cause="")
-    assert site.slurm.reason("node1") == "holdfast: untested: a new node runs nothing until tested"
+    assert site.slurm.reason("node1") == "holdfast: untested by the controller: a new node runs nothing until tested"
     assert site.do(Verb.CORDON).result is Result.DONE
     assert site.slurm.reason("node1") == OURS
 
@@ -143,11 +144,26 @@ def test_a_node_that_went_down_under_our_drain_is_left_down(site: Site) -> None:
 
 def test_a_mark_newer_than_the_test_is_not_lifted_by_its_uncordon(site: Site) -> None:
     """A controller that was killed after an uncordon does it again; meanwhile a job may have come and gone."""
-    late = Action(node="node1", verb=Verb.UNCORDON, reason="passed", at=time.time() - 2)
+    began = time.time()
     site.slurm.update("node1", "drain", "holdfast: untested: job 7 ended here")
-    refusal = site.backend.perform(late, dry_run=False)
-    assert refusal.result is Result.REFUSED and "marked again" in refusal.said
+    late = Action(node="node1", verb=Verb.UNCORDON, reason="passed", at=time.time() + 1, tested_at=began)
+    left = site.backend.perform(late, dry_run=False)
+    assert left.result is Result.NOTHING_TO_DO and "marked after the test" in left.said
     assert site.slurm.state("node1") == "drain"
+    spare = replace(late, verb=Verb.CORDON, cause="spare")
+    assert site.backend.perform(spare, dry_run=False).result is Result.NOTHING_TO_DO
+    newer = replace(late, tested_at=time.time())
+    assert site.backend.perform(newer, dry_run=False).result is Result.DONE
+
+
+def test_a_mark_seen_before_the_test_began_is_lifted_in_the_same_second(site: Site) -> None:
+    site.backend.observe()
+    site.slurm.update("node1", "drain", "holdfast: untested: job 8 ended here")
+    [status] = [one for one in site.backend.observe() if one.node == "node1"]
+    assert status.marked_at is not None
+    lift = Action(node="node1", verb=Verb.UNCORDON, reason="passed", at=time.time(), tested_at=status.marked_at)
+    assert site.backend.perform(replace(lift, tested_at=status.marked_at - 0.001), False).result is Result.NOTHING_TO_DO
+    assert site.backend.perform(lift, False).result is Result.DONE
 
 
 def test_a_cordon_leaves_the_mark_that_a_script_on_the_node_made(site: Site) -> None:
