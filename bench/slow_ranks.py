@@ -114,7 +114,7 @@ class World:
         steps = len(self._owns)
         owns = np.sort(np.array(self._owns), axis=0)[(steps - 1) // 2]
         totals = np.array(self._owns).sum(axis=0)
-        links = np.median(np.array(self._links), axis=0)
+        links = np.sort(np.array(self._links), axis=0)[(steps - 1) // 2]
         for rank in range(RANKS):
             self.job.record.take(f"n{rank // PER_NODE}", self._window(rank, steps, owns, totals, links), self.now)
         self._owns, self._links = [], []

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from holdfast.agent import job_news
 from holdfast.agent.assemble import census, job_socket, questions, questions_of_itself, sources
 from holdfast.agent.clock import SteadyClock
 from holdfast.agent.deeds import Gate, gated
@@ -40,7 +41,7 @@ class Agent:
         self.clock = SteadyClock()
         self.node = Node(census(settings), [*questions(settings, "passive"), *questions_of_itself(settings)])
         gate = Gate()
-        progress = job_socket(settings)
+        self._jobs = progress = job_socket(settings)
         chosen = [*gated(sources(settings, "passive"), gate), *([progress] if progress else [])]
         prepare(self.node, chosen)
         self.runner = Runner(chosen, self.clock)
@@ -98,6 +99,9 @@ class Agent:
             if self._unheard and now - self._started_at < WARM_UP_SECONDS:
                 return  # a first verdict before every source has spoken would only say so
             changes = self.node.judge(now)
+        if self._jobs:
+            events = [event for reading in arrived for event in reading.events]
+            job_news.tell(self._jobs, events, self.node.history.inventory, now)
         if self._reporting:
             self._reporting.tell(changes)
         self._publish([told for change in changes if (told := self._worth_telling(change))], now)

@@ -62,6 +62,7 @@ class _Acknowledged(msgspec.Struct):
     renew: bool = False
     closed: str = ""
     cancel: list[int] = []
+    flush_seconds: float = 0.0
 
 
 class Reporter:
@@ -77,14 +78,17 @@ class Reporter:
         twin: bool = False,
         jobs: Callable[[], tuple[JobSeen, ...] | None] = lambda: None,
         progress: Callable[[], tuple[RankWindow, ...]] = tuple,
+        unsaved: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self._node, self._session, self._twin = node, session, twin
         self._spool, self._link, self._enrolment = spool, link, enrolment
         self._clock, self._digest, self._jobs, self._progress = clock, digest, jobs, progress
+        self._unsaved = unsaved
         self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._take_orders: Callable[[list[Order]], None] = lambda orders: None
         self._take_cancelled: Callable[[list[int]], None] = lambda numbers: None
         self._take_closed: Callable[[str], None] = lambda why: None
+        self._take_flush: Callable[[float], None] = lambda seconds: None
         self._verdicts: Callable[[], Sequence[Change]] = tuple
         self._seq = 0
         self._credential, self._newly_enrolled = "", False
@@ -104,6 +108,10 @@ class Reporter:
     def on_closed(self, take: Callable[[str], None]) -> None:
         """Told with every answer why nothing may start here; '' if it may."""
         self._take_closed = take
+
+    def on_flush(self, take: Callable[[float], None]) -> None:
+        """Told with every answer while the node is to be released, and how long that waits for storage."""
+        self._take_flush = take
 
     def on_tell_all(self, verdicts: Callable[[], Sequence[Change]]) -> None:
         """Asked for every standing verdict when the controller lacks earlier reports: its store is an old copy."""
@@ -199,6 +207,7 @@ class Reporter:
             twin=self._twin,
             jobs=self._jobs(),
             progress=self._progress(),
+            unsaved=self._unsaved(),
         )
 
     def _send(self) -> None:
@@ -255,6 +264,8 @@ class Reporter:
             self._one_by_one = False
             self._tell_losses()
         self._take_closed(told.closed)
+        if told.flush_seconds > 0:
+            self._take_flush(told.flush_seconds)
         self._take_orders(told.orders)
         self._take_cancelled(told.cancel)
         if told.tell_all:

@@ -45,6 +45,8 @@ class Reporting:
         self._started_at = clock.now()
         self._events: list[Event] = []
         self._jobs = JobsHere(clock.now)
+        self._progress = progress
+        self._unsaved_told: tuple[str, ...] = ()
         spool = Spool(directory / "spool.jsonl", self._started_at)
         self._told_before = spool.events_until
         enrolment = Enrolment(
@@ -68,6 +70,7 @@ class Reporting:
             twin=settings.agent.twin,
             jobs=self._jobs.seen,
             progress=progress.take if progress else tuple,
+            unsaved=self._unsaved,
         )
         prober = Prober(lambda: [job.id for job in self._jobs.seen() or ()], settings.agent.verdict_file)
         deeds = {
@@ -80,6 +83,8 @@ class Reporting:
         self._reporter.on_orders(self._orders.take)
         self._reporter.on_cancelled(prober.cancel)
         self._reporter.on_tell_all(self._standing)
+        if progress:
+            self._reporter.on_flush(progress.have_flushed)
         self._reporter.on_closed(ClosedMark(settings.agent.verdict_file).set)
 
     @property
@@ -97,8 +102,13 @@ class Reporting:
     def hear(self, reading: Reading) -> None:
         """Keep its events until the inventory can say whose they are."""
         self._events += [event for event in reading.events if not self._was_told(event)]
-        if self._jobs.hear(reading) or (reading.source == JobSocketSource.name and reading.signals):
+        told = reading.source == JobSocketSource.name and (reading.signals or self._unsaved() != self._unsaved_told)
+        if self._jobs.hear(reading) or told:
+            self._unsaved_told = self._unsaved()
             self._reporter.tell_jobs()
+
+    def _unsaved(self) -> tuple[str, ...]:
+        return self._progress.unsaved() if self._progress else ()
 
     def tell(self, changes: list[Change]) -> None:
         inventory = self._node.history.inventory

@@ -188,6 +188,8 @@ class Ack:
     """The credential expires before long: it should ask for a new one."""
     closed: str = ""
     """Why nothing may start on the node, where no scheduler keeps work away from it; the gate says so."""
+    flush_seconds: float = 0.0
+    """The node is to be released: training state in its memory belongs into storage, within so long. 0: it is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """What the checks of a job share: who its ranks are, how long each computes against its peers, how people say it."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median, median_low
@@ -17,6 +17,8 @@ LOOKS = 12  # how far evidence goes back
 FEWEST_LOOKS = 3
 LATELY = 4
 MOST_OF_ONE_LOOK = 1.2
+MOST_OF_ONE_LOOK_TOGETHER = 1.5
+SEVERAL = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +31,40 @@ class Excess:
     usual: float
     unit: float  # what counts as slow among these peers
     score: float  # evidence, in such units
+    shared: float  # the evidence of all that stand on its node together, 0 where it stands alone
     since: float | None  # found slow before, since then
     limits: Limits
 
     @property
     def slow(self) -> bool:
-        if self.since is None:
-            return self.score >= self.limits["evidence"]
-        return self.ratio >= self.limits["well_share"] * self.unit
+        above = self.ratio >= self.limits["well_share"] * self.unit
+        if self.since is not None:
+            return above
+        return self.score >= self.limits["evidence"] or (above and self.shared >= self.limits["evidence"])
 
 
 def middle(values: Sequence[float]) -> float:
     return median(values) if len(values) >= MANY else median_low(values)
 
 
-def compared(window: Window, name: str, groups: dict[str, list[Subject]], limits: Limits) -> dict[Subject, Excess]:
-    """Every subject against its group, look by look; those of groups too small for it are left out."""
+def compared(
+    window: Window, name: str, groups: dict[str, list[Subject]], limits: Limits, nodes: Mapping[Subject, str]
+) -> dict[Subject, Excess]:
+    """Every subject against its group, look by look; those of groups too small for it are left out. Who stands on one
+    node bears witness for each other: what slows all of them is told from chance sooner than what slows one."""
     found: dict[Subject, Excess] = {}
     for members in groups.values():
         told = {one: [float(run.value) for run in window.runs(one, name)][-LOOKS:] for one in members}
-        looks = min(LOOKS, max((len(values) for values in told.values()), default=0))
-        rows = {one: values for one, values in told.items() if len(values) == looks}
+        looks = median_low([len(values) for values in told.values()] or [0])  # some may have begun later than most
+        rows = {one: values[-looks:] for one, values in told.items() if len(values) >= looks}
         if looks >= FEWEST_LOOKS and len(rows) >= limits["least_peers"]:
-            found |= _excesses(window, rows, looks, limits)
+            found |= _excesses(window, rows, looks, limits, nodes)
     return found
 
 
-def _excesses(window: Window, rows: dict[Subject, list[float]], looks: int, limits: Limits) -> dict[Subject, Excess]:
+def _excesses(
+    window: Window, rows: dict[Subject, list[float]], looks: int, limits: Limits, nodes: Mapping[Subject, str]
+) -> dict[Subject, Excess]:
     usual = [middle([values[look] for values in rows.values()]) for look in range(looks)]
     above = {
         one: [value / ref - 1 if ref > 0 else 0.0 for value, ref in zip(values, usual, strict=True)]
@@ -65,6 +74,7 @@ def _excesses(window: Window, rows: dict[Subject, list[float]], looks: int, limi
     around = median(lately.values())
     noise = SPREAD * median(abs(ratio - around) for ratio in lately.values())
     unit = max(limits["slow_ratio"], limits["noises"] * noise)
+    together = _together(above, nodes, unit)
     return {
         one: Excess(
             one,
@@ -72,7 +82,8 @@ def _excesses(window: Window, rows: dict[Subject, list[float]], looks: int, limi
             median(rows[one][-LATELY:]),
             median(usual[-LATELY:]),
             unit,
-            _evidence(ratios, unit),
+            _evidence(ratios, unit, MOST_OF_ONE_LOOK),
+            together.get(nodes.get(one, ""), 0.0),
             window.number(one, "job_slow_since_seconds"),
             limits,
         )
@@ -80,12 +91,25 @@ def _excesses(window: Window, rows: dict[Subject, list[float]], looks: int, limi
     }
 
 
-def _evidence(ratios: Sequence[float], unit: float) -> float:
+def _together(above: dict[Subject, list[float]], nodes: Mapping[Subject, str], unit: float) -> dict[str, float]:
+    """The evidence of each node: of its members the middle counts at every look, so that one cannot speak for all."""
+    members: dict[str, list[list[float]]] = defaultdict(list)
+    for one, ratios in above.items():
+        if nodes.get(one):
+            members[nodes[one]].append(ratios)
+    return {
+        node: _evidence([median_low(look) for look in zip(*told, strict=True)], unit, MOST_OF_ONE_LOOK_TOGETHER)
+        for node, told in members.items()
+        if len(told) >= SEVERAL
+    }
+
+
+def _evidence(ratios: Sequence[float], unit: float, most: float) -> float:
     """A cumulative sum: what is above half a unit speaks for slow, what is below against it. One look counts for
     little, however slow it was: a stall is no slow rank."""
     score = 0.0
     for ratio in ratios:
-        score = max(0.0, score + min(MOST_OF_ONE_LOOK, max(-MOST_OF_ONE_LOOK, ratio / unit - 0.5)))
+        score = max(0.0, score + min(most, max(-most, ratio / unit - 0.5)))
     return score
 
 
@@ -99,7 +123,9 @@ def by_group(window: Window, subjects: Sequence[Subject]) -> dict[str, list[Subj
 
 def slow_ranks(window: Window, limits: Limits) -> tuple[list[Excess], dict[Subject, Excess]]:
     """Those whose own computing takes longer than their peers', the slowest first; and what was compared."""
-    told = compared(window, OWN, by_group(window, list(window.values(OWN))), limits)
+    ranks = list(window.values(OWN))
+    nodes = {one: str(window.value(one, "job_rank_node") or "") for one in ranks}
+    told = compared(window, OWN, by_group(window, ranks), limits, nodes)
     return sorted((one for one in told.values() if one.slow), key=lambda one: -one.ratio), told
 
 

@@ -23,7 +23,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         kinds[link.rpartition("/")[2].partition(":")[0]].append(link)
     if not kinds:
         return Verdict(rows=(Row(job, Health.NOT_APPLICABLE, reason="the job names no links"),))
-    found = compared(window, TRANSFER, kinds, limits)
+    found = compared(window, TRANSFER, kinds, limits, {})
     if not found:
         why = f"fewer than {limits['least_peers']:.0f} links of a kind were told of"
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))

@@ -52,6 +52,7 @@ def take(
         tell_all=tell_all,
         cancel=cancelled,
         closed=turn.fleet.closed(life.name),
+        flush_seconds=turn.fleet.unsaved.flush_seconds(life, turn.now, turn.fleet.policy),
     )
 
 

@@ -11,6 +11,7 @@ from holdfast.controller.guards import SILENT
 from holdfast.controller.judgement import Judgement, event_of
 from holdfast.controller.pace import Pace
 from holdfast.controller.probing import Probing
+from holdfast.controller.unsaved import Unsaved
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.account import Account
 from holdfast.model.health import Health
@@ -38,7 +39,8 @@ class Fleet:
         scheduled: bool = False,
     ) -> None:
         self._judge = Judgement(policy, nodes, verdicts, incidents=incidents, scheduled=scheduled)
-        self._pace = Pace(self._judge)
+        self.unsaved = Unsaved()
+        self._pace = Pace(self._judge, self.unsaved)
         self.nodes = self._judge.nodes
         self.heard = self._judge.heard
         self.incidents = self._judge.incidents
@@ -87,6 +89,7 @@ class Fleet:
             return []
         self._pace.begin(now)
         self.heard[name] = max(now, self.heard.get(name, 0.0))
+        self.unsaved.take(report)
         self.incidents.close(f"node/{name}", now, "heard again")
         self._judge.guards.recovered(name, SILENT)
         steps: list[Step] = []
@@ -108,7 +111,7 @@ class Fleet:
             for job in sorted(node.jobs - status.jobs):
                 steps += self._judge.step(node.name, NodeEvent(kind=Happening.JOB_ENDED, job=job), now)
             if self.nodes[node.name].stage is Stage.DRAINING and not status.busy:
-                steps += self._judge.step(node.name, NodeEvent(kind=Happening.EMPTIED), now)
+                steps += self._pace.released(self.nodes[node.name], Happening.EMPTIED, now)
             if self._judge.scheduled and node.stage is Stage.CLEANING is self.nodes[node.name].stage:
                 # Not in the look that showed its work gone: the mark that its end left there is seen by now.
                 steps += self._pace.cleaned(self.nodes[node.name], now)

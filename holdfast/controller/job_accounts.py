@@ -35,18 +35,16 @@ class Accounts:
         self.at = 0.0  # until here all time is charged
         self.step = -1  # the last one of this attempt
         self.best_step = -1
-        self._attempt = 0
-        self._made_before = (
-            -1
-        )  # steps up to this one were made by an attempt before: to make them is to make them again
-        self._paces: deque[float] = deque(maxlen=PACES)
+        self.attempt = 0
+        self.made_before = -1  # by an attempt before: to make steps up to this one is to make them again
+        self.paces: deque[float] = deque(maxlen=PACES)
 
     @property
     def usual_seconds(self) -> float | None:
         """Of a step without checkpoint: a quarter of the windows were quicker. So it holds while a job is slow."""
-        if len(self._paces) < ENOUGH:
+        if len(self.paces) < ENOUGH:
             return None
-        return quantiles(self._paces, n=4)[0]
+        return quantiles(self.paces, n=4)[0]
 
     def take(self, window: RankWindow, attempt: int) -> None:
         """Of whichever rank speaks for the job; time that another told already is not told twice."""
@@ -56,8 +54,8 @@ class Accounts:
         if self.began is None:
             self.began = self.at = min(window.began, begin)
             self._charge("restart", begin)
-            self._attempt = attempt
-        elif attempt != self._attempt:
+            self.attempt = attempt
+        elif attempt != self.attempt:
             self._restart(window, begin, attempt)
         elif begin > self.at:
             self._charge("unknown" if begin - self.at > ROUNDING_SECONDS else "productive", begin)
@@ -67,8 +65,8 @@ class Accounts:
         self.best_step = max(self.best_step, window.step)
 
     def _restart(self, window: RankWindow, begin: float, attempt: int) -> None:
-        self._attempt = attempt
-        self._made_before = self.best_step
+        self.attempt = attempt
+        self.made_before = self.best_step
         first = window.step - window.steps
         down = max(0.0, begin - self.at)
         self._charge("restart", begin)
@@ -78,14 +76,14 @@ class Accounts:
     def _charge_steps(self, window: RankWindow) -> None:
         share = min(1.0, (window.at - self.at) / window.seconds) if window.seconds else 0.0
         seconds = window.at - self.at
-        again = min(window.steps, max(0, self._made_before - (window.step - window.steps)))
+        again = min(window.steps, max(0, self.made_before - (window.step - window.steps)))
         rework = seconds * again / window.steps
         checkpoint = min(seconds - rework, window.checkpoint_seconds * share * (1 - again / window.steps))
         work = seconds - rework - checkpoint
         usual, made = self.usual_seconds, (window.steps - again) * share
         slow = work - usual * made if usual is not None and work > SLOW * usual * made else 0.0
         if made:
-            self._paces.append(work / made)
+            self.paces.append(work / made)
         for name, part in (("rework", rework), ("checkpoint", checkpoint), ("degraded", slow)):
             self._add(name, part)
         self._add("productive", work - slow)

@@ -7,6 +7,7 @@ from holdfast.api.job_views import TrainingDetail, TrainingsView
 from holdfast.api.problem import Problem
 from holdfast.controller.job_hardware import Digest
 from holdfast.controller.job_judge import JobJudge, Verdicts
+from holdfast.controller.job_memory import keep, recall
 from holdfast.controller.job_quiet import QuietJobs
 from holdfast.controller.job_record import JobRecord
 from holdfast.controller.job_show import detail, summary
@@ -14,10 +15,13 @@ from holdfast.controller.turn import Turn
 from holdfast.model import digest
 from holdfast.model.progress import RankWindow
 from holdfast.model.report import Report
+from holdfast.store.words import Training
 
 log = logging.getLogger("holdfast.controller")
 MOST_JOBS = 2_000
 MOST_DIGESTS = 20_000
+STORE_SECONDS = 30.0
+STORED_RANKS_A_SECOND = 50.0
 TOLD_SECONDS = 300.0  # after it a job that told its progress is one that does not
 Key = tuple[str, str]  # name and owner
 
@@ -30,13 +34,41 @@ class JobBook:
         self._digests: dict[str, Digest] = {}
         self._told_at: dict[str, float] = {}  # when a job on a node last told its progress
         self._quiet = QuietJobs()
+        self._stored: dict[Key, tuple[float, int, str]] = {}  # when, and of which attempt and end
+        self._epoch: int | None = None  # of the lead in which the jobs were read from the store
 
     def take(self, report: Report, turn: Turn) -> None:
+        self._recall(turn)
         self._take_digest(report, turn)
         touched = {self._hear(report.node, window, turn.now) for window in report.progress}
         for key in touched:
-            if key is not None:
-                self._judge(self._jobs[key], turn.now, turn.fleet.verdicts)
+            self._judge(self._jobs[key], turn.now, turn.fleet.verdicts)
+        if due := [key for key in sorted(touched) if self._due(key, turn.now)]:
+            turn.store.save_trainings([self._to_store(key, turn.now) for key in due])
+
+    def _recall(self, turn: Turn) -> None:
+        """Whoever begins to lead goes on where the last one stood."""
+        if self._epoch == turn.epoch:
+            return
+        self._epoch = turn.epoch
+        self._jobs.clear()
+        for kept in reversed(turn.store.trainings(MOST_JOBS)):
+            try:
+                self._jobs[kept.name, kept.owner] = recall(kept.name, kept.owner, kept.body)
+            except ValueError as error:
+                log.warning("what was counted of job %s cannot be read and begins anew: %s", kept.name, error)
+
+    def _due(self, key: Key, now: float) -> bool:
+        """Now and then, large jobs more seldom; at once where an attempt begins or ends."""
+        record = self._jobs[key].record
+        at, attempt, ended = self._stored.get(key, (0.0, -1, ""))
+        pause = STORE_SECONDS + len(record.ranks) / STORED_RANKS_A_SECOND
+        return now - at >= pause or (record.attempt, record.ended) != (attempt, ended)
+
+    def _to_store(self, key: Key, now: float) -> Training:
+        record = self._jobs[key].record
+        self._stored[key] = (now, record.attempt, record.ended)
+        return Training(name=key[0], owner=key[1], at=now, body=keep(self._jobs[key]))
 
     def _take_digest(self, report: Report, turn: Turn) -> None:
         """Of a node whose job tells nothing itself, its GPUs are all that is known of it."""
@@ -48,7 +80,7 @@ class JobBook:
         if life is not None and len(life.jobs) == 1 and not told:
             self._quiet.take(next(iter(life.jobs)), report.node, found, turn.now)
 
-    def _hear(self, node: str, window: RankWindow, now: float) -> Key | None:
+    def _hear(self, node: str, window: RankWindow, now: float) -> Key:
         key = (window.job.replace("/", "_"), window.owner)
         known = self._jobs.get(key)
         if known is None:
@@ -64,6 +96,7 @@ class JobBook:
             oldest = min(self._jobs, key=lambda key: self._jobs[key].record.heard_at)
             log.warning("more than %d jobs tell their progress; %s is forgotten", MOST_JOBS, oldest[0])
             del self._jobs[oldest]
+            self._stored.pop(oldest, None)
 
     def _judge(self, job: JobJudge, now: float, verdicts: Verdicts) -> None:
         """Each window is looked at once: when every rank has told another."""
@@ -78,6 +111,7 @@ class JobBook:
     # Asked by the API, in the writer's thread
 
     def list(self, turn: Turn, fresh: Sequence[bool]) -> TrainingsView:
+        self._recall(turn)
         shown = [summary(job, turn.now) for job in self._jobs.values()] + self._quiet.list(turn.now)
         return TrainingsView(jobs=tuple(sorted(shown, key=lambda view: (-view.heard_at, view.job))))
 
@@ -85,6 +119,7 @@ class JobBook:
         """`name` alone, or `owner:name` where several users have a job of that name."""
 
         def do(turn: Turn, fresh: Sequence[bool]) -> TrainingDetail:
+            self._recall(turn)
             found = [key for key in self._jobs if name in (key[0], f"{key[1]}:{key[0]}")]
             if not found and (quiet := self._quiet.show(name, turn.now)) is not None:
                 return quiet

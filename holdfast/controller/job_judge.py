@@ -7,6 +7,7 @@ from statistics import median
 
 from holdfast import checks
 from holdfast.checks.job_facts import SPREAD
+from holdfast.checks.job_slow_links import TRANSFER
 from holdfast.controller.job_hardware import Digest, shared, told_of
 from holdfast.controller.job_record import JobRecord, Rank
 from holdfast.model.health import Health
@@ -20,6 +21,7 @@ ASKED = tuple(name for name in checks.OF_A_JOB if name != "job.passive")
 SEEN_AFTER_SECONDS = 4 * WINDOW_SECONDS  # what a slow rank needs to be told from a stall
 USUAL_LOOKS = 360  # an hour of looks
 ENOUGH_LOOKS = 6
+_ASKED_OF = {"rank": "job.slow_ranks", "link": "job.slow_links", "job": "job.pace"}
 PARTS = ("step", "own", "data", "wait", "checkpoint")
 Verdicts = Callable[[str], list[VerdictChange]]
 
@@ -31,7 +33,7 @@ class JobJudge:
     record: JobRecord
     verdicts: tuple[Verdict, ...] = ()
     slow_since: dict[Subject, float] = field(default_factory=dict)
-    _usual: dict[str, deque[float]] = field(default_factory=lambda: {part: deque(maxlen=USUAL_LOOKS) for part in PARTS})
+    usual: dict[str, deque[float]] = field(default_factory=lambda: {part: deque(maxlen=USUAL_LOOKS) for part in PARTS})
 
     def judge(self, now: float, verdicts: Verdicts, digests: Mapping[str, Digest]) -> None:
         ranks = [rank for rank in self.record.fresh(now) if rank.window.steps]
@@ -53,11 +55,11 @@ class JobJudge:
         middles = {part: median(_part(rank, part) for rank in ranks) for part in PARTS}
         signals = [Signal(job, f"job_{part}_seconds", value) for part, value in middles.items()]
         for part, value in middles.items():
-            if len(self._usual[part]) >= ENOUGH_LOOKS:
-                signals.append(Signal(job, f"job_usual_{part}_seconds", median(self._usual[part])))
+            if len(self.usual[part]) >= ENOUGH_LOOKS:
+                signals.append(Signal(job, f"job_usual_{part}_seconds", median(self.usual[part])))
             if job not in self.slow_since:
-                self._usual[part].append(value)
-        if len(steps := self._usual["step"]) >= ENOUGH_LOOKS:
+                self.usual[part].append(value)
+        if len(steps := self.usual["step"]) >= ENOUGH_LOOKS:
             usual = median(steps)
             noise = SPREAD * median(abs(one - usual) for one in steps) / max(usual, 1e-9)
             signals.append(Signal(job, "job_usual_step_noise_ratio", noise))
@@ -85,12 +87,14 @@ class JobJudge:
                 about = f"{self.record.subject}/link/{link.replace('/', '_')}"
                 seconds[about] = min(told, seconds.get(about, told))
                 nodes.setdefault(about, set()).add(rank.node)
-        found = [Signal(link, "job_transfer_seconds", told) for link, told in seconds.items()]
+        looks = {link: self.record.look(link, TRANSFER, told) for link, told in seconds.items()}
+        found = [Signal(link, TRANSFER, told) for link, told in looks.items()]
         return found + [Signal(link, "job_link_nodes", " and ".join(sorted(over))) for link, over in nodes.items()]
 
     def _remember_since(self, now: float) -> bool:
         """True when something became slow."""
         slow = {row.subject for verdict in self.verdicts for row in verdict.rows if row.health is Health.DEGRADED}
+        slow |= self._not_judged()
         new = slow - self.slow_since.keys()
         for subject in new:
             self.slow_since[subject] = now - SEEN_AFTER_SECONDS
@@ -102,8 +106,18 @@ class JobJudge:
         self.record.history.add(Reading(source="judge", at=now, signals=signals, absent=absent))
         return bool(new)
 
+    def _not_judged(self) -> set[Subject]:
+        """What was slow and cannot be judged yet, such as after a start of this controller, is not well for that."""
+        unknown = {verdict.check for verdict in self.verdicts if verdict.health is Health.UNKNOWN}
+        return {subject for subject in self.slow_since if _ASKED_OF[_kind(subject)] in unknown}
+
     def _add(self, now: float, signals: list[Signal]) -> None:
         self.record.history.add(Reading(source="judge", at=now, signals=signals))
+
+
+def _kind(subject: Subject) -> str:
+    """rank, link or job."""
+    return subject.split("/")[-2]
 
 
 def _part(rank: Rank, part: str) -> float:

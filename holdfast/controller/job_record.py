@@ -1,7 +1,9 @@
 """One training job as its ranks tell it: who they are, how they get on, what is slow, and where the time went."""
 
 from dataclasses import dataclass, field
+from math import inf, nextafter
 
+from holdfast.checks.job_facts import OWN
 from holdfast.controller.job_accounts import Accounts
 from holdfast.model import subject
 from holdfast.model.history import History
@@ -11,7 +13,7 @@ from holdfast.model.signal import Reading, Signal
 SILENT_SECONDS = 120.0
 TOGETHER_SECONDS = 30.0  # ranks that report within this are of one moment
 COMPARED_SECONDS = 330.0
-KEEP_SECONDS = {"job_rank_own_seconds": COMPARED_SECONDS, "job_transfer_seconds": COMPARED_SECONDS}
+KEEP_SECONDS = {OWN: COMPARED_SECONDS, "job_transfer_seconds": COMPARED_SECONDS}
 GOOD_FOR_SECONDS = 300.0  # a step may take minutes
 OVERLAP_SECONDS = 30.0
 """A rank that two nodes tell of within this: two jobs with one name."""
@@ -106,6 +108,16 @@ class JobRecord:
         self._speaker = min(self._speaker, number)
         return number == self._speaker
 
+    def look(self, about: str, name: str, value: float) -> float:
+        """As far from the last one as numbers can be told apart: looks are counted, and equal ones would be one."""
+        last = self.history.series(about, name)
+        return nextafter(value, inf) if last is not None and last.value == value else value
+
+    def remember(self, rank: Rank) -> None:
+        """A rank that was known before this controller began."""
+        self.ranks[rank.window.rank] = rank
+        self._introduce(rank.window, rank.node, rank.heard_at)
+
     def _introduce(self, window: RankWindow, node: str, now: float) -> None:
         """What does not change in a rank's life is told once of it."""
         about = f"{self.subject}/rank/{window.rank}"
@@ -118,7 +130,7 @@ class JobRecord:
             return
         about = f"{self.subject}/rank/{window.rank}"
         signals = [
-            Signal(about, "job_rank_own_seconds", window.own_seconds),
+            Signal(about, OWN, self.look(about, OWN, window.own_seconds)),
             Signal(about, "job_rank_split", float(window.split)),
         ]
         self.history.add(Reading(source="progress", at=now, signals=signals))

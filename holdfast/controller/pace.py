@@ -2,6 +2,7 @@
 
 from holdfast.controller.guards import SILENT, planned
 from holdfast.controller.judgement import JUDGED_STAGES, Judgement, event_of
+from holdfast.controller.unsaved import Unsaved
 from holdfast.lifecycle.fleet import breaker_of, spares_wanted
 from holdfast.lifecycle.machine import is_a_persons_case, may_climb
 from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage, Verb
@@ -15,8 +16,8 @@ SETTLED = (*IDLE, _S.ALLOCATED, _S.REMOVED)
 
 
 class Pace:
-    def __init__(self, judgement: Judgement) -> None:
-        self._judge = judgement
+    def __init__(self, judgement: Judgement, unsaved: Unsaved) -> None:
+        self._judge, self._unsaved = judgement, unsaved
         self._began: float | None = None  # silence counts from here: before, we were not there to hear
         self._alarmed: set[str] = set()  # nodes whose blindness was told
 
@@ -111,7 +112,7 @@ class Pace:
         if node.stage is _S.CLEANING:
             return self.cleaned(node, now)
         if node.stage is _S.DRAINING and not judge.scheduled and not node.jobs:
-            return judge.step(name, NodeEvent(kind=_H.EMPTIED), now)
+            return self.released(node, _H.EMPTIED, now)
         if node.stage is _S.QUARANTINED and not held and may_climb(node, judge.policy):
             return judge.step(name, NodeEvent(kind=_H.CLIMB, cause=node.cause), now)
         if node.stage is _S.TESTING:
@@ -126,7 +127,13 @@ class Pace:
         return []
 
     def cleaned(self, node: NodeLife, now: float) -> list[Step]:
-        return self._judge.step(node.name, NodeEvent(kind=_H.CLEANED), now)
+        return self.released(node, _H.CLEANED, now)
+
+    def released(self, node: NodeLife, how: Happening, now: float) -> list[Step]:
+        """Not before what only its memory holds of a training is in storage, or was waited for long enough."""
+        if self._unsaved.holds(node, now, self._judge.policy):
+            return []
+        return self._judge.step(node.name, NodeEvent(kind=how, reason=self._unsaved.left(node.name)), now)
 
     def _resetting(self, node: NodeLife, now: float) -> list[Step]:
         own = self._judge.policy.of(node.pool)

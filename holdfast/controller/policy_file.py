@@ -14,7 +14,7 @@ from holdfast.model.settings import SettingsError
 _SHARES = ("breaker_share", "shared_share")
 _AT_LEAST_ONE = ("automatic_rungs", "inconclusive_tests", "breaker_nodes", "shared_nodes", "degraded_repeats")
 _POSITIVE = ("shared_seconds", "lemon_seconds", "silent_seconds", "blind_seconds", "suite_seconds", "reset_seconds")
-_NOT_NEGATIVE = ("lemon_offences", "lemon_score", "spares", "shared_wait_seconds")
+_NOT_NEGATIVE = ("lemon_offences", "lemon_score", "spares", "shared_wait_seconds", "flush_seconds")
 _RUNGS = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
 _TABLES = ("pool", "maintenance", "probes")
 _KEYS = frozenset(field.name for field in fields(Policy)) - {"pools", "maintenance", "probes"}

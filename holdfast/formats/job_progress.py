@@ -53,7 +53,14 @@ class Ended(msgspec.Struct, tag="ended", tag_field="say", frozen=True):
     at: float = 0.0
 
 
-Message = Hello | Steps | Ended
+class Keeper(msgspec.Struct, tag="keeper", tag_field="say", frozen=True):
+    """A keeper of checkpoints: the newest step that it holds and storage does not, -1 where there is none."""
+
+    job: str
+    unsaved_step: int = -1
+
+
+Message = Hello | Steps | Ended | Keeper
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 _encoder = msgspec.json.Encoder()
 
@@ -77,13 +84,21 @@ def decode(text: bytes) -> Message:
             _check_steps(message)
         case Ended():
             _require(isfinite(message.at), "at: expected a time")
+        case Keeper():
+            _check_job(message.job)
+            _require(-1 <= message.unsaved_step <= LARGEST_STEP, "unsaved_step: expected a step")
     return message
 
 
+def _check_job(job: str) -> None:
+    _require(0 < len(job) <= LONGEST_NAME and job.isprintable(), "job: expected a short printable name")
+    _require("/" not in job, "job: expected a name without a slash")
+
+
 def _check_hello(hello: Hello) -> None:
-    for name, text, least in (("job", hello.job, 1), ("session", hello.session, 1), ("group", hello.group, 0)):
+    _check_job(hello.job)
+    for name, text, least in (("session", hello.session, 1), ("group", hello.group, 0)):
         _require(least <= len(text) <= LONGEST_NAME and text.isprintable(), f"{name}: expected a short printable name")
-    _require("/" not in hello.job, "job: expected a name without a slash")
     _require(len(hello.node) <= 255 and hello.node.isprintable(), "node: expected a host name")
     _require(
         0 <= hello.rank < hello.world <= MOST_RANKS, f"rank {hello.rank} of {hello.world}: expected 0 <= rank < world"

@@ -39,6 +39,8 @@ class Policy:
     """A test not answered within this is unknown, and asked for again. The agent has its own, shorter budget."""
     reset_seconds: float = 3600.0
     """A node that has not come back from a reset within this counts as not mended by it; an inspection may last."""
+    flush_seconds: float = 120.0
+    """A node is released only when training state in its memory is in storage, or after so long. 0: nobody waits."""
     ladder: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
     """Rungs climbed one after another while the same cause comes back."""
     automatic_rungs: int = 2

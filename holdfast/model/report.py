@@ -77,6 +77,7 @@ class Report:
     outcomes: tuple[OrderOutcome, ...] = ()
     jobs: tuple[JobSeen, ...] | None = None  # all that hold GPUs here now; None where the agent cannot tell
     progress: tuple[RankWindow, ...] = ()  # of ranks on this node that tell it; the controller keeps what it counts
+    unsaved: tuple[str, ...] = ()  # jobs whose state is in the memory of this node and not in storage
 
     def when(self, at: float, now: float) -> float:
         """What has no time happened when it was reported; nothing happened later than it was heard of."""
@@ -113,6 +114,8 @@ class Report:
             _require_short("outcomes.reason", (outcome.reason, outcome.key), LONGEST_TEXT)
         _require(len(self.jobs or ()) <= MOST_JOBS, "jobs", f"at most {MOST_JOBS}")
         _require(len(self.progress) <= MOST_PROGRESS, "progress", f"at most {MOST_PROGRESS}")
+        _require(len(self.unsaved) <= MOST_JOBS, "unsaved", f"at most {MOST_JOBS}")
+        _require_short("unsaved", self.unsaved, LONGEST_NAME)
         for job in self.jobs or ():
             _require(0 < len(job.id) <= LONGEST_NAME, "jobs.id", f"1 to {LONGEST_NAME} characters")
             _require(isfinite(job.start or 0.0), "jobs.start", "a finite number of seconds")

@@ -1,9 +1,11 @@
 """Lines of training processes: who may speak for which rank, how much, and what was said. No sockets here."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.formats.job_progress import Ended, Hello, ProgressError, Steps, decode
+from holdfast.formats import job_orders
+from holdfast.formats.job_progress import Ended, Hello, Keeper, ProgressError, Steps, decode
 from holdfast.formats.job_windows import Tally
 from holdfast.model.progress import RankWindow
 from holdfast.sources.job_peer import Peer
@@ -11,6 +13,7 @@ from holdfast.sources.job_peer import Peer
 MOST_LINES = 512
 MOST_OF_ONE_USER = 256
 MOST_MESSAGES = 2_000  # of one line between two cuts
+FLUSH_AGAIN_SECONDS = 30.0
 
 
 class Refused(ValueError):
@@ -19,9 +22,14 @@ class Refused(ValueError):
 
 @dataclass(slots=True)
 class Line:
+    """Of a rank that tells its progress, or of a keeper that tells what it holds. `say` never waits."""
+
     peer: Peer
+    say: Callable[[bytes], object]
     tally: Tally | None = None
+    keeper: Keeper | None = None
     messages: int = 0
+    flush_asked_at: float = float("-inf")
 
 
 class Lines:
@@ -32,13 +40,13 @@ class Lines:
         self._lines: list[Line] = []
         self._over: list[RankWindow] = []  # of lines that ended since the last cut
 
-    def open(self, peer: Peer) -> Line:
+    def open(self, peer: Peer, say: Callable[[bytes], object] = len) -> Line:
         with self._guard:
             if len(self._lines) >= MOST_LINES:
                 raise Refused(f"{MOST_LINES} processes report here already")
             if sum(line.peer.uid == peer.uid for line in self._lines) >= MOST_OF_ONE_USER:
                 raise Refused(f"{MOST_OF_ONE_USER} processes of this user report here already")
-            line = Line(peer)
+            line = Line(peer, say)
             self._lines.append(line)
             return line
 
@@ -52,8 +60,11 @@ class Lines:
                 message = decode(text)
             except ProgressError as error:
                 raise Refused(str(error)) from None
+            if isinstance(message, Keeper) and line.tally is None:
+                first, line.keeper = line.keeper is None, message
+                return first
             if line.tally is None:
-                if not isinstance(message, Hello):
+                if not isinstance(message, Hello) or line.keeper is not None:
                     raise Refused("expected hello first")
                 self._admit(line, message)
                 line.tally = Tally(message, line.peer.owner)
@@ -63,9 +74,32 @@ class Lines:
                     line.tally.add(message)
                 case Ended():
                     line.tally.end("closed")
-                case Hello():
+                case Hello() | Keeper():
                     raise Refused("hello was said already")
             return False
+
+    def tell(self, order: bytes, gpu: int | None, at: float) -> None:
+        """To every rank on this GPU that was there then, and to those that do not say which GPU they have."""
+        with self._guard:
+            for line in self._lines:
+                hello = line.tally.hello if line.tally is not None else None
+                if hello is not None and hello.began <= at and (gpu is None or hello.gpu in (None, gpu)):
+                    line.say(order)
+
+    def have_flushed(self, seconds: float, now: float) -> None:
+        """Keepers are asked, and after a while again, to put into storage what only they hold."""
+        with self._guard:
+            for line in self._lines:
+                held = line.keeper is not None and line.keeper.unsaved_step >= 0
+                if held and now - line.flush_asked_at >= FLUSH_AGAIN_SECONDS:
+                    line.flush_asked_at = now
+                    line.say(job_orders.flush(seconds))
+
+    def unsaved(self) -> tuple[str, ...]:
+        """Jobs of which a keeper here holds what storage does not."""
+        with self._guard:
+            held = [line.keeper for line in self._lines if line.keeper is not None]
+        return tuple(sorted({keeper.job for keeper in held if keeper.unsaved_step >= 0}))
 
     def _admit(self, line: Line, hello: Hello) -> None:
         """A name is its user's and its job's as long as somebody of it speaks; a rank is one process."""

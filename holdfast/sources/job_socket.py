@@ -9,6 +9,7 @@ import selectors
 import socket
 import threading
 from collections import deque
+from functools import partial
 
 from holdfast.formats.job_progress import LARGEST_MESSAGE
 from holdfast.model import subject
@@ -42,6 +43,17 @@ class JobSocketSource:
         windows = self._lines.cut(now)
         self._windows.extend(windows)
         return Reading(source=self.name, at=now, signals=[one for window in windows for one in _signals(window)])
+
+    def tell(self, order: bytes, gpu: int | None, at: float) -> None:
+        """To the ranks on this GPU, or on all, of what happened in their life."""
+        self._lines.tell(order, gpu, at)
+
+    def have_flushed(self, seconds: float) -> None:
+        self._lines.have_flushed(seconds, self._now)
+
+    def unsaved(self) -> tuple[str, ...]:
+        """Jobs whose keepers here hold what storage does not."""
+        return self._lines.unsaved()
 
     def take(self) -> tuple[RankWindow, ...]:
         """What was counted since the last time, for the controller."""
@@ -107,7 +119,7 @@ class _Hearing:
             return
         line.setblocking(False)
         try:
-            known = self._lines.open(peer_of(line, self._proc))
+            known = self._lines.open(peer_of(line, self._proc), partial(_say, line))
         except (OSError, Refused) as error:
             _answer(line, str(error))
             line.close()
@@ -136,8 +148,12 @@ class _Hearing:
 
 
 def _answer(line: socket.socket, words: str) -> None:
+    _say(line, words.encode()[:1024])
+
+
+def _say(line: socket.socket, words: bytes) -> None:
     with contextlib.suppress(OSError):  # who does not listen is not waited for
-        line.send(words.encode()[:1024])
+        line.send(words)
 
 
 def _answers(path: str) -> bool:

@@ -16,6 +16,7 @@ from holdfast.store.schema import (
     jobs,
     proofs,
     sessions,
+    trainings,
     transitions,
 )
 from holdfast.store.words import FINAL
@@ -52,6 +53,7 @@ def retain(connection: Connection, before: float, most: int) -> int:
     gone += _delete_keyed(connection, sessions, sessions.c.stored_at < before, most)
     gone += _delete_keyed(connection, incidents, incidents.c.closed < before, most)
     gone += _delete_keyed(connection, jobs, jobs.c.ended < before, most)
+    gone += _delete_keyed(connection, trainings, trainings.c.at < before, most)
     kept = select(jobs.c.id).where(of_job).exists()
     return gone + _delete_keyed(connection, job_nodes, ~kept, most)
 

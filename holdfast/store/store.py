@@ -11,7 +11,18 @@ from holdfast.model.job import Job
 from holdfast.model.life import Action, NodeLife, Verb
 from holdfast.model.probe import Proof
 from holdfast.model.report import Report, VerdictChange
-from holdfast.store import actions, credentials, engine, leadership, lives, proofs, records, reports, retention
+from holdfast.store import (
+    actions,
+    credentials,
+    engine,
+    leadership,
+    lives,
+    proofs,
+    records,
+    reports,
+    retention,
+    trainings,
+)
 from holdfast.store.bulk import Rows
 from holdfast.store.errors import StoreError, one_sentence
 from holdfast.store.migrate import migrate
@@ -25,6 +36,7 @@ from holdfast.store.words import (
     Step,
     StoredAction,
     StoryPage,
+    Training,
     Transition,
 )
 
@@ -255,6 +267,15 @@ class Store:
     def proofs(self, since: float = 0.0, most: int = 100_000) -> list[Proof]:
         with self._reading() as connection:
             return proofs.since(connection, since, most)
+
+    def save_trainings(self, told: Sequence[Training]) -> None:
+        with self._writing() as connection:
+            trainings.save(connection, told)
+
+    def trainings(self, most: int) -> list[Training]:
+        """The newest first."""
+        with self._reading() as connection:
+            return trainings.newest(connection, most)
 
     def write_audit(self, entries: Sequence[AuditEntry]) -> None:
         with self._writing() as connection:

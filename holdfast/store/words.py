@@ -104,6 +104,16 @@ class AuditEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """What the controller counted of one training job, in its own words."""
+
+    name: str
+    owner: str
+    at: float
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoryLine:
     """One thing that happened to a node, whatever kind it is of."""
 

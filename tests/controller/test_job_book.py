@@ -1,6 +1,8 @@
 """Training jobs in the controller, in virtual time: attempts, exposure, slow ranks with their hardware, quiet jobs."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,8 @@ from holdfast.model.digest import pack
 from holdfast.model.life import NodeLife, Stage
 from holdfast.model.progress import RankWindow
 from holdfast.model.report import Report, VerdictChange
+from holdfast.store import Store
+from holdfast.store.words import Training
 
 WORLD, PER_NODE = 32, 8
 WINDOW = 10.0
@@ -23,14 +27,14 @@ WINDOW = 10.0
 class Site:
     """Four nodes with a rank on every GPU, and the book that hears of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store) -> None:
         lives = [NodeLife(name=f"n{node}", stage=Stage.ALLOCATED) for node in range(4)]
         self.fleet = Fleet(Policy(), lives)
-        self.book = JobBook()
+        self.book, self.store, self.epoch = JobBook(), store, 1
         self.now, self.step, self.life, self.seq = 10_000.0, 0, "a", 0
 
     def turn(self) -> Turn:
-        return Turn(None, self.fleet, Orders(), 1, self.now)  # type: ignore[arg-type]
+        return Turn(self.store, self.fleet, Orders(), self.epoch, self.now)
 
     def window(self, rank: int, own: float = 1.0, **more: object) -> RankWindow:
         seconds = 10.0
@@ -61,8 +65,14 @@ class Site:
         return self.book.show(name)(self.turn(), ())
 
 
-def test_a_job_is_put_together_from_its_nodes():
-    site = Site()
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    store = Store.open(f"sqlite:///{tmp_path}/store.db")
+    yield Site(store)
+    store.close()
+
+
+def test_a_job_is_put_together_from_its_nodes(site: Site):
     site.run(12)
     shown = site.show()
     assert (shown.world, shown.ranks_heard, shown.nodes) == (32, 32, ("n0", "n1", "n2", "n3"))
@@ -72,8 +82,7 @@ def test_a_job_is_put_together_from_its_nodes():
     assert shown.goodput == pytest.approx(1.0) and shown.restarts == ()
 
 
-def test_what_a_failure_now_would_cost_is_in_gpu_hours_and_tokens():
-    site = Site()
+def test_what_a_failure_now_would_cost_is_in_gpu_hours_and_tokens(site: Site):
     site.run(30)  # step 240, step 200 is safe
     exposure = site.show().exposure
     assert exposure is not None and (exposure.saved_step, exposure.steps) == (200, 40)
@@ -83,8 +92,7 @@ def test_what_a_failure_now_would_cost_is_in_gpu_hours_and_tokens():
     assert site.show().exposure.gpu_hours == pytest.approx((50 + 60) * 32 / 3600)
 
 
-def test_a_restart_is_seen_once_with_its_cost():
-    site = Site()
+def test_a_restart_is_seen_once_with_its_cost(site: Site):
     site.run(30)
     site.now, site.step, site.life = site.now + 120, 200, "b"
     site.run(10)
@@ -96,8 +104,39 @@ def test_a_restart_is_seen_once_with_its_cost():
     assert shown.step == 280
 
 
-def test_a_slow_rank_is_named_with_what_its_hardware_says():
-    site = Site()
+def test_a_controller_that_starts_anew_shows_the_same_and_goes_on_counting(site: Site):
+    site.run(30)
+    site.now, site.step, site.life = site.now + 120, 200, "b"
+    site.run(12, slow=13, ratio=0.3)
+    site.run(1, slow=13, ratio=0.3, ended="closed")
+    before = site.show()
+    assert before.state == "closed" and before.slow and before.restarts
+    site.book, site.epoch = JobBook(), 2
+    assert site.show() == before
+    site.now, site.life = site.now + 60, "c"
+    site.run(2)
+    after = site.show()
+    assert (after.attempt, len(after.restarts)) == (3, 2) and after.began == before.began
+    assert sum(after.gpu_hours.values()) == pytest.approx(after.elapsed_seconds * 32 / 3600)
+
+
+def test_who_is_slow_stays_slow_until_enough_was_seen_after_a_start(site: Site):
+    site.run(12)
+    site.run(10, slow=13, ratio=0.3)
+    since = site.show().slow[0].since
+    site.book, site.epoch = JobBook(), 2
+    site.run(6, slow=13, ratio=0.3)
+    [slow] = site.show().slow
+    assert (slow.subject, slow.since) == ("job/llama/rank/13", since)
+
+
+def test_what_another_version_stored_begins_anew(site: Site):
+    site.store.save_trainings([Training(name="llama", owner="uid-1000", at=1.0, body='{"ranks": 3}')])
+    site.run(1)
+    assert site.show().step == 8
+
+
+def test_a_slow_rank_is_named_with_what_its_hardware_says(site: Site):
     site.run(12)
     change = VerdictChange(
         at=site.now, check="gpu.throttle", before="pass", after="degraded",
@@ -116,15 +155,13 @@ def test_a_slow_rank_is_named_with_what_its_hardware_says():
     assert site.show().slow == () and site.show().health == "pass"
 
 
-def test_what_ranks_tell_moves_no_node():
-    site = Site()
+def test_what_ranks_tell_moves_no_node(site: Site):
     before = dict(site.fleet.nodes)
     site.run(10, slow=3, ratio=5.0)
     assert site.show().slow and site.fleet.nodes == before
 
 
-def test_everyone_slow_is_not_one_slow():
-    site = Site()
+def test_everyone_slow_is_not_one_slow(site: Site):
     site.run(20)
     site.run(6, seconds=15.0, data_seconds=5.0)
     shown = site.show()
@@ -132,8 +169,7 @@ def test_everyone_slow_is_not_one_slow():
     assert [one.subject for one in shown.slow] == ["job/llama"]
 
 
-def test_links_named_by_ranks_are_compared():
-    site = Site()
+def test_links_named_by_ranks_are_compared(site: Site):
     for turn in range(8):
         site.now, site.step = site.now + WINDOW, site.step + 8
         for node in range(4):
@@ -143,8 +179,7 @@ def test_links_named_by_ranks_are_compared():
     assert [one.subject for one in site.show().slow] == ["job/llama/link/ring:2"]
 
 
-def test_a_job_that_stops_talking_is_silent_and_one_that_says_so_closed():
-    site = Site()
+def test_a_job_that_stops_talking_is_silent_and_one_that_says_so_closed(site: Site):
     site.run(3)
     site.now += 600
     assert site.show().state == "silent"
@@ -152,8 +187,7 @@ def test_a_job_that_stops_talking_is_silent_and_one_that_says_so_closed():
     assert site.show().state == "closed"
 
 
-def test_two_jobs_with_one_name_on_two_nodes_are_told_and_not_mixed():
-    site = Site()
+def test_two_jobs_with_one_name_on_two_nodes_are_told_and_not_mixed(site: Site):
     site.run(8)
     other = site.window(0, own=9.0, session="another", began=site.now - 500)
     site.report("n3", progress=(other,))
@@ -161,8 +195,7 @@ def test_two_jobs_with_one_name_on_two_nodes_are_told_and_not_mixed():
     assert "rank 0 is told of by n0 and by n3" in shown.trouble and shown.attempt == 1
 
 
-def test_jobs_of_two_users_with_one_name_are_asked_for_by_owner():
-    site = Site()
+def test_jobs_of_two_users_with_one_name_are_asked_for_by_owner(site: Site):
     site.run(1)
     site.report("n0", progress=(site.window(0, owner="uid-7"),))
     with pytest.raises(Problem, match="uid-7:llama"):
@@ -171,13 +204,12 @@ def test_jobs_of_two_users_with_one_name_are_asked_for_by_owner():
     assert len(site.book.list(site.turn(), ()).jobs) == 2
 
 
-def test_no_such_job_is_said():
+def test_no_such_job_is_said(site: Site):
     with pytest.raises(Problem, match="no job called 'x'"):
-        Site().show("x")
+        site.show("x")
 
 
-def test_a_job_that_imports_nothing_is_judged_by_its_clocks():
-    site = Site()
+def test_a_job_that_imports_nothing_is_judged_by_its_clocks(site: Site):
     for name in ("n0", "n1"):
         site.fleet.nodes[name] = replace(site.fleet.nodes[name], jobs=frozenset({"4711"}))
     for _ in range(6):

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.formats.job_progress import LARGEST_MESSAGE, Ended, Hello, Step, Steps, encode
+from holdfast.formats import job_orders
+from holdfast.formats.job_progress import LARGEST_MESSAGE, Ended, Hello, Keeper, Step, Steps, encode
 from holdfast.model.progress import RankWindow
 from holdfast.sources.job_lines import MOST_MESSAGES, MOST_OF_ONE_USER, Lines, Refused
 from holdfast.sources.job_peer import Peer
@@ -102,6 +103,47 @@ def test_a_rank_is_one_process_at_a_time(source):
     until(lambda: reading(source))
     with line_to(source) as third:
         assert said(third, hello(3)) == b"ok"
+
+
+def on_gpu(rank: int, gpu: int | None) -> bytes:
+    return encode(Hello(job="llama", rank=rank, world=4, session=f"s{rank}", began=50.0, gpu=gpu))
+
+
+def test_ranks_are_told_of_what_happened_to_their_gpu_in_their_life(source):
+    with line_to(source) as first, line_to(source) as second, line_to(source) as third:
+        assert [said(first, on_gpu(0, 0)), said(second, on_gpu(1, 1)), said(third, on_gpu(2, None))] == [b"ok"] * 3
+        source.tell(b"before they were there", None, 40.0)
+        source.tell(b"to GPU 1", 1, 60.0)
+        source.tell(b"to all", None, 70.0)
+        assert first.recv(100) == b"to all"
+        assert [second.recv(100), second.recv(100)] == [b"to GPU 1", b"to all"]
+        assert [third.recv(100), third.recv(100)] == [b"to GPU 1", b"to all"]
+
+
+def test_a_keeper_is_asked_to_flush_while_it_holds_what_storage_does_not(source):
+    with line_to(source) as keeper, line_to(source) as done:
+        assert said(keeper, encode(Keeper("llama", 7))) == b"ok"
+        assert said(done, encode(Keeper("gpt", -1))) == b"ok"
+        assert source.unsaved() == ("llama",)
+        source.have_flushed(90.0)
+        source.have_flushed(90.0)  # not again at once
+        assert job_orders.decode(keeper.recv(100)) == job_orders.Flush(90.0)
+        keeper.send(encode(Keeper("llama", -1)))
+        until(lambda: [1] if source.unsaved() == () else [])
+        source.read(1_000.0)
+        source.have_flushed(90.0)
+        for line in (keeper, done):
+            line.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                line.recv(100)
+
+
+def test_a_keeper_is_no_rank_and_a_rank_no_keeper(source):
+    with line_to(source) as keeper, line_to(source) as rank:
+        assert said(keeper, encode(Keeper("llama", 7))) == b"ok"
+        assert said(keeper, hello()) == b"expected hello first"
+        assert said(rank, hello()) == b"ok"
+        assert said(rank, encode(Keeper("llama", 7))) == b"hello was said already"
 
 
 def test_a_second_agent_does_not_take_a_living_ones_socket(source):

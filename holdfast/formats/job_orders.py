@@ -1,0 +1,58 @@
+"""What an agent says to the training processes and keepers of its node: one JSON document a message."""
+
+from math import isfinite
+
+import msgspec
+
+LARGEST_ORDER = 4_096
+LONGEST_WORDS = 500
+LONGEST_FLUSH_SECONDS = 3_600.0
+
+
+class OrderError(ValueError):
+    """What is wrong with a message, in one sentence."""
+
+
+class Happened(msgspec.Struct, tag="happened", tag_field="say", frozen=True):
+    """An error of the hardware under a rank: what was computed since may be wrong."""
+
+    at: float
+    what: str
+
+
+class Flush(msgspec.Struct, tag="flush", tag_field="say", frozen=True):
+    """The node is about to be released: what a keeper holds in memory belongs into storage."""
+
+    seconds: float
+
+
+Order = Happened | Flush
+_decoder: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
+
+
+def happened(at: float, what: str) -> bytes:
+    return msgspec.json.encode(Happened(at, " ".join(what.split())[:LONGEST_WORDS]))
+
+
+def flush(seconds: float) -> bytes:
+    return msgspec.json.encode(Flush(seconds))
+
+
+def decode(text: bytes) -> Order:
+    """Raises OrderError, and nothing else, whatever the bytes are."""
+    try:
+        order = _decoder.decode(text[: LARGEST_ORDER + 1])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise OrderError(f"expected an order of the agent: {' '.join(str(error).split())[:200]}") from None
+    match order:
+        case Happened(at, what):
+            _require(isfinite(at), "at: expected a time")
+            _require(what.isprintable() and len(what) <= LONGEST_WORDS, "what: expected some printable words")
+        case Flush(seconds):
+            _require(0 < seconds <= LONGEST_FLUSH_SECONDS, f"seconds: expected up to {LONGEST_FLUSH_SECONDS:g}")
+    return order
+
+
+def _require(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise OrderError(sentence)
