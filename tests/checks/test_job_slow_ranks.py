@@ -37,6 +37,29 @@ def test_a_node_all_of_whose_ranks_are_slow_is_named_as_one():
     assert "node n3 with its 8 ranks" in verdict.summary() and "evicting them" in verdict.summary()
 
 
+def node_slow(ratio: float, node: int = 3):
+    return lambda rank: jitter(rank) * (1 + ratio if rank // 8 == node else 1.0)
+
+
+def test_the_ranks_of_a_node_bear_witness_for_each_other():
+    """Three looks are enough where all of a node are slow, and one slow rank does not draw its neighbours in."""
+    ranks = Ranks(64).look(jitter, 6).look(node_slow(0.1), 2)
+    assert CHECK(ranks.window()).health is Health.PASS
+    ranks.look(node_slow(0.1), 1)
+    assert guilty(CHECK(ranks.window())) == {Ranks.rank(rank) for rank in range(24, 32)}
+    alone = Ranks(64).look(jitter, 6).look(slow_by(0.5), 3)
+    assert CHECK(alone.window()).health is Health.PASS
+    alone.look(slow_by(0.5), 9)
+    assert guilty(CHECK(alone.window())) == {"job/llama/rank/3"}
+
+
+def test_a_rank_that_began_later_than_most_does_not_blind_the_others():
+    ranks = Ranks(32).look(slow_by(0.2), 1)
+    ranks.world = 33
+    ranks.look(slow_by(0.2), 5)
+    assert guilty(CHECK(ranks.window())) == {"job/llama/rank/3"}
+
+
 def slow_by(ratio: float, slow: int = 3):
     return lambda rank: jitter(rank) * (1 + ratio if rank == slow else 1.0)
 

@@ -55,10 +55,7 @@ class Site:
             self.now, self.step = self.now + WINDOW, self.step + 8
             for node in range(4):
                 ranks = range(node * PER_NODE, (node + 1) * PER_NODE)
-                told = [
-                    self.window(r, (1.0 + 0.001 * (r % 5)) * (1 + ratio * (r == slow)) + 1e-7 * self.step, **more)
-                    for r in ranks
-                ]
+                told = [self.window(r, (1.0 + 0.001 * (r % 5)) * (1 + ratio * (r == slow)), **more) for r in ranks]
                 self.report(f"n{node}", progress=tuple(told))
 
     def show(self, name: str = "llama") -> TrainingDetail:
@@ -170,10 +167,10 @@ def test_everyone_slow_is_not_one_slow(site: Site):
 
 
 def test_links_named_by_ranks_are_compared(site: Site):
-    for turn in range(8):
+    for _ in range(8):
         site.now, site.step = site.now + WINDOW, site.step + 8
         for node in range(4):
-            links = {f"ring:{one}": (0.2 if one == 2 else 0.1) + 1e-6 * turn for one in (node, (node + 1) % 4)}
+            links = {f"ring:{one}": (0.2 if one == 2 else 0.1) for one in (node, (node + 1) % 4)}
             told = [site.window(rank, links=links) for rank in (node * 8,)]
             site.report(f"n{node}", progress=tuple(told))
     assert [one.subject for one in site.show().slow] == ["job/llama/link/ring:2"]
