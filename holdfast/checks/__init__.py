@@ -24,6 +24,7 @@ from holdfast.checks.gpu_throttle import CHECK as _gpu_throttle
 from holdfast.checks.gpu_xid import CHECK as _gpu_xid
 from holdfast.checks.host_clock import CHECK as _host_clock
 from holdfast.checks.host_cpu_governor import CHECK as _host_cpu_governor
+from holdfast.checks.host_cpu_heat import CHECK as _host_cpu_heat
 from holdfast.checks.host_disk_errors import CHECK as _host_disk_errors
 from holdfast.checks.host_edac import CHECK as _host_edac
 from holdfast.checks.host_filesystem import CHECK as _host_filesystem

@@ -8,9 +8,10 @@ from holdfast.diagnosis.candidate import Candidate
 from holdfast.diagnosis.waiting import Waiting
 from holdfast.model.evidence import Evidence
 
-_KERNEL_KINDS = frozenset(
-    {"xid", "sxid", "aer", "mlx5", "link", "oom", "hung_task", "gpu_lost", "mce", "edac", "storage"}
-)
+_KERNEL_KINDS = frozenset({
+    "xid", "sxid", "aer", "pcie_link", "mlx5", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
+    "rcu_stall", "gpu_lost", "amdgpu", "uvm", "mce", "edac", "cpu_thermal", "disk", "storage", "firmware", "segfault",
+})  # fmt: skip
 
 
 def candidates(evidence: Sequence[Evidence], wait: Waiting | None) -> list[Candidate]:

@@ -1,4 +1,4 @@
-"""Slurm's topology.conf (topology/tree): which nodes hang below which switch."""
+"""Slurm's topology.conf: which nodes hang below which switch (topology/tree) or make up a block (topology/block)."""
 
 from holdfast.formats import hostlist
 
@@ -10,23 +10,26 @@ class TopologyError(ValueError):
 
 
 def parse(text: str, origin: str) -> dict[str, str]:
-    """Node -> its leaf switch. Raises TopologyError."""
+    """Node -> its leaf switch, or its block: one domain of fast links each. Raises TopologyError."""
     found: dict[str, str] = {}
     for number, line in enumerate(_joined(text), start=1):
         words = dict(_pairs(line.partition("#")[0]))
         if not words:
             continue
-        if "switchname" not in words or not {"nodes", "switches"} & words.keys():
-            if "blockname" in words or "blocksizes" in words:
-                continue  # topology/block has no switches
-            raise TopologyError(f"{origin} line {number}: expected SwitchName= with Nodes= or Switches=")
+        leaf = words.get("switchname") or words.get("blockname")
+        if not leaf and "blocksizes" in words:
+            continue
+        if not leaf or not {"nodes", "switches", "blocks"} & words.keys():
+            raise TopologyError(
+                f"{origin} line {number}: expected SwitchName= with Nodes= or Switches=, or BlockName= with Nodes="
+            )
         try:
             names = hostlist.expand(words.get("nodes", ""))
         except ValueError as error:
             raise TopologyError(f"{origin} line {number}: {error}") from None
-        found |= dict.fromkeys(names, words["switchname"])
+        found |= dict.fromkeys(names, leaf)
     if not found:
-        raise TopologyError(f"{origin}: no line has SwitchName= and Nodes=")
+        raise TopologyError(f"{origin}: no line has SwitchName= or BlockName= and Nodes=")
     return found
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from holdfast.checks import (
     fabric_driver,
+    host_cpu_heat,
     host_disk_errors,
     host_lockup,
     host_memory_errors,
@@ -56,6 +57,10 @@ def judged(check: Check, *lines: str, inventory: Inventory | None = None, **seen
         (host_oom, ["Memory cgroup out of memory: Killed process 7 (python)"], Health.PASS),
         (host_oom, ["Out of memory: Killed process 7 (python)"], Health.DEGRADED),
         (host_lockup, [], Health.PASS),
+        (host_lockup, ["Oops: 0000 [#1] SMP NOPTI"], Health.FAIL),
+        (host_cpu_heat, [], Health.PASS),
+        (host_cpu_heat, ["mce: CPU1: Core temperature above threshold, cpu clock throttled"], Health.DEGRADED),
+        (host_cpu_heat, ["thermal thermal_zone0: critical temperature reached, shutting down"], Health.FAIL),
         (host_lockup, ["INFO: task python:7 blocked for more than 120 seconds."], Health.DEGRADED),
         (host_lockup, ["watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [x:1]"], Health.FAIL),
         (host_memory_errors, [], Health.PASS),

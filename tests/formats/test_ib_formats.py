@@ -126,13 +126,19 @@ def test_slurms_topology_places_nodes_below_leaves() -> None:
     assert slurm_topology.parse(text, "topology.conf") == {"n1": "l1", "n2": "l1", "n3": "l2"}
 
 
+def test_blocks_of_topology_block_are_leaves() -> None:
+    text = "BlockName=rack1 BlockIndex=0 Nodes=n[1-2] BlockSize=2\nBlockName=rack2 Nodes=n3\nBlockSizes=2,4\n"
+    assert slurm_topology.parse(text, "topology.conf") == {"n1": "rack1", "n2": "rack1", "n3": "rack2"}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "no line has"),
         ("SwitchName=l1", "line 1: expected SwitchName= with"),
         ("SwitchName=l1 Nodes=n[1-", "line 1"),
-        ("BlockName=b1 Nodes=n1", "no line has"),
+        ("BlockName=b1 BlockSize=4", "line 1: expected .* BlockName= with Nodes="),
+        ("BlockSizes=4", "no line has"),
     ],
 )
 def test_a_wrong_topology_conf_is_refused_with_its_line(text: str, said: str) -> None:
