@@ -46,7 +46,7 @@ def _explains(root: Candidate, effect: Candidate) -> bool:
         return effect.name == root.name and _same_told_twice(root, effect)
     if not root.cause.can_explain(effect.name):
         return False
-    if effect.cause.can_explain(root.name) and _sooner(effect, root):
+    if effect.cause.can_explain(root.name) and not _goes_before(root, effect):
         return False
     if root.confidence < 0.5 and effect.confidence > root.confidence:
         return False
@@ -60,6 +60,13 @@ def _same_told_twice(root: Candidate, effect: Candidate) -> bool:
 
 def _clearly_sooner(one: Candidate, other: Candidate) -> bool:
     return bool(one.began and other.began) and one.began < other.began - CLOCK_SKEW_SECONDS
+
+
+def _goes_before(root: Candidate, effect: Candidate) -> bool:
+    """Of two that may each follow from the other: what was told first, or lies further from the symptom."""
+    if _sooner(root, effect) or _sooner(effect, root):
+        return _sooner(root, effect)
+    return (_first(root), root.place) < (_first(effect), effect.place)
 
 
 def _sooner(one: Candidate, other: Candidate) -> bool:

@@ -25,6 +25,10 @@ _SHAPES = (
     "same device",
     "same dtype",
     "dtype",
+    "finished reduction in the prior iteration",
+    "ready only once",
+    "does not require grad",
+    "divisible",
 )
 _SETTINGS: dict[str, dict[str, str]] = {
     "job.cuda_oom": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "micro_batch_size": "smaller"},

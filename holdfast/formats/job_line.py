@@ -24,6 +24,8 @@ _BAR = re.compile(
 _ISO = r"(?P<iso>\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d\b))?"
 _GLOG = r"(?P<level>[IWEFVD])(?P<month>\d{1,2})(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})"
 _CLOCK_ONLY = r"(?P<us>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
+_DAY_ONLY = r"(?P<day_of_year>\d\d[-/]\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)"
+_LEVEL = r"(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG|FATAL|SUCCESS)"
 STAMP = re.compile(rf"(?<![\d:]){_ISO}|(?<!\w){_GLOG}|(?<!\d){_CLOCK_ONLY}")
 
 _PREFIXES = tuple(
@@ -35,7 +37,7 @@ _PREFIXES = tuple(
         r"\s*> +(?=\S)",
         r"\[(?:default|trainer|worker|node)_?(?P<local>\d{1,4})\]:? ?",
         r"\[(?:\d+),(?P<rank>\d{1,6})\](?:<std(?:out|err)>)?: ?",
-        r"\((?P<actor>[\w:.-]+) pid=\d+(?:, ip=(?P<host>[\w.:-]+))?[^)]*\) ?",
+        r"\((?P<actor>[\w:.-]+)(?: rank=(?P<rank>\d{1,6}))? pid=\d+(?:, ip=(?P<host>[\w.:-]+))?[^)]*\) ?",
         r"\[pod/(?P<host>[\w.-]+)/[\w.-]+\] ?",
         r"(?:trainer|worker|master)/(?P<task>\d{1,6}) ",
         r"(?P<host>[a-z0-9][a-z0-9.-]*-\d{1,6}) (?:pytorch|tensorflow|trainer|training|worker|main|mpi|app) ",
@@ -44,10 +46,13 @@ _PREFIXES = tuple(
         rf"[\[(]?{_ISO}[\])]?(?:[:,|]| -)? ?",
         rf"\[?{_GLOG}(?: +\d+)? (?P<place>[\w./<>-]+:\d+)\] ?",
         rf"[\[(]?{_CLOCK_ONLY}[\])]?(?:[:,|]| -)? ?",
-        r"(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>-?\d{1,4})\] (?:(?P<place>[\w./]+:\d+) )?"
+        rf"{_DAY_ONLY} (?=\[[\w./]+:\d+\]|- )(?:- )?",
+        r" {0,3}(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>-?\d{1,4})\] (?:(?P<place>[\w./]+:\d+) )?"
         r"(?P<nccl>NCCL (?:WARN|INFO|ERROR|TRACE) )",
         r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?:WARN|INFO) )",
-        r"\[?(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG|FATAL)\]?:? ?(?:\|)? ?(?=\S)",
+        rf"\[?{_LEVEL}\]?:? ?(?:\|)? ?(?=\S)",
+        rf"[\w.-]{{1,80}} (?:-|\|) {_LEVEL} (?:-|\|) ?",
+        r"std(?:out|err) \| ",
         r"(?:std(?:out|err)|stderr|E|F): ",
         r"std(?:out|err) [FP] ",
         r" {0,4}(?P<task>\d{1,5}): (?=\s*\S)",
@@ -173,6 +178,8 @@ def seconds(found: dict[str, str | None]) -> float:
     if stamp := found.get("us"):
         month, day, year, clock = stamp[:2], stamp[3:5], stamp[6:10], stamp[11:]
         return _iso_seconds(f"{year}-{month}-{day} {clock}", "")
+    if stamp := found.get("day_of_year"):
+        return _iso_seconds(f"{YEARLESS}-{stamp}", "")
     return 0.0
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isfinite
 
 from holdfast.catalog.job_errors import Meaning, of_cuda, of_kernel_event
 from holdfast.catalog.job_messages import Group, Message
@@ -25,10 +26,11 @@ _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning"
 
 def find(group: Group, line: JobLine) -> Evidence | None:
     """The first message of a group that fits; the catalog lists the special before the general."""
+    placed = line._replace(text=f"{line.place}: {line.text}") if line.nccl and line.place else line
     for message in group.messages:
-        match = message.regex.search(line.text)
+        match = message.regex.search(placed.text)
         if match:
-            return None if _is_about(group, line, match) else _evidence(group.kind, message, match, line)
+            return None if _is_about(group, placed, match) else _evidence(group.kind, message, match, line)
     return None
 
 
@@ -83,7 +85,7 @@ def of_kernel(event: Event, host: str = "") -> Evidence:
     return Evidence(event=event, host=host, role=meaning.role, cause=meaning.cause)
 
 
-_WELL_AGAIN = 5  # steps that were numbers afterwards
+_WELL_AGAIN = 5  # steps that were numbers afterwards; one where only a gradient was not: the scale was too high
 _OF_FINDING = {"nan": "job.nan", "spike": "job.loss_spike", "slow": "job.slowdown"}
 
 
@@ -105,7 +107,8 @@ def of_steps(finding: Finding, series: StepSeries) -> Evidence:
     event = Event(
         kind="steps", at=0.0, code=finding.code, text=_shown(first), line=first.line, severity="warning", detail=detail
     )
-    if not sure and series.steps_after(first.line) >= finding.steps + _WELL_AGAIN:
+    needed = 1 if first.loss is not None and isfinite(first.loss) else _WELL_AGAIN
+    if not sure and series.steps_after(first.line) >= finding.steps + needed:
         return Evidence(event=event)  # a skipped step, or a first one before the scale was found
     return Evidence(event=event, role="strong" if sure else "weak", cause=_OF_FINDING[finding.code])
 

@@ -9,13 +9,17 @@ from holdfast.formats.job_line import JobLine
 KEYWORDS = (
     b"Error:", b"Exception:", b"Error\n", b"Error\r", b"Exception\n", b"KeyboardInterrupt", b"SystemExit",
     b"Interrupt\n", b"OutOfMemory", b"Timeout:", b"OutOfResources:", b"Unsupported:", b"NoSuchKey", b"StopIteration",
+    b".exceptions.",
 )  # fmt: skip
 _LINE = re.compile(
     r"(?P<indent>\s{0,12})(?P<type>(?:[A-Za-z_]\w*\.)*"
     r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure)\w*"
-    r"|OutOfResources|Unsupported|NoSuchKey|StopIteration))"
+    r"|OutOfResources|Unsupported|NoSuchKey|StopIteration|(?<=\.exceptions\.)[A-Z]\w+))"
     r"(?:: ?(?P<message>.*))?$"
 )
+_TOLD_BY_LAUNCHER = re.compile(
+    r'\s*"message": "(?P<said>[A-Z]\w{1,80}: .*?)",?$'
+)  # what torchrun's error file says, printed
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
 _BELOW_A_FRAME = 6  # lines of code, carets and notes between the last frame and the exception
 _ERROR_SAID_ABOVE = "Traceback (most recent call last)"
@@ -40,14 +44,17 @@ class Raised(NamedTuple):
 
 def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
     """`above`: the lines before it, nearest last."""
-    match = _LINE.match(line.text)
+    told = _TOLD_BY_LAUNCHER.match(line.text) if above and above[-1].text.strip() == '"message": {' else None
+    match = _LINE.match(told["said"] if told else line.text)
     if match is None or _WARNING.search(match["type"]):
         return None
     same = [one for one in above if one.stream == line.stream]
     if _is_ignored(same):
         return None
     near = same[-_BELOW_A_FRAME:]
-    framed = any(_FRAME.match(one.text) or _ERROR_SAID_ABOVE in one.text or _BOX in one.text for one in near)
+    framed = bool(told) or any(
+        _FRAME.match(one.text) or _ERROR_SAID_ABOVE in one.text or _BOX in one.text for one in near
+    )
     if match["indent"] and not framed:  # a launcher's table indents a whole traceback; else it is a list or a dict
         return None
     return Raised(

@@ -50,6 +50,13 @@ def test_a_consequence_never_wins_over_what_came_before() -> None:
     assert found.next.exclude == ("n1",)
 
 
+def test_of_two_that_may_follow_from_each_other_one_remains() -> None:
+    """Told in two logs without a time: neither may take the other away."""
+    bad = evidence("exception", "strong", "job.exception", rank=1, file="a.log")
+    setup = evidence("rendezvous", "strong", "launcher.setup", file="b.log")
+    assert len(names(bad, setup)) == len(names(setup, bad)) == 1
+
+
 def test_what_happened_after_the_end_is_no_cause_of_it() -> None:
     own = evidence("exception", "strong", "job.exception", at=START, rank=1)
     late = Evidence(
