@@ -46,7 +46,7 @@ def _directory(what: str, path: str, costs: str) -> Missing | None:
 
 def _agent(verdict_file: str) -> Missing | None:
     costs = "nothing watches this node, and holdfast gate answers unknown"
-    fix = "systemctl enable --now holdfast-agent (deploy/holdfast-agent.service), or run `holdfast agent`"
+    fix = "systemctl enable --now holdfast-agent (deploy/systemd/holdfast-agent.service), or run `holdfast agent`"
     try:
         age = time.time() - os.stat(verdict_file).st_mtime
     except OSError:

@@ -33,7 +33,7 @@ def test_a_gate_that_crashes_is_not_taken_for_degraded(tmp_path: Path, on_unknow
 def test_the_unit_leaves_the_agents_eyes_open() -> None:
     unit = configparser.ConfigParser(strict=False, interpolation=None)
     unit.optionxform = str  # type: ignore[assignment]
-    unit.read(DEPLOY / "holdfast-agent.service")
+    unit.read(DEPLOY / "systemd" / "holdfast-agent.service")
     service = unit["Service"]
     blinding = ("ProtectKernelLogs", "PrivateDevices", "DevicePolicy", "DeviceAllow", "ProtectClock", "ProtectProc")
     assert not [name for name in blinding if name in service]

@@ -1,0 +1,160 @@
+"""deploy/install in a scratch root: says what it would do, does it once, takes it away again."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from holdfast import checks
+from holdfast.model import settings
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTALL = ROOT / "deploy" / "install"
+HOLDFAST = Path(sys.executable).with_name("holdfast")
+UNITS = "etc/systemd/system"
+
+
+def install(root: Path, *arguments: str, holdfast: bool = True) -> "subprocess.CompletedProcess[str]":
+    command = [str(INSTALL), *arguments, "--root", str(root), *(["--holdfast", str(HOLDFAST)] if holdfast else [])]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+
+
+def tree(root: Path) -> dict[str, tuple[int, bytes | str]]:
+    """Everything below it: mode and content, or where a link leads."""
+    found: dict[str, tuple[int, bytes | str]] = {}
+    for path in sorted(root.rglob("*")):
+        if path.is_symlink():
+            found[str(path.relative_to(root))] = (0, os.readlink(path))
+        elif path.is_file():
+            found[str(path.relative_to(root))] = (path.stat().st_mode & 0o777, path.read_bytes())
+    return found
+
+
+AGENT = ("agent", "--url", "https://holdfast.example:9477", "--slurm")
+
+
+def test_a_dry_run_says_every_step_and_does_none(tmp_path: Path) -> None:
+    told = install(tmp_path, *AGENT, "--dry-run")
+    assert told.returncode == 0 and list(tmp_path.iterdir()) == []
+    would = {line.partition("would ")[2] for line in told.stdout.splitlines() if "would " in line}
+    done = install(tmp_path, *AGENT)
+    assert done.returncode == 0, done.stderr
+    did = {line.partition("install: ")[2] for line in done.stdout.splitlines()}
+    assert would and would <= did
+
+
+def test_an_agent_is_installed_once_and_its_configuration_is_one_that_it_takes(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    root = tmp_path / "root"
+    root.mkdir()
+    arguments = (*AGENT, "--join-token-file", str(token))
+    assert install(root, *arguments).returncode == 0
+    before = tree(root)
+    assert before["usr/local/bin/holdfast"] == (0, str(HOLDFAST))
+    assert before[f"{UNITS}/holdfast-agent.service"][0] == 0o644
+    assert before["etc/holdfast/join.token"] == (0o600, b"secret\n")
+    assert before["etc/slurm/holdfast/prolog.sh"][0] == 0o755
+    text = (root / "etc/holdfast/holdfast.toml").read_text()
+    told = settings.parse(text, "holdfast.toml", {check.name: check.limits for check in checks.ALL})
+    assert told.controller.url == "https://holdfast.example:9477"
+    assert told.controller.join_token_file == "/etc/holdfast/join.token"
+    again = install(root, *arguments)
+    assert "everything is as it should be" in again.stdout
+    assert tree(root) == before
+
+
+def test_a_configuration_is_kept_and_a_changed_unit_mended(tmp_path: Path) -> None:
+    install(tmp_path, "controller")
+    config, unit = tmp_path / "etc/holdfast/controller.toml", tmp_path / UNITS / "holdfast-controller.service"
+    config.write_text("store = 'postgresql+psycopg://h@db/h'\n")
+    unit.write_text("[Service]\n")
+    told = install(tmp_path, "controller").stdout
+    assert "write /etc/systemd/system/holdfast-controller.service" in told and "controller.toml" not in told
+    assert config.read_text().startswith("store = 'postgresql") and "ExecStart" in unit.read_text()
+
+
+def test_the_controllers_configuration_is_one_that_it_takes(tmp_path: Path) -> None:
+    controller = pytest.importorskip("holdfast.controller.settings", reason="needs the extra [controller]")
+    install(tmp_path, "controller")
+    made = controller.parse((tmp_path / "etc/holdfast/controller.toml").read_text(), "controller.toml")
+    assert made.base.store.startswith("sqlite:////var/lib/holdfast-controller/")
+    assert tomllib.loads((tmp_path / "etc/holdfast/policy.toml").read_text()) == {"dry_run": True}
+
+
+def test_one_is_taken_away_and_the_other_stays(tmp_path: Path) -> None:
+    install(tmp_path, *AGENT)
+    install(tmp_path, "controller")
+    assert install(tmp_path, "agent", "--uninstall").returncode == 0
+    left = tree(tmp_path)
+    assert f"{UNITS}/holdfast-agent.service" not in left and f"{UNITS}/holdfast-controller.service" in left
+    assert "usr/local/bin/holdfast" in left
+    assert install(tmp_path, "controller", "--uninstall").returncode == 0
+    left = tree(tmp_path)
+    assert {Path(path).parent.as_posix() for path in left} == {"etc/holdfast", "etc/slurm/holdfast"}
+    assert "nothing of the controller is here" in install(tmp_path, "controller", "--uninstall").stdout
+
+
+@pytest.mark.skipif(shutil.which("systemctl") is None, reason="no systemctl here")
+def test_the_units_are_enabled(tmp_path: Path) -> None:
+    install(tmp_path, "controller")
+    assert (tmp_path / UNITS / "multi-user.target.wants" / "holdfast-controller.service").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("agent", "controller"), "expected one of agent and controller"),
+        (("agent", "--url", "ftp://x"), "expected an http or https address, found 'ftp://x'"),
+        (("agent", "--url", 'http://x"'), "expected an address without quotes"),
+        (("agent", "--url"), "--url: expected a value"),
+        (("agent", "--join-token-file", "/no/such"), "/no/such cannot be read"),
+        (("controller", "--slurm"), "for the agent"),
+        (("server",), "found 'server'"),
+    ],
+)
+def test_a_mistake_is_refused_in_a_sentence(tmp_path: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    done = subprocess.run(
+        [str(INSTALL), "--root", str(tmp_path), *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 64 and sentence in done.stderr and done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("role", ["agent", "controller"])
+def test_systemd_takes_the_units(tmp_path: Path, role: str) -> None:
+    install(tmp_path, role)
+    unit = tmp_path / UNITS / f"holdfast-{role}.service"
+    unit.write_text(unit.read_text().replace("/usr/local/bin/holdfast", str(HOLDFAST)))
+    told = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False)
+    ours = [line for line in told.stderr.splitlines() if unit.name in line]
+    assert told.returncode == 0 and ours == [], told.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-sysusers") is None, reason="systemd-sysusers is not installed")
+def test_the_user_is_made(tmp_path: Path) -> None:
+    install(tmp_path, "controller")
+    rules = tmp_path / "etc/sysusers.d/holdfast.conf"
+    told = subprocess.run(["systemd-sysusers", f"--root={tmp_path}", str(rules)], capture_output=True, text=True)
+    if "Operation not permitted" in told.stderr:
+        pytest.skip(told.stderr.strip())
+    assert "holdfast:" in (tmp_path / "etc/passwd").read_text(), told.stderr
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_the_whole_environment_below_a_root_runs_where_it_will_be(tmp_path: Path) -> None:
+    done = install(tmp_path, "agent", "--python", sys.executable, holdfast=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    program = tmp_path / "opt/holdfast/bin/holdfast"
+    assert program.read_text().startswith("#!/opt/holdfast/bin/python")
+    told = subprocess.run(
+        [tmp_path / "opt/holdfast/bin/python", program, "--version"], capture_output=True, text=True, check=False
+    )
+    assert told.stdout.startswith("holdfast "), told.stderr
+    assert "everything is as it should be" in install(tmp_path, "agent", holdfast=False).stdout
