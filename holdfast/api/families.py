@@ -1,0 +1,37 @@
+"""Families of metrics from plain mappings, and a registry that tells them once."""
+
+from collections.abc import Iterable, Mapping
+
+from prometheus_client import generate_latest
+from prometheus_client.core import CollectorRegistry, CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+Labelled = Mapping[tuple[str, ...], float]
+
+
+class _Told(Collector):
+    def __init__(self, families: Iterable[Metric]) -> None:
+        self._families = list(families)
+
+    def collect(self) -> Iterable[Metric]:
+        return self._families
+
+
+def as_text(families: Iterable[Metric]) -> str:
+    registry = CollectorRegistry()
+    registry.register(_Told(families))
+    return generate_latest(registry).decode()
+
+
+def gauge(name: str, words: str, labels: tuple[str, ...], values: Labelled) -> Metric:
+    family = GaugeMetricFamily(name, words, labels=labels)
+    for found, value in values.items():
+        family.add_metric(found, float(value))
+    return family
+
+
+def counter(name: str, words: str, labels: tuple[str, ...], values: Labelled) -> Metric:
+    family = CounterMetricFamily(name, words, labels=labels)
+    for found, value in values.items():
+        family.add_metric(found, float(value))
+    return family
