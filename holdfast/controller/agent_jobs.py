@@ -6,19 +6,23 @@ from holdfast.model.node_status import NodeStatus
 from holdfast.model.report import JobSeen, Report
 
 SOURCE = "agent"
+MOST_RUNNING = 100_000
 
 
 class AgentJobs:
-    """Belongs to the writer's thread."""
+    """Belongs to the writer's thread. What an earlier leader knew is read from the store."""
 
     def __init__(self) -> None:
+        self._epoch: int | None = None
         self._latest: dict[str, tuple[str, int]] = {}  # node -> session and number of what it said last of its jobs
         self._known: dict[str, Job] = {}
 
     def take(self, report: Report, turn: Turn) -> None:
         """What a node holds now, not what changed: a lost or late report is made up for by the next."""
+        if turn.epoch != self._epoch:
+            self._recall(turn)
         life = turn.fleet.nodes.get(report.node)
-        if report.jobs is None or life is None or self._is_late(report):
+        if report.jobs is None or life is None or self._is_late(report, turn):
             return
         held = frozenset(job.id for job in report.jobs if job.state.holds_nodes)
         status = NodeStatus(
@@ -29,8 +33,18 @@ class AgentJobs:
         changed = life.jobs ^ held
         turn.store.save_jobs([self._job(name, told.get(name), report.node, turn) for name in sorted(changed)])
 
-    def _is_late(self, report: Report) -> bool:
-        session, number = self._latest.get(report.node, ("", 0))
+    def _recall(self, turn: Turn) -> None:
+        running = turn.store.jobs(None, turn.now, MOST_RUNNING)
+        self._known = {job.id: job for job in running if job.source == SOURCE and job.end is None}
+        self._latest.clear()
+        self._epoch = turn.epoch
+
+    def _is_late(self, report: Report, turn: Turn) -> bool:
+        """What came before it may have been taken by an earlier leader: the store knows."""
+        if report.node in self._latest:
+            session, number = self._latest[report.node]
+        else:
+            session, number = report.session, turn.store.newest_report(report.node, report.session)
         if session == report.session and report.seq < number:
             return True
         self._latest[report.node] = (report.session, report.seq)

@@ -121,11 +121,6 @@ def _refuse_if_open(connection: Connection, action_id: int, epoch: int) -> None:
         raise StoreError(f"action {action_id}: epoch {epoch} did not claim it, so it cannot know how it ended")
 
 
-def open_actions(connection: Connection) -> list[StoredAction]:
-    asked = select(actions).where(actions.c.state.in_(_OPEN)).order_by(actions.c.id)
-    return [_stored(row) for row in connection.execute(asked).mappings()]
-
-
 def latest(connection: Connection, node: str | None, most: int) -> list[StoredAction]:
     """Newest first."""
     asked = select(actions).order_by(actions.c.id.desc()).limit(most)

@@ -35,6 +35,10 @@ def every(connection: Connection) -> list[Credential]:
     return [_credential(row) for row in connection.execute(asked)]
 
 
+def every_join_token(connection: Connection) -> list[JoinToken]:
+    return [JoinToken(**row) for row in connection.execute(select(join_tokens).order_by("created")).mappings()]
+
+
 def revoke(connection: Connection, name_or_hash: str, now: float) -> int:
     """All credentials of a node or user, or the one with this hash; how many ended."""
     meant = or_(credentials.c.name == clean(name_or_hash), credentials.c.token_hash == clean(name_or_hash))

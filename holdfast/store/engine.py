@@ -78,6 +78,12 @@ def _sqlite(url: URL, *, read_only: bool, **pool: int) -> Engine:
     return engine
 
 
+def must_be_there(url: URL) -> None:
+    """For who only looks: SQLite would make an empty file of any name."""
+    if url.get_backend_name() == "sqlite" and not os.path.exists(url.database or ""):
+        raise StoreError(f"store {url.database}: there is no such file")
+
+
 def make_private(url: URL) -> None:
     """The file holds token hashes: only its owner reads it."""
     if url.get_backend_name() != "sqlite" or url.database is None:

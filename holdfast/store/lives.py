@@ -19,11 +19,6 @@ _REPLACED = (
 )
 
 
-def save(connection: Connection, lives: Sequence[NodeLife], epoch: int) -> None:
-    fence(connection, epoch)
-    _upsert(connection, lives)
-
-
 def transit(connection: Connection, steps: Sequence[Step], epoch: int) -> None:
     fence(connection, epoch)
     latest = {step.node.name: step.node for step in steps}

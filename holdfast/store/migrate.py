@@ -27,15 +27,31 @@ def migrate(connection: Connection) -> None:
     made = config(connection)
     known = ScriptDirectory.from_config(made)
     found = MigrationContext.configure(connection).get_current_revision()
-    newest = known.get_current_head()
-    if found == newest:
+    if found == known.get_current_head():
         return
+    _refuse_newer(connection, known, found)
+    command.upgrade(made, "head")
+
+
+def must_be_current(connection: Connection) -> None:
+    """For who only looks: nothing is changed. Raises StoreError where the schema is another."""
+    known = ScriptDirectory.from_config(config(connection))
+    found = MigrationContext.configure(connection).get_current_revision()
+    _refuse_newer(connection, known, found)
+    if found != known.get_current_head():
+        raise StoreError(
+            f"store {connection.engine.url.render_as_string()}: its schema is {found or 'none'}, expected "
+            f"{known.get_current_head()}; a controller of this version brings it up to date when it starts"
+        )
+
+
+def _refuse_newer(connection: Connection, known: ScriptDirectory, found: str | None) -> None:
+    newest = known.get_current_head()
     if found is not None and found not in {script.revision for script in known.walk_revisions()}:
         raise StoreError(
             f"store {connection.engine.url.render_as_string()}: its schema {found} is newer than {newest}, "
             "the newest this Holdfast knows; use the newer Holdfast or a backup from before the upgrade"
         )
-    command.upgrade(made, "head")
 
 
 def alone(connection: Connection) -> None:

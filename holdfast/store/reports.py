@@ -196,9 +196,17 @@ def _read_change(row: Any) -> VerdictChange:
 
 def has_all_before(connection: Connection, node: str, session: str, seq: int) -> bool:
     """Whether every report of this session before that number is stored."""
+    return _seen(connection, node, session).has_all_before(seq)
+
+
+def newest(connection: Connection, node: str, session: str) -> int:
+    """The highest number stored of this session; 0 if there is none."""
+    return _seen(connection, node, session).newest
+
+
+def _seen(connection: Connection, node: str, session: str) -> Seen:
     key = (sessions.c.node == clean(node), sessions.c.session == clean(session))
-    seen = connection.execute(select(sessions.c.seen).where(*key)).scalar_one_or_none()
-    return Seen(seen or "").has_all_before(seq)
+    return Seen(connection.execute(select(sessions.c.seen).where(*key)).scalar_one_or_none() or "")
 
 
 def missing(connection: Connection, node: str) -> dict[str, list[tuple[int, int]]]:

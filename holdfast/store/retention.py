@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, select, text, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, or_, select, text, tuple_
 
 from holdfast.store.migrate import alone
 from holdfast.store.records import of_job
@@ -11,9 +11,11 @@ from holdfast.store.schema import (
     action_steps,
     actions,
     audit,
+    credentials,
     incidents,
     job_nodes,
     jobs,
+    join_tokens,
     proofs,
     sessions,
     trainings,
@@ -50,6 +52,9 @@ def retain(connection: Connection, before: float, most: int) -> int:
     gone += _delete_counted(connection, actions, and_(actions.c.at < before, final), most)
     gone += _delete_counted(connection, proofs, proofs.c.at < before, most)
     gone += _delete_counted(connection, audit, audit.c.at < before, most)
+    for tokens in (credentials, join_tokens):
+        ended = or_(tokens.c.expires < before, tokens.c.revoked < before)
+        gone += _delete_keyed(connection, tokens, ended, most)
     gone += _delete_keyed(connection, sessions, sessions.c.stored_at < before, most)
     gone += _delete_keyed(connection, incidents, incidents.c.closed < before, most)
     gone += _delete_keyed(connection, jobs, jobs.c.ended < before, most)

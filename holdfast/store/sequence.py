@@ -21,6 +21,11 @@ class Seen:
         self._ranges = _bounded(_joined(sorted([*ranges, (number, number)])))
         return True
 
+    @property
+    def newest(self) -> int:
+        """The highest number; 0 before the first."""
+        return self._ranges[-1][1] if self._ranges else 0
+
     def has_all_before(self, number: int) -> bool:
         return number <= 1 or any(low <= 1 and number - 1 <= high for low, high in self._ranges[:1])
 

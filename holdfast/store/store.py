@@ -1,31 +1,16 @@
 """The store: every method is one transaction. Writes are called by one thread; questions may come from any."""
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import Job
-from holdfast.model.life import Action, NodeLife, Verb
+from holdfast.model.life import NodeLife, Verb
 from holdfast.model.probe import Proof
 from holdfast.model.report import Report, VerdictChange
-from holdfast.store import (
-    actions,
-    credentials,
-    engine,
-    leadership,
-    lives,
-    proofs,
-    records,
-    reports,
-    retention,
-    trainings,
-)
-from holdfast.store.bulk import Rows
-from holdfast.store.errors import StoreError, one_sentence
-from holdfast.store.migrate import migrate
+from holdfast.store import actions, credentials, leadership, lives, proofs, records, reports, trainings
+from holdfast.store.kept import Kept
 from holdfast.store.story import story
 from holdfast.store.words import (
     AuditEntry,
@@ -40,67 +25,15 @@ from holdfast.store.words import (
     Transition,
 )
 
-log = logging.getLogger("holdfast.store")
 LEASE_SECONDS = 60.0  # how long a claimed action is its claimer's, longer than any actuator is given
 
 
-class Store:
+class Store(Kept):
     """Open with `Store.open(url)`. What it cannot do it says in a StoreError, and then nothing was written."""
 
     def __init__(self, writer: Engine, reader: Engine) -> None:
-        self._writer, self._reader = writer, reader
-        self._where = writer.url.render_as_string(hide_password=True)
-        self._make_partitions_at = 0.0
-        self._joined: Connection | None = None
-        self._steps: Rows = []
+        super().__init__(writer, reader)
         self._sessions: set[reports.Key] = set()  # those that have a row already
-
-    @classmethod
-    def open(cls, url: str) -> "Store":
-        """Open and bring the schema up to date."""
-        with one_sentence(url.rpartition("@")[2]):
-            parsed = engine.parse(url)
-            engine.make_private(parsed)
-            opened = cls(engine.writer(parsed), engine.reader(parsed))
-        try:
-            with opened._writing() as connection:
-                migrate(connection)
-                opened._make_partitions_at = retention.partitions_ahead(connection, engine.clock(connection))
-        except BaseException:
-            opened.close()
-            raise
-        return opened
-
-    def close(self) -> None:
-        self._writer.dispose()
-        self._reader.dispose()
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """All that is written inside is one commit, or nothing of it is written. For the one writing thread."""
-        with self._writing() as connection:
-            self._joined, self._steps = connection, []
-            try:
-                yield
-                actions.note(connection, self._steps)
-            finally:
-                self._joined = None
-
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        """Committed when the block is left, and only then; inside `together`, with all the rest."""
-        if self._joined is not None:
-            with one_sentence(self._where):
-                yield self._joined
-            return
-        with one_sentence(self._where), self._writer.begin() as connection:
-            connection.info.pop(leadership.FENCED, None)
-            yield connection
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with one_sentence(self._where), self._reader.begin() as connection:
-            yield connection
 
     # Reports
 
@@ -110,18 +43,6 @@ class Store:
             self.look_ahead(now)
         with self._writing() as connection:
             return reports.record(connection, reports_, now, self._sessions)
-
-    def look_ahead(self, now: float) -> None:
-        """Prepare the coming weeks when it is time to, outside any batch. They are prepared well before they begin,
-        and there is a default partition: failing here loses nothing."""
-        if now < self._make_partitions_at:
-            return
-        try:
-            with self._writing() as connection:
-                self._make_partitions_at = retention.partitions_ahead(connection, now)
-        except StoreError as error:
-            self._make_partitions_at = now + 3_600
-            log.warning("could not prepare the coming weeks' partitions, will try again in an hour: %s", error)
 
     def heartbeats(self) -> dict[str, float]:
         with self._reading() as connection:
@@ -141,22 +62,20 @@ class Store:
         with self._writing() as connection:
             return reports.has_all_before(connection, node, session, seq)
 
+    def newest_report(self, node: str, session: str) -> int:
+        """The highest number of a session that was committed; 0 if there is none."""
+        with self._reading() as connection:
+            return reports.newest(connection, node, session)
+
     def missing(self, node: str) -> dict[str, list[tuple[int, int]]]:
         with self._reading() as connection:
             return reports.missing(connection, node)
 
     # Nodes
 
-    def save_node(self, node: NodeLife, epoch: int) -> None:
-        with self._writing() as connection:
-            lives.save(connection, [node], epoch)
-
     def nodes(self) -> list[NodeLife]:
         with self._reading() as connection:
             return lives.all_nodes(connection)
-
-    def transit(self, node: NodeLife, transition: Transition, actions_: Sequence[Action], epoch: int) -> None:
-        self.transit_all([Step(node=node, transition=transition, actions=tuple(actions_))], epoch)
 
     def transit_all(self, steps: Sequence[Step], epoch: int) -> None:
         """Many steps in one commit: all of them, or none when the epoch does not lead."""
@@ -206,10 +125,6 @@ class Store:
                 self._steps += steps  # noted together when the batch ends
             return bool(steps)
 
-    def open_actions(self) -> list[StoredAction]:
-        with self._reading() as connection:
-            return actions.open_actions(connection)
-
     def actions(self, node: str | None = None, most: int = 100) -> list[StoredAction]:
         with self._reading() as connection:
             return actions.latest(connection, node, most)
@@ -243,9 +158,6 @@ class Store:
     ) -> list[Job]:
         with self._reading() as connection:
             return records.find_jobs(connection, node, since, most, until)
-
-    def save_incident(self, incident: Incident, epoch: int) -> None:
-        self.save_incidents([incident], epoch)
 
     def save_incidents(self, told: Sequence[Incident], epoch: int) -> None:
         """Each at most once."""
@@ -300,6 +212,10 @@ class Store:
         with self._reading() as connection:
             return credentials.every(connection)
 
+    def join_tokens(self) -> list[JoinToken]:
+        with self._reading() as connection:
+            return credentials.every_join_token(connection)
+
     def revoke(self, name_or_hash: str, now: float) -> int:
         with self._writing() as connection:
             return credentials.revoke(connection, name_or_hash, now)
@@ -319,8 +235,3 @@ class Store:
     def is_held(self, node: str, now: float) -> bool:
         with self._reading() as connection:
             return credentials.is_held(connection, node, now)
-
-    def retain(self, before: float, most: int = 10_000) -> int:
-        """Forget a bounded part of what is older; ask again until 0."""
-        with self._writing() as connection:
-            return retention.retain(connection, before, most)

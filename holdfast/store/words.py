@@ -91,6 +91,9 @@ class JoinToken:
     created_by: str = ""
     revoked: float | None = None
 
+    def valid(self, now: float) -> bool:
+        return self.revoked is None and now < self.expires and self.uses_left > 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:

@@ -139,7 +139,9 @@ class Controller:
         return self.process.wait(timeout=30)
 
     def restarted(self) -> "Controller":
-        return start(self.config)
+        made = start(self.config)
+        until(lambda: made.ask("GET", "/v1/nodes/nobody").status_code == 404, "it has read its store")
+        return made
 
 
 def start(config: Path, verify: ssl.SSLContext | bool = True, environ: Mapping[str, str] = os.environ) -> Controller:

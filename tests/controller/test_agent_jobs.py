@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .running import Agent, Controller, running
+from .running import Agent, Controller, running, until
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,33 @@ def test_a_draining_node_is_quarantined_when_its_job_is_gone(controller: Control
     assert controller.stage("d1") == "draining"
     holds(agent)
     controller.reaches("d1", "resetting")
+
+
+def test_what_runs_is_known_to_a_controller_that_was_restarted(tmp_path: Path) -> None:
+    """Its nodes, its start and its end; and a report from before it began, which comes late, empties no node."""
+    with running(tmp_path, policy="dry_run = false\nbreaker_share = 1.0\n") as controller:
+        agents = [controller.ready_node(name) for name in ("f1", "f2")]
+        late = agents[0].next(jobs=[])
+        for agent in agents:
+            holds(agent, "long")
+        before = job(controller, "long")
+        controller.kill()
+        again = controller.restarted()
+        try:
+            for agent in agents:
+                agent.controller = again
+            until(lambda: again.get("/healthz")["leading"], "it leads")
+            agents[0].send(late)
+            assert [again.stage(agent.name) for agent in agents] == ["allocated", "allocated"]
+            assert job(again, "long") == before
+            holds(agents[0], "long", state="completed")
+            assert (job(again, "long")["state"], again.stage("f2")) == ("running", "allocated")
+            holds(agents[1], "long", state="completed")
+            ended = job(again, "long")
+            assert (ended["state"], ended["nodes"], ended["gpus"]) == ("completed", ["f1", "f2"], 16)
+            assert ended["start"] == before["start"]
+        finally:
+            again.kill()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from holdfast.model.life import Action, Happening, NodeEvent, NodeLife, Stage, Verb
 from holdfast.store import Store
-from holdfast.store.words import Step, Transition
+from holdfast.store.words import Outcome, Step, StoredAction, Transition
 
 
 def step(name: str = "n1", at: float = 100.0, verbs: tuple[Verb, ...] = (Verb.DRAIN,)) -> Step:
@@ -17,6 +17,18 @@ def step(name: str = "n1", at: float = 100.0, verbs: tuple[Verb, ...] = (Verb.DR
             Action(node=name, verb=verb, reason="failed in service", cause="gpu.xid", at=at) for verb in verbs
         ),
     )
+
+
+def arrived(life: NodeLife, at: float = 1.0) -> Step:
+    """A node as it is, whatever led there."""
+    event = NodeEvent(kind=Happening.ENROLLED, reason="the agent enrolled")
+    told = Transition(node=life.name, at=at, before=life.stage, after=life.stage, event=event, reason="enrolled")
+    return Step(node=life, transition=told)
+
+
+def waiting(store: Store) -> list[StoredAction]:
+    """Actions that have not ended, oldest first."""
+    return [one for one in reversed(store.actions()) if one.state in (Outcome.PROPOSED, Outcome.CLAIMED)]
 
 
 def proposed(store: Store, epoch: int, *names: str, at: float = 100.0) -> None:

@@ -10,7 +10,7 @@ from holdfast.model.life import NodeLife
 from holdfast.store import StaleEpoch, Store, StoreError
 from holdfast.store.words import Leader, Outcome
 
-from .lives import proposed, step
+from .lives import arrived, proposed, step
 
 
 def test_nobody_else_leads_while_a_lease_runs(open_store: Callable[[], Store]) -> None:
@@ -79,11 +79,11 @@ def test_a_leader_that_slept_and_woke_can_change_nothing(woken: tuple[Store, int
     old, first, new, second = woken
     before = (new.nodes(), new.transitions(0.0), new.actions(), new.incidents())
     deeds: list[Callable[[], object]] = [
-        lambda: old.save_node(NodeLife(name="n9"), first),
+        lambda: old.transit_all([arrived(NodeLife(name="n9"))], first),
         lambda: old.transit_all([step("n1", at=201.0)], first),
         lambda: old.claim(first, 10, now=201.0),
         lambda: old.finish(old.actions()[0].id, Outcome.DONE, "late", first, 201.0),
-        lambda: old.save_incident(Incident(id="i1", opened=1.0, subject="node/n1"), first),
+        lambda: old.save_incidents([Incident(id="i1", opened=1.0, subject="node/n1")], first),
     ]
     for deed in deeds:
         with pytest.raises(StaleEpoch, match=f"epoch {first} does not lead any more .*{second}"):
@@ -100,7 +100,7 @@ def test_the_new_leader_takes_over_what_the_old_one_had_claimed(woken: tuple[Sto
 
 def test_nobody_acts_before_somebody_leads(store: Store) -> None:
     with pytest.raises(StaleEpoch, match="not set"):
-        store.save_node(NodeLife(name="n1"), 1)
+        store.transit_all([arrived(NodeLife(name="n1"))], 1)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from holdfast.model.life import Happening, NodeEvent, NodeLife, Offence, Stage, 
 from holdfast.store import Store, StoreError
 from holdfast.store.words import Outcome
 
-from .lives import proposed, step
+from .lives import arrived, proposed, step, waiting
 
 
 @pytest.fixture
@@ -30,18 +30,18 @@ def test_a_node_comes_back_as_it_was_saved(store: Store, epoch: int) -> None:
         offences=(Offence(at=1.0, cause="gpu.xid"),),
         place={"rack": "r7", "leaf": "l2"},
     )
-    store.save_node(node, epoch)
+    store.transit_all([arrived(node)], epoch)
     assert store.nodes() == [node]
-    store.save_node(replace(node, stage=Stage.DRAINING), epoch)
+    store.transit_all([arrived(replace(node, stage=Stage.DRAINING))], epoch)
     assert store.nodes() == [replace(node, stage=Stage.DRAINING)]
 
 
 def test_a_step_is_stored_with_its_node_its_event_and_its_actions(store: Store, epoch: int) -> None:
     made = step("n1", verbs=(Verb.CORDON, Verb.RETEST))
-    store.transit(made.node, made.transition, made.actions, epoch)
+    store.transit_all([made], epoch)
     assert store.nodes() == [made.node]
     assert store.transitions(since=0.0) == [replace(made.transition, epoch=epoch)]
-    assert [(one.action, one.state) for one in store.open_actions()] == [(a, Outcome.PROPOSED) for a in made.actions]
+    assert [(one.action, one.state) for one in waiting(store)] == [(a, Outcome.PROPOSED) for a in made.actions]
 
 
 def test_transitions_are_told_from_a_time_on_oldest_first(store: Store, epoch: int) -> None:
@@ -52,7 +52,7 @@ def test_transitions_are_told_from_a_time_on_oldest_first(store: Store, epoch: i
 def test_the_same_deed_proposed_twice_is_one_action(store: Store, epoch: int) -> None:
     proposed(store, epoch, "n1", at=100.0)
     proposed(store, epoch, "n1", at=100.0)
-    assert len(store.open_actions()) == 1
+    assert len(waiting(store)) == 1
     assert len(store.transitions(0.0)) == 2
 
 
@@ -108,11 +108,11 @@ def test_only_who_claimed_an_action_says_how_it_ended_but_anyone_leading_may_aba
     store: Store, epoch: int
 ) -> None:
     proposed(store, epoch, "n1")
-    (waiting,) = store.open_actions()
+    (one,) = waiting(store)
     with pytest.raises(StoreError, match="did not claim it"):
-        store.finish(waiting.id, Outcome.DONE, "", epoch, 101.0)
-    assert store.finish(waiting.id, Outcome.ABANDONED, "the breaker is open", epoch, 101.0)
-    assert store.open_actions() == []
+        store.finish(one.id, Outcome.DONE, "", epoch, 101.0)
+    assert store.finish(one.id, Outcome.ABANDONED, "the breaker is open", epoch, 101.0)
+    assert waiting(store) == []
 
 
 def test_finishing_what_does_not_exist_or_not_finally_is_refused_in_one_sentence(store: Store, epoch: int) -> None:

@@ -13,10 +13,12 @@ from holdfast.model.life import NodeLife
 from holdfast.store import Store, StoreError
 from holdfast.store.schema import PARTITIONED, metadata
 
+from .lives import arrived
+
 
 def test_what_was_stored_is_there_when_opened_again(open_store: Callable[[], Store]) -> None:
     first = open_store()
-    first.save_node(NodeLife(name="n1"), first.lead("test", 10, now=1.0) or 0)
+    first.transit_all([arrived(NodeLife(name="n1"))], first.lead("test", 10, now=1.0) or 0)
     first.close()
     assert [node.name for node in open_store().nodes()] == ["n1"]
 

@@ -61,10 +61,10 @@ def test_asking_for_a_name_that_cannot_be_is_answered_with_nothing(store: Store,
 def test_an_incident_is_opened_kept_and_closed(store: Store) -> None:
     epoch = store.lead("test", 1000, now=1.0) or 0
     incident = Incident(id="i1", opened=5.0, subject="loop/l1", cause="cooling", reason="50 nodes", evidence=("a", "b"))
-    store.save_incident(incident, epoch)
+    store.save_incidents([incident], epoch)
     assert store.incidents(IncidentState.OPEN) == [incident]
     closed = replace(incident, state=IncidentState.CLOSED, closed=9.0)
-    store.save_incident(closed, epoch)
+    store.save_incidents([closed], epoch)
     assert (store.incidents(IncidentState.OPEN), store.incidents()) == ([], [closed])
 
 

@@ -11,7 +11,7 @@ from holdfast.model.job import Job
 from holdfast.model.report import Report, VerdictChange
 from holdfast.model.signal import Event
 from holdfast.store import Store, retention
-from holdfast.store.words import AuditEntry, Outcome
+from holdfast.store.words import AuditEntry, Credential, JoinToken, Outcome, Role
 
 from .lives import proposed
 
@@ -64,8 +64,8 @@ def test_what_is_open_or_still_runs_is_never_forgotten(store: Store) -> None:
     job = Job(id="1", source="slurm", nodes=("n1",), start=OLD)
     store.save_jobs([job, replace(job, id="2", end=OLD + 1)])
     incident = Incident(id="open", opened=OLD, subject="node/n1")
-    store.save_incident(incident, epoch)
-    store.save_incident(replace(incident, id="closed", state=IncidentState.CLOSED, closed=OLD + 1), epoch)
+    store.save_incidents([incident], epoch)
+    store.save_incidents([replace(incident, id="closed", state=IncidentState.CLOSED, closed=OLD + 1)], epoch)
     store.write_audit([AuditEntry(at=OLD, who="a", role="r", verb="v", target="t", outcome="o")])
     forget(store, NEW)
     assert [action.action.node for action in store.actions()] == ["n2"]
@@ -84,6 +84,21 @@ def tables(url: str, like: str) -> dict[str, int]:
         found = {name: connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one() for name in names}
     engine.dispose()
     return found
+
+
+def test_sessions_that_are_silent_and_tokens_that_ended_go_and_those_in_use_stay(store: Store, url: str) -> None:
+    for name, expires, revoked in (("old", OLD, None), ("gone", NEW, OLD), ("used", NEW, None)):
+        store.add_credential(
+            Credential(token_hash=name, name=name, role=Role.VIEWER, created=1.0, expires=expires, revoked=revoked)
+        )
+        store.add_join_token(JoinToken(token_hash=name, created=1.0, expires=expires, uses_left=1, revoked=revoked))
+    store.record([Report(node="n1", session="silent", seq=1, at=OLD)], OLD)
+    for at in (OLD, NEW):
+        store.record([Report(node="n1", session="long", seq=int(at), at=at)], at)
+    forget(store, NEW - WEEK)
+    assert [one.name for one in store.credentials()] == ["used"]
+    assert [one.token_hash for one in store.join_tokens()] == ["used"]
+    assert (store.newest_report("n1", "silent"), store.newest_report("n1", "long")) == (0, int(NEW))
 
 
 @pytest.fixture

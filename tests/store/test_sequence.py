@@ -12,6 +12,7 @@ def test_seen_answers_as_a_set_whatever_the_order(numbers: list[int]) -> None:
     for number in numbers:
         assert seen.add(number) == (number not in known)
         known.add(number)
+        assert seen.newest == max(known)
         seen = Seen(str(seen))  # as it is read back from the store
     gaps = {number for low, high in seen.gaps() for number in range(low, high + 1)}
     assert gaps == (set(range(min(known), max(known))) - known if known else set())

@@ -14,6 +14,7 @@ import pytest
 from holdfast.model.life import NodeLife
 from holdfast.store import StaleEpoch, Store, StoreError
 
+from .lives import arrived
 from .writer import report
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def test_a_store_restored_from_yesterday_goes_on_and_knows_what_it_lacks(tmp_pat
     live, backup = tmp_path / "holdfast.db", tmp_path / "yesterday.db"
     store = Store.open(f"sqlite:///{live}")
     first = store.lead("one", 10, now=1000.0) or 0
-    store.save_node(NodeLife(name="n1"), first)
+    store.transit_all([arrived(NodeLife(name="n1"))], first)
     store.record([report("s", seq) for seq in range(1, 11)], NOW)
     store.close()
     shutil.copy(live, backup)
@@ -179,7 +180,7 @@ def test_a_store_restored_from_yesterday_goes_on_and_knows_what_it_lacks(tmp_pat
 
     store = Store.open(f"sqlite:///{live}")
     with pytest.raises(StaleEpoch):
-        store.save_node(NodeLife(name="n2"), lost[-1])
+        store.transit_all([arrived(NodeLife(name="n2"))], lost[-1])
     assert (store.lead("two", 10, now=3000.0) or 0) > max(lost)
     assert store.record([report("s", seq) for seq in (9, 10, 21)], NOW) == [False, False, True]
     assert store.missing("n1") == {"s": [(11, 20)]}

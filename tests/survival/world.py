@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.store import Store
-from holdfast.store.words import StoredAction
+from holdfast.store.words import Outcome, StoredAction
 from holdfast.twin.node import Node, make_node
 from tests.controller.running import Controller, start, until
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
+MOST_ACTIONS = 100_000
 RECORDED = ("cordon", "uncordon", "drain", "ticket", "reset_gpu", "reboot", "choose_last", "choose_normally")
 SETTLE_SECONDS = 90.0
 # Writes down that it was asked, then does the deed once per key, as an idempotent actuator does.
@@ -150,7 +151,8 @@ class World:
 
     def _lacking(self, store: Store) -> list[str]:
         lines = [line for agent in self.agents for line in set(agent.said) - set(events_of(store, agent.name))]
-        undone = [one.action.key for one in store.open_actions() if one.action.verb.value in RECORDED]
+        stored = [one for one in store.actions(None, MOST_ACTIONS) if one.action.verb.value in RECORDED]
+        undone = [one.action.key for one in stored if one.state in (Outcome.PROPOSED, Outcome.CLAIMED)]
         return lines + undone
 
     def verify(self) -> dict[str, int]:
