@@ -11,11 +11,15 @@ app = typer.Typer(help="Policies: what is done about what.", no_args_is_help=Tru
 
 
 @app.command()
-def check(file: Annotated[str, typer.Argument(help="A policy file.", metavar="FILE")]) -> None:
-    """Say whether a policy file can be used; if not, its line, key and what was expected."""
+def check(
+    file: Annotated[str, typer.Argument(help="A policy file.", metavar="FILE")],
+    config: Annotated[str, typer.Option(help="The controller's configuration: its nodes tell which pools are.")] = "",
+) -> None:
+    """Say whether a policy file can be used; if not, its line, key and what was expected. Pools that no node is in are
+    named too."""
     with needs_extra("controller"):
         from holdfast.cli import policy_here
-    policy_here.check(file)
+    policy_here.check(file, config)
 
 
 @app.command()

@@ -2,6 +2,9 @@
 
 import json as json_
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -9,7 +12,7 @@ import typer
 from holdfast.cli import span
 from holdfast.cli.client import kept, state_directory
 from holdfast.cli.refusal import Refusal
-from holdfast.cli.table import console, printable, table
+from holdfast.cli.table import clock, console, printable, table
 from holdfast.controller import policy_file
 from holdfast.controller.preview import Preview, preview
 from holdfast.controller.settings import load as load_controller
@@ -18,38 +21,74 @@ from holdfast.model.incident import Incident
 from holdfast.model.life import Stage
 from holdfast.store import Store, StoreError
 
+MOST_CHANGES = 100_000  # replayed; what would be beyond is said to be left out
 
-def check(file: str) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the store has from `begin` on, and what became of it under the policy."""
+
+    begin: float
+    until: float | None
+    """Where there was more than is replayed: the time of the last that was. None: up to now."""
+    found: Preview
+    left: int
+    """Times that a node left service in truth."""
+
+
+def check(file: str, config: str) -> None:
     policy = policy_file.load(file)
     doing = "carries nothing out (dry_run = true)" if policy.dry_run else "carries actions out"
     typer.echo(f"{file}: a policy that {doing}")
+    if config or _local().exists():
+        with _store(config) as store:
+            known = {node.pool for node in store.nodes()}
+        for sentence in policy_file.strange_pools(file, known) if known else ():
+            typer.echo(sentence)
 
 
 def show_preview(file: str, since: str, config: str, as_json: bool) -> None:
     policy = policy_file.load(file) if file else Policy()
     begin = time.time() - span.seconds(since)
+    with _store(config) as store:
+        seen = _replay(policy, store, begin, MOST_CHANGES)
+    if as_json:
+        typer.echo(json_.dumps(_document(seen)))
+    else:
+        _show(seen, since)
+
+
+def _replay(policy: Policy, store: Store, begin: float, most: int) -> Seen:
+    changes = store.changes(begin, most + 1)
+    until = changes[most - 1][1].at if len(changes) > most else None
+    steps = store.transitions(begin, MOST_CHANGES)
+    left = [one for one in steps if one.after is Stage.DRAINING and one.before is not one.after]
+    left = [one for one in left if until is None or one.at <= until]
+    return Seen(begin, until, preview(policy, store.nodes(), changes[:most], begin), len(left))
+
+
+@contextmanager
+def _store(config: str) -> Iterator[Store]:
+    """To look at: a question must not change the schema under a controller of another version."""
     try:
-        store = Store.open(_url(config))
+        store = Store.look_at(_url(config))
         try:
-            found = preview(policy, store.nodes(), store.changes(begin), begin)
-            left = sum(one.after is Stage.DRAINING and one.before is not one.after for one in store.transitions(begin))
+            yield store
         finally:
             store.close()
     except StoreError as error:
         raise Refusal(str(error), 1) from None
-    if as_json:
-        typer.echo(json_.dumps(_document(found, left, begin)))
-    else:
-        _show(found, left, since)
 
 
-def _document(found: Preview, left: int, begin: float) -> dict[str, object]:
+def _document(seen: Seen) -> dict[str, object]:
+    found = seen.found
     return {
-        "since": begin,
+        "since": seen.begin,
+        "cut_at": seen.until,
         "verdict_changes": found.changes,
         "actions": dict(found.actions),
         "left_service": dict(found.nodes),
-        "left_service_then": left,
+        "left_service_then": seen.left,
         "held": dict(found.held),
         "promoted": found.promoted,
         "incidents": [_incident(one) for one in found.incidents],
@@ -60,9 +99,14 @@ def _incident(one: Incident) -> dict[str, object]:
     return {"subject": one.subject, "cause": one.cause, "reason": one.reason, "opened": one.opened}
 
 
-def _show(found: Preview, left: int, since: str) -> None:
+def _show(seen: Seen, since: str) -> None:
+    found = seen.found
     typer.echo(f"{found.changes} verdict changes in the last {since}; nothing is changed by looking")
-    would = sum(found.nodes.values())
+    if seen.until is not None:
+        typer.echo(
+            f"cut: there are more; only those until {clock(seen.until)} are looked at. Ask for a shorter --since."
+        )
+    would, left = sum(found.nodes.values()), seen.left
     typer.echo(f"nodes that would have left service: {len(found.nodes)}, {would} times; in truth it was {left} times")
     rows = table("action", "times")
     for verb, times in found.actions.most_common():
@@ -79,7 +123,12 @@ def _show(found: Preview, left: int, since: str) -> None:
 def _url(config: str) -> str:
     if config:
         return load_controller(config).base.store
-    path = Path(kept().get("store") or state_directory() / "holdfast.db")
+    path = _local()
     if not path.exists():
         raise Refusal(f"no store is at {path}; name the controller's configuration with --config")
     return f"sqlite:///{path.absolute()}"
+
+
+def _local() -> Path:
+    """The store of the last `holdfast up`."""
+    return Path(kept().get("store") or state_directory() / "holdfast.db")

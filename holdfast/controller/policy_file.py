@@ -1,9 +1,12 @@
 """The policy file: TOML with the names of lifecycle/policy.py. A wrong one is refused whole."""
 
+from collections.abc import Collection
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from holdfast import checks
 from holdfast.controller import maintenance_file
 from holdfast.controller.tables import Document
 from holdfast.lifecycle.policy import Policy
@@ -32,11 +35,27 @@ _FLEET_WIDE = frozenset(key for key in _KEYS if key.startswith("shared_")) | {"s
 
 def load(path: str) -> Policy:
     """Raises SettingsError in one sentence with line and key."""
+    return parse(_text(path), path)
+
+
+def _text(path: str) -> str:
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: the policy cannot be read: {error}") from None
-    return parse(text, path)
+
+
+def strange_pools(path: str, known: Collection[str]) -> list[str]:
+    """A sentence with line and key for each pool that a right policy names and that no node is in."""
+    document = Document(_text(path), path)
+    named = [("pool", name, name) for name in document.raw.get("pool", {})]
+    windows = enumerate(document.raw.get("maintenance", []))
+    named += [(f"maintenance[{number}]", "pool", window["pool"]) for number, window in windows if window.get("pool")]
+    return [
+        str(document.refuse(place, key, f"no node is in a pool called {name!r}{_nearest(name, known)}"))
+        for place, key, name in named
+        if name not in known
+    ]
 
 
 def parse(text: str, origin: str) -> Policy:
@@ -93,7 +112,20 @@ def _out_of_bounds(key: str, value: Any) -> str:
         return "expected 0 or more"
     if key == "suite" and not value:
         return "expected the name of a version"
+    if key == "shadow_checks":
+        return _unknown_check(value)
     return ""
+
+
+def _unknown_check(named: Collection[str]) -> str:
+    known = {check.name for check in checks.ALL}
+    strange = next(iter(sorted(set(named) - known)), "")
+    return f"no check is called {strange!r}{_nearest(strange, known)}" if strange else ""
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    close = get_close_matches(name, sorted(known), 1, 0.5)
+    return f"; the nearest is {close[0]!r}" if close else ""
 
 
 def _senseless(ladder: tuple[Verb, ...]) -> str:

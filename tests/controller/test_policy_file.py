@@ -41,6 +41,11 @@ def test_every_kind_of_value_is_taken() -> None:
         ('ladder = ["reboot", "reboot"]', "line 1: ladder: expected some of reset_gpu, reboot, inspect"),
         ("ladder = []", "line 1: ladder: expected some of reset_gpu, reboot, inspect"),
         ('suite = ""', "suite: expected the name of a version"),
+        (
+            'shadow_checks = ["gpu.powr"]',
+            "line 1: shadow_checks: no check is called 'gpu.powr'; the nearest is 'gpu.p",
+        ),
+        ('\n[pool.a]\nshadow_checks = ["gpu.ecc", "?"]', "line 3: pool.a.shadow_checks: no check is called '?', found"),
         ("[breaker]\nshare = 1", "line 1: breaker: unknown key"),
         ("dry_run = ", "p.toml: not valid TOML"),
     ],
