@@ -21,6 +21,7 @@ from holdfast.controller.server import serve
 from holdfast.controller.settings import AGENT, SIMULATED, Controlling, Listening
 from holdfast.model.life import Verb
 from holdfast.store import Store, StoreError
+from holdfast.store.words import Role
 
 DEMO_POLICY = """# The demo's policy: actions are carried out, on simulated nodes.
 dry_run = false
@@ -32,6 +33,8 @@ minutes_per_day = 1000.0
 patience_seconds = 600.0
 """
 DEMO_SCENARIO = "demo"
+ADMIN_FILE = "admin.token"
+LOOK_SECONDS = 1.0
 BY_AGENTS = (Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)
 
 
@@ -67,9 +70,12 @@ def run(wanted: Wanted) -> None:
 def _serve(settings: Controlling, state: Path, wanted: Wanted) -> None:
     url = settings.base.store
     up_words.step(f"the store is {url.removeprefix('sqlite:///')}")
-    admin, join = _tokens(url, state, wanted.nodes if wanted.demo else 1)
+    tokens = _tokens(url, state, wanted.nodes if wanted.demo else 1)
     with stopped_afterwards() as children:
-        serve(settings, lambda address: _ready(address, admin, join, state, wanted, children))
+        watch = Watch(children)
+        serve(settings, lambda address: _ready(address, tokens, state, wanted, watch))
+        if watch.fall:
+            raise Refusal(f"{watch.fall}, so everything was ended; what it said stands above", 1)
 
 
 def _settings(wanted: Wanted, state: Path) -> Controlling:
@@ -78,7 +84,7 @@ def _settings(wanted: Wanted, state: Path) -> Controlling:
         store=f"sqlite:///{(state / 'holdfast.db').absolute()}",
         listen=wanted.listen,
         policy=_policy(state, demo),
-        admin_token_file=str(state / "admin.token"),
+        admin_token_file=str(state / ADMIN_FILE),
         demo=demo,
         time_factor=wanted.speed if demo else 1.0,
     )
@@ -87,40 +93,72 @@ def _settings(wanted: Wanted, state: Path) -> Controlling:
     return Controlling(base=base, actions={verb: AGENT if verb in BY_AGENTS else SIMULATED for verb in Verb})
 
 
-def _tokens(url: str, state: Path, uses: int) -> tuple[str, str]:
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    admin: str
+    viewer: str
+    join: str
+
+
+def _tokens(url: str, state: Path, uses: int) -> Tokens:
     store = Store.open(url)
     try:
-        return bootstrap.admin_token(store, state / "admin.token"), bootstrap.join_token(store, uses)
+        return Tokens(
+            bootstrap.admin_token(store, state / ADMIN_FILE),
+            bootstrap.kept_token(store, state / "viewer.token", Role.VIEWER),
+            bootstrap.join_token(store, uses),
+        )
     finally:
         store.close()
 
 
-def _ready(address: str, admin: str, join: str, state: Path, wanted: Wanted, children: Children) -> None:
+def _ready(address: str, tokens: Tokens, state: Path, wanted: Wanted, watch: "Watch") -> None:
     """Called in the controller's event loop when it listens."""
     make_private(client_file().parent)
-    where = {"url": address, "token": admin, "store": str(state / "holdfast.db")}
+    where = {"url": address, "token": tokens.admin, "store": str(state / "holdfast.db")}
     bootstrap.write_private(client_file(), json.dumps(where) + "\n")
     up_words.step(f"the controller listens on {address}")
     if wanted.demo:
         up_words.step(f"{wanted.nodes} simulated nodes of 8 GPUs enrol; their time runs {wanted.speed:g} times as fast")
         size = ("--nodes", str(wanted.nodes), "--speed", f"{wanted.speed:g}", "--scenario", DEMO_SCENARIO)
         loud = ("--verbose",) if wanted.verbose else ()
-        children.append(start("holdfast.twin.fleet", "--url", address, "--join-token", join, *size, *loud))
+        told = ("--url", address, "--join-token", tokens.join, *size, *loud)
+        watch.children.append(start("the simulated fleet", "holdfast.twin.fleet", *told))
     elif wanted.agent:
         up_words.step("this machine's agent starts")
-        children.append(start("holdfast.agent", "--config", str(agent_config(address, join, state))))
-    up_words.where_to_look(f"{address}/" + ("" if wanted.demo else f"#token={admin}"), demo=wanted.demo)
+        config = agent_config(address, tokens.join, state)
+        watch.children.append(start("this machine's agent", "holdfast.agent", "--config", str(config)))
+    viewer = "" if wanted.demo else tokens.viewer  # in a demo reading needs no token
+    up_words.where_to_look(address, viewer, state / ADMIN_FILE, demo=wanted.demo)
     if wanted.demo:
         up_words.tell_live(address)
     if wanted.seconds:
-        asyncio.get_running_loop().call_later(wanted.seconds, _end, children)
+        asyncio.get_running_loop().call_later(wanted.seconds, watch.end)
+    watch.look()
 
 
-def _end(children: Children) -> None:
-    """The fleet first, so that it does not complain about a controller that is gone."""
-    for child in children:
-        child.terminate()
-    signal.raise_signal(signal.SIGTERM)
+class Watch:
+    """Whoever was started is still there; without one of them the rest would be half of what was asked for."""
+
+    def __init__(self, children: Children) -> None:
+        self.children, self.fall = children, ""
+        self._ending = False
+
+    def look(self) -> None:
+        if self._ending:
+            return
+        self.fall = next((child.fall for child in self.children if child.fall), "")
+        if self.fall:
+            signal.raise_signal(signal.SIGTERM)
+        else:
+            asyncio.get_running_loop().call_later(LOOK_SECONDS, self.look)
+
+    def end(self) -> None:
+        """The fleet first, so that it does not complain about a controller that is gone."""
+        self._ending = True
+        for child in self.children:
+            child.process.terminate()
+        signal.raise_signal(signal.SIGTERM)
 
 
 def _policy(state: Path, demo: bool) -> str:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.cli.agent import SMALL
@@ -14,7 +15,23 @@ from holdfast.cli.refusal import Refusal
 from holdfast.controller import bootstrap
 
 PATIENCE_SECONDS = 5.0
-Children = list[subprocess.Popen[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    name: str
+    process: subprocess.Popen[bytes]
+
+    @property
+    def fall(self) -> str:
+        """How it ended, '' while it runs."""
+        code = self.process.poll()
+        if code is None:
+            return ""
+        return f"{self.name} ended by itself, {f'killed by signal {-code}' if code < 0 else f'with exit code {code}'}"
+
+
+Children = list[Child]
 
 
 @contextmanager
@@ -49,10 +66,12 @@ def stopped_afterwards() -> Iterator[Children]:
         _stop(children)
 
 
-def start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
+def start(name: str, module: str, *arguments: str) -> Child:
     python = [sys.executable, "-P", "-m"]
     command = [*python, "holdfast.cli.up_child", str(os.getpid()), *python, module, *arguments]
-    return subprocess.Popen(command, env={**os.environ, **SMALL}, stdin=subprocess.DEVNULL)
+    # A session of its own: Ctrl-C is for us alone, and who dies then has not died by itself.
+    environ = {**os.environ, **SMALL}
+    return Child(name, subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, start_new_session=True))
 
 
 def agent_config(address: str, join: str, state: Path) -> Path:
@@ -76,12 +95,12 @@ def make_private(directory: Path) -> None:
         raise Refusal(f"{directory}: cannot be made: {error.strerror}") from None
 
 
-def _stop(children: Sequence[subprocess.Popen[bytes]]) -> None:
+def _stop(children: Sequence[Child]) -> None:
     for child in children:
-        child.terminate()
+        child.process.terminate()
     for child in children:
         try:
-            child.wait(PATIENCE_SECONDS)
+            child.process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+            child.process.kill()
+            child.process.wait()

@@ -22,9 +22,11 @@ def step(words: str) -> None:
     typer.echo(f"== {words}")
 
 
-def where_to_look(address: str, *, demo: bool) -> None:
+def where_to_look(address: str, token: str, admin: Path, *, demo: bool) -> None:
+    """Terminals are recorded and shared: what is printed opens the page for reading, and no more."""
     page = static_directory() is not None
-    words = f"Open  {address}  in a browser" if page else f"The API is at  {address}schema"
+    opened = f"{address}/#token={token}" if token else f"{address}/"
+    words = f"Open  {opened}  in a browser" if page else f"The API is at  {address}/schema"
     line = "#" * (len(words) + 8)
     typer.secho(f"\n{line}\n##  {words}  ##\n{line}\n", bold=True)
     if not page:
@@ -33,6 +35,7 @@ def where_to_look(address: str, *, demo: bool) -> None:
     typer.echo("In another terminal:")
     for what in ("node list", "node story n001" if demo else "node story NAME", "audit"):
         typer.echo(f"    {command} {what}")
+    typer.echo(f"The page opens for reading. To act there, or from elsewhere: the admin token is in {admin} (0600).")
     typer.echo("Ctrl-C stops everything.\n")
 
 

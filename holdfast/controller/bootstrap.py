@@ -10,28 +10,32 @@ from holdfast.store import Store
 from holdfast.store.credentials import token_hash
 from holdfast.store.words import AuditEntry, Credential, JoinToken, Role
 
-ADMIN_SECONDS = 365 * 86_400.0
+TOKEN_SECONDS = 365 * 86_400.0
 JOIN_SECONDS = 86_400.0
 
 
 def admin_token(store: Store, path: Path) -> str:
-    """The admin token kept in a file of 0600; made if it is not there or the store does not know it (any more)."""
+    return kept_token(store, path, Role.ADMIN)
+
+
+def kept_token(store: Store, path: Path, role: Role) -> str:
+    """The token kept in a file of 0600; made if it is not there or the store does not know it (any more)."""
     now = time.time()
     try:
         held = path.read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         held = ""
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: the admin token cannot be read: {error}") from None
+        raise SettingsError(f"{path}: the {role.value} token cannot be read: {error}") from None
     known = store.credential(token_hash(held)) if held else None
-    if known is not None and known.valid(now):
+    if known is not None and known.role is role and known.valid(now):
         return held
     token = secrets.token_urlsafe(32)
     made = Credential(
-        token_hash=token_hash(token), name="admin", role=Role.ADMIN, created=now, expires=now + ADMIN_SECONDS
+        token_hash=token_hash(token), name=role.value, role=role, created=now, expires=now + TOKEN_SECONDS
     )
     store.add_credential(made)
-    store.write_audit([_entry(now, "token create", "admin token for this machine")])
+    store.write_audit([_entry(now, "token create", f"{role.value} token for this machine")])
     write_private(path, token + "\n")
     return token
 

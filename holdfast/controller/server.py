@@ -34,7 +34,7 @@ from holdfast.controller.lead import Lead
 from holdfast.controller.observe_kubernetes import observe_kubernetes
 from holdfast.controller.observer import observe_slurm
 from holdfast.controller.seam_settings import SeamFiles
-from holdfast.controller.settings import Controlling
+from holdfast.controller.settings import Controlling, clear_text
 from holdfast.controller.turn import Work
 from holdfast.controller.writer import Writer
 from holdfast.lifecycle.policy import Policy
@@ -61,6 +61,8 @@ def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> 
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.set_threshold(*GARBAGE)
     with _listening(settings.base.listen) as listener:
+        if danger := clear_text(settings.base, listener.getsockname()[0]):
+            log.warning("%s", danger)
         store = Store.open(settings.base.store)
         lock = _only_one(settings.base.store)
         try:

@@ -1,5 +1,6 @@
 """The controller's configuration: where it listens, what it remembers in, and who carries out which verb."""
 
+import ipaddress
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -61,6 +62,14 @@ class Controlling:
     seams: SeamSettings | None = None
     """None: only what nodes say of themselves is judged."""
     alerts: AlertSettings = field(default_factory=AlertSettings)
+
+
+def clear_text(base: Listening, host: str) -> str:
+    """What is wrong with listening on this address as it is set up; '' where tokens are safe on their way."""
+    if base.certificate or ipaddress.ip_address(host).is_loopback:
+        return ""
+    ways = "name certificate and key, or listen on 127.0.0.1 behind a proxy that speaks TLS"
+    return f"tokens travel in clear text to {base.listen}: whoever can listen in on the way can use them; {ways}"
 
 
 def load(path: str) -> Controlling:

@@ -19,10 +19,11 @@ PATIENCE_SECONDS = 60.0
 
 
 class Up:
-    def __init__(self, home: Path, *options: str) -> None:
+    def __init__(self, home: Path, *options: str, demo: bool = True) -> None:
         self.environ = {**os.environ, "HOLDFAST_STATE": str(home / "state"), "HOME": str(home)}
         self.log = home / "log"
-        command = [HOLDFAST, "up", "--demo", "--nodes", "8", "--listen", "127.0.0.1:0", *options]
+        kind = ("--demo", "--nodes", "8") if demo else ()
+        command = [HOLDFAST, "up", *kind, "--listen", "127.0.0.1:0", *options]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environ)
 
@@ -86,3 +87,29 @@ def test_it_ends_by_itself_and_tells_what_happened(tmp_path: Path) -> None:
     assert re.search(r"Open  http://127.0.0.1:\d+/  in a browser|The API is at  http", told)
     assert re.search(r"In \d+ s: 8 nodes", told)
     assert "Traceback" not in told
+
+
+def test_a_part_that_dies_ends_it_with_its_name(up: Up) -> None:
+    [child] = up.children()
+    os.kill(child, signal.SIGKILL)
+    assert up.process.wait(PATIENCE_SECONDS) == 1
+    last = up.log.read_text().splitlines()[-1]
+    assert last.startswith("holdfast: the simulated fleet ended by itself, killed by signal 9")
+
+
+def test_what_is_printed_lets_nobody_act(tmp_path: Path) -> None:
+    it = Up(tmp_path, "--no-agent", demo=False)
+    try:
+        it.until_it_listens()
+        told = it.log.read_text()
+        [shown] = set(re.findall(r"#token=(\S+)", told)) or {""}
+        admin = tmp_path / "state" / "admin.token"
+        assert (admin.stat().st_mode & 0o777, str(admin) in told) == (0o600, True)
+        assert admin.read_text().strip() not in told
+        if shown:
+            refused = it.holdfast("token", "create", "eve", "--role", "admin", "--token", shown)
+            assert refused.returncode == 1 and "viewer may not administer" in refused.stderr
+            assert it.holdfast("node", "list", "--token", shown).returncode == 0
+    finally:
+        it.process.kill()
+        it.process.wait()

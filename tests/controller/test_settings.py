@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.actions.slurm import Slurm
 from holdfast.controller.backends import Backends
-from holdfast.controller.settings import parse
+from holdfast.controller.settings import Listening, clear_text, parse
 from holdfast.model.life import Action, Verb
 from holdfast.model.settings import SettingsError
 
@@ -71,3 +71,20 @@ def test_a_wrong_configuration_is_refused_with_its_place(text: str, said: str) -
     with pytest.raises(SettingsError) as refused:
         parse(text, "c.toml")
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "certificate", "danger"),
+    [
+        ("127.0.0.1", "", False),
+        ("::1", "", False),
+        ("0.0.0.0", "", True),
+        ("::", "", True),
+        ("192.0.2.7", "", True),
+        ("0.0.0.0", "/etc/tls.pem", False),
+    ],
+)
+def test_tokens_that_would_travel_in_clear_text_are_warned_of(host: str, certificate: str, danger: bool) -> None:
+    said = clear_text(Listening(listen=f"{host}:9477", certificate=certificate), host)
+    assert bool(said) is danger
+    assert not danger or ("clear text" in said and f"{host}:9477" in said)
