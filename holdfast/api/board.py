@@ -41,6 +41,7 @@ class Board:
         self.demo = demo
         self.time_factor = time_factor
         self.leading = False
+        self.read = False  # before the store was read, nobody can say which nodes there are
         self.leader = ""
         self.views: dict[str, NodeView] = {}
         self.watchers: set[Watcher] = set()
@@ -54,6 +55,7 @@ class Board:
     # Written by the controller
 
     def replace_all(self, lives: Iterable[NodeLife], healths: Mapping[str, str], heard: Mapping[str, float]) -> None:
+        self.read = True
         lives = list(lives)
         for name in self.views.keys() - {life.name for life in lives}:
             del self.views[name], self._lives[name]

@@ -11,7 +11,7 @@ from holdfast.api.drill_views import DrillRoom
 from holdfast.api.job_views import TrainingDetail, TrainingsView
 from holdfast.api.probe_views import ProbesView
 from holdfast.api.seam_views import SeamsView, SignalsAsk, SignalsTaken
-from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView
+from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView, Wish
 from holdfast.model.life import Happening
 from holdfast.model.report import Report
 from holdfast.store import Store
@@ -51,7 +51,7 @@ class Desk(Protocol):
 
     def renew(self, caller: Caller) -> Awaitable[Enrolled]: ...
 
-    def wish(self, node: str, kind: Happening, reason: str, caller: Caller) -> Awaitable[NodeView]: ...
+    def wish(self, node: str, kind: Happening, wish: Wish, caller: Caller) -> Awaitable[NodeView]: ...
 
     def verdicts(self, node: str) -> Awaitable[tuple[VerdictView, ...]]: ...
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from litestar import Request, get, post
 from litestar.params import Parameter
 
+from holdfast.api import tokens
 from holdfast.api.desk import Asked
 from holdfast.api.guard import caller_of
 from holdfast.api.ingest import PATH
@@ -127,4 +128,5 @@ ROUTES = [
     report,
     make_token,
     revoke_token,
+    *tokens.ROUTES,
 ]

@@ -11,7 +11,7 @@ from litestar.params import Parameter
 from holdfast.api import wishes
 from holdfast.api.desk import Asked, Desk
 from holdfast.api.guard import caller_of
-from holdfast.api.problem import Problem
+from holdfast.api.problem import Problem, busy
 from holdfast.api.show import story_view
 from holdfast.api.views import NodeDetail, NodesView, NodeView, StoryView, Wish
 from holdfast.model.health import Health
@@ -53,6 +53,8 @@ async def tell_story(desk: Asked, name: str, limit: Limit = 50, before: Before =
 
 def _known(desk: Desk, name: str) -> NodeView:
     view = desk.board.node(name)
+    if view is None and not desk.board.read:
+        raise busy("the controller starts and has not read its store yet; try again", 1)
     if view is None:
         raise Problem(404, f"no node is called {name[:80]!r}")
     return view
@@ -60,7 +62,7 @@ def _known(desk: Desk, name: str) -> NodeView:
 
 def _wish(kind: Happening, words: str) -> Any:
     async def handle(desk: Asked, request: Request[Any, Any, Any], name: str, data: Wish) -> NodeView:
-        return await desk.wish(name, kind, data.reason, caller_of(request))
+        return await desk.wish(name, kind, data, caller_of(request))
 
     handle.__doc__ = words
     handle.__name__ = kind.value

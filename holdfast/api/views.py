@@ -197,6 +197,8 @@ class Wish:
     """Why an operator asks for it."""
 
     reason: str
+    force: bool = False
+    """Also if more nodes of the pool would be out of service than its policy allows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from holdfast.formats import hostlist
 SILENT_SECONDS = 60.0  # two heartbeats
 Node = dict[str, Any]
 Names = Annotated[str, typer.Argument(help="A node, or a list such as n[001-016].", metavar="NAME")]
+Force = Annotated[bool, typer.Option("--force", help="Also if more nodes would be out than the policy allows.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the node's story.")]
 
 
@@ -111,9 +112,11 @@ def story(
     console().print(rows)
 
 
-def quarantine(names: Names, reason: Reason, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+def quarantine(
+    names: Names, reason: Reason, force: Force = False, url: Url = "", token: Token = "", as_json: AsJson = False
+) -> None:
     """Take nodes out of service; what runs there finishes first."""
-    _wish(connect(url, token), "quarantine", names, reason, as_json)
+    _wish(connect(url, token), "quarantine", names, reason, as_json, force=force)
 
 
 def release(names: Names, reason: Reason, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
@@ -126,17 +129,19 @@ def retest(names: Names, reason: Reason, url: Url = "", token: Token = "", as_js
     _wish(connect(url, token), "retest", names, reason, as_json)
 
 
-def remove(names: Names, reason: Reason, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+def remove(
+    names: Names, reason: Reason, force: Force = False, url: Url = "", token: Token = "", as_json: AsJson = False
+) -> None:
     """Take nodes out of the fleet until they are released or enrol again."""
-    _wish(connect(url, token), "remove", names, reason, as_json)
+    _wish(connect(url, token), "remove", names, reason, as_json, force=force)
 
 
-def _wish(client: Client, verb: str, names: str, reason: str, as_json: bool) -> None:
+def _wish(client: Client, verb: str, names: str, reason: str, as_json: bool, force: bool = False) -> None:
     """Node by node; the first that is refused ends it, and is named together with those that were done."""
     done: list[dict[str, Any]] = []
     for name in _expand(names):
         try:
-            done.append(client.post(node_path(name, verb), {"reason": reason}))
+            done.append(client.post(node_path(name, verb), {"reason": reason} | ({"force": True} if force else {})))
         except Refusal as refusal:
             before = hostlist.compress(node["name"] for node in done)
             raise Refusal(f"{refusal}{f'; done before: {before}' if before else ''}", refusal.exit_code) from None

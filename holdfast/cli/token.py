@@ -1,14 +1,17 @@
 """`holdfast token`: who may speak to the controller."""
 
 import json
-from typing import Annotated
+import time
+from typing import Annotated, Any
 
 import typer
 
 from holdfast.cli.client import AsJson, Token, Url, connect
 from holdfast.cli.refusal import Refusal
+from holdfast.cli.table import ago, clock, console, count, plain, table
 
 ROLES = ("viewer", "operator", "admin")
+LISTED = (*ROLES, "agent", "join")
 
 app = typer.Typer(help="Tokens: who may speak to the controller.", no_args_is_help=True)
 
@@ -35,6 +38,39 @@ def create(
     body |= {"node": node} if node else {}
     made = connect(url, token).post("/v1/tokens", body)
     typer.echo(json.dumps(made) if as_json else made["token"])
+
+
+@app.command("list")
+def list_tokens(
+    role: Annotated[str, typer.Option(help=f"Only one of {', '.join(LISTED)}.")] = "",
+    ended: Annotated[
+        bool, typer.Option("--ended", help="Also those that expired or were revoked.")
+    ] = False,
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Whose tokens there are and until when. The tokens themselves nobody knows but who holds them."""
+    if role and role not in LISTED:
+        raise Refusal(f"--role: expected one of {', '.join(LISTED)}, found {role!r}")
+    found = connect(url, token).get("/v1/tokens", role=role, ended=str(ended).lower())
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    now = time.time()
+    rows = table("role", "name", "made", "holds until", "", "hash")
+    for one in found["tokens"]:
+        cells = (one["role"], one["name"], ago(now, one["created"]), clock(one["expires"]), _state(one), one["hash"])
+        rows.add_row(*(plain(cell) for cell in cells))
+    console().print(rows)
+
+
+def _state(one: dict[str, Any]) -> str:
+    if one["revoked"] is not None:
+        return "revoked"
+    if one["uses_left"] is not None:
+        return f"{count(one['uses_left'], 'use')} left"
+    return "" if one["valid"] else "expired"
 
 
 @app.command()

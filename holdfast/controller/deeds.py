@@ -8,7 +8,7 @@ from functools import partial
 
 from holdfast.api.access import Caller
 from holdfast.api.problem import Problem
-from holdfast.api.views import Ack, EnrolAsk, Enrolled, TokenAsk, TokenMade
+from holdfast.api.views import Ack, EnrolAsk, Enrolled, TokenAsk, TokenMade, Wish
 from holdfast.controller import meetings
 from holdfast.controller.agent_jobs import AgentJobs
 from holdfast.controller.job_book import JobBook
@@ -25,6 +25,7 @@ MOST_USES = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
 LONGEST_REASON = 1_000
+TAKING_OUT = (Happening.QUARANTINE, Happening.REMOVE)
 
 
 def take(
@@ -137,16 +138,21 @@ def check_enrolment(ask: EnrolAsk) -> None:
         raise Problem(400, "join_token: expected 1 to 512 characters")
 
 
-def wish(node: str, kind: Happening, reason: str, caller: Caller, turn: Turn, fresh: Sequence[bool]) -> None:
-    """An operator's word. What the node's stage does not allow is refused with the stage."""
+def wish(node: str, kind: Happening, wish: Wish, caller: Caller, turn: Turn, fresh: Sequence[bool]) -> None:
+    """An operator's word. What the node's stage does not allow is refused with the stage, and what would take more of
+    a pool out of service than its policy allows unless it is insisted on: a list of names is soon mistyped."""
     life = turn.fleet.nodes.get(node)
     if life is None:
         raise Problem(404, f"no node is called {node[:80]!r}")
-    steps = turn.fleet.operator(node, kind, reason, caller.name, turn.now)
+    brake = turn.fleet.brake(node) if kind in TAKING_OUT else ""
+    if brake and not wish.force:
+        raise Problem(409, f"{kind.value} of {node} is refused: {brake}; if it is meant so, ask again with force")
+    steps = turn.fleet.operator(node, kind, wish.reason, caller.name, turn.now)
     if not steps:
         raise Problem(409, f"{kind.value} changes nothing while {node} is {life.stage.value}")
     turn.decide(steps)
-    turn.audit.append(_entry(turn, caller.name, caller.role, kind.value, node, "done", reason))
+    words = f"{wish.reason} (with force: {brake})" if brake else wish.reason
+    turn.audit.append(_entry(turn, caller.name, caller.role, kind.value, node, "done", words))
 
 
 def make_token(ask: TokenAsk, caller: Caller, turn: Turn, fresh: Sequence[bool]) -> TokenMade:

@@ -78,10 +78,10 @@ class FrontDesk:
         renewed: Enrolled = await self._ask(partial(deeds.renew, caller.name))
         return renewed
 
-    async def wish(self, node: str, kind: Happening, reason: str, caller: Caller) -> NodeView:
-        if not 0 < len(reason.strip()) <= deeds.LONGEST_REASON:
+    async def wish(self, node: str, kind: Happening, wish: Wish, caller: Caller) -> NodeView:
+        if not 0 < len(wish.reason.strip()) <= deeds.LONGEST_REASON:
             raise Problem(400, f"reason: expected 1 to {deeds.LONGEST_REASON} characters")
-        await self._ask(partial(deeds.wish, node, kind, reason, caller))
+        await self._ask(partial(deeds.wish, node, kind, wish, caller))
         view = self.board.node(node)
         if view is None:
             raise Problem(404, f"no node is called {node[:80]!r}")

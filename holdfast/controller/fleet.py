@@ -12,6 +12,7 @@ from holdfast.controller.judgement import Judgement, event_of
 from holdfast.controller.pace import Pace
 from holdfast.controller.probing import Probing
 from holdfast.controller.unsaved import Unsaved
+from holdfast.lifecycle.fleet import breaker_of
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.account import Account
 from holdfast.model.health import Health
@@ -123,6 +124,12 @@ class Fleet:
 
     def operator(self, node: str, kind: Happening, reason: str, by: str, now: float) -> list[Step]:
         return self._judge.step(node, NodeEvent(kind=kind, cause="operator", reason=reason, by=by), now)
+
+    def brake(self, node: str) -> str:
+        """Why a person should think twice before taking a node out of service; '' where the pool can spare it."""
+        life = self.nodes[node]
+        guard = breaker_of(self._judge.guards.tallies[life.pool], life.pool, self.policy)
+        return guard.words if guard.open and not life.out and life.stage is not Stage.REMOVED else ""
 
     def retest(self, node: str, reason: str, by: str, now: float) -> list[Step]:
         """The scheduler shows something that makes the last test worthless."""

@@ -42,7 +42,11 @@ class Breaker:
     open: bool  # open as in tripped: nothing more is taken out; it observes and says so
     out: int
     cap: int
-    reason: str
+    words: str
+
+    @property
+    def reason(self) -> str:
+        return f"breaker open: {self.words}; observing only" if self.open else self.words
 
 
 def breaker(nodes: Iterable[NodeLife], pool: str, policy: Policy) -> Breaker:
@@ -55,7 +59,7 @@ def breaker_of(counted: Tally, pool: str, policy: Policy) -> Breaker:
     cap = max(1, min(own.breaker_nodes, int(own.breaker_share * counted.here)))
     tripped = counted.out >= cap
     words = f"{counted.out} of {counted.here} nodes of pool {pool} are out of service, {cap} may be"
-    return Breaker(tripped, counted.out, cap, f"breaker open: {words}; observing only" if tripped else words)
+    return Breaker(tripped, counted.out, cap, words)
 
 
 def spares_wanted(counted: Tally, pool: str, policy: Policy, returning: int = 0) -> int:

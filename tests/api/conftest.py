@@ -11,5 +11,7 @@ __all__ = ["Agent", "Controller", "running", "until"]
 
 @pytest.fixture(scope="session")
 def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    with running(tmp_path_factory.mktemp("api")) as one:
+    # What one test took out of service is not in the way of the next.
+    policy = "dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 10000\n"
+    with running(tmp_path_factory.mktemp("api"), policy=policy) as one:
         yield one

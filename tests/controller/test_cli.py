@@ -9,10 +9,12 @@ from holdfast.cli.app import run
 
 from .running import Controller, running
 
+POLICY = "dry_run = false\nbreaker_share = 1.0\n[pool.tight]\nbreaker_nodes = 1\n"
+
 
 @pytest.fixture(scope="module")
 def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    with running(tmp_path_factory.mktemp("cli"), policy="dry_run = false\nbreaker_share = 1.0\n") as one:
+    with running(tmp_path_factory.mktemp("cli"), policy=POLICY) as one:
         one.ready_node("n01")
         one.ready_node("n02")
         yield one
@@ -48,6 +50,44 @@ def test_the_audit_log_is_told_and_given_as_json(capsys: pytest.CaptureFixture[s
     assert run(["audit", "--since", "1h", "--json"]) == 0
     entries = json.loads(capsys.readouterr().out)["entries"]
     assert {"n01", "n02"} <= {entry["target"] for entry in entries if entry["verb"] == "enrol"}
+
+
+def test_more_than_the_policy_allows_is_taken_out_only_with_force(
+    controller: Controller, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pool of two of which one may be out, by its own cap."""
+    for name in ("tight1", "tight2"):
+        controller.ready_node(name, pool="tight")
+    assert run(["node", "quarantine", "tight[1-2]", "--reason", "the wrong list"]) == 1
+    said = capsys.readouterr().err
+    assert "1 of 2 nodes of pool tight are out of service, 1 may be" in said and "force" in said
+    assert "done before: tight1" in said
+    assert (controller.stage("tight2"), len(controller.audited(target="tight2", verb="quarantine"))) == ("ready", 0)
+    assert run(["node", "remove", "tight2", "--reason", "x"]) == 1
+    assert run(["node", "quarantine", "tight2", "--reason", "the whole rack", "--force"]) == 0
+    [entry] = controller.audited(target="tight2", verb="quarantine")
+    assert "with force" in entry["reason"]
+    assert run(["node", "remove", "tight1", "--reason", "it is out already"]) == 0
+
+
+def test_tokens_are_listed_without_being_told(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
+    for made in (["token", "create", "lister"], ["token", "create", "--join", "--uses", "7"]):
+        assert run(made) == 0
+    secret, join = capsys.readouterr().out.split()
+    assert run(["token", "list"]) == 0
+    told = capsys.readouterr().out
+    assert "lister" in told and "7 uses left" in told and secret not in told and join not in told
+    assert run(["token", "list", "--role", "viewer", "--json"]) == 0
+    [one] = [one for one in json.loads(capsys.readouterr().out)["tokens"] if one["name"] == "lister"]
+    assert (one["valid"], one["uses_left"]) == (True, None)
+    assert run(["token", "revoke", one["hash"]]) == 0
+    capsys.readouterr()
+    assert run(["token", "list", "--role", "viewer"]) == 0
+    assert "lister" not in capsys.readouterr().out
+    assert run(["token", "list", "--ended"]) == 0
+    assert "revoked" in capsys.readouterr().out
+    assert run(["token", "list", "--role", "king"]) == 64
+    assert run(["token", "list", "--token", secret]) == 1
 
 
 def test_wishes_take_lists_of_nodes(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
