@@ -7,19 +7,23 @@ from typing import Any
 
 from holdfast.controller.tables import Document
 from holdfast.model.settings import SettingsError
+from holdfast.sources.bacnet import BacnetObject, BacnetSettings, BacnetSource
 from holdfast.sources.modbus import ModbusRegister, ModbusSettings, ModbusSource
 from holdfast.sources.promql import PromqlQuery, PromqlSettings, PromqlSource
 from holdfast.sources.redfish_thermal import RedfishThermalSettings, RedfishThermalSource
 from holdfast.sources.snmp import SnmpOid, SnmpSettings, SnmpSource
 from holdfast.sources.source import Source
+from holdfast.sources.storage import StorageSettings, StorageSource
 
 Make = Callable[[Any], Source]
 # name of the table -> its settings, the lists inside it with their settings, and what reads it
 KINDS: dict[str, tuple[type[Any], dict[str, type[Any]], Make]] = {
+    "bacnet": (BacnetSettings, {"object": BacnetObject}, BacnetSource),
     "modbus": (ModbusSettings, {"register": ModbusRegister}, ModbusSource),
     "promql": (PromqlSettings, {"query": PromqlQuery}, PromqlSource),
     "redfish": (RedfishThermalSettings, {}, RedfishThermalSource),
     "snmp": (SnmpSettings, {"oid": SnmpOid}, SnmpSource),
+    "storage": (StorageSettings, {}, StorageSource),
 }
 
 

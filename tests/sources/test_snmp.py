@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.model.signal import Reading
 from holdfast.sources.snmp import SnmpOid, SnmpSettings, SnmpSource
 
 from .server import free_port, served
@@ -30,6 +31,8 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     address = f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
     command = [str(SIMULATOR), "--data-dir=data", "--cache-dir=cache", f"--agent-udpv4-endpoint={address}"]
     command += ["--process-user=root", "--process-group=root"]
+    command += ["--v3-user=reader", "--v3-auth-key=a long proof", "--v3-auth-proto=SHA256"]
+    command += ["--v3-priv-key=a long secret", "--v3-priv-proto=AES"]
     probe = _source(address, SnmpOid(oid=AMBIENT, signal="ambient_celsius", scale=0.1), timeout=1.0)
     with served(command, home / "log", lambda: not probe.read(0.0).blind):
         yield address
@@ -58,6 +61,29 @@ def test_a_value_that_changes_is_an_event(device: str) -> None:
     source._last[ROUTES] = "16"
     (event,) = source.read(7.0).events
     assert (event.kind, event.subject) == ("route_change", "switch/leaf1") and "from 16 to 17" in event.text
+
+
+@pytest.mark.slow
+def test_version_3_proves_who_asks_and_hides_what_is_said(device: str, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    (tmp_path / "proof").write_text("a long proof\n")
+    (tmp_path / "secret").write_text("a long secret\n")
+    (tmp_path / "wrong").write_text("another proof\n")
+
+    def read(proof: str) -> Reading:
+        settings = SnmpSettings(
+            subject="room/hall1", address=device, oid=(SnmpOid(oid=AMBIENT, signal="ambient_celsius", scale=0.1),),
+            user="reader", context="public", timeout=10.0, authentication_file=str(tmp_path / proof),
+            privacy_file=str(tmp_path / "secret"),
+        )  # fmt: skip
+        return SnmpSource(settings).read(5.0)
+
+    right = read("proof")
+    assert not right.blind and [one.value for one in right.signals] == [pytest.approx(24.3)]
+    wrong = read("wrong")
+    assert wrong.blind and not wrong.signals
+    (tmp_path / "short").write_text("short")
+    assert "at least 8" in read("short").blind
 
 
 @pytest.mark.slow
