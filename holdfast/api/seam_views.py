@@ -6,6 +6,7 @@ from math import isfinite
 from holdfast.catalog import plausible
 
 MOST_TOLD = 2_000
+MOST_HOLES = 200
 LONGEST_NAME = 255
 OLDEST_SECONDS = 7_200.0
 
@@ -46,6 +47,9 @@ class SeamsView:
     looked_at: float | None = None
     trouble: str = ""
     """Why the last look came to nothing."""
+    holes: tuple[str, ...] = ()
+    """Of the topology: names that nobody reports of, and nodes that are in no edge."""
+    more_holes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,11 +13,12 @@ from holdfast import seams
 from holdfast.api.access import Caller
 from holdfast.api.board import Board
 from holdfast.api.problem import Problem
-from holdfast.api.seam_views import SeamsView, SeamView, SignalsAsk, SignalsTaken
+from holdfast.api.seam_views import MOST_HOLES, SeamsView, SeamView, SignalsAsk, SignalsTaken
 from holdfast.catalog import plausible
 from holdfast.controller.alerts import Alerts
 from holdfast.controller.facility import Facility
 from holdfast.controller.seam_account import account
+from holdfast.controller.seam_holes import Holes
 from holdfast.controller.seam_places import with_the_fleet
 from holdfast.controller.seam_ranks import SeamRanks
 from holdfast.controller.seam_settings import SeamFiles, SeamSettings
@@ -70,6 +71,7 @@ class SeamWatch:
         self._looked_at: float | None = None
         self._trouble = ""
         self._subjects = (0, 0)
+        self._holes = Holes(self._began)
 
     def _lived(self, at: float) -> float:
         return self._began + (at - self._began) * self._factor
@@ -129,6 +131,8 @@ class SeamWatch:
             subjects=self._subjects[1],
             looked_at=self._looked_at,
             trouble=self._trouble,
+            holes=self._holes.told[:MOST_HOLES],
+            more_holes=max(0, len(self._holes.told) - MOST_HOLES),
         )
 
     # The look
@@ -168,6 +172,8 @@ class SeamWatch:
             del self._known[root]
         self._keep_calm(panel)
         self._alerts.stand(open_)
+        nodes = [f"node/{name}" for name in self._board.views]
+        await asyncio.to_thread(self._holes.look, self._files.topology, topology, panel, nodes, time.time())
         self._looked_at = time.time()
 
     def _topology(self, jobs: Sequence[Job]) -> Topology:

@@ -59,15 +59,20 @@ def check(edges: Collection[Edge]) -> list[str]:
 
 
 def strangers(topology: Topology, known: Collection[Subject]) -> list[str]:
-    """Subjects that the topology names and nobody reports of, with the nearest that somebody does."""
-    names = sorted(known)
-    wholes = {whole_of(one) or one for one in names}
-    found = []
-    for subject in sorted(topology.subjects):
-        thing = subject.partition("/")[0]
-        of_its_kind = [name for name in wholes if name.partition("/")[0] == thing]
-        if of_its_kind and subject not in wholes and (whole_of(subject) or subject) not in wholes:
-            near = get_close_matches(subject, of_its_kind, n=1)
+    """Subjects that the topology names and nobody reports of, the first with the nearest that somebody does.
+
+    Only of kinds that somebody reports of at all: a loop without instruments is no mistake.
+    """
+    wholes: dict[str, set[Subject]] = {}
+    for one in known:
+        whole = whole_of(one) or one
+        wholes.setdefault(whole.partition("/")[0], set()).add(whole)
+    found: list[str] = []
+    for subject in sorted({whole_of(one) or one for one in topology.subjects}):
+        of_its_kind = wholes.get(subject.partition("/")[0], set())
+        if of_its_kind and subject not in of_its_kind:
+            # Looking for the nearest of ten thousand names takes a second; twenty hints are enough to see a pattern.
+            near = get_close_matches(subject, sorted(of_its_kind), n=1) if len(found) < MOST_TOLD else []
             found.append(f"nobody reports of {subject}" + (f"; did you mean {near[0]}?" if near else ""))
     return found
 
