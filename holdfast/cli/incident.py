@@ -2,6 +2,7 @@
 
 import json
 import time
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -41,18 +42,25 @@ def list_incidents(
 @app.command()
 def show(
     wanted: Id,
-    markdown: Annotated[bool, typer.Option("--markdown", help="As a post-mortem, with charts.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As a post-mortem, with charts in text.")] = False,
+    into: Annotated[
+        str, typer.Option("--into", help="Write the post-mortem into this new folder, its charts as SVG beside it.")
+    ] = "",
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
     """One incident whole: cause, path, rivals, cost in five layers, owners, runbook with its queries filled in."""
-    if as_json and markdown:
-        raise Refusal("--json and --markdown: expected one of the two")
+    if as_json + markdown + bool(into) > 1:
+        raise Refusal("--json, --markdown and --into: expected one of them")
     found: dict[str, Any] = connect(url, token).get(f"/v1/incidents/{quote(wanted.strip('/'), safe='/@')}")
     if as_json:
         typer.echo(json.dumps(found))
         return
-    from holdfast.cli.incident_text import as_markdown, as_text
+    from holdfast.cli.incident_text import as_markdown, as_text, write_post_mortem
 
+    if into:
+        for file in write_post_mortem(found, Path(into)):
+            typer.echo(str(file))
+        return
     typer.echo(as_markdown(found) if markdown else as_text(found))

@@ -1,10 +1,14 @@
 """An incident in words: for a terminal, and as a post-mortem in Markdown with text charts."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from holdfast.catalog import seam_kinds
 from holdfast.cli.incident_chart import drawn
+from holdfast.cli.incident_svg import drawing
+from holdfast.cli.refusal import Refusal
 from holdfast.cli.runbook import filled
 from holdfast.cli.table import ago, console, lasting, plain, printable, table
 
@@ -75,8 +79,8 @@ def cost_lines(account: Found) -> list[str]:
     return lines + [f"not counted: {one}" for one in bill["unpriced"]]
 
 
-def as_markdown(found: Found) -> str:
-    """The post-mortem: what happened, why we say so, what it cost, what was done."""
+def as_markdown(found: Found, pictures: Sequence[str] = ()) -> str:
+    """The post-mortem: what happened, why we say so, what it cost, what was done. `pictures` are files beside it."""
     account = found.get("account") or {}
     title = seam_kinds.kind(found["cause"]).title
     lines = [f"# {found['subject']}: {title}", "", printable(found["reason"]), ""]
@@ -87,11 +91,34 @@ def as_markdown(found: Found) -> str:
         for name, told in _parts(found, account):
             if told:
                 lines += ["", f"## {name.capitalize()}", "", "```", *(printable(line) for line in told), "```"]
-        lines += ["", "## Charts", ""]
-        for chart in account["charts"]:
-            lines += ["```", *drawn(chart, account["since"]), "```", ""]
+        lines += ["", "## Charts", "", *_charts(account, pictures)]
         lines += ["## What we change", "", "- [ ] ", ""]
     return "\n".join(lines)
+
+
+def _charts(account: Found, pictures: Sequence[str]) -> list[str]:
+    if pictures:
+        named = zip(account["charts"], pictures, strict=True)
+        return [f"![{printable(chart['subject'])} {chart['signal']}]({file})\n" for chart, file in named]
+    return [line for chart in account["charts"] for line in ("```", *drawn(chart, account["since"]), "```", "")]
+
+
+def write_post_mortem(found: Found, folder: Path) -> list[Path]:
+    """The post-mortem and its charts as files of one folder; what is there already is not written over."""
+    account = found.get("account") or {"charts": [], "since": 0.0}
+    names = [f"chart-{number}.svg" for number in range(1, len(account["charts"]) + 1)]
+    drawings = [drawing(chart, account["since"]) for chart in account["charts"]]
+    texts = {"post-mortem.md": as_markdown(found, names), **dict(zip(names, drawings, strict=True))}
+    for name in texts:
+        if (folder / name).exists():
+            raise Refusal(f"--into: {folder / name} is there already; expected a new folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Refusal(f"--into: {folder} cannot be written: {error.strerror}") from None
+    return [folder / name for name in texts]
 
 
 def _short(told: list[str]) -> list[str]:
