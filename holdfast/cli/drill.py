@@ -22,6 +22,7 @@ First = Annotated[int, typer.Option("--first", min=0, help="The first seed.")]
 Kind = Annotated[str, typer.Option("--kind", help="Draw only this kind, such as cooling.fan, or calm.")]
 Processes = Annotated[int, typer.Option("--processes", min=0, help="How many at once; 0 means one per core.")]
 Calm = Annotated[float, typer.Option("--calm", min=0.0, max=1.0, help="The share of drills with nothing wrong.")]
+Hard = Annotated[bool, typer.Option("--hard", help="Tiny and large fleets, weak and slow faults, up to three at once.")]
 
 
 @app.command("list")
@@ -48,13 +49,14 @@ def fuzz(
     first: First = 1,
     kind: Kind = "",
     calm: Calm = 0.15,
+    hard: Hard = False,
     processes: Processes = 0,
     as_json: AsJson = False,
 ) -> None:
     """Draw drills at random, and print which kind was taken for which."""
     with needs_extra("plan"):
         from holdfast.cli import drill_fuzz
-    drill_fuzz.run(seeds, first, kind, calm, processes, as_json)
+    drill_fuzz.run(seeds, first, kind, calm, hard, processes, as_json)
 
 
 @app.command()

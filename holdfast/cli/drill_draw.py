@@ -72,7 +72,7 @@ def _layout(luck: np.random.Generator, kind: str) -> Layout:
 def _fault(luck: np.random.Generator, name: str, layout: Layout) -> Fault:
     kind = kinds()[name]
     type_of = str(luck.choice(kind.on))
-    subject = "software/driver-580.1" if type_of == "software" else _pick(luck, _hurting(layout, type_of))
+    subject = "software/driver-580.1" if type_of == "software" else pick(luck, hurting(layout, type_of))
     ramp = float(luck.uniform(120, 900)) if kind.slow else float(luck.choice([0, 0, 30, 120]))
     return Fault(
         kind=name,
@@ -85,7 +85,7 @@ def _fault(luck: np.random.Generator, name: str, layout: Layout) -> Fault:
     )
 
 
-def _hurting(layout: Layout, type_of: str) -> Sequence[str]:
+def hurting(layout: Layout, type_of: str) -> Sequence[str]:
     """Those of a type that somebody feels: a broken thing that nobody uses is no drill."""
     job = layout.jobs[0]
     racks = sorted({int(layout.rack_of_node[node]) for node in job.nodes})
@@ -106,7 +106,7 @@ def _hurting(layout: Layout, type_of: str) -> Sequence[str]:
     return used.get(type_of) or Known(layout).by_type[type_of]
 
 
-def _pick(luck: np.random.Generator, among: Sequence[str]) -> str:
+def pick(luck: np.random.Generator, among: Sequence[str]) -> str:
     return among[int(luck.integers(len(among)))]
 
 
@@ -115,19 +115,19 @@ def _distractors(luck: np.random.Generator, layout: Layout, lasts: float) -> tup
         return float(luck.uniform(0.1, 0.9)) * lasts
 
     made = [
-        Distractor(kind="ambient_wiggle", subject=_pick(luck, layout.rooms), start=at(),
+        Distractor(kind="ambient_wiggle", subject=pick(luck, layout.rooms), start=at(),
                    seconds=float(luck.uniform(300, 900)), magnitude=float(luck.uniform(0.5, 1.8))),
-        Distractor(kind="xid", subject=_pick(luck, layout.gpus), start=at()),
-        Distractor(kind="route_change", subject=_pick(luck, layout.leaves), start=at()),
-        Distractor(kind="port_flap", subject=_pick(luck, layout.ports), start=at()),
-        Distractor(kind="rollout", subject=_pick(luck, layout.nodes), start=at()),
+        Distractor(kind="xid", subject=pick(luck, layout.gpus), start=at()),
+        Distractor(kind="route_change", subject=pick(luck, layout.leaves), start=at()),
+        Distractor(kind="port_flap", subject=pick(luck, layout.ports), start=at()),
+        Distractor(kind="rollout", subject=pick(luck, layout.nodes), start=at()),
         Distractor(kind="load_change", subject=f"job/{layout.jobs[-1].name}", start=at(),
                    seconds=float(luck.uniform(120, 400)), magnitude=float(luck.uniform(0.05, 0.2))),
         Distractor(kind="slow_steps", subject=f"job/{layout.jobs[0].name}", start=at(),
                    seconds=float(luck.uniform(10, 40)), magnitude=float(luck.uniform(0.1, 0.4))),
         Distractor(kind="storage_burst", subject="storage/lustre1", start=at(),
                    seconds=float(luck.uniform(60, 240)), magnitude=float(luck.uniform(0.3, 0.8))),
-        Distractor(kind="sensor_gap", subject=_pick(luck, layout.cdus), start=at(),
+        Distractor(kind="sensor_gap", subject=pick(luck, layout.cdus), start=at(),
                    seconds=float(luck.uniform(30, 200)), signal="cdu_flow_litres_per_minute"),
     ]  # fmt: skip
     keep = luck.random(len(made)) < 0.35

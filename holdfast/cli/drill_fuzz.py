@@ -7,20 +7,22 @@ import typer
 
 from holdfast.cli import drill_show
 from holdfast.cli.drill_draw import CALM, draw, drawable
+from holdfast.cli.drill_hard import draw_hard
 from holdfast.cli.drill_here import Outcome, spread
 from holdfast.cli.drill_stage import stage
 from holdfast.cli.drill_subjects import Known
 from holdfast.cli.refusal import Refusal
 from holdfast.drills.confusion import NOTHING, matrix
+from holdfast.drills.reliability import bands
 from holdfast.drills.score import verdict
 
-Task = tuple[int, str]
+Task = tuple[int, str, bool]
 
 
-def run(seeds: int, first: int, kind: str, calm: float, processes: int, as_json: bool) -> None:
+def run(seeds: int, first: int, kind: str, calm: float, hard: bool, processes: int, as_json: bool) -> None:
     if kind and kind != CALM and kind not in drawable():
         raise Refusal(f"--kind: there is no kind {kind!r}; {Known.near(kind, (*drawable(), CALM))}")
-    outcomes = list(spread(drawn, tasks(seeds, first, kind, calm), processes, "drawing and playing"))
+    outcomes = list(spread(drawn, tasks(seeds, first, kind, calm, hard), processes, "drawing and playing"))
     found = summary(outcomes)
     if as_json:
         typer.echo(json.dumps(found))
@@ -28,10 +30,11 @@ def run(seeds: int, first: int, kind: str, calm: float, processes: int, as_json:
     drill_show.confusion(found["confusion"])
     misses = [one for one in outcomes if not one["score"]["top1"] or one["score"]["false_findings"]]
     drill_show.misses(misses)
+    drill_show.reliability(found["reliability"])
     typer.echo("\n" + drill_show.said(found))
 
 
-def tasks(seeds: int, first: int, kind: str, calm: float) -> list[Task]:
+def tasks(seeds: int, first: int, kind: str, calm: float, hard: bool = False) -> list[Task]:
     """Every kind about equally often, calm ones between them as asked for."""
     found: list[Task] = []
     every = drawable()
@@ -40,14 +43,16 @@ def tasks(seeds: int, first: int, kind: str, calm: float) -> list[Task]:
         owed += calm
         chosen = kind or (CALM if owed >= 1 else every[number % len(every)])
         owed -= chosen == CALM and not kind
-        found.append((first + number, chosen))
+        found.append((first + number, chosen, hard))
     return found
 
 
 def drawn(task: Task) -> Outcome:
-    staged = stage(draw(*task))
+    seed, kind, hard = task
+    staged = stage((draw_hard if hard else draw)(seed, kind))
     said = [verdict(truth, staged.judged) for truth in staged.truths]
-    return {**staged.document(), "kind": task[1], "said": [NOTHING if one is None else one[1] for one in said]}
+    told = [NOTHING if one is None else one[1] for one in said]
+    return {**staged.document(), "kind": kind, "said": told, "claims": staged.claims}
 
 
 def summary(outcomes: list[Outcome]) -> dict[str, Any]:
@@ -65,6 +70,7 @@ def summary(outcomes: list[Outcome]) -> dict[str, Any]:
         "seeds": len(outcomes),
         **drill_show.summary(outcomes),
         "confusion": matrix(pairs),
+        "reliability": [band.as_json() for band in bands(claim for one in outcomes for claim in one["claims"])],
         "misses": [
             {"drill": one["drill"], "truth": one["truth"], "findings": one["findings"][:5]}
             for one in outcomes

@@ -125,6 +125,18 @@ def confusion(rows: dict[str, dict[str, int]]) -> None:
     console().print(shown)
 
 
+def reliability(bands: Sequence[Outcome]) -> None:
+    """Whether a confidence means what it says."""
+    rows = table("confidence", "findings", "said", "were right", "95 %")
+    for one in bands:
+        rows.add_row(
+            f"{one['from']:.2f} to {one['to']:.2f}", str(one["findings"]), f"{one['said']:.1%}",
+            f"{one['right'] / one['findings']:.1%}", f"{one['right_low']:.0%} to {one['right_high']:.0%}",
+        )  # fmt: skip
+    console().print()
+    console().print(rows)
+
+
 def misses(outcomes: Sequence[Outcome]) -> None:
     """Those that went wrong, with what to type to see them again."""
     if not outcomes:

@@ -11,9 +11,11 @@ from holdfast import seams
 from holdfast.cli.drill_cost import Loss, cost_document, losses
 from holdfast.cli.drill_words import Drill
 from holdfast.drills.alerts import Alert, alerts
-from holdfast.drills.score import Judged, Score, Truth, first_seen, score
+from holdfast.drills.reliability import Claim
+from holdfast.drills.score import Judged, Named, Score, Truth, first_seen, score
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel
+from holdfast.seams.instruments import LOST_SECONDS
 from holdfast.twin.plant.fault import Fault
 from holdfast.twin.plant.plant import Plant
 from holdfast.twin.plant.truth import first_visible, without
@@ -40,7 +42,19 @@ class Staged:
 
     @cached_property
     def score(self) -> Score:
-        return score(self.truths, self.judged, self.alerts[0].at if self.alerts and self.truths else None)
+        first_alert = self.alerts[0].at if self.alerts and self.truths else None
+        return score(self.truths, self.judged, first_alert, tolerated(self.drill))
+
+    @property
+    def claims(self) -> list[Claim]:
+        """Every finding once, as it was last said; without those that are neither right nor wrong."""
+        right = {truth.named for truth in self.truths}
+        either = {one for truth in self.truths for one in truth.accepts} | tolerated(self.drill)
+        return [
+            Claim(raw=finding.raw, confidence=finding.confidence, right=named in right)
+            for named, (_, finding) in first_seen(self.judged).items()
+            if named not in either
+        ]
 
     def document(self) -> dict[str, Any]:
         return {
@@ -56,6 +70,12 @@ class Staged:
             "score": self.score.as_json(),
             "cost": cost_document(self.drill.prices, self.losses),
         }  # fmt: skip
+
+
+def tolerated(drill: Drill) -> frozenset[Named]:
+    """A gap so long that a person would call the sensor silent may be said to be one."""
+    gaps = [one for one in drill.distractors if one.kind == "sensor_gap" and one.seconds >= LOST_SECONDS]
+    return frozenset((one.subject, "sensor.lost") for one in gaps)
 
 
 def plant_of(drill: Drill) -> Plant:

@@ -53,15 +53,22 @@ class Score:
         }  # fmt: skip
 
 
-def score(truths: Sequence[Truth], judged: Sequence[Judged], first_alert: float | None = None) -> Score:
+def score(
+    truths: Sequence[Truth],
+    judged: Sequence[Judged],
+    first_alert: float | None = None,
+    tolerated: frozenset[Named] = frozenset(),
+) -> Score:
+    """`tolerated`: what may be said and need not be."""
+    made_up = _made_up(truths, judged) - tolerated
     seen = {truth.named: _first(judged, truth.named) for truth in truths}
     late = [_delay(truth, seen[truth.named]) for truth in truths]
     found = [at for at in seen.values() if at is not None]
     return Score(
-        top1=all(_rank(truths, judged, truth) < 1 for truth in truths) if truths else not _made_up(truths, judged),
-        top3=all(_rank(truths, judged, truth) < 3 for truth in truths) if truths else not _made_up(truths, judged),
+        top1=all(_rank(truths, judged, truth, tolerated) < 1 for truth in truths) if truths else not made_up,
+        top3=all(_rank(truths, judged, truth, tolerated) < 3 for truth in truths) if truths else not made_up,
         detect_seconds=None if not late or None in late else max(one for one in late if one is not None),
-        false_findings=len(_made_up(truths, judged)),
+        false_findings=len(made_up),
         first_alert_seconds=first_alert,
         before_alert=None if first_alert is None or len(found) < len(truths) or not found else max(found) < first_alert,
     )
@@ -104,12 +111,12 @@ def _last(judged: Sequence[Judged], truth: Truth) -> Judged | None:
     return during[-1] if during else None
 
 
-def _rank(truths: Sequence[Truth], judged: Sequence[Judged], truth: Truth) -> float:
+def _rank(truths: Sequence[Truth], judged: Sequence[Judged], truth: Truth, tolerated: frozenset[Named]) -> float:
     """How many wrong answers stand before the right one; rivals that lost count as answers behind the first."""
     last = _last(judged, truth)
     if last is None:
         return inf
-    right = {one.named for one in truths} | {one for each in truths for one in each.accepts}
+    right = {one.named for one in truths} | {one for each in truths for one in each.accepts} | tolerated
     wrong = 0
     for finding in last.findings:
         named = (finding.cause, finding.kind)

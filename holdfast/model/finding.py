@@ -37,7 +37,9 @@ class Finding:
     cause: Subject
     kind: str  # a stable name such as cooling.flow_low; see docs/seams.md
     confidence: float
+    """How often such a finding was right in drawn drills; `raw` is what its evidence weighs, before that is asked."""
     since: float
+    raw: float = 0.0
     path: tuple[str, ...] = ()
     """From the cause to each symptom, one line each: 'cdu/c2 > rack/r4 > node/n49 > job/llama'."""
     symptoms: tuple[Symptom, ...] = ()

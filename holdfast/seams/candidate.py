@@ -36,10 +36,6 @@ class Candidate:
     def since(self) -> float:
         return min((one.since for one in self.signs), default=self.began) if self.signs else self.began
 
-    @property
-    def confidence(self) -> float:
-        return 1.0 / (1.0 + exp(-max(-20.0, min(self.most, self.score))))
-
     def speaks(self, weight: float, why: str) -> None:
         self.score += weight
         self.said.append(why)
@@ -47,3 +43,8 @@ class Candidate:
     def doubt(self, weight: float, why: str) -> None:
         self.score -= weight
         self.doubts.append(why)
+
+
+def sure(score: float, most: float) -> float:
+    """A score as a share of one."""
+    return 1.0 / (1.0 + exp(-max(-20.0, min(most, score))))

@@ -11,6 +11,7 @@ from holdfast.seams.seam import Seam
 AMBIENT = "ambient_celsius"
 AIR = "node_inlet_celsius"
 SUPPLY = "cdu_supply_celsius"
+OF_NO_DAY = 4.0
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
@@ -22,7 +23,8 @@ def explain(scene: Scene) -> Iterator[Candidate]:
             reach=scene.reach(room, COOLS),
             explains=COOLING | {"ambient"},
         )
-        one.speaks(2.5, weigh.moved_text(sign, " °C"))
+        # Weather and doors move a room by a few degrees every day; then only what suffers from it makes it a cause.
+        one.speaks(2.5 if sign.now - sign.before >= OF_NO_DAY else 0.3, weigh.moved_text(sign, " °C"))
         under = scene.down(room, COOLS)
         air, supply = scene.seen(AIR) & under, scene.seen(SUPPLY) & under
         followers = {**scene.rose(AIR), **scene.rose(SUPPLY)}

@@ -14,6 +14,7 @@ RACK_FLOW = "rack_flow_litres_per_minute"
 SUPPLY = "cdu_supply_celsius"
 INLET = "rack_inlet_celsius"
 AMBIENT = "ambient_celsius"
+PRESSURE = "cdu_differential_pressure_pascals"
 WARMS_FROM = 0.3  # a smaller loss of flow need not show in the chips
 SUPPLY_WARMS_FROM = 5.0
 
@@ -30,6 +31,10 @@ def _flow(scene: Scene, cdu: Subject) -> Candidate:
     one = _candidate(scene, cdu, "cooling.flow_low", FLOW)
     one.speaks(2.5, weigh.moved_text(sign, " l/min"))
     seen = scene.seen(RACK_FLOW) & _racks(scene, cdu)
+    if cdu in scene.rose(PRESSURE):
+        one.doubt(3.0, "its pressure rose: something behind it is shut, it does not push less")
+    elif cdu in scene.fell(PRESSURE):
+        one.speaks(0.5, weigh.moved_text(scene.moved(PRESSURE)[cdu], " Pa"))
     confirmed = weigh.companions(one, "flow into its racks", scene.fell(RACK_FLOW), seen)
     weigh.warms(scene, one, scene.nodes_under(cdu, COOLS), weigh.fall(sign) >= WARMS_FROM and not confirmed)
     return one
@@ -68,7 +73,7 @@ SEAM = Seam(
     name="cooling.flow",
     asks="Does a coolant unit deliver less, or warmer, than before to the racks whose GPUs get hot?",
     kinds=("cooling.flow_low", "cooling.supply_warm"),
-    reads=(FLOW, SUPPLY, RACK_FLOW, INLET, "gpu_temperature_celsius", "job_step_seconds"),
+    reads=(FLOW, SUPPLY, PRESSURE, RACK_FLOW, INLET, "gpu_temperature_celsius", "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),
     explain=explain,
 )

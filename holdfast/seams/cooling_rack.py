@@ -12,6 +12,7 @@ from holdfast.seams.seam import Seam
 
 FLOW = "rack_flow_litres_per_minute"
 FAN = "fan_speed_ratio"
+PRESSURE = "cdu_differential_pressure_pascals"
 WARMS_FROM = 0.35
 MOST_OF_IT = 0.7
 WITHOUT_INSTRUMENT = 1.2  # confidence 0.77: what a pattern alone can carry
@@ -34,6 +35,11 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> Candidate:
         one.doubt(3.0, f"{len(fallen)} of {len(sisters)} racks beside it lost flow too")
     elif sisters:
         one.speaks(1.0, f"flow is as ever in {len(sisters) - len(fallen)} of {len(sisters)} racks beside it")
+    units = [place for place in scene.topology.up(rack, ("cools",)) if place.startswith("cdu/")]
+    if any(unit in scene.fell(PRESSURE) for unit in units):
+        one.doubt(3.0, "its unit pushes less: the pressure fell")
+    elif any(unit in scene.rose(PRESSURE) for unit in units):
+        one.speaks(1.0, "the pressure of its unit rose")
     weigh.warms(scene, one, scene.nodes_under(rack, COOLS), weigh.fall(sign) >= WARMS_FROM)
     return one
 
@@ -93,7 +99,7 @@ SEAM = Seam(
     name="cooling.rack",
     asks="Is the loop of one rack blocked, while its unit and the racks beside it are well?",
     kinds=("cooling.rack_blocked",),
-    reads=(FLOW, FAN, "gpu_temperature_celsius", "job_step_seconds"),
+    reads=(FLOW, FAN, PRESSURE, "gpu_temperature_celsius", "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),
     explain=explain,
 )

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
@@ -17,6 +19,7 @@ COMPUTE = "rank_compute_seconds"
 DATA = "rank_data_seconds"
 STEP = "job_step_seconds"
 OF_A_STEP = 0.03  # what is less than this of a step holds up nobody
+WITHOUT_INSTRUMENT = 1.2  # confidence 0.77
 FEW = 0.1  # of a job's ranks: more have something in common
 
 
@@ -30,10 +33,12 @@ def explain(scene: Scene) -> Iterator[Candidate]:
         late.setdefault(whole_of(rank) or rank, []).append(sign)
     for job, signs in late.items():
         step = scene.usual(STEP, job)
-        if len(signs) <= max(1, FEW * _ranks(scene, job)):
-            for sign in signs:
-                if not sign.now - sign.before < OF_A_STEP * step:
-                    yield _rank(scene, sign, slow)
+        most = max(1, FEW * _ranks(scene, job))
+        if len(signs) > most:  # what their GPUs have in common explains those whose GPU is ill
+            signs = [sign for sign in signs if not _ill(scene, sign.subject, slow)]
+        for sign in signs if len(signs) <= most else ():
+            if not sign.now - sign.before < OF_A_STEP * step and not _as_all_do(scene, job, sign):
+                yield _rank(scene, sign, slow)
 
 
 def _gpu(scene: Scene, gpu: Subject, sign: Symptom) -> Candidate:
@@ -62,13 +67,31 @@ def _rank(scene: Scene, sign: Symptom, slow: dict[Subject, Symptom]) -> Candidat
         explains=WORK | {"compute", "data"},
     )
     one.speaks(2.5, weigh.moved_text(sign, " s"))
-    gpus = [edge.source for edge in scene.topology.sources.get(rank, ()) if edge.kind == "runs_on"]
-    ill = [gpu for gpu in gpus if gpu in slow or gpu in scene.moved(HEAT)]
+    ill = _ill(scene, rank, slow)
     if ill:
         one.doubt(3.0, f"{ill[0]}, on which it runs, is slow or hot")
-    elif gpus and set(gpus) & scene.seen(CLOCK):
+    elif set(_gpus(scene, rank)) & scene.seen(CLOCK):
         one.speaks(1.5, "its GPU clocks and warms as ever")
+    else:
+        one.most = WITHOUT_INSTRUMENT
+        one.unknown.append(f"{rank}: whether its GPU is slow")
     return one
+
+
+def _as_all_do(scene: Scene, job: Subject, sign: Symptom) -> bool:
+    """Do the other ranks of its job take as much longer? Then it is the whole job that waits for something."""
+    table = scene.moves(sign.signal)
+    rows = [row for row, rank in enumerate(table.subjects) if table.seen[row] and rank.startswith(job + "/")]
+    return float(np.median(table.recent[rows] - table.center[rows])) >= 0.5 * (sign.now - sign.before)
+
+
+def _gpus(scene: Scene, rank: Subject) -> list[Subject]:
+    return [edge.source for edge in scene.topology.sources.get(rank, ()) if edge.kind == "runs_on"]
+
+
+def _ill(scene: Scene, rank: Subject, slow: dict[Subject, Symptom]) -> list[Subject]:
+    """Of the GPUs it runs on, those that are slow or hot themselves."""
+    return [gpu for gpu in _gpus(scene, rank) if gpu in slow or gpu in scene.moved(HEAT)]
 
 
 def _ranks(scene: Scene, job: Subject) -> int:

@@ -4,11 +4,15 @@ WORK = frozenset({"step", "throughput", "collective", "wait", "latency", "stall"
 """What suffers in a job or a pool, whatever the reason."""
 
 REASONS = "gpu_clock_event_reasons"
+HELD_BACK = "held_back"
+"""Of the reasons that a GPU gives, those that only power has: a limit (4) and the brake (128), as NVML counts them."""
+HELD_BACK_BITS = 4 | 128
 HEAT = frozenset({REASONS, "heat", "clock", "gpu_power", "node_power", "rack_power", "fan", "compute", "utilization"})
 COOLING = HEAT | WORK | frozenset({"inlet", "rack_flow", "supply", "return", "flow", "pressure", "pump"})
 POWER = WORK | frozenset(
     {
         REASONS,
+        HELD_BACK,
         "power_brake",
         "clock",
         "gpu_power",

@@ -14,7 +14,7 @@ STUCK_SECONDS = 180.0
 STUCK_COLUMNS = 12
 LIVELY_COLUMNS = 60
 SURE = 20.0  # a living instrument is so still by chance once in e^20
-LOST_SECONDS = 240.0
+LOST_SECONDS = 330.0  # a gateway that restarts is silent for five minutes
 ABSURD_COLUMNS = 2
 ABSURD_SECONDS = 60.0
 INSTRUMENTS = ("cooling", "power", "accelerators", "fabric", "storage", "serving")  # that never fall silent by design
@@ -44,7 +44,7 @@ def lies(tables: dict[str, Table], times: Times) -> Iterator[Lie]:
 
 
 def _absurd(fact: SeamSignal, table: Table, times: Times, step: float) -> Iterator[Lie]:
-    last = table.values[:, -max(ABSURD_COLUMNS, round(ABSURD_SECONDS / step)) :]
+    last = table.values[:, -max(2 * ABSURD_COLUMNS, round(ABSURD_SECONDS / step)) :]
     beyond = (last < fact.lowest) | (last > fact.highest)
     for row in np.flatnonzero(beyond.sum(axis=1) >= ABSURD_COLUMNS):
         whole = table.values[row]

@@ -78,6 +78,7 @@ def moves(table: Table, times: Times, signal: SeamSignal, calm: Table | None = N
         table = _dense(table)
     base = _beginning(table, first) if calm is None else _aligned(table, calm, first)
     values = table.values
+    base = _or_own_first(base, values[:, :-last], first)
     center = median(base)
     recent = median(_latest(values, times, last) if pauses else values[:, -last:])
     seen = np.isfinite(center) & np.isfinite(recent)
@@ -153,6 +154,21 @@ def _hurting(change: Values, bad: str) -> Values:
 def _beginning(table: Table, columns: int) -> Values:
     stride = max(1, columns // MOST_SAMPLES)
     return table.values[:, :columns:stride]
+
+
+def _or_own_first(base: Values, values: Values, columns: int) -> Values:
+    """Who came later, as a job does, has no place in the beginning: the first it was seen is what is usual for it."""
+    rows = np.flatnonzero(np.isnan(base).sum(axis=1) * 2 > base.shape[1])
+    if not len(rows):
+        return base
+    mine = values[rows]
+    first = np.argmax(~np.isnan(mine), axis=1)
+    places = first[:, None] + np.arange(0, columns, max(1, columns // MOST_SAMPLES))[: base.shape[1]]
+    own = np.take_along_axis(mine, np.minimum(places, mine.shape[1] - 1), axis=1)
+    found = base.copy()
+    found[rows, : own.shape[1]] = np.where(places < mine.shape[1], own, np.nan)
+    found[rows, own.shape[1] :] = np.nan
+    return found
 
 
 def _aligned(table: Table, calm: Table, columns: int) -> Values:

@@ -20,12 +20,13 @@ STALL = "pool_stall_ratio"
 LATENCY = "request_latency_seconds"
 REACHES = ("feeds", "blocks")
 THEN_COLUMNS = 12
+LATELY_COLUMNS = 3
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
     crowded, emptied = scene.rose(SHARE), scene.fell(SHARE)
     for path, sign in scene.rose(TRANSFER).items():
-        yield _slow(scene, path, sign, path in crowded)
+        yield _slow(scene, path, sign, path in crowded or _gets_more(scene, path))
     for path, sign in crowded.items():
         yield _imbalance(scene, path, sign, len(emptied))
 
@@ -33,15 +34,32 @@ def explain(scene: Scene) -> Iterator[Candidate]:
 def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> Candidate:
     one = _candidate(scene, path, "pools.path", [sign])
     one.speaks(2.5, weigh.moved_text(sign, " s"))
-    for signal in (STALL, LATENCY):
-        if path in scene.rose(signal):
-            one.speaks(0.75, weigh.moved_text(scene.moved(signal)[path]))
+    felt = [scene.rose(signal)[path] for signal in (STALL, LATENCY) if path in scene.rose(signal)]
+    for other in felt:
+        one.speaks(0.75, weigh.moved_text(other))
+    if not felt and (sign.now / sign.before) / _busier(scene, path) < 1 + signals()[TRANSFER].least_ratio:
+        one.doubt(5.0, "nobody waits for it, and the paths beside it take longer too: it is a busy hour")
     if more:
         one.doubt(3.5, "it gets a larger share of the requests than before")
     elif path in scene.seen(SHARE):
         one.speaks(0.5, "its share of the requests is as ever")
     _look_below(scene, one, path)
     return one
+
+
+def _busier(scene: Scene, path: Subject) -> float:
+    """How many times as long as usual the other paths take, the middle one of them."""
+    others = [other for other in scene.seen(TRANSFER) if other != path]
+    times = [scene.recent(TRANSFER, other) / max(scene.usual(TRANSFER, other), 1e-9) for other in others]
+    return float(np.median(times)) if times else 1.0
+
+
+def _gets_more(scene: Scene, path: Subject) -> bool:
+    """Has its share begun to grow? It shows there before it is enough to be called a move."""
+    row, usual = scene.panel.row(SHARE, path), scene.usual(SHARE, path)
+    if row is None or usual != usual or not np.isfinite(row[-LATELY_COLUMNS:]).any():
+        return False
+    return float(np.nanmedian(row[-LATELY_COLUMNS:])) - usual >= signals()[SHARE].least_absolute / 2
 
 
 def _look_below(scene: Scene, one: Candidate, path: Subject) -> None:

@@ -15,6 +15,7 @@ LIMIT = "gpu_power_limit_watts"
 TOLD_LIMITS = ("rack_power_limit_watts", "feed_power_limit_watts")
 POWER_CAP, POWER_BRAKE = 4, 128  # NVML's clock event reasons
 ALL_OF_THEM = 0.8
+EVENT = "power_brake"
 EVENT_SECONDS = 600.0
 
 
@@ -35,9 +36,10 @@ def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], told: S
         signs=signs if told is None else [told, *signs],
         reach=scene.reach(place, POWERS),
         explains=POWER,
+        proven=all(sign.signal != EVENT for sign in signs),  # the devices say so themselves, now
     )
     what = "braked" if kind == "power.brake" else "held to a lower power"
-    one.speaks(2.5, f"GPUs of {len(signs)} nodes behind {place} are {what}")
+    one.speaks(3.5 if one.proven else 2.5, f"GPUs of {len(signs)} nodes behind {place} are {what}")
     if told is not None:
         one.speaks(2.0, weigh.moved_text(told, " W"))
     if place.startswith("feed/") and told is None:
@@ -90,8 +92,8 @@ def _fully(
 
 
 def _brake_events(scene: Scene) -> dict[Subject, Symptom]:
-    recent = [event for event in scene.panel.events_of("power_brake") if event.at >= scene.now - EVENT_SECONDS]
-    return {event.subject: Symptom(event.subject, "power_brake", event.at, 0.0, 1.0) for event in recent}
+    recent = [event for event in scene.panel.events_of(EVENT) if event.at >= scene.now - EVENT_SECONDS]
+    return {event.subject: Symptom(event.subject, EVENT, event.at, 0.0, 1.0) for event in recent}
 
 
 SEAM = Seam(

@@ -1,14 +1,16 @@
 """Root cause over the graph: who explains most, predicts nothing wrongly and moved first. One root per group."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from holdfast.catalog.seam_confidence import calibrated
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Finding, Rival, Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
-from holdfast.seams.candidate import Candidate
-from holdfast.seams.effects import NEEDING_A_CAUSE
+from holdfast.seams.candidate import Candidate, sure
+from holdfast.seams.effects import HELD_BACK, HELD_BACK_BITS, NEEDING_A_CAUSE, REASONS
 from holdfast.seams.scene import Scene
 
 LEAST_CONFIDENCE = 0.6
@@ -23,34 +25,49 @@ CLOCKS_APART_SECONDS = 600.0
 MOST_PATHS = 12
 OF_ONE_RANK = frozenset({"compute", "data", "rank_checkpoint"})  # a rank waits for others, but is slow by itself
 MOST_RIVALS = 5
+SPARED = 0.5
 
 
 @dataclass(slots=True)
 class Story:
-    """A candidate with what it explains of this scene."""
+    """A candidate with what it can explain of this scene, and what that is worth beside what others explain already."""
 
     candidate: Candidate
-    explained: list[Symptom] = field(default_factory=list)
-    share: float = 0.0
+    within: list[int]  # of the symptoms that need a cause, those in its reach
+    score: float = 0.0
+    most: float = 0.0
+    doubts: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
 
     @property
-    def score(self) -> float:
-        return self.candidate.score
+    def confidence(self) -> float:
+        return sure(self.score, self.most)
 
 
 def roots(scene: Scene, candidates: Iterable[Candidate]) -> tuple[Finding, ...]:
+    """The best explanation first; what it explains needs no other, so that the next is weighed by what is left."""
     needing = [one for name in NEEDING_A_CAUSE for one in scene.moved(name).values()]
-    stories = [_tell(scene, one, needing) for one in candidates]
-    stories.sort(key=_rank)
+    waiting = [Story(one, _within(scene, one, needing)) for one in candidates]
     chosen: list[Story] = []
     lost: list[tuple[Story, Story, str]] = []
-    for story in stories:
-        better = next(((root, why) for root in chosen if (why := _loses(scene, story, root))), None)
+    taken: set[int] = set()
+    weighed = False
+    while waiting:
+        if not weighed:
+            counts = _counts(needing, taken)
+            for story in waiting:
+                _weigh(scene, story, needing, taken, counts)
+            waiting.sort(key=_rank, reverse=True)
+            weighed = True
+        story = waiting.pop()
+        better = next(((root, why) for root in chosen if (why := _loses(scene, story, root, needing))), None)
         if better:
             lost.append((story, *better))
-        elif story.candidate.confidence >= LEAST_CONFIDENCE and _lasted(scene, story.candidate):
+        elif story.confidence >= LEAST_CONFIDENCE and _lasted(scene, story.candidate):
             chosen.append(story)
-    return tuple(_finding(scene, story, lost) for story in chosen)
+            taken |= set(_explained(story, needing))
+            weighed = False
+    return tuple(_finding(scene, story, needing, lost) for story in chosen)
 
 
 def _lasted(scene: Scene, candidate: Candidate) -> bool:
@@ -62,48 +79,57 @@ def _rank(story: Story) -> tuple[float, float, str]:
     return (-story.score, story.candidate.since, story.candidate.cause)
 
 
-def _tell(scene: Scene, candidate: Candidate, needing: Sequence[Symptom]) -> Story:
-    within = [one for one in needing if explains(scene, candidate, one)]
-    after = [one for one in within if one.since >= candidate.since - SLACK_SECONDS]
-    # What is bad in itself and began late has others before it; it is not asked for what was there already.
-    explained = after if candidate.proven else within
-    story = Story(candidate, explained)
-    if not needing:
-        return story
-    story.share = _share(explained, needing)
-    if explained:
-        candidate.score += FOR_ALL_SYMPTOMS * story.share
-        first = min(one.since for one in explained)
-        if candidate.since > first + SLACK_SECONDS:
-            _late(candidate, candidate.since - first)
-        elif candidate.since <= first + scene.panel.step:
-            candidate.score += FOR_THE_FIRST
-    return story
+def _within(scene: Scene, candidate: Candidate, needing: Sequence[Symptom]) -> list[int]:
+    return [place for place, one in enumerate(needing) if explains(scene, candidate, one)]
 
 
-def _late(candidate: Candidate, seconds: float) -> None:
+def _explained(story: Story, needing: Sequence[Symptom]) -> list[int]:
+    """What is bad in itself and began late has others before it; it is not asked for what was there already."""
+    if not story.candidate.proven:
+        return story.within
+    return [place for place in story.within if needing[place].since >= story.candidate.since - SLACK_SECONDS]
+
+
+def _weigh(scene: Scene, story: Story, needing: Sequence[Symptom], taken: set[int], counts: Mapping[str, int]) -> None:
+    candidate = story.candidate
+    story.score, story.most, story.doubts, story.unknown = candidate.score, candidate.most, [], []
+    explained = [needing[place] for place in _explained(story, needing) if place not in taken]
+    if not explained:
+        return
+    story.score += FOR_ALL_SYMPTOMS * _share(explained, counts)
+    first = min(one.since for one in explained)
+    if candidate.since > first + SLACK_SECONDS:
+        _late(story, candidate.since - first)
+    elif candidate.since <= first + scene.panel.step:
+        story.score += FOR_THE_FIRST
+
+
+def _late(story: Story, seconds: float) -> None:
     """An effect does not come before its cause, unless one of two clocks is wrong: then nobody can be sure."""
-    candidate.doubt(AGAINST_THE_LATE, f"it moved {seconds:.0f} s after what it would have caused")
-    candidate.most = min(candidate.most, MOST_OF_THE_LATE)
+    story.score -= AGAINST_THE_LATE
+    story.doubts.append(f"it moved {seconds:.0f} s after what it would have caused")
+    story.most = min(story.most, MOST_OF_THE_LATE)
     if seconds >= CLOCKS_APART_SECONDS:
-        domain = candidate.cause.partition("/")[0]
-        candidate.unknown.append(
+        domain = story.candidate.cause.partition("/")[0]
+        story.unknown.append(
             f"which moved first: unless the clock of {domain} is {seconds:.0f} s late, it is not the cause"
         )
 
 
-def _share(explained: Sequence[Symptom], needing: Sequence[Symptom]) -> float:
+def _counts(needing: Sequence[Symptom], taken: set[int]) -> Mapping[str, int]:
+    return Counter(one.signal for place, one in enumerate(needing) if place not in taken)
+
+
+def _share(explained: Sequence[Symptom], counts: Mapping[str, int]) -> float:
     """How much of what needs a cause it explains; every signal counts the same, however many subjects show it."""
-    of = {name: [0, 0] for name in {one.signal for one in needing}}
-    for one in needing:
-        of[one.signal][1] += 1
-    for one in explained:
-        of[one.signal][0] += 1
-    return sum(hit / total for hit, total in of.values()) / len(of)
+    hits = Counter(one.signal for one in explained)
+    return sum(hit / counts[name] for name, hit in hits.items()) / len(counts)
 
 
 def explains(scene: Scene, candidate: Candidate, symptom: Symptom) -> bool:
     family = signals()[symptom.signal].family if symptom.signal in signals() else symptom.signal
+    if family == REASONS and int(symptom.now) & HELD_BACK_BITS:
+        family = HELD_BACK
     place, whole = symptom.subject, whole_of(symptom.subject)
     if family in OF_ONE_RANK and place in scene.topology.sources:
         whole = None
@@ -113,35 +139,50 @@ def explains(scene: Scene, candidate: Candidate, symptom: Symptom) -> bool:
     return family in candidate.backwards and place in scene.topology.up(candidate.cause)
 
 
-def _loses(scene: Scene, story: Story, root: Story) -> str:
+def _loses(scene: Scene, story: Story, root: Story, needing: Sequence[Symptom]) -> str:
     """Why this is no root of its own beside one that is, '' if it is."""
     mine, winner = story.candidate, root.candidate
     if mine.cause == winner.cause and not mine.proven:
         return f"{winner.kind} explains the same of {mine.cause} better"
     if mine.signs:
-        theirs = sum(explains(scene, winner, one) for one in mine.signs)
-        if theirs >= ABSORBED * len(mine.signs) and mine.since >= winner.since - SLACK_SECONDS:
-            return f"it follows from {winner.cause}" + _because(mine)
+        theirs = sum(explains(scene, winner, one) and not _spared(scene, winner, one) for one in mine.signs)
+        if theirs < ABSORBED * len(mine.signs):
+            return ""  # it has a sign of its own that the other cannot have made
+        if mine.since >= winner.since - SLACK_SECONDS:
+            return f"it follows from {winner.cause}" + _because(story)
     if mine.proven:
         return ""
-    left = [one for one in story.explained if not explains(scene, winner, one)]
-    if story.explained and len(left) < 0.3 * len(story.explained):
-        return f"what it would explain, {winner.cause} explains" + _because(mine)
+    explained = _explained(story, needing)
+    left = [place for place in explained if not explains(scene, winner, needing[place])]
+    if explained and len(left) < 0.3 * len(explained):
+        return f"what it would explain, {winner.cause} explains" + _because(story)
     return ""
 
 
-def _because(candidate: Candidate) -> str:
-    return f"; {'; '.join(candidate.doubts[:2])}" if candidate.doubts else ""
+def _spared(scene: Scene, winner: Candidate, sign: Symptom) -> bool:
+    """Are most others that it would have hit in the same way well? Then it did not hit this one either."""
+    if not sign.subject.startswith("path/"):
+        return False
+    within = [path for path in scene.seen(sign.signal) if path in winner.reach]
+    return len(within) > 1 and sum(path in scene.moved(sign.signal) for path in within) <= SPARED * len(within)
 
 
-def _finding(scene: Scene, story: Story, lost: Sequence[tuple[Story, Story, str]]) -> Finding:
+def _because(story: Story) -> str:
+    doubts = [*story.candidate.doubts, *story.doubts]
+    return f"; {'; '.join(doubts[:2])}" if doubts else ""
+
+
+def _finding(
+    scene: Scene, story: Story, needing: Sequence[Symptom], lost: Sequence[tuple[Story, Story, str]]
+) -> Finding:
     one = story.candidate
-    symptoms = tuple(dict.fromkeys([*one.signs, *story.explained]))
+    symptoms = tuple(dict.fromkeys([*one.signs, *(needing[place] for place in _explained(story, needing))]))
     rivals = tuple(Rival(other.candidate.cause, other.candidate.kind, why) for other, by, why in lost if by is story)
     return Finding(
         cause=one.cause,
         kind=one.kind,
-        confidence=round(one.confidence, 3),
+        confidence=round(calibrated(story.confidence), 3),
+        raw=story.confidence,
         since=min(one.since, scene.now),
         path=_paths(scene, one.cause, symptoms),
         symptoms=symptoms,
@@ -149,7 +190,7 @@ def _finding(scene: Scene, story: Story, lost: Sequence[tuple[Story, Story, str]
         rivals=rivals[:MOST_RIVALS],
         owners=_owners(scene, one.cause, symptoms),
         runbook=one.kind,
-        unknown=tuple(dict.fromkeys(one.unknown)),
+        unknown=tuple(dict.fromkeys([*one.unknown, *story.unknown])),
     )
 
 

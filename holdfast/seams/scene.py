@@ -12,13 +12,13 @@ from holdfast.model.panel import Panel, Table
 from holdfast.model.subject import Subject
 from holdfast.model.topology import Topology, whole_of
 from holdfast.seams.moved import Moves, baseline_columns, moves, recent_columns
-from holdfast.seams.work import warmer_than_its_power, while_working
+from holdfast.seams.work import STILL_WORKING, warmer_than_its_power, while_working
 
 Mask = npt.NDArray[np.bool_]
 REASONS = "gpu_clock_event_reasons"
 USE = "gpu_utilization_ratio"
 STEP = "job_step_seconds"
-OF_WORKING_GPUS = ("gpu_clock_sm_hertz", "gpu_power_watts")
+POWER = "gpu_power_watts"
 OF_TRAFFIC = ("link_congestion_ratio", "link_utilization_ratio", "port_xmit_wait_ratio")
 SOME = 0.5  # a node is hot, slow or capped when so many of its GPUs are
 
@@ -41,18 +41,20 @@ class Scene:
 
     def moves(self, signal: str) -> Moves:
         if signal not in self._moves:
-            calm = self._calm.of(signal) if self._calm and signal in self._calm.tables else None
-            fact, table = signals()[signal], self.panel.of(signal)
-            if signal in OF_WORKING_GPUS:
-                table = while_working(table, self.moves(USE), self.panel.of(USE))
+            calm, fact, table = self._calm_of(signal), signals()[signal], self.panel.of(signal)
+            if signal in STILL_WORKING:
+                table = while_working(signal, table, self.moves(USE), self.panel.of(USE))
             if signal in OF_TRAFFIC:
                 table = self._while_jobs_talk(table)
-            pauses = fact.domain == "runtime" or signal in OF_WORKING_GPUS or signal in OF_TRAFFIC
+            pauses = fact.domain == "runtime" or signal in STILL_WORKING or signal in OF_TRAFFIC
             found = moves(table, self.panel.times, fact, calm, pauses=pauses)
             if signal == "gpu_temperature_celsius" and len(found.rows):
-                found = warmer_than_its_power(found, self.moves("gpu_power_watts"))
+                found = warmer_than_its_power(found, self._raw_power)
             self._moves[signal] = found
         return self._moves[signal]
+
+    def _calm_of(self, signal: str) -> Table | None:
+        return self._calm.of(signal) if self._calm and signal in self._calm.tables else None
 
     def moved(self, signal: str) -> dict[Subject, Symptom]:
         """What moved, by subject, without what a broken instrument tells."""
@@ -148,6 +150,19 @@ class Scene:
     @cached_property
     def hot(self) -> dict[Subject, Symptom]:
         return self.nodes_where("gpu_temperature_celsius")
+
+    @cached_property
+    def _raw_power(self) -> Moves:
+        """With idle hours: heat that comes with work is no news, whenever the work began."""
+        return moves(self.panel.of(POWER), self.panel.times, signals()[POWER], self._calm_of(POWER))
+
+    @cached_property
+    def drawing_less(self) -> frozenset[Subject]:
+        """Nodes whose GPUs draw less than before, for whatever reason: they need not get hot."""
+        power = self._raw_power
+        less = np.flatnonzero(power.recent < (1 - signals()[POWER].least_ratio) * power.center)
+        moved = [Symptom(power.subjects[row], POWER, self.now, 0.0, 0.0) for row in less]
+        return frozenset(self._by_node(power.subjects, power.seen, moved))
 
     @cached_property
     def slow_clocks(self) -> dict[Subject, Symptom]:

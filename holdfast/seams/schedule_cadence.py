@@ -15,18 +15,20 @@ TAKES = "job_checkpoint_seconds"
 MTBF = "job_mtbf_seconds"
 LONGEST_MTBF = 24 * 3600.0  # of a job that nobody has seen die
 LEAST_FAILURES = 2
+NEVER_WRITTEN = 60.0  # taken for a checkpoint where none was finished yet: a job may die before its first
 EXCESS = 0.04  # of all time lost beyond what the best interval would lose
 FACTOR = 2.0  # an interval within this of the best one is good enough
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
-    for job in sorted(scene.seen(INTERVAL) & scene.seen(TAKES)):
-        interval, takes = scene.recent(INTERVAL, job), scene.recent(TAKES, job)
+    for job in sorted(scene.seen(INTERVAL)):
+        written = job in scene.seen(TAKES)
+        interval, takes = scene.recent(INTERVAL, job), scene.recent(TAKES, job) if written else NEVER_WRITTEN
         if interval > 0 and takes > 0:
-            yield from _judge(scene, job, interval, takes)
+            yield from _judge(scene, job, interval, takes, written)
 
 
-def _judge(scene: Scene, job: Subject, interval: float, takes: float) -> Iterator[Candidate]:
+def _judge(scene: Scene, job: Subject, interval: float, takes: float, written: bool) -> Iterator[Candidate]:
     deaths = [event.at for event in scene.panel.events_of("job_failed") if event.subject == job]
     mtbf, how = _mtbf(scene, job, deaths)
     best = sqrt(2 * takes * mtbf)
@@ -34,6 +36,8 @@ def _judge(scene: Scene, job: Subject, interval: float, takes: float) -> Iterato
     if excess < EXCESS or best / FACTOR < interval < best * FACTOR:
         return
     long = interval > best
+    if not long and not written:
+        return
     if long and len(deaths) < LEAST_FAILURES and how != MTBF:
         return
     signs = [Symptom(job, "job_failed", at, 0.0, 1.0) for at in deaths[-1:]] if long else []
@@ -50,6 +54,10 @@ def _judge(scene: Scene, job: Subject, interval: float, takes: float) -> Iterato
     )
     one.speaks(2.5, f"saving every {interval:.0f} s loses {excess:.0%} of all time more than every {best:.0f} s would")
     one.speaks(0.5, f"a checkpoint takes {takes:.0f} s and the job dies every {mtbf:.0f} s ({how})")
+    if not written:
+        one.unknown.append(
+            f"{job}: how long a checkpoint takes, for it has not come to write one; {takes:.0f} s is taken"
+        )
     if job in scene.moved(INTERVAL):
         one.speaks(2.0, weigh.moved_text(scene.moved(INTERVAL)[job], " s"))
     yield one

@@ -10,14 +10,20 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams.candidate import Candidate
-from holdfast.seams.moved import moves
+from holdfast.seams.moved import baseline_columns, median, moves
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
 AGREES = 0.3  # of its own change: witnesses that moved so much at least do not contradict it
 LASTS_SECONDS = 120.0
-OF_ONE_CHIP = 1.2  # a chip may really be hot alone: confidence 0.77 at most
-CHIP_CELSIUS = 8.0
+ALONE_IN_EARNEST = 1.2  # a chip may really be hot alone, a host really busy: confidence 0.77 at most
+MAY_BE_SO = frozenset({"gpu_temperature_celsius", "gpu_power_watts", "node_power_watts", "fan_speed_ratio"})
+LEAST_RISE = {
+    "gpu_temperature_celsius": 8.0,
+    "gpu_power_watts": 80.0,
+    "node_power_watts": 1500.0,
+    "fan_speed_ratio": 0.1,  # one that falls is a fan that fails
+}
 FLOW = "litres_per_minute"
 
 MANY = 8  # that move together are no lone instrument
@@ -40,7 +46,7 @@ def _wandering(scene: Scene, signal: str) -> Iterator[Candidate]:
     if len(signs) > max(MANY, 0.2 * len(table.subjects)):
         return
     for sign in signs:
-        small = signal == "gpu_temperature_celsius" and sign.now - sign.before < CHIP_CELSIUS
+        small = sign.now - sign.before < LEAST_RISE.get(signal, -np.inf)
         if small or (signal, sign.subject) in scene.distrusted or scene.now - sign.since < LASTS_SECONDS:
             continue
         if (one := _alone(scene, sign, WITNESSES[signal])) is not None:
@@ -56,7 +62,9 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
             continue
         same = _unit(signal) == _unit(sign.signal)
         least = AGREES * abs(sign.now - sign.before) if same else 0.5 * _least(signal, change)
-        if abs(change.moved) >= least:
+        # A witness of the same kind that moved the other way agrees with nothing.
+        moved = change.moved * np.sign(sign.now - sign.before) if same else abs(change.moved)
+        if moved >= least:
             return None
         if not same or abs(sign.now - sign.before) >= _least(signal, change):
             told.append(f"{signal} of {change.seen} beside it is as ever")
@@ -69,7 +77,7 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
         reach=frozenset({sign.subject}),
         explains=frozenset({signals()[sign.signal].family}),
         proven=True,
-        most=OF_ONE_CHIP if "/gpu/" in sign.subject else 4.0,
+        most=ALONE_IN_EARNEST if sign.signal in MAY_BE_SO else 4.0,
     )
     one.speaks(3.0, f"{sign.subject} {sign.signal} went from {sign.before:.4g} to {sign.now:.4g} alone")
     for words in told:
@@ -79,22 +87,23 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
 
 
 class Change(NamedTuple):
-    moved: float  # in the witnesses' own unit; of flows the sum, of others the mean
+    moved: float  # in the witnesses' own unit; of flows and powers the sum, of others the mean
     usual: float
     seen: int
 
 
 def _change(scene: Scene, signal: str, subjects: frozenset[Subject], since: float) -> Change | None:
     """How the witnesses moved over the whole time of the move: what lags behind them is no drift."""
-    index, found = scene.panel.of(signal).index, scene.moves(signal)
-    rows = [index[one] for one in subjects if one in index and (signal, one) not in scene.distrusted]
-    rows = [row for row in rows if found.seen[row]]
-    if not rows:
+    table, times = scene.panel.of(signal), scene.panel.times
+    rows = [table.index[one] for one in subjects if one in table.index and (signal, one) not in scene.distrusted]
+    first = int(np.searchsorted(times, since))
+    before = median(table.values[rows, : baseline_columns(times)])
+    now = np.array([np.nan if np.isnan(row).all() else np.nanmean(row) for row in table.values[rows, first:]])
+    both = np.isfinite(before) & np.isfinite(now)
+    if not both.any():
         return None
-    joined = np.sum if _unit(signal) == FLOW else np.mean
-    first = int(np.searchsorted(scene.panel.times, since))
-    before, now = found.center[rows], np.nanmean(scene.panel.of(signal).values[rows, first:], axis=1)
-    return Change(float(joined(now - before)), float(joined(before)), len(rows))
+    joined = np.sum if _unit(signal) in (FLOW, "watts") else np.mean
+    return Change(float(joined((now - before)[both])), float(joined(before[both])), int(both.sum()))
 
 
 def _least(signal: str, change: Change) -> float:
@@ -113,6 +122,10 @@ def _of_unit(scene: Scene, cdu: Subject) -> frozenset[Subject]:
 def _gpus_under(scene: Scene, place: Subject) -> frozenset[Subject]:
     nodes = scene.nodes_under(place, ("cools",)) & scene.loaded
     return frozenset(gpu for node in nodes for gpu in scene.gpus_of.get(node, ()))
+
+
+def _gpus_in(scene: Scene, node: Subject) -> frozenset[Subject]:
+    return frozenset(scene.gpus_of.get(node, ()))
 
 
 def _units_under(scene: Scene, room: Subject) -> frozenset[Subject]:
@@ -169,6 +182,10 @@ WITNESSES: dict[str, tuple[Witness, ...]] = {
     ),
     "ambient_celsius": (("node_inlet_celsius", _nodes_under), ("cdu_supply_celsius", _units_under)),
     "node_inlet_celsius": (("ambient_celsius", _rooms_over), ("gpu_temperature_celsius", _gpus_under)),
+    "fan_speed_ratio": (("gpu_temperature_celsius", _gpus_in), ("node_inlet_celsius", _itself)),
+    "rack_power_watts": (("node_power_watts", _nodes_under),),
+    "node_power_watts": (("gpu_power_watts", _gpus_in),),
+    "gpu_power_watts": (("gpu_temperature_celsius", _itself), ("gpu_clock_sm_hertz", _itself)),
     "gpu_temperature_celsius": (
         ("gpu_temperature_celsius", _mates),
         ("fan_speed_ratio", _its_node),

@@ -26,8 +26,26 @@ def explain(scene: Scene) -> Iterator[Candidate]:
         version = str(event.detail.get("version", "")) or event.kind
         cohorts.setdefault(version, {}).setdefault(whole_of(event.subject) or event.subject, event.at)
     failures = [event for event in scene.panel.events_of(*FAILURES) if _counts(event)]
+    hits = {version: _hits(scene, since, failures) for version, since in cohorts.items()}
     for version, since in cohorts.items():
-        yield from _judge(scene, version, since, failures)
+        for one in _judge(scene, version, since, failures):
+            _compare(one, version, hits)
+            yield one
+
+
+def _hits(scene: Scene, since: dict[Subject, float], failures: list[Event]) -> list[Event]:
+    """Failures on nodes that had the version by then."""
+    return [event for event in failures if event.at >= since.get(_node(event), scene.now + 1)]
+
+
+def _compare(one: Candidate, version: str, hits: dict[str, list[Event]]) -> None:
+    """What speaks for another cause of the same failures: one node alone, or another version that they all have."""
+    mine = hits[version]
+    if len({_node(event) for event in mine}) == 1:
+        one.doubt(3.0, "they are all of one node, which may be ill by itself")
+    for other, theirs in hits.items():
+        if other != version and len(theirs) >= len(mine) and all(event in theirs for event in mine):
+            one.doubt(3.0, f"all of them have {other} too")
 
 
 def _counts(event: Event) -> bool:
@@ -37,7 +55,7 @@ def _counts(event: Event) -> bool:
 
 
 def _judge(scene: Scene, version: str, since: dict[Subject, float], failures: list[Event]) -> Iterator[Candidate]:
-    hit = [event for event in failures if event.at >= since.get(_node(event), scene.now + 1)]
+    hit = _hits(scene, since, failures)
     others = len(failures) - len(hit)
     nodes = scene.nodes_seen("gpu_temperature_celsius") | set(since)
     first = float(scene.panel.times[0])

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
+import numpy as np
+
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams.candidate import Candidate
@@ -9,6 +11,8 @@ from holdfast.seams.scene import Scene
 
 FOR_COMPANIONS = 2.0
 AGAINST_STILL = 2.5
+HEAT = "gpu_temperature_celsius"
+WARMER_CELSIUS = 1.5
 HEAT_NEEDS_SECONDS = 300.0  # metal and coolant have inertia
 
 
@@ -35,7 +39,7 @@ def companions(candidate: Candidate, what: str, moved: Mapping[Subject, Symptom]
 
 def warms(scene: Scene, candidate: Candidate, nodes: Collection[Subject], expected: bool) -> None:
     """Do the nodes that it cools and that work get hotter? Healthy ones count against it, once they had the time."""
-    seen = scene.nodes_seen("gpu_temperature_celsius") & scene.loaded & set(nodes)
+    seen = scene.nodes_seen(HEAT) & scene.loaded & set(nodes)
     part = share(scene.hot, seen)
     if part is None:
         candidate.unknown.append("temperature of the GPUs it cools: not seen")
@@ -43,8 +47,24 @@ def warms(scene: Scene, candidate: Candidate, nodes: Collection[Subject], expect
     hot = sum(1 for node in seen if node in scene.hot)
     if part > 0:
         candidate.speaks(FOR_COMPANIONS * part, f"GPUs are hotter in {hot} of {len(seen)} working nodes that it cools")
-    if expected and part < 0.5 and scene.now - candidate.since >= HEAT_NEEDS_SECONDS:
-        candidate.doubt(AGAINST_STILL * (1 - part), f"{len(seen) - hot} of {len(seen)} working nodes it cools are well")
+    if not expected or part >= 0.5 or scene.now - candidate.since < HEAT_NEEDS_SECONDS:
+        return
+    # Who draws less than before need not get hot, and who was hot until a checkpoint let it rest was hot.
+    still = [node for node in seen - scene.drawing_less if not _warmed(scene, node, candidate)]
+    if still:
+        weight = AGAINST_STILL * len(still) / len(seen)
+        candidate.doubt(weight, f"{len(still)} of {len(seen)} working nodes it cools are well")
+
+
+def _warmed(scene: Scene, node: Subject, candidate: Candidate) -> bool:
+    """Were its GPUs warmer than usual, on average since the candidate began?"""
+    table = scene.panel.of(HEAT)
+    rows = [table.index[gpu] for gpu in scene.gpus_of.get(node, ())]
+    first = int(np.searchsorted(scene.panel.times, candidate.since))
+    late = table.values[rows, first:]
+    usual = np.array([scene.usual(HEAT, gpu) for gpu in scene.gpus_of.get(node, ())], np.float32)
+    rise = late - usual[:, None]
+    return bool(np.isfinite(rise).any()) and float(np.nanmean(rise)) >= WARMER_CELSIUS
 
 
 def fall(one: Symptom) -> float:

@@ -9,7 +9,8 @@ from holdfast.seams.moved import Moves
 COOLANT_CELSIUS = 32.0  # what heat leaves to; a GPU's rise over it follows its power
 IDLE_WATTS = 150.0
 UNEXPLAINED = 0.7  # of the least move that matters, after what the power explains is taken off
-STILL_WORKING = 0.7  # of its usual utilization
+STILL_WORKING = {"gpu_clock_sm_hertz": 0.4, "gpu_power_watts": 0.7}
+"""Of its usual utilization: a lighter load draws less and clocks as ever."""
 
 
 def warmer_than_its_power(found: Moves, power: Moves) -> Moves:
@@ -35,13 +36,13 @@ def _from_idle(found: Moves, power: Moves, now: Values) -> Values:
     return (COOLANT_CELSIUS + per_watt * np.nan_to_num(now) - found.before).astype(np.float32)
 
 
-def while_working(table: Table, utilization: Moves, use: Table) -> Table:
+def while_working(signal: str, table: Table, utilization: Moves, use: Table) -> Table:
     """Without the columns in which a GPU has little to do: a clock that rests tells nothing of what it can."""
     if not use.subjects or table.subjects != use.subjects:
         return table
     usual = np.where(utilization.center > 0.2, utilization.center, 1.0)
     with np.errstate(invalid="ignore"):
-        idle = use.values < STILL_WORKING * usual[:, None]
+        idle = use.values < STILL_WORKING[signal] * usual[:, None]
     if not idle.any():
         return table
     return Table(table.subjects, np.where(idle, np.float32(np.nan), table.values))

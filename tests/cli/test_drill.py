@@ -12,6 +12,7 @@ from holdfast.cli.app import run
 from holdfast.cli.drill_draw import CALM, draw, drawable
 from holdfast.cli.drill_file import load, shipped, understand
 from holdfast.cli.drill_fuzz import tasks
+from holdfast.cli.drill_hard import draw_hard
 from holdfast.cli.refusal import Refusal
 from holdfast.twin.plant.fault import kinds
 
@@ -152,7 +153,9 @@ def test_drawn_drills_are_the_same_for_the_same_seed_and_of_every_kind() -> None
     for kind in (*drawable(), CALM):
         assert draw(4, kind) == draw(4, kind)
         assert [fault.kind for fault in draw(4, kind).faults] == ([] if kind == CALM else [kind])
-    drawn = [kind for _, kind in tasks(200, 1, "", 0.15)]
+        assert draw_hard(4, kind) == draw_hard(4, kind)
+        assert [fault.kind for fault in draw_hard(4, kind).faults][:1] == ([] if kind == CALM else [kind])
+    drawn = [kind for _, kind, _ in tasks(200, 1, "", 0.15)]
     assert drawn.count(CALM) == 30
     assert set(drawn) == {*drawable(), CALM}
 
