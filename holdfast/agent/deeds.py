@@ -69,15 +69,13 @@ def _tested(settings: Settings, order: Order, now: float, unwanted: Callable[[],
         cause=found.cause,
         reason=found.reason[:LONGEST_TEXT],
         began=now,
-        suite=order.suite,
+        suite=found.suite,  # what ran, whatever was asked for
     )
 
 
 def _blind(order: Order, began: float, why: str) -> OrderOutcome:
     """A test that came to no end is unknown, never a pass."""
-    return OrderOutcome(
-        order=order.id, verb=order.verb, ok=False, health="unknown", reason=why, began=began, suite=order.suite
-    )
+    return OrderOutcome(order=order.id, verb=order.verb, ok=False, health="unknown", reason=why, began=began)
 
 
 class Gate:

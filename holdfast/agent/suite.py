@@ -24,14 +24,15 @@ class Result(msgspec.Struct, frozen=True):
     health: Health
     cause: str  # the check that decided
     reason: str
+    suite: str = ""  # what ran
 
 
 def run(settings: Settings) -> Result:
     node = look_at(settings, "bootstrap")
     cause, _, reason = node.reason().partition(": ")
     if node.health is Health.PASS:
-        return Result(Health.PASS, "", told(node.verdicts.values()))
-    return Result(node.health, cause, reason)
+        cause, reason = "", told(node.verdicts.values())
+    return Result(node.health, cause, reason, settings.agent.suite)
 
 
 def told(verdicts: Collection[Verdict]) -> str:

@@ -138,6 +138,9 @@ class Judgement:
         if degraded and own.bootstrap_degraded is OnDegraded.FAIL:
             kind = _H.TEST_FAILED
         cause, reason = outcome.cause, outcome.reason
+        if kind is _H.TEST_PASSED and outcome.suite not in ("", own.suite):
+            kind, cause = _H.TEST_UNKNOWN, "suite"
+            reason = f"suite {outcome.suite} ran, suite {own.suite} is asked for; [agent] suite names what a node runs"
         if kind is _H.TEST_PASSED and (failing := self.failing(name)) is not None:
             kind, cause, reason = _H.TEST_FAILED, failing.check, f"passed, but {failing.check} fails: {failing.reason}"
         event = NodeEvent(

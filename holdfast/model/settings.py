@@ -35,6 +35,7 @@ class AgentSettings:
     shared_mounts: tuple[str, ...] = ()  # shared storage that must answer within a deadline
     modules: tuple[str, ...] = ()  # kernel modules that must be loaded
     twin: bool = False  # readings come from a simulated node and are marked so
+    suite: str = "1"  # what you call the full suite that this configuration makes; a policy asks for one by this name
 
 
 AGENT_VERBS = ("retest", "reset_gpu", "reboot", "probe")  # what an agent knows how to do

@@ -151,6 +151,12 @@ class TestRetest:
         assert outcome.health == look_at(settings, "bootstrap").health.value
         assert (outcome.began, outcome.suite) == (NOW, "1")
 
+    def test_it_names_the_suite_that_ran_not_the_one_that_was_asked_for(self, tmp_path: Path) -> None:
+        make_node(tmp_path / "n01")
+        file = tmp_path / "n01" / "holdfast.toml"
+        file.write_text(file.read_text().replace("[agent]\n", '[agent]\nsuite = "site-7"\n'))
+        assert self.order(tmp_path / "n01").suite == "site-7"
+
     def test_a_sick_node_fails_it_and_the_check_that_decided_is_named(self, tmp_path: Path) -> None:
         make_node(tmp_path / "n01")
         inject(tmp_path / "n01", "nvlink_lane_down", gpu=3)

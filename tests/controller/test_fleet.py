@@ -1,5 +1,7 @@
 """The fleet's judgement: a node heals, nobody is quarantined en masse, late reports undo nothing."""
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("sqlalchemy")
@@ -104,6 +106,19 @@ def test_the_scheduler_s_word_moves_a_node_through_a_workload() -> None:
     told.test("n2")
     assert told.stage("n2") is Stage.READY
     assert told.fleet.nodes["n2"].freshly_tested
+
+
+def test_a_pass_of_another_suite_than_the_one_asked_for_is_none_and_soon_a_persons_case() -> None:
+    """What an agent runs is its own configuration's, whatever the policy asks of it."""
+    told = Told()
+    told.fleet.policy = replace(told.fleet.policy, suite="2026-11")
+    told.passes()
+    assert told.stage("n1") is Stage.TESTING
+    for _ in range(told.fleet.policy.inconclusive_tests):
+        assert told.stage("n1") is Stage.TESTING
+        told.test("n1")
+    assert told.stage("n1") is Stage.QUARANTINED and told.verbs("n1")[-1] is Verb.TICKET
+    assert "suite 1 ran, suite 2026-11 is asked for" in told.fleet.nodes["n1"].reason
 
 
 def test_an_operators_quarantine_is_not_climbed_out_of_by_the_machine() -> None:
