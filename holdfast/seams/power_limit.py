@@ -45,7 +45,7 @@ def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], told: S
     if place.startswith("feed/") and told is None:
         one.doubt(1.0, "nothing tells that feed from the others behind the same racks")
     hot = [sign for sign in signs if (whole_of(sign.subject) or sign.subject) in scene.hot]
-    if signs and len(hot) >= 0.5 * len(signs):
+    if kind == "power.cap" and signs and len(hot) >= 0.5 * len(signs):
         one.doubt(2.0, "their GPUs are hotter than before")
     elif kind == "power.cap":
         one.speaks(0.5, "their GPUs are not hotter")

@@ -25,6 +25,7 @@ LEAST_RISE = {
     "fan_speed_ratio": 0.1,  # one that falls is a fan that fails
 }
 FLOW = "litres_per_minute"
+CELSIUS = "celsius"
 
 MANY = 8  # that move together are no lone instrument
 Witness = tuple[str, Callable[[Scene, Subject], frozenset[Subject]]]
@@ -62,8 +63,9 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
             continue
         same = _unit(signal) == _unit(sign.signal)
         least = AGREES * abs(sign.now - sign.before) if same else 0.5 * _least(signal, change)
-        # A witness of the same kind that moved the other way agrees with nothing.
-        moved = change.moved * np.sign(sign.now - sign.before) if same else abs(change.moved)
+        # What gets colder does not agree with what gets warmer; flows do: what one branch loses the others get.
+        warmer = same and _unit(signal) == CELSIUS
+        moved = change.moved * np.sign(sign.now - sign.before) if warmer else abs(change.moved)
         if moved >= least:
             return None
         if not same or abs(sign.now - sign.before) >= _least(signal, change):
