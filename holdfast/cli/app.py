@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from holdfast import __version__
 from holdfast.cli import contents, running
+from holdfast.cli.shown import tidy
 
 
 class Contents(TyperGroup):
@@ -38,7 +39,7 @@ def _command(name: str) -> Any:
     else:
         holder.command(name, context_settings=getattr(module, "CONTEXT", None))(found)
     group: Any = typer.main.get_command(holder)
-    return group.commands[name]
+    return tidy(group.commands[name])
 
 
 app = typer.Typer(

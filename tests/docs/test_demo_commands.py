@@ -1,0 +1,66 @@
+"""The commands of README and quick start that ask a controller, against `holdfast up --demo`."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("litestar", reason="needs the extra [controller]")
+
+from holdfast.cli.app import run
+
+from .told import HOW
+
+pytestmark = pytest.mark.slow
+HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
+PATIENCE_SECONDS = 120.0
+PRICES = """[[supplier]]
+name = "everybody"
+price_per_gpu_hour = 1.95
+gpus_per_node = 8
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A demo whose nodes have all been tested once."""
+    home = tmp_path_factory.mktemp("demo")
+    environ = {**os.environ, "HOLDFAST_STATE": str(home / "state"), "HOME": str(home)}
+    with (home / "log").open("wb") as log:
+        command = [HOLDFAST, "up", "--demo", "--nodes", "4", "--listen", "127.0.0.1:0"]
+        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environ)
+    try:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while "Ctrl-C stops" not in (home / "log").read_text():
+            assert process.poll() is None and time.monotonic() < end, (home / "log").read_text()
+            time.sleep(0.1)  # another process
+        yield home
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def test_each_command_is_answered_in_the_order_of_the_table(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOLDFAST_STATE", str(home / "state"))
+    (home / "prices.toml").write_text(PRICES)
+    end = time.monotonic() + PATIENCE_SECONDS
+    while run(["node", "show", "n[001-004]"]) != 0:  # enrolled
+        assert time.monotonic() < end, (home / "log").read_text()
+        time.sleep(0.2)
+    for called, told in HOW["demo"].items():
+        capfd.readouterr()
+        words = (
+            told.get("words", "")
+            .format(prices=home / "prices.toml", month=time.strftime("%Y-%m", time.gmtime()))
+            .split()
+        )
+        code = run([*called.split(), *words])
+        said = capfd.readouterr()
+        assert code in told.get("codes", [0]), f"{called}: {said.err}"
+        assert said.out or said.err.count("\n") == 1, f"{called} said nothing"
