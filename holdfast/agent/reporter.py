@@ -7,11 +7,8 @@ import logging
 import queue
 import random
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from math import isfinite
-from typing import TypeVar
 
 import msgspec
 
@@ -19,17 +16,10 @@ from holdfast.agent.enrolment import Enrolment, NotEnrolled
 from holdfast.agent.link import Answer, Link, LinkDown
 from holdfast.agent.node import Change
 from holdfast.agent.orders import Order
-from holdfast.agent.spool import Entry, Losses, Spool
+from holdfast.agent.spool import Entry, Spool
+from holdfast.agent.wording import chunks, loss, shortened, worded
 from holdfast.model.progress import RankWindow
-from holdfast.model.report import (
-    LONGEST_NAME,
-    MOST_EVIDENCE,
-    MOST_SUBJECTS,
-    JobSeen,
-    OrderOutcome,
-    Report,
-    VerdictChange,
-)
+from holdfast.model.report import JobSeen, OrderOutcome, Report
 from holdfast.model.signal import Event
 
 log = logging.getLogger("holdfast.agent")
@@ -40,11 +30,9 @@ FOLLOW_UP_SECONDS = (2.0, 5.0, 10.0)  # orders come with an acknowledgement: aft
 MOST_REPORTS = 200  # in one request
 MOST_BYTES = 512 << 10  # in one request; a controller takes 1 MB
 TOGETHER = 100  # changes or events in one report, so that a report is never too large for a request
-LONGEST_SAYING = 4_096
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 BAD_REPORT = frozenset({400, 413, 422})
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +162,8 @@ class Reporter:
 
     def _spool_reports(self, waiting: Sequence[News]) -> None:
         """Everything that has come together in one report, in several where it is too much for one."""
-        changes = _chunks([_worded(change) for news in waiting for change in news.changes], TOGETHER)
-        events = _chunks([_shortened(event) for news in waiting for event in news.events], TOGETHER)
+        changes = chunks([worded(change) for news in waiting for change in news.changes], TOGETHER)
+        events = chunks([shortened(event) for news in waiting for event in news.events], TOGETHER)
         outcomes = [outcome for news in waiting for outcome in news.outcomes]
         jobs = any(news.jobs for news in waiting)
         while changes or events or outcomes or jobs:
@@ -293,50 +281,4 @@ class Reporter:
         lost = self._spool.take_losses()
         if lost.heartbeats or lost.reports:
             now = self._clock()
-            self._spool.add(replace(self._report(now), events=(_loss(lost, now),)), now)
-
-
-def _loss(lost: Losses, now: float) -> Event:
-    what = f"{lost.heartbeats} heartbeats and {lost.reports} reports of changes or events"
-    return Event(
-        kind="spool_dropped",
-        at=now,
-        text=f"the agent's spool gave up {what} while the controller was away",
-        severity="warning" if lost.reports else "info",
-        count=lost.heartbeats + lost.reports,
-        detail={"first": lost.first, "last": lost.last},
-    )
-
-
-def _worded(change: Change) -> VerdictChange:
-    return VerdictChange(
-        at=change.at,
-        check=change.check,
-        before=change.before,
-        after=change.after,
-        reason=_sayable(change.reason),
-        subjects=tuple(islice((name for name in change.subjects if len(name) <= LONGEST_NAME), MOST_SUBJECTS)),
-        evidence=tuple(_sayable(words) for words in change.evidence),
-    )
-
-
-def _shortened(event: Event) -> Event:
-    """A kernel line may be as long and as odd as it likes; a report may not."""
-    code = _sayable(event.code) if isinstance(event.code, str) else event.code
-    detail = {
-        _sayable(name): _sayable(value) if isinstance(value, str) else value
-        for name, value in islice(event.detail.items(), MOST_EVIDENCE)
-        if isinstance(value, str) or isfinite(value)
-    }
-    at = event.at if isfinite(event.at) else 0.0
-    device = _sayable(event.device)[:LONGEST_NAME]
-    return replace(event, at=at, text=_sayable(event.text), device=device, code=code, detail=detail)
-
-
-def _sayable(text: str) -> str:
-    return text[:LONGEST_SAYING].encode("utf-8", "replace").decode()
-
-
-def _chunks(items: Iterable[T], size: int) -> list[tuple[T, ...]]:
-    left = iter(items)
-    return list(iter(lambda: tuple(islice(left, size)), ()))
+            self._spool.add(replace(self._report(now), events=(loss(lost, now),)), now)
