@@ -43,6 +43,14 @@ def lies(tables: dict[str, Table], times: Times) -> Iterator[Lie]:
                 yield from _stuck(fact, table, times, step)
 
 
+def silences(tables: dict[str, Table], times: Times) -> Iterator[Lie]:
+    """Of signals that may fall silent by design: who did. Whether it is a lie, others must say."""
+    step = float(times[1] - times[0]) if len(times) > 1 else 0.0
+    for name, table in tables.items():
+        if step and name in signals() and table.subjects and not signals()[name].sparse:
+            yield from _lost(signals()[name], table, times, step)
+
+
 def _absurd(fact: SeamSignal, table: Table, times: Times, step: float) -> Iterator[Lie]:
     last = table.values[:, -max(2 * ABSURD_COLUMNS, round(ABSURD_SECONDS / step)) :]
     beyond = (last < fact.lowest) | (last > fact.highest)

@@ -5,14 +5,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams.candidate import Candidate
-from holdfast.seams.instruments import Lie, lies
+from holdfast.seams.instruments import Lie, lies, silences
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
 TOGETHER_SECONDS = 60.0
+NOBODY = frozenset({"nobody"})  # of a job that runs nowhere we know
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
@@ -20,7 +22,7 @@ def explain(scene: Scene) -> Iterator[Candidate]:
     for lie in found:
         scene.distrust(lie.signal, lie.subject)
     lost = [lie for lie in found if lie.kind == "lost"]
-    silent = dict(_silent_domains(scene, lost))
+    silent = dict(_silent_domains(scene, [*lost, *_silent_jobs(scene)]))
     for prefix, mine in silent.items():
         yield _clock(prefix, mine)
     gone = _gone(scene, lost)
@@ -71,13 +73,21 @@ def _silent_domains(scene: Scene, lost: Sequence[Lie]) -> Iterator[tuple[str, li
     for prefix, mine in by_prefix.items():
         all_rows = sum(
             sum(1 for subject in table.subjects if subject.startswith(prefix + "/") and subject.count("/") == 1)
-            for table in scene.panel.tables.values()
+            for name, table in scene.panel.tables.items()
+            if name in signals() and not signals()[name].sparse
         )
         spread = max(lie.since for lie in mine) - min(lie.since for lie in mine)
-        signals = {lie.signal for lie in mine}
-        several = len(mine) > 1 and (len(signals) > 1 or all_rows > 1)
-        if several and prefix not in ("node", "job") and len(mine) >= 0.9 * all_rows and spread <= TOGETHER_SECONDS:
+        several = len(mine) > 1 and (len({lie.signal for lie in mine}) > 1 or all_rows > 1)
+        if several and prefix != "node" and len(mine) >= 0.9 * all_rows and spread <= TOGETHER_SECONDS:
             yield prefix, mine
+
+
+def _silent_jobs(scene: Scene) -> list[Lie]:
+    """Several jobs of which nothing is told any more though their GPUs work on. One that ended or waits is silent by
+    right, and one alone may hang."""
+    tables = {name: scene.panel.of(name) for name in scene.panel.tables if name.startswith("job_")}
+    found = [lie for lie in silences(tables, scene.panel.times) if scene.jobs.get(lie.subject, NOBODY) <= scene.loaded]
+    return found if len({lie.subject for lie in found}) > 1 else []
 
 
 def _gone(scene: Scene, lost: Sequence[Lie]) -> set[Subject]:
