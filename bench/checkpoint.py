@@ -1,9 +1,10 @@
 """What a checkpoint costs the training, and how long it takes to have it back: 4 ranks, 256 MB each, one run.
 
-    python bench/checkpoint.py [--rounds 5] [--megabytes 256]
+    python bench/checkpoint.py [--rounds 5] [--megabytes 256] [--nvrx FOLDER]
 
-Beside ours, in turn and round by round: a plain copy into warm pages (the floor), blocking torch.save, and
-torch.distributed.checkpoint.async_save. Each rank is a node with its own keeper; figures are of the slowest rank.
+Beside ours, in turn and round by round: a plain copy into warm pages (the floor), blocking torch.save,
+torch.distributed.checkpoint.async_save, and NVRx's local checkpoint where its unpacked package is named. Each rank is a
+node with its own keeper; figures are of the slowest rank.
 """
 
 import argparse
@@ -21,11 +22,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import checkpoint_nvrx
+
 WORLD = 4
+KINDS = ("ours", "copy", "torch_save", "async_save")
+NVRX = ("nvrx", "nvrx_replica")
 RESULT = Path(__file__).parent / "results" / "checkpoint.json"
 
 
-def rank_main(folder: Path, megabytes: int, rounds: int, phase: str) -> None:
+def rank_main(folder: Path, megabytes: int, rounds: int, phase: str, nvrx: str) -> None:
     import torch
     import torch.distributed as dist
 
@@ -38,7 +43,7 @@ def rank_main(folder: Path, megabytes: int, rounds: int, phase: str) -> None:
     ckpt = Checkpoint(folder / "job", replicas=2, keeper_options=("--linger-seconds", "600"))
     figures: dict[str, Any] = {}
     if phase == "save":
-        figures = {name: _slowest(times) for name, times in _stalls(ckpt, tensors, folder, rank, rounds).items()}
+        figures = {name: _slowest(times) for name, times in _stalls(ckpt, tensors, folder, rank, rounds, nvrx).items()}
         figures["stored"] = ckpt.flush()
     else:
         dist.barrier()
@@ -63,14 +68,17 @@ class _Into:
             tensor.copy_(state[name])
 
 
-def _stalls(ckpt: Any, tensors: dict[str, Any], folder: Path, rank: int, rounds: int) -> dict[str, list[float]]:
+def _stalls(
+    ckpt: Any, tensors: dict[str, Any], folder: Path, rank: int, rounds: int, nvrx: str
+) -> dict[str, list[float]]:
     """Seconds until the call is back, one of each kind per round; what still works behind it is waited for outside."""
     import torch
     import torch.distributed as dist
     from torch.distributed.checkpoint.state_dict_saver import async_save
 
     warm = {name: tensor.clone() for name, tensor in tensors.items()}
-    times: dict[str, list[float]] = {"ours": [], "copy": [], "torch_save": [], "async_save": []}
+    peers = checkpoint_nvrx.saves(nvrx, folder, tensors) if nvrx else {}
+    times: dict[str, list[float]] = {kind: [] for kind in (*KINDS, *peers)}
 
     def timed(kind: str, keep: bool, call: Callable[[], Any]) -> Any:
         dist.barrier()
@@ -90,6 +98,8 @@ def _stalls(ckpt: Any, tensors: dict[str, Any], folder: Path, rank: int, rounds:
             timed("torch_save", keep, lambda: torch.save(tensors, folder / f"plain.{rank}"))
             named = {f"{rank}/{name}": tensor for name, tensor in tensors.items()}
             timed("async_save", keep, partial(async_save, named, checkpoint_id=folder / "dcp")).result()
+            for kind, save in peers.items():
+                timed(kind, keep, partial(save, at + 1))
     return times
 
 
@@ -105,9 +115,13 @@ def _slowest(times: list[float]) -> list[float]:
 def launch(folder: Path, options: argparse.Namespace, phase: str, report: int = 0) -> dict[str, Any]:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={WORLD}", __file__]
     words = ["--rank-of", str(folder), "--phase", phase, "--rounds", str(options.rounds)]
+    words += ["--megabytes", str(options.megabytes), "--nvrx", options.nvrx]
     environment = {**os.environ, "HOLDFAST_RUNTIME_DIR": str(folder / "r"), "REPORT": str(report)}
     done = subprocess.run(
-        [*command, *words, "--megabytes", str(options.megabytes)], env=environment, capture_output=True, text=True
+        [*command, *words, "--megabytes", str(options.megabytes), "--nvrx", options.nvrx],
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     if done.returncode:
         raise SystemExit(done.stderr[-3000:])
@@ -136,11 +150,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--megabytes", type=int, default=256)
+    parser.add_argument("--nvrx", default="", help="a folder with the package nvidia_resiliency_ext, to stand beside")
     parser.add_argument("--rank-of", default="")
     parser.add_argument("--phase", default="save")
     options = parser.parse_args()
     if options.rank_of:
-        rank_main(Path(options.rank_of), options.megabytes, options.rounds, options.phase)
+        rank_main(Path(options.rank_of), options.megabytes, options.rounds, options.phase, options.nvrx)
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # a run that is cut short leaves no keeper behind
     folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
@@ -158,17 +173,19 @@ def main() -> None:
     report(options, saved, {"own_memory": own, "partner": partner, "storage": stored})
 
 
+def _ratio(stall: dict[str, float], kind: str) -> float:
+    return round(stall["ours_stall_seconds"] / stall[f"{kind}_stall_seconds"], 3)
+
+
 def report(options: argparse.Namespace, saved: dict[str, Any], loads: dict[str, dict[str, Any]]) -> None:
-    kinds = ("ours", "copy", "torch_save", "async_save")
+    kinds = [kind for kind in (*KINDS, *NVRX) if kind in saved]
     stall = {f"{kind}_stall_seconds": round(statistics.median(saved[kind]), 4) for kind in kinds}
     figures = {
         "megabytes_per_rank": options.megabytes,
         "ranks": WORLD,
         "rounds": options.rounds,
         **stall,
-        "ours_to_copy": round(stall["ours_stall_seconds"] / stall["copy_stall_seconds"], 2),
-        "ours_to_torch_save": round(stall["ours_stall_seconds"] / stall["torch_save_stall_seconds"], 3),
-        "ours_to_async_save": round(stall["ours_stall_seconds"] / stall["async_save_stall_seconds"], 2),
+        **{f"ours_to_{kind}": _ratio(stall, kind) for kind in kinds if kind != "ours"},
         **{f"load_from_{name}_seconds": load["seconds"][0] for name, load in loads.items()},
         "loaded_from": {name: load["from"].split(" ")[0] for name, load in loads.items()},
         "spread": {kind: [min(saved[kind]), max(saved[kind])] for kind in kinds},

@@ -1,9 +1,11 @@
-"""A small language model that really trains, under DDP on CPUs or GPUs, and goes on where it was when a rank dies.
+"""A language model of 3 million parameters that really trains, under DDP on CPUs or GPUs, and goes on where it was
+when a rank dies.
 
     torchrun --nproc-per-node=4 examples/train.py --dir /tmp/run --steps 200
     holdfast run -- torchrun --nproc-per-node=4 examples/train.py --dir /tmp/run --steps 200
 
-The text is synthetic and every number is reproducible: two runs of the same length end with the same bits.
+The text is synthetic: who guesses has a loss of ln 256 = 5.55, and who knows it by heart still one of ln 4 = 1.39.
+Every number is reproducible: two runs of the same length end with the same bits.
 `--node-per-rank` makes each rank a node of its own, with its own keeper, to try on one machine what needs several.
 """
 
@@ -20,10 +22,11 @@ import xxhash
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from holdfast.training import Checkpoint, Position, Progress, Random
+from holdfast.training import Checkpoint, Guard, Position, Progress, Random
 
 VOCABULARY = 256
 CONTEXT = 32
+FOLLOWERS = 4  # of each letter, so that nobody can guess better than ln 4
 TELL_SAVED_EVERY = 10
 
 
@@ -44,12 +47,13 @@ class Model(nn.Module):
 
 
 def batches(rank: int, epoch: int, count: int, size: int) -> Iterator[torch.Tensor]:
-    """Text in which each letter hangs on the two before it; the same for the same rank and epoch."""
+    """Text in which each letter has four that may follow it; the same for the same rank and epoch."""
+    follow = torch.randint(VOCABULARY, (VOCABULARY, FOLLOWERS), generator=torch.Generator().manual_seed(1))
     for at in range(count):
         source = torch.Generator().manual_seed((rank * 1009 + epoch) * 100_003 + at)
         text = torch.randint(VOCABULARY, (size, CONTEXT + 1), generator=source)
-        for place in range(2, CONTEXT + 1):
-            text[:, place] = (text[:, place - 1] * 3 + text[:, place - 2] * 5 + text[:, place] % 2) % VOCABULARY
+        for place in range(1, CONTEXT + 1):
+            text[:, place] = follow[text[:, place - 1], text[:, place] % FOLLOWERS]
         yield text
 
 
@@ -75,7 +79,8 @@ def main() -> None:
     step = checkpoint.load(state) or 0
     _journal(options, rank, {"at": step, "from": checkpoint.loaded_from})
     progress = Progress(options.job, step=step)
-    progress.watch(model)
+    progress.watch(model, checkpoint)
+    guard = Guard(model, optimizer, checkpoint=checkpoint, progress=progress)
     while step < options.steps:
         for text in position.over(batches(rank, position.epoch, options.epoch, options.batch)):
             with progress.step(tokens=text.numel()):
@@ -86,6 +91,7 @@ def main() -> None:
                 scheduler.step()
                 progress.note(loss=loss)
             step += 1
+            guard.step(step, loss=loss)
             with progress.saving():
                 checkpoint.save(step, state)
             if step % TELL_SAVED_EVERY == 0:
@@ -97,6 +103,7 @@ def main() -> None:
                 break
     if rank == 0:
         _write(options, model, optimizer, step)
+    guard.close()
     progress.close()
     checkpoint.close()
     dist.destroy_process_group()
@@ -137,7 +144,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--every-steps", type=int, default=1)
     parser.add_argument("--storage-every", type=int, default=0)
     parser.add_argument("--replicas", type=int, default=2)
-    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--epoch", type=int, default=50, help="batches in an epoch")

@@ -135,6 +135,10 @@ class Checkpoint:
             tier = suspects.STORAGE if self.loaded_from == "storage" else suspects.MEMORY
             self.distrust(self._loaded.step if tier == suspects.STORAGE else 0, step, why, tier)
 
+    def communicating(self, now: bool) -> None:
+        """This rank uses the network now, or no more: its keeper sends in between. `Progress.watch` calls it."""
+        self._keeper.communicating(now)
+
     def close(self) -> None:
         self._keeper.close()
 

@@ -49,6 +49,7 @@ class Keeper:
     _socket: socket.socket | None = None
     _owed: int = 0  # answers not yet read
     _buffers: dict[int, Pages] = field(default_factory=dict)
+    _mark: Pages | None = None  # one byte that says whether this rank communicates now
 
     def attach(self) -> list[Held]:
         """Connect and say who we are; what the keeper holds is the answer. Where there is no keeper, start one."""
@@ -76,12 +77,18 @@ class Keeper:
         self._socket.settimeout(ANSWER_SECONDS)
         self._socket.connect(str(path))
         hello = {"do": "attach", "job": self.job, "rank": self.rank, "world": self.world, "pid": os.getpid()}
-        self.about = self._ask(hello)
+        fds: list[int] = []
+        self.about = self._ask(hello, fds)
+        self._mark = Pages.received(fds[0]) if fds else None
         return [Held.of(row) for row in self.about["held"]]
 
     @property
     def connected(self) -> bool:
         return self._socket is not None
+
+    def communicating(self, now: bool) -> None:
+        if self._mark is not None:
+            self._mark.map[0] = now
 
     def join(self, order: Message) -> None:
         self._ask({"do": "join", **order})
@@ -118,7 +125,9 @@ class Keeper:
         for pages in self._buffers.values():
             pages.close()
         self._buffers.clear()
-        self._socket, self._owed = None, 0
+        if self._mark is not None:
+            self._mark.close()
+        self._socket, self._owed, self._mark = None, 0, None
 
     def _say(self, message: Message) -> None:
         if self._socket is None:

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from holdfast.training.message import EncodingError
+from holdfast.training.pace import Pace
+from holdfast.training.storage_place import INDEX, rank_folder
 from holdfast.training.vault import Copy, Vault
 
 LOG = logging.getLogger(__name__)
@@ -16,8 +18,8 @@ STEPS_KEPT = 2
 
 
 class Flushing:
-    def __init__(self, folder: Path, vault: Vault, troubles: dict[str, str]) -> None:
-        self._folder, self._vault, self._troubles = folder, vault, troubles
+    def __init__(self, folder: Path, vault: Vault, troubles: dict[str, str], pace: Pace) -> None:
+        self._folder, self._vault, self._troubles, self._pace = folder, vault, troubles, pace
         self.turn = 0  # of this keeper among all
         self._own: set[int] = set()
         self._queued: dict[int, int] = {}
@@ -38,7 +40,7 @@ class Flushing:
             if copy.rank in self._queued:
                 older = self._queued[copy.rank]
                 behind = f"step {copy.step} of rank {copy.rank} is left out: step {older} is still on its way"
-                self._troubles["storage"] = behind
+                self._troubles[_about(copy)] = behind
                 return
             self._queued[copy.rank] = copy.step
         hold = ExitStack()
@@ -48,15 +50,20 @@ class Flushing:
     def flush(self, seconds: float) -> list[int]:
         """Write what memory holds and storage does not: the committed step, the newest, and partners' where missing."""
         until = time.monotonic() + seconds
-        stored = []
+        stored: set[int] = set()
+        missing: set[int] = set()
         for copy in self._due():
             if time.monotonic() > until:
                 self._troubles["storage"] = f"not everything was written within {seconds:g} s"
                 break
             with self._vault.reading(copy.rank, copy.step) as still_there:
-                if still_there is copy and self._write(copy):
-                    stored.append(copy.step)
-        return sorted(set(stored))
+                if still_there is copy:
+                    (stored if self._write(copy) else missing).add(copy.step)
+        return sorted(stored - missing)
+
+    def unsaved(self) -> int:
+        """The newest step that is held here and not in storage, -1 where there is none."""
+        return max((copy.step for copy in self._due() if not self._is_stored(copy)), default=-1)
 
     def _due(self) -> list[Copy]:
         """Own ranks' first, and of those the committed step: that one makes a whole."""
@@ -70,12 +77,19 @@ class Flushing:
         while True:
             copy, hold = self._waiting.get()
             time.sleep(self.turn // WRITERS * self._last_seconds)
+            self._pace.wait(copy.size)
             with hold:
                 begun = time.monotonic()
                 self._write(copy)
                 self._last_seconds = time.monotonic() - begun
             with self._lock:
                 self._queued.pop(copy.rank, None)
+
+    def _is_stored(self, copy: Copy) -> bool:
+        """A partner's copy is written by the partner, if it lives."""
+        if copy.rank in self._own:
+            return (copy.rank, copy.step, copy.attempt) in self._written
+        return (rank_folder(self._folder, copy.step, copy.rank) / INDEX).exists()
 
     def _write(self, copy: Copy) -> bool:
         with self._writing:
@@ -84,13 +98,7 @@ class Flushing:
     def _write_alone(self, copy: Copy) -> bool:
         from holdfast.training import shard, storage  # torch: only the keeper that writes pays for it
 
-        key = (copy.rank, copy.step, copy.attempt)
-        if key in self._written:
-            return True
-        if (
-            copy.rank not in self._own
-            and (storage.rank_folder(self._folder, copy.step, copy.rank) / storage.INDEX).exists()
-        ):
+        if self._is_stored(copy):
             return True
         try:
             if copy.pages.digest(copy.size) != copy.digest:
@@ -99,10 +107,15 @@ class Flushing:
             if copy.rank == 0:
                 storage.prune(self._folder, STEPS_KEPT)
         except (OSError, RuntimeError, EncodingError) as error:
-            self._troubles["storage"] = f"step {copy.step} of rank {copy.rank} is not in storage: {error}"
+            self._troubles[_about(copy)] = f"step {copy.step} of rank {copy.rank} is not in storage: {error}"
             LOG.warning("storage: step %d of rank %d: %s", copy.step, copy.rank, error)
             return False
-        self._troubles.pop("storage", None)
-        self._written.add(key)
+        self._troubles.pop(_about(copy), None)
+        self._written.add((copy.rank, copy.step, copy.attempt))
         LOG.info("step %d of rank %d is in storage", copy.step, copy.rank)
         return True
+
+
+def _about(copy: Copy) -> str:
+    """What a trouble is about: that one rank's copy was written says nothing of another's."""
+    return f"storage of rank {copy.rank}"

@@ -37,6 +37,12 @@ class Distrusting(Protocol):
     def not_a_number(self, step: int, why: str) -> None: ...
 
 
+class Telling(Protocol):
+    """What hears of errors of this rank's hardware; a Progress is one."""
+
+    def happened(self) -> list[tuple[float, str]]: ...
+
+
 class Guard:
     """All ranks make one, at the same place of their program, and call `step` after every optimizer step."""
 
@@ -49,8 +55,10 @@ class Guard:
         layers: list[str] | None = None,  # names of the Linear layers to check in turn; all if not given
         checkpoint: Distrusting | None = None,  # is told which of its steps are suspect
         replica: str = "",  # ranks with different names are not expected to hold the same
+        progress: Telling | None = None,  # tells of errors that the agent of the node saw
     ) -> None:
         self._model, self._optimizer, self._checkpoint, self._replica = model, optimizer, checkpoint, replica
+        self._progress = progress
         self.vote_every, self.checksum_every = vote_every, checksum_every
         self._circle = Circle()
         chosen = [pair for pair in linear_layers(model) if layers is None or pair[0] in layers]
@@ -71,11 +79,12 @@ class Guard:
         if self.checksum_every:
             found += self._sums(step)
         self._untold += found
+        told = [self.event(*one) for one in (self._progress.happened() if self._progress else ())]
         if self.vote_every and step % self.vote_every == 0:
             found += self._vote(step)
         for finding in found:
             self._tell(finding)
-        return found
+        return told + found
 
     def event(self, when: float, what: str) -> Finding:
         """The hardware of this rank reported an error at `when` (Unix time): steps that ended since are suspect."""
@@ -151,4 +160,9 @@ class Guard:
         if finding.kind is Kind.NOT_A_NUMBER:
             self._checkpoint.not_a_number(finding.step, finding.sentence())
         elif finding.kind is not Kind.JUMP:
-            self._checkpoint.distrust(finding.since, finding.step, finding.sentence())
+            until = self._next_vote(finding.step) if finding.kind is Kind.HARDWARE else finding.step
+            self._checkpoint.distrust(finding.since, until, finding.sentence())
+
+    def _next_vote(self, step: int) -> int:
+        """What is saved until the replicas are next compared stands on what may be wrong."""
+        return (step // self.vote_every + 1) * self.vote_every - 1 if self.vote_every else step

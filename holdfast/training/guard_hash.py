@@ -54,14 +54,16 @@ def digests(tensors: Iterable[Named]) -> dict[str, int]:
     for bucket, tensor in tensors:
         local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
         sums.setdefault(bucket, []).append(word_sum(local.detach()))
-    return {bucket: int(_mixed(parts)) for bucket, parts in sums.items()}
+    return {bucket: _mixed(parts) for bucket, parts in sums.items()}
 
 
 def word_sum(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.numel() == 0:
         return torch.zeros((), dtype=torch.int64, device=tensor.device)
     if tensor.numel() == 1 and tensor.element_size() in WORDS:  # the optimizer's counters, one for each parameter
-        return tensor.reshape(1).view(WORDS[tensor.element_size()])[0].to(torch.int64)
+        return tensor.view(WORDS[tensor.element_size()]).to(torch.int64).sum()
+    if _is_words(tensor):
+        return tensor.view(torch.int64).sum()
     flat = _flat(tensor).view(torch.uint8)
     whole = flat.numel() // WORD * WORD
     total = flat[:whole].view(torch.int64).sum()
@@ -69,6 +71,13 @@ def word_sum(tensor: torch.Tensor) -> torch.Tensor:
         return total
     shifts = torch.arange(flat.numel() - whole, device=flat.device) * 8
     return total + (flat[whole:].to(torch.int64) << shifts).sum()
+
+
+def _is_words(tensor: torch.Tensor) -> bool:
+    """Most tensors can be read as they are: in order, from a whole word on, in rows of whole words."""
+    size = tensor.element_size()
+    rows = tensor.shape[-1] * size % WORD == 0 and tensor.storage_offset() * size % WORD == 0
+    return rows and not tensor.is_complex() and tensor.is_contiguous()
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -80,11 +89,8 @@ def _flat(tensor: torch.Tensor) -> torch.Tensor:
     return flat if flat.storage_offset() * flat.element_size() % WORD == 0 else flat.clone()
 
 
-def _mixed(parts: list[torch.Tensor]) -> torch.Tensor:
-    weights = [_signed(pow(ODD, at + 1, 1 << 64)) for at in range(len(parts))]
-    together = torch.stack([part.to(parts[0].device) for part in parts])
-    return (together * torch.tensor(weights, dtype=torch.int64, device=together.device)).sum()
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >= 1 << 63 else value
+def _mixed(parts: list[torch.Tensor]) -> int:
+    """Waits for the device, once."""
+    words: list[int] = torch.stack([part.to(parts[0].device) for part in parts]).tolist()
+    total = sum(word * pow(ODD, at, 1 << 64) for at, word in enumerate(words, 1)) % (1 << 64)
+    return total - (1 << 64) if total >= 1 << 63 else total

@@ -16,8 +16,10 @@ import threading
 import time
 from pathlib import Path
 
+from holdfast.training.agent_line import AgentLine
 from holdfast.training.flushing import Flushing
-from holdfast.training.peers import Answerer, Pace
+from holdfast.training.pace import Gaps, Pace
+from holdfast.training.peers import Answerer
 from holdfast.training.ranks import Desk, Parts
 from holdfast.training.replication import Replication
 from holdfast.training.site import SiteError, job_secret, node_name, own_address, socket_path
@@ -55,13 +57,16 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     vault = Vault(int(options.memory_bytes) or default_budget())
     troubles: dict[str, str] = {}
-    replication = Replication(vault, secret, Pace(options.bytes_per_second), troubles)
+    gaps = Gaps()
+    pace = Pace(options.bytes_per_second, gaps)
+    replication = Replication(vault, secret, pace, troubles)
     host, _, port = options.listen.partition(":")
     answerer = Answerer(host or own_address(), int(port or 0), secret, vault, replication.notice)
     about = {"job": options.job, "node": options.node, "address": answerer.address, "budget_bytes": vault.budget_bytes}
-    flushing = Flushing(folder, vault, troubles)
-    desk = Desk(path, Parts(vault, replication, flushing, secret, troubles), about)
+    flushing = Flushing(folder, vault, troubles, Pace(options.storage_bytes_per_second))
+    desk = Desk(path, Parts(vault, replication, flushing, secret, troubles, gaps, pace), about)
     desk.start()
+    AgentLine(options.job, flushing.unsaved, flushing.flush)
     LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, vault.budget_bytes)
     while not stop.wait(1.0):
         if not desk.busy() and time.monotonic() - desk.last_seen > options.linger_seconds:
@@ -109,6 +114,12 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--bytes-per-second", type=float, default=0.0, help="at most so fast to partners; 0 is as fast as it goes"
+    )
+    parser.add_argument(
+        "--storage-bytes-per-second",
+        type=float,
+        default=0.0,
+        help="at most so fast to storage, over several shards; 0 is as fast as it goes. A flush is not held up",
     )
     parser.add_argument("--linger-seconds", type=float, default=LINGER_SECONDS, help="end after so long without a rank")
     parser.add_argument("--flush-seconds", type=float, default=FLUSH_SECONDS, help="at most so long for the last flush")

@@ -3,11 +3,11 @@
 import logging
 import socket
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from holdfast.training.increments import checked_parts
+from holdfast.training.pace import Pace
 from holdfast.training.vault import Copy, Full, Vault
 from holdfast.training.wire import CHUNK, Message, NotTrusted, WireError, prove, receive, receive_into, send
 
@@ -19,21 +19,6 @@ Notice = Callable[[Message], None]  # what a keeper does with "safe" and "commit
 
 class Refused(OSError):
     """The other keeper answered that it will not or cannot."""
-
-
-class Pace:
-    """Keeps sending under a rate, over all partners together."""
-
-    def __init__(self, bytes_per_second: float) -> None:
-        self.bytes_per_second = bytes_per_second
-        self._free_at = 0.0
-
-    def wait(self, count: int) -> None:
-        if self.bytes_per_second <= 0:
-            return
-        now = time.monotonic()
-        self._free_at = max(self._free_at, now) + count / self.bytes_per_second
-        time.sleep(max(0.0, self._free_at - count / self.bytes_per_second - now))
 
 
 class Caller:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from holdfast.formats.job_progress import Hello, Step
 from holdfast.training.progress_clock import HostMarker, Marker, marker_for
@@ -27,6 +27,12 @@ from holdfast.training.site import node_name, runtime_folder
 
 LOG = logging.getLogger("holdfast.progress")
 HOOKED = 4  # parameters that tell when a backward pass begins to end; some may not take part
+
+
+class Communicating(Protocol):
+    """What wants to know when this rank uses the network; a Checkpoint is one."""
+
+    def communicating(self, now: bool) -> None: ...
 
 
 class Progress:
@@ -64,6 +70,7 @@ class Progress:
         self._links: dict[str, float] = {}
         self._noted: dict[str, Any] = {}
         self._inside = self._backward_open = False
+        self._checkpoint: Communicating | None = None
 
     def __enter__(self) -> "Progress":
         return self
@@ -76,12 +83,18 @@ class Progress:
         """Why the agent does not want to hear this rank, '' if it does or is not there."""
         return self._sender.refused
 
+    def happened(self) -> list[tuple[float, str]]:
+        """Errors of this rank's hardware that the agent told of since the last time: when, and what."""
+        told = self._sender.happened
+        return [told.popleft() for _ in range(len(told))]
+
     def close(self) -> None:
         self._sender.close()
 
     def begin(self) -> None:
         """For callbacks; `step` is the same as begin and end."""
         self._inside = True
+        self._communicates(False)  # a step that raised may have left it open
         self._begun = time.perf_counter()
         self._device_begun = None if isinstance(self._marker, HostMarker) else self._marker.mark()
         self._waited = self._saved_inside = 0.0
@@ -121,7 +134,11 @@ class Progress:
     def waiting(self, link: str = "") -> Iterator[None]:
         """Around a communication of one's own. A link's name begins with its kind: 'pipeline:3-4'."""
         begun = time.perf_counter()
-        yield
+        self._communicates(True)
+        try:
+            yield
+        finally:
+            self._communicates(False)
         seconds = time.perf_counter() - begun
         self._waited += seconds
         self._sender.split = True
@@ -145,8 +162,10 @@ class Progress:
         """This step is safe: what was made since is what a failure would cost."""
         self._sender.saved_step = step
 
-    def watch(self, model: Any) -> bool:
-        """Tell waiting for other ranks apart from computing, under DDP. False, and said, for any other model."""
+    def watch(self, model: Any, checkpoint: Communicating | None = None) -> bool:
+        """Tell waiting for other ranks apart from computing, under DDP. False, and said, for any other model. The
+        keeper of a checkpoint is told when this rank communicates, so that it sends in between."""
+        self._checkpoint = checkpoint
         from torch.nn.parallel import DistributedDataParallel
 
         if not isinstance(model, DistributedDataParallel):
@@ -159,6 +178,10 @@ class Progress:
         self._sender.split = True
         return True
 
+    def _communicates(self, now: bool) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.communicating(now)
+
     def _backward_begins(self, _: Any) -> None:
         """Once in a backward pass. What is queued now runs when this rank's gradients are all there; what is queued
         then runs after DDP, which waits for those of the others in between."""
@@ -167,6 +190,7 @@ class Progress:
         if self._backward_open:
             return
         self._backward_open = True
+        self._communicates(True)
         engine: Any = Variable._execution_engine
         engine.queue_callback(lambda: self._gradients_there(engine))
 
@@ -176,6 +200,7 @@ class Progress:
         engine.queue_callback(lambda: self._all_there(before))
 
     def _all_there(self, before: Any) -> None:
+        self._communicates(False)
         if isinstance(self._marker, HostMarker):
             self._waited += self._marker.mark() - before
         else:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import socket
 import threading
 import time
@@ -9,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from holdfast.formats import job_orders
 from holdfast.formats.job_progress import MOST_ROWS, Ended, Hello, Message, Step, Steps, encode
 
 SOCKET = "/run/holdfast/jobs.sock"
@@ -16,6 +18,7 @@ SEND_EVERY_SECONDS = 1.0
 RETRY_SECONDS = 15.0
 PATIENCE_SECONDS = 2.0  # of the thread, for an agent that does not take what it is sent
 MOST_WAITING = 8_192  # steps
+MOST_HAPPENED = 256
 LARGEST_FILE = 32 << 20
 CLOSE_SECONDS = 5.0
 Pending = Callable[[], Step | None]  # a step that may not be over on the device yet
@@ -36,6 +39,7 @@ class Sender:
         self._told: tuple[int, bool] = (-1, False)
         self._introduced = False  # does the file say who wrote it?
         self.refused = ""  # why the agent does not want to hear us
+        self.happened: deque[tuple[float, str]] = deque(maxlen=MOST_HAPPENED)  # errors of the hardware, as it told
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="holdfast-progress", daemon=True)
         self._thread.start()
@@ -56,6 +60,7 @@ class Sender:
             self._write(self._hello)
         while not self._stop.wait(SEND_EVERY_SECONDS):
             self._flush()
+            self._hear()
         self._flush()
         self._deliver(Ended(time.time()))
         if self._line is not None:
@@ -108,6 +113,18 @@ class Sender:
             return False
         self._line = line
         return True
+
+    def _hear(self) -> None:
+        """What the agent says by itself; it is never waited for."""
+        with contextlib.suppress(OSError):
+            while self._line is not None and select.select([self._line], [], [], 0)[0]:
+                if not (text := self._line.recv(job_orders.LARGEST_ORDER)):
+                    self._hang_up()
+                    return
+                with contextlib.suppress(job_orders.OrderError):  # a newer agent's, and not for us
+                    order = job_orders.decode(text)
+                    if isinstance(order, job_orders.Happened):
+                        self.happened.append((order.at, order.what))
 
     def _hang_up(self) -> None:
         if self._line is not None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from holdfast.training.flushing import Flushing
 from holdfast.training.memory import Pages
+from holdfast.training.pace import Gaps, Pace
 from holdfast.training.peers import Caller
 from holdfast.training.replication import Crew, Replication
 from holdfast.training.vault import Copy, Vault
@@ -31,6 +32,8 @@ class Parts:
     flushing: Flushing
     secret: bytes
     troubles: dict[str, str]  # what goes wrong now, by what it is about
+    gaps: Gaps
+    pace: Pace
 
 
 class Desk:
@@ -39,6 +42,7 @@ class Desk:
     def __init__(self, path: Path, parts: "Parts", about: Message) -> None:
         self.vault, self.replication, self.flushing = parts.vault, parts.replication, parts.flushing
         self.secret, self.troubles, self.about = parts.secret, parts.troubles, about
+        self.gaps, self.pace = parts.gaps, parts.pace
         self.last_seen = time.monotonic()
         self._attached: dict[int, Visit] = {}
         self._changed = threading.Condition()
@@ -128,6 +132,7 @@ class Visit:
     def leave(self) -> None:
         for pages in self._lent.values():
             self._desk.vault.give_up(self._rank, pages)
+        self._desk.gaps.left(self._rank)
         self._desk.detach(self)
 
     def _attach(self, order: Message) -> tuple[Message, tuple[int, ...]]:
@@ -136,7 +141,8 @@ class Visit:
         self.pid = int(order["pid"])
         self._desk.attach(int(order["rank"]), self)
         self._rank, self._world = int(order["rank"]), int(order["world"])
-        return {**self._desk.about, "held": [copy.row() for copy in self._desk.vault.held()]}, ()
+        mark = self._desk.gaps.mark_of(self._rank)
+        return {**self._desk.about, "held": [copy.row() for copy in self._desk.vault.held()]}, (mark.fd,)
 
     def _join(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         crew = Crew(
@@ -197,4 +203,6 @@ class Visit:
         vault = self._desk.vault
         status: dict[str, Any] = {"committed": vault.committed, "used_bytes": vault.used_bytes(), "keeper": os.getpid()}
         status["sent_bytes"] = self._desk.replication.sent_bytes
+        status["communicating"] = self._desk.gaps.communicating()
+        status["waited_for_gaps_seconds"] = self._desk.pace.waited_seconds
         return {**self._desk.about, **status, "held": [copy.row() for copy in vault.held()]}, ()

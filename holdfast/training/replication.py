@@ -10,7 +10,8 @@ import threading
 from dataclasses import dataclass
 
 from holdfast.training.increments import Marks, Sent, changed, marks_of
-from holdfast.training.peers import Caller, Pace, Refused
+from holdfast.training.pace import Pace
+from holdfast.training.peers import Caller, Refused
 from holdfast.training.vault import Copy, Vault
 from holdfast.training.wire import Message
 

@@ -21,14 +21,10 @@ from torch.distributed.checkpoint.storage import WriteResult
 
 from holdfast.training.message import EncodingError, pack, unpack
 from holdfast.training.shard import About, Shard
+from holdfast.training.storage_place import INDEX, rank_folder
 
-INDEX = "holdfast.index"
 DESCRIPTION = "holdfast"  # the part that holds what is not a tensor
 STEP = re.compile(r"step-(\d+)")
-
-
-def rank_folder(folder: Path, step: int, rank: int) -> Path:
-    return folder / f"step-{step:08}" / f"rank-{rank:05}"
 
 
 def write(folder: Path, shard: Shard, attempt: str) -> Path:
@@ -45,6 +41,11 @@ def write(folder: Path, shard: Shard, attempt: str) -> Path:
         _write_whole(draft / INDEX, xxhash.xxh3_128_digest(body) + body)
         shutil.rmtree(target, ignore_errors=True)
         draft.rename(target)
+    except RuntimeError as error:  # torch's writer speaks of positions in a file where the file system is full
+        size = sum(tensor.nbytes for tensor in shard.tensors)
+        if shutil.disk_usage(folder).free < size:
+            raise OSError(f"{folder} is full: {size} bytes do not fit") from error
+        raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return target

@@ -61,6 +61,16 @@ def test_what_was_saved_is_loaded_from_memory_by_the_next_process(place: Path) -
     assert into["note"] == "step 3"
 
 
+def test_the_keeper_sees_when_a_rank_communicates_and_forgets_one_that_went(place: Path) -> None:
+    first = Checkpoint(place, replicas=1)
+    first.communicating(True)
+    assert first.status()["communicating"] == [0]
+    first.close()  # without a word, as one that was killed
+    second = Checkpoint(place, replicas=1)
+    assert second.status()["communicating"] == []
+    second.close()
+
+
 def test_nothing_saved_is_a_start(place: Path) -> None:
     assert loaded(place)[0] is None
 
@@ -130,7 +140,7 @@ def test_storage_that_cannot_be_written_is_said_and_survived(place: Path) -> Non
     (place / "step-00000001").write_text("in the way")  # also for root, whom a read-only mode does not stop
     assert ckpt.flush() == []
     ckpt.save(2, state(2))
-    assert "is not in storage" in ckpt.status()["troubles"]["storage"]
+    assert "is not in storage" in ckpt.status()["troubles"]["storage of rank 0"]
     ckpt.close()
 
 

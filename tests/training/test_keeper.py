@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from holdfast.training.increments import PART, Sent, changed, marks_of
 from holdfast.training.memory import Pages
-from holdfast.training.peers import Answerer, Caller, Pace, Refused
+from holdfast.training.pace import Pace
+from holdfast.training.peers import Answerer, Caller, Refused
 from holdfast.training.site import SiteError, job_secret, runtime_folder
 from holdfast.training.vault import Copy, Full, Vault
 from holdfast.training.wire import WireError

@@ -34,6 +34,25 @@ def rows(folder: Path, job: str):  # type: ignore[no-untyped-def]
     return [row for one in messages(folder, job) if isinstance(one, Steps) for row in one.rows]
 
 
+class Listening:
+    def __init__(self) -> None:
+        self.told: list[bool] = []
+
+    def communicating(self, now: bool) -> None:
+        self.told.append(now)
+
+
+def test_a_checkpoint_is_told_when_a_rank_communicates(folder):
+    listening = Listening()
+    with Progress("gaps") as progress:
+        progress.watch(torch.nn.Linear(1, 1), listening)
+        with progress.step(), progress.waiting():
+            assert listening.told == [False, True]
+        with pytest.raises(OSError), progress.step(), progress.waiting():
+            raise OSError("the other side hung up")
+    assert listening.told == [False, True, False] * 2
+
+
 def test_a_step_is_data_compute_waiting_and_saving_and_they_add_up(folder):
     with Progress("parts", rank=3, world=8, gpu=1, group="first", step=40) as progress:
         for _ in range(3):

@@ -4,7 +4,8 @@ import time
 from itertools import pairwise
 
 from holdfast.training.increments import PART
-from holdfast.training.peers import Answerer, Pace
+from holdfast.training.pace import Pace
+from holdfast.training.peers import Answerer
 from holdfast.training.replication import Crew, Replication
 from holdfast.training.vault import Copy, Vault
 

@@ -1,0 +1,54 @@
+"""The keeper's line to the agent of its node: what is not in storage yet, and the agent's word to put it there."""
+
+import contextlib
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from holdfast.formats import job_orders
+from holdfast.formats.job_progress import Keeper, encode
+from holdfast.training.progress_sender import RETRY_SECONDS, SOCKET
+
+LOG = logging.getLogger(__name__)
+TELL_SECONDS = 1.0
+
+
+class AgentLine:
+    """On a thread of its own. Without an agent nobody asks, and nothing is missed."""
+
+    def __init__(self, job: str, unsaved: Callable[[], int], flush: Callable[[float], object]) -> None:
+        self._job, self._unsaved, self._flush = job, unsaved, flush
+        self._path = os.environ.get("HOLDFAST_AGENT_SOCKET", SOCKET)
+        threading.Thread(target=self._run, name="agent", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with contextlib.suppress(OSError):  # no agent, or one that ended
+                self._talk()
+            time.sleep(RETRY_SECONDS)
+
+    def _talk(self) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
+            line.settimeout(TELL_SECONDS)
+            line.connect(self._path)
+            told: int | None = None
+            while True:
+                if (unsaved := self._unsaved()) != told:
+                    line.send(encode(Keeper(self._job.replace("/", "_"), unsaved)))
+                    told = unsaved
+                with contextlib.suppress(TimeoutError):
+                    if not (text := line.recv(job_orders.LARGEST_ORDER)):
+                        return
+                    self._obey(text)
+
+    def _obey(self, text: bytes) -> None:
+        try:
+            order = job_orders.decode(text)
+        except job_orders.OrderError:
+            return  # its greeting, or why it does not want to hear us
+        if isinstance(order, job_orders.Flush):
+            LOG.info("the node is to be released: what is held goes to storage")
+            self._flush(order.seconds)

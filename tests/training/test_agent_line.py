@@ -1,0 +1,104 @@
+"""Between the agent of a node and what trains there: errors of the hardware one way, a flush before a release."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from holdfast.sources.job_socket import JobSocketSource
+from holdfast.training import Checkpoint, Guard, Progress, storage
+from holdfast.training.guard_finding import Finding, Kind
+from holdfast.training.suspects import FILE
+from holdfast.twin.inject import inject
+from holdfast.twin.node import make_node
+
+pytestmark = pytest.mark.slow
+PATIENCE_SECONDS = 240.0
+
+
+def patiently(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def agent_socket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as short:  # a socket's path is short
+        path = Path(short) / "n01" / "run" / "jobs.sock"
+        monkeypatch.setenv("HOLDFAST_AGENT_SOCKET", str(path))
+        monkeypatch.setenv("HOLDFAST_NODE", "node0")
+        yield path
+
+
+def test_a_keeper_writes_to_storage_when_the_node_is_to_be_released(place: Path, agent_socket: Path) -> None:
+    agent = JobSocketSource(str(agent_socket))
+    assert agent.read(100.0).blind == ""
+    checkpoint = Checkpoint(place, replicas=1)
+    assert checkpoint.save(3, {"weights": torch.arange(8.0)})
+    patiently(lambda: agent.unsaved() == (place.name,), "the keeper's word of what it holds")
+    assert storage.whole_steps(place) == []
+    agent.have_flushed(60.0)
+    patiently(lambda: agent.unsaved() == (), "the flush")
+    assert [step for step, _, _ in storage.whole_steps(place)] == [3]
+    checkpoint.close()
+    agent.close()
+
+
+def test_an_xid_on_the_node_makes_the_steps_since_suspect(place: Path, agent_socket: Path) -> None:
+    """The whole way: a fault of the twin, its kernel log, the agent, the socket, the guard, the checkpoints."""
+    home = agent_socket.parents[1]
+    make_node(home)
+    log = home / "agent.log"
+    command = [sys.executable, "-m", "holdfast.agent", "--config", str(home / "holdfast.toml")]
+    with log.open("ab") as file, subprocess.Popen(command, stdout=file, stderr=file, env=dict(os.environ)) as agent:
+        try:
+            patiently(agent_socket.exists, "the agent listens")
+            found = suspected(home, place)
+        finally:
+            agent.kill()
+    assert found.kind is Kind.HARDWARE
+    assert "xid" in found.what
+    assert found.since > 3, "what was before it is not suspect"
+    assert f'"since": {found.since}' in (place / FILE).read_text()
+    again = Checkpoint(place, replicas=1)
+    assert (again.load({"weights": torch.zeros(8)}), again.loaded_from) == (3, "storage")
+    again.close()
+
+
+def suspected(home: Path, place: Path) -> Finding:
+    """Train until the guard says something, and save around it."""
+    checkpoint = Checkpoint(place, replicas=1)
+    found: list[Finding] = []
+    with Progress(place.name) as progress:
+        guard = Guard(nn.Linear(4, 4), vote_every=0, checkpoint=checkpoint, progress=progress)
+        step = 0
+
+        def one_step() -> None:
+            nonlocal step
+            step += 1
+            with progress.step():
+                time.sleep(0.01)
+            found.extend(guard.step(step))
+
+        while step < 3:
+            one_step()
+        checkpoint.save(step, {"weights": torch.full((8,), float(step))})
+        assert checkpoint.flush() == [3]
+        inject(home, "xid", gpu=0)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not found:
+            assert time.monotonic() < deadline, "the guard was told nothing"
+            one_step()
+        checkpoint.save(step, {"weights": torch.full((8,), float(step))})
+        checkpoint.status()  # it is the newest now, and not to be loaded
+        checkpoint.close()
+    return found[0]

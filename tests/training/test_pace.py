@@ -1,0 +1,65 @@
+"""When a keeper sends and writes: under its rate, and in the gaps between communication of the ranks beside it."""
+
+import threading
+
+import pytest
+
+from holdfast.training import pace
+from holdfast.training.pace import Gaps, Pace
+
+
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += max(0.0, seconds)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    one = Clock()
+    monkeypatch.setattr(pace, "time", one)
+    return one
+
+
+def test_what_shares_a_pace_stays_under_its_rate_together(clock: Clock) -> None:
+    shared = Pace(1_000.0)
+    for _ in range(5):
+        shared.wait(2_000)
+    assert clock.now == pytest.approx(108.0)  # the first begins at once, each of the others after those before it
+    Pace(0.0).wait(1 << 40)
+    assert clock.now == pytest.approx(108.0)
+
+
+def test_a_chunk_waits_for_a_gap_but_not_for_ever(clock: Clock) -> None:
+    gaps = Gaps()
+    sending = Pace(0.0, gaps)
+    mark = gaps.mark_of(3)
+    sending.wait(1)
+    assert sending.waited_seconds == 0.0
+    mark.map[0] = 1
+    sending.wait(1)
+    assert sending.waited_seconds == pytest.approx(pace.LONGEST_WAIT_SECONDS, abs=0.01)
+    gaps.left(3)  # a rank that was killed while it communicated
+    sending.wait(1)
+    assert sending.waited_seconds == pytest.approx(pace.LONGEST_WAIT_SECONDS, abs=0.01)
+
+
+def test_the_end_of_a_communication_lets_the_next_chunk_go() -> None:
+    gaps = Gaps()
+    marks = [gaps.mark_of(rank) for rank in range(2)]
+    for mark in marks:
+        mark.map[0] = 1
+    done = threading.Event()
+    waiting = threading.Thread(target=lambda: (gaps.wait(), done.set()), daemon=True)
+    waiting.start()
+    for mark in marks:
+        mark.map[0] = 0
+    waiting.join(60)
+    assert done.is_set()
