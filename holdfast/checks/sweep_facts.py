@@ -8,6 +8,7 @@ from holdfast.model.window import Window
 
 RATE = "sweep_busbw_bytes_per_second"
 LATE = "sweep_p95_seconds"
+VARIATION = "sweep_variation_ratio"
 NO_LIMITS = "no limits are known for this fabric: only the shape of the curve is judged"
 
 

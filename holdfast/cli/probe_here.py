@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import msgspec
 from rich.console import Console
 
 from holdfast.cli import probe_topology
+from holdfast.cli.probe_idle import refuse_allocated_here_known, refuse_allocated_in_slurm
 from holdfast.cli.probe_judge import judged, known_past, remember, slow_band
 from holdfast.cli.probe_nccl_tests import from_nccl_tests
 from holdfast.cli.refusal import Refusal
@@ -17,7 +19,7 @@ from holdfast.formats import hostlist
 from holdfast.probes.hosts import Host, HostsError, parse
 from holdfast.probes.report import Report
 from holdfast.probes.run import Options, probe
-from holdfast.probes.sizes import COLLECTIVES
+from holdfast.probes.sizes import COLLECTIVES, sizes
 
 _UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
@@ -65,6 +67,7 @@ def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_
     if options.smallest > options.largest:
         raise Refusal(f"--smallest {wish.smallest} is larger than --largest {wish.largest}")
     hosts = chosen_hosts(wish.hosts, wish.slurm, wish.local)
+    _refuse_idle_drill(options, hosts)
     known = probe_topology.find(wish.topology, wish.adaptive, hosts)
 
     def slow(report: Report) -> list[int]:
@@ -100,11 +103,13 @@ def chosen_hosts(file: str, slurm: str, local: int) -> list[Host]:
     if slurm:
         return _slurm_hosts(slurm)
     try:
-        return parse(Path(file).read_text(encoding="utf-8"), file)
+        hosts = parse(Path(file).read_text(encoding="utf-8"), file)
     except (OSError, UnicodeDecodeError) as error:
         raise Refusal(f"{file}: the list of hosts cannot be read: {error}") from None
     except HostsError as error:
         raise Refusal(str(error)) from None
+    refuse_allocated_here_known([host.name for host in hosts])
+    return hosts
 
 
 def _slurm_hosts(words: str) -> list[Host]:
@@ -115,6 +120,7 @@ def _slurm_hosts(words: str) -> list[Host]:
         raise Refusal(f"--slurm: {error}") from None
     if len(names) < 2:
         raise Refusal(f"--slurm: expected two hosts or more, found {words!r}")
+    refuse_allocated_in_slurm(names)
     return [Host(name, launch=("srun", "--quiet", "-N1", "-n1", "--overlap", "-w", name)) for name in names]
 
 
@@ -133,6 +139,18 @@ def _spoil(words: str) -> tuple[int, int] | None:
     if not rank.isdigit() or not size.isdigit():
         raise Refusal(f"--spoil: expected RANK:BYTES, found {words!r}")
     return int(rank), int(size)
+
+
+def _refuse_idle_drill(options: Options, hosts: Sequence[Host]) -> None:
+    """A drill that spoils nothing would look like a test that was passed."""
+    if options.spoil is None:
+        return
+    rank, size = options.spoil
+    if size not in sizes(options.smallest, options.largest):
+        raise Refusal(f"--spoil: the sweep from {options.smallest} by doubling has no payload of {size} bytes")
+    ranks = sum(host.rails for host in hosts)
+    if options.backend == "gloo" and rank >= ranks:
+        raise Refusal(f"--spoil: expected a rank from 0 to {ranks - 1}, found {rank}")
 
 
 def _print(report: Report, out: Console) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from holdfast import checks
 from holdfast.catalog.fabrics import fabrics
 from holdfast.checks import sweep_baseline, sweep_facts, sweep_steps
-from holdfast.checks.sweep_facts import RATE, by_size
+from holdfast.checks.sweep_facts import RATE, VARIATION, by_size
 from holdfast.cli.refusal import Refusal
 from holdfast.model.health import Health
 from holdfast.model.history import History
@@ -38,7 +38,7 @@ def slow_band(report: Report, fabric: str, past: Mapping[int, Past] | None) -> l
     known = sweep_facts.fabric(window)
     sizes: list[int] = []
     if "sweep.steps" in bad:
-        sizes += sweep_steps.valley(rates, limits["sweep.steps"].limits)
+        sizes += sweep_steps.valley(rates, by_size(window, VARIATION), limits["sweep.steps"].limits)
     if "sweep.baseline" in bad:
         sizes += sweep_baseline.slow_sizes(window, limits["sweep.baseline"].limits)
     if known and "sweep.latency" in bad:
@@ -61,6 +61,8 @@ def _window(report: Report, fabric: str, past: Mapping[int, Past] | None) -> Win
         size = f"{about}/size/{row.bytes}"
         signals.append(Signal(size, "sweep_busbw_bytes_per_second", row.busbw_bytes_per_second))
         signals.append(Signal(size, "sweep_p95_seconds", row.p95_seconds))
+        if row.variation_ratio is not None:
+            signals.append(Signal(size, VARIATION, row.variation_ratio))
         if known := (past or {}).get(row.bytes):
             signals.append(Signal(size, sweep_baseline.PAST, known.bytes_per_second))
             signals.append(Signal(size, sweep_baseline.SPREAD, known.spread))

@@ -1,10 +1,14 @@
-"""The workers of a probe, one per host: started, asked together, and stopped whatever happens."""
+"""The workers of a probe, one per host: started, asked together, and stopped whatever happens.
+
+A host may have several seats, a rank each: `h1` is its first, `h1#1` the one of its second GPU or rail.
+"""
 
 import json
 import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
@@ -15,8 +19,20 @@ from holdfast.probes.hosts import Host
 
 Answer = dict[str, Any]
 Progress = Callable[[str], None]
-PORT_SECONDS = 10.0
 START_SECONDS = 120.0  # a cold torch on a shared file system takes its time
+GRACE_SECONDS = 10.0  # a rank that waits in vain is heard before it counts as silent itself
+
+
+def seat_name(host: str, number: int) -> str:
+    return f"{host}#{number}" if number else host
+
+
+def host_of(seat: str) -> str:
+    return seat.partition("#")[0]
+
+
+def number_of(seat: str) -> int:
+    return int(seat.partition("#")[2] or 0)
 
 
 class Worker:
@@ -25,12 +41,17 @@ class Worker:
         self.trouble = ""
         self.network = ""  # the plugin that NCCL said it uses
         self.facts: Answer = {}
-        self._answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
+        self._answers: dict[int, queue.SimpleQueue[Answer | None]] = {0: queue.SimpleQueue()}
         self._errors: list[str] = []
         words = [*host.launch, python, "-m", "holdfast.probes.worker"]
         try:
             self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
             )
         except OSError as error:
             self.trouble = f"set-up failed: {words[0]} cannot be started: {error}"
@@ -41,34 +62,40 @@ class Worker:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            with suppress(ValueError):
-                self._answers.put(json.loads(line))
-        self._answers.put(None)
+            with suppress(ValueError, KeyError, TypeError, AttributeError):  # a login shell may greet
+                said = json.loads(line)
+                self._answers[said.pop("seat", 0)].put(said)
+        for answers in list(self._answers.values()):
+            answers.put(None)
 
     def _read_errors(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._errors = [*self._errors[-20:], line.strip()]
-            self.network = self.network or nccl_tests.network_of(line)
+            self.network = nccl_tests.network_among((self.network, nccl_tests.network_of(line)))
 
-    def ask(self, command: Answer) -> None:
+    def ask(self, command: Answer, seat: int = 0) -> None:
+        self._answers.setdefault(seat, queue.SimpleQueue())
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(command) + "\n")
+            self._process.stdin.write(json.dumps({**command, "seat": seat}) + "\n")
             self._process.stdin.flush()
         except OSError:
             self.trouble = self.trouble or f"set-up failed: the worker died: {self.last_words}"
 
-    def answer(self, seconds: float, progress: Progress | None = None) -> Answer:
-        """The next answer that is not mere progress; a host that stays silent is in trouble from then on."""
+    def answer(self, seconds: float, progress: Progress | None = None, seat: int = 0, to: int | None = None) -> Answer:
+        """The next answer that is not mere progress; a host that stays silent is in trouble from then on. `to` is what
+        was asked: an answer to something before it comes too late."""
         while not self.trouble:
             try:
-                said = self._answers.get(timeout=seconds)
+                said = self._answers[seat].get(timeout=max(0.0, seconds))
             except queue.Empty:
                 self.trouble = f"set-up failed: no answer within {seconds:.0f} s"
                 break
             if said is None:
                 self.trouble = f"set-up failed: the worker died: {self.last_words}"
+            elif to is not None and said.get("id", to) != to:
+                continue
             elif "progress" not in said:
                 return said
             elif progress is not None:
@@ -97,6 +124,8 @@ class Crew:
 
     def __init__(self, hosts: Sequence[Host], python: str = sys.executable) -> None:
         self._ids = count(1)
+        self._asked: dict[str, int] = {}  # by seat, what it was asked last
+        self._vain: dict[str, str] = {}  # by seat, why its group could not begin
         self.workers = {host.name: Worker(host, python) for host in hosts}
 
     def __enter__(self) -> "Crew":
@@ -111,8 +140,9 @@ class Crew:
 
     def muster(self, seconds: float = START_SECONDS) -> list[str]:
         """Who is there, with the same torch. Others keep their own trouble; it is not the fabric's."""
+        until = time.monotonic() + seconds
         for worker in self.workers.values():
-            worker.facts = worker.answer(seconds)
+            worker.facts = worker.answer(until - time.monotonic())
             if "error" in worker.facts and not worker.trouble:
                 worker.trouble = f"set-up failed: {worker.facts['error']}"
         present = [worker for worker in self.workers.values() if not worker.trouble]
@@ -123,22 +153,33 @@ class Crew:
                 worker.trouble = f"set-up failed: torch {worker.facts.get('torch')}, the others have {common}"
         return [name for name, worker in self.workers.items() if not worker.trouble]
 
-    def begin(self, names: Sequence[str], command: Answer) -> None:
-        """One process group over these hosts. Several may run at the same time."""
-        first = self.workers[names[0]]
-        address = first.host.address or str(first.facts["address"])
-        first.ask({"do": "port", "address": address})
-        port = first.answer(PORT_SECONDS).get("port")
+    def begin(self, seats: Sequence[str], command: Answer) -> None:
+        """One process group over these. Several may run at the same time."""
+        first, place = self.workers[host_of(seats[0])], number_of(seats[0])
+        address = first.host.address_of(place) or str(first.facts["address"])
         number = next(self._ids)
-        for rank, name in enumerate(names):
-            worker = self.workers[name]
-            place = {"id": number, "rank": rank, "world": len(names), "address": worker.host.address}
-            worker.ask({"do": "exchange", "master": f"{address}:{port}", **place, **command})
+        first.ask({"do": "port", "id": number, "address": address}, place)
+        said = first.answer(START_SECONDS, seat=place, to=number)
+        if "port" not in said:
+            first.trouble = first.trouble or f"set-up failed: {said.get('error')}"
+            self._vain.update(dict.fromkeys(seats, first.trouble))
+            return
+        for rank, seat in enumerate(seats):
+            worker, place = self.workers[host_of(seat)], number_of(seat)
+            own = {"id": number, "rank": rank, "world": len(seats), "address": worker.host.address_of(place)}
+            worker.ask({"do": "exchange", "master": f"{address}:{said['port']}", "gpu": place, **own, **command}, place)
+            self._asked[seat] = number
 
     def ask_each(self, names: Sequence[str], command: Callable[[int, str], Answer]) -> None:
         """Something that each does for itself, at the same time; `finish` has the answers."""
         for rank, name in enumerate(names):
-            self.workers[name].ask({"id": next(self._ids), **command(rank, name)})
+            self._asked[name] = next(self._ids)
+            self.workers[name].ask({"id": self._asked[name], **command(rank, name)})
 
-    def finish(self, names: Sequence[str], patience: float, progress: Progress | None = None) -> list[Answer]:
-        return [self.workers[name].answer(patience, progress) for name in names]
+    def finish(self, seats: Sequence[str], patience: float, progress: Progress | None = None) -> list[Answer]:
+        return [self._finished(seat, patience + GRACE_SECONDS, progress) for seat in seats]
+
+    def _finished(self, seat: str, patience: float, progress: Progress | None) -> Answer:
+        if why := self._vain.pop(seat, ""):
+            return {"error": why}
+        return self.workers[host_of(seat)].answer(patience, progress, number_of(seat), self._asked[seat])

@@ -47,8 +47,11 @@ class Cables:
     def parts(self, one: str, other: str) -> Iterable[str]:
         """Rail by rail, as collectives use them; each way may take another route."""
         found: dict[str, None] = {}
+        (one, _, only), other = one.partition("#"), other.partition("#")[0]
         here, there = self._rails.get(one, ()), self._rails.get(other, ())
         for rail, (near, far) in enumerate(zip(here, there, strict=False)):
+            if only and rail != int(only):
+                continue
             ways = [self.way(near, far), self.way(far, near)]
             if all(way is not None for way in ways):
                 found |= dict.fromkeys(chain.from_iterable(self._on_way(way or ()) for way in ways))

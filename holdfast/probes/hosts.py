@@ -1,4 +1,7 @@
-"""The hosts of a probe: a TOML file with a [[host]] each, or a line each: `name address [leaf=L] [launch words...]`."""
+"""The hosts of a probe: a TOML file with a [[host]] each, or a line each: `name address [leaf=L] [launch words...]`.
+
+A host with several rails lists the address of each, and where they differ the leaf of each, with commas between.
+"""
 
 import shlex
 import tomllib
@@ -16,6 +19,22 @@ class Host:
     address: str = ""  # of the fabric under test
     leaf: str = ""
     launch: tuple[str, ...] = ()  # put before the worker's command: ssh NAME, ip netns exec NS, srun -w NAME
+
+    @property
+    def rails(self) -> int:
+        return self.address.count(",") + 1
+
+    def address_of(self, rail: int) -> str:
+        """GPUs beyond the listed addresses find their way themselves, from the first."""
+        return _listed(self.address, rail)
+
+    def leaf_of(self, rail: int) -> str:
+        return _listed(self.leaf, rail)
+
+
+def _listed(words: str, place: int) -> str:
+    each = words.split(",")
+    return each[place] if place < len(each) else each[0]
 
 
 def parse(text: str, origin: str) -> list[Host]:

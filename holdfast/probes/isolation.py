@@ -15,6 +15,7 @@ from statistics import fmean, median
 from holdfast.probes.pairing import Pair, pair
 
 Parts = Callable[[str, str], Iterable[str]]
+"""What two hosts run over; `h1#2` and `h2#2` where only that rail of theirs was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class _Trial:
         self._shift = [_shift(one, baseline, limits) for one in measured]
         self._least = max(baseline.least_shift, -math.log(1 - limits.least_loss))
         self._pairs = [pair(one.one, one.other) for one in measured]
-        over = [{*parts(one.one, one.other), *_own_parts(one)} for one in measured]
+        over = [{*parts(_place(one.one, one.rail), _place(one.other, one.rail)), *_own_parts(one)} for one in measured]
         slow = set().union(*(over[index] for index, shift in enumerate(self._shift) if shift <= -self._least))
         self._users: dict[str, list[int]] = {part: [] for part in sorted(slow)}
         for index, used in enumerate(over):
@@ -206,6 +207,10 @@ def _shift(one: Measured, baseline: Baseline, limits: Limits) -> float:
     return max(rate, floor) - baseline.centre
 
 
+def _place(name: str, rail: str) -> str:
+    return f"{name}#{rail}" if rail else name
+
+
 def _own_parts(one: Measured) -> tuple[str, ...]:
     here, there = pair(one.one, one.other)
     own = (f"node/{here}", f"node/{there}", f"pair/{here}+{there}")
@@ -221,7 +226,10 @@ def leaf_parts(leaves: Mapping[str, str]) -> Parts:
     """
 
     def parts(one: str, other: str) -> Iterable[str]:
-        return between(leaves.get(one, ""), leaves.get(other, ""))
+        return between(leaf(one), leaf(other))
+
+    def leaf(place: str) -> str:
+        return leaves.get(place) or leaves.get(place.partition("#")[0], "")
 
     return parts
 

@@ -8,31 +8,45 @@ import datetime
 import json
 import os
 import platform
+import queue
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
 from holdfast.probes.interface import interface_of
+from holdfast.probes.seats import Seats
+
+_speaking = threading.Lock()  # seats speak too
 
 
 def main() -> int:
     answers = _private_stdout()
+    commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(commands, answers), daemon=True).start()
     say(answers, hello())
-    for line in sys.stdin:
-        command = json.loads(line)
-        if command["do"] == "stop":
-            break
-        if command["do"] == "port":
-            say(answers, {"port": _free_port(command["address"])})
-            continue
+    while True:
+        command = commands.get()
         try:
-            perform = fingerprint if command["do"] == "fingerprint" else exchange
-            say(answers, {"id": command["id"], **perform(command, answers)})
+            say(answers, {"id": command["id"], **_PERFORM[command["do"]](command, answers)})
         except (RuntimeError, ValueError, OSError, MemoryError) as error:
             say(answers, {"id": command["id"], "error": " ".join(str(error).split())[:400]})
-    return 0
+
+
+def _listen(commands: "queue.SimpleQueue[dict[str, Any]]", answers: IO[str]) -> None:
+    """Also while an exchange runs. When the input ends nobody waits for it any more: a node that is wanted is let go
+    of at once, behind ssh and srun too."""
+    seats = Seats(lambda document: say(answers, document))
+    for line in sys.stdin:
+        command = json.loads(line)
+        seat = command.pop("seat", 0)
+        if seat:
+            seats.ask(seat, command)
+        else:
+            commands.put(command)
+    os._exit(0)
 
 
 def _private_stdout() -> IO[str]:
@@ -43,8 +57,9 @@ def _private_stdout() -> IO[str]:
 
 
 def say(answers: IO[str], document: dict[str, Any]) -> None:
-    answers.write(json.dumps(document) + "\n")
-    answers.flush()
+    with _speaking:
+        answers.write(json.dumps(document) + "\n")
+        answers.flush()
 
 
 def hello() -> dict[str, Any]:
@@ -55,7 +70,8 @@ def hello() -> dict[str, Any]:
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     facts = {"torch": torch.__version__, "gpus": gpus, "free_bytes": _free_memory(), "address": _own_address()}
     model = torch.cuda.get_device_name(0) if gpus else ""
-    return {"hello": platform.node(), "gpu_model": model, **facts}
+    memory = min((torch.cuda.get_device_properties(gpu).total_memory for gpu in range(gpus)), default=0)
+    return {"hello": platform.node(), "gpu_model": model, "gpu_bytes": memory, **facts}
 
 
 def _own_address() -> str:
@@ -66,10 +82,13 @@ def _own_address() -> str:
         return "127.0.0.1"
 
 
-def _free_port(address: str) -> int:
+def free_port(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
     with socket.socket() as listener:
-        listener.bind((address, 0))
-        return int(listener.getsockname()[1])
+        try:
+            listener.bind((command["address"], 0))
+        except OSError as error:
+            raise OSError(f"cannot listen on {command['address']}: {error.strerror}") from None
+        return {"port": int(listener.getsockname()[1])}
 
 
 def _free_memory() -> int:
@@ -99,8 +118,15 @@ def exchange(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
     if command["backend"] == "nccl":  # it says which network plugin it chose, once, on what we made our stderr
         os.environ.setdefault("NCCL_DEBUG", "INFO")
         os.environ.setdefault("NCCL_DEBUG_SUBSYS", "INIT,NET")
+        _choose_gpu(command.get("gpu", 0))
     with pinned(command.get("environment", {})):
         return _in_group(command, answers)
+
+
+def _choose_gpu(number: int) -> None:
+    import torch
+
+    torch.cuda.set_device(number)
 
 
 @contextmanager
@@ -120,6 +146,9 @@ def pinned(environment: dict[str, str]) -> Iterator[None]:
 def _in_group(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
     import torch.distributed as dist
 
+    # A group that could not form leaves its number behind on some ranks, which then look for each other under other
+    # names: every later group of theirs would wait in vain.
+    dist.distributed_c10d._world.group_count = 0
     dist.init_process_group(
         command["backend"],
         init_method=f"tcp://{command['master']}",
@@ -136,14 +165,14 @@ def _in_group(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
 def _sweep(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
     from holdfast.probes import collective
 
-    device = "cuda" if command["backend"] == "nccl" else "cpu"
+    device = f"cuda:{command.get('gpu', 0)}" if command["backend"] == "nccl" else "cpu"
     spoil = collective.spoil_one(*command["spoil"]) if command.get("spoil") else collective.spoil_nothing
     rows = []
     stopped = ""
     for size in command["sizes"]:
         timing = collective.measure(command["operation"], size, command["budget_seconds"], device, spoil)
         rows.append({"bytes": size, "seconds": timing.seconds, "wrong": timing.wrong})
-        if timing.wrong and command["operation"] == "all_reduce":
+        if timing.wrong:
             rows[-1]["wrong_ranks"] = collective.wrong_ranks(size, device, spoil)
         say(answers, {"id": command["id"], "progress": size})
         if timing.slowest > command["longest_seconds"]:
@@ -151,6 +180,8 @@ def _sweep(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
             break
     return {"rows": rows, "stopped": stopped}
 
+
+_PERFORM = {"port": free_port, "fingerprint": fingerprint, "exchange": exchange}
 
 if __name__ == "__main__":
     raise SystemExit(main())

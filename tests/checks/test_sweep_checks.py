@@ -11,11 +11,14 @@ H100 = "NVIDIA H100 80GB HBM3"
 SIZES = [1 << power for power in range(3, 32)]
 
 
-def window(rates=None, late=None, network="IB", gpu=H100):
+def window(rates=None, late=None, network="IB", gpu=H100, variation=None, **told):
     rates = rates or {size: 400e9 * size / (size + (8 << 20)) for size in SIZES}
     signals = [Signal(f"node/sweep/size/{size}", "sweep_busbw_bytes_per_second", rate) for size, rate in rates.items()]
     signals += [Signal(f"node/sweep/size/{size}", "sweep_p95_seconds", late or 100e-6) for size in rates]
     signals += [Signal("node/sweep", "sweep_network", network), Signal("node/sweep", "gpu_model", gpu)]
+    signals += [Signal("node/sweep", f"sweep_{name}", value) for name, value in told.items()]
+    if variation is not None:
+        signals += [Signal(f"node/sweep/size/{size}", "sweep_variation_ratio", variation) for size in rates]
     history = History("sweep")
     history.add(Reading(source="probes", at=0.0, signals=signals))
     return history.window(0.0, 600.0)
@@ -40,6 +43,24 @@ def test_large_messages_below_350_gigabytes_fail():
 def test_a_fall_back_to_tcp_is_called_that():
     verdict = sweep_bandwidth.CHECK(window({size: 4e9 for size in SIZES}, network="Socket"))
     assert verdict.health is Health.FAIL and "TCP" in verdict.summary() and "plugin" in verdict.remedy
+
+
+def test_within_a_host_nothing_falls_back():
+    alone = {"hosts": 1.0, "ranks": 8.0}
+    assert sweep_bandwidth.CHECK(window(network="Socket", **alone)).health is Health.PASS
+
+
+@pytest.mark.parametrize("told", [{"operation": "all_to_all"}, {"hosts": 4.0, "ranks": 4.0}])
+def test_limits_of_something_else_judge_nothing(told):
+    slow = window({size: 40e9 for size in SIZES}, late=1.0, **told)
+    assert sweep_bandwidth.CHECK(slow).health is sweep_latency.CHECK(slow).health is Health.UNKNOWN
+    assert "limits of reference are of" in sweep_bandwidth.CHECK(slow).summary()
+
+
+def test_a_step_is_larger_than_its_own_runs_lie_apart():
+    dip = {size: 100e9 * (0.3 if size == 1 << 20 else 1.0) for size in SIZES}
+    assert sweep_steps.CHECK(window(dip, variation=0.05)).health is Health.DEGRADED
+    assert sweep_steps.CHECK(window(dip, variation=0.6)).health is Health.PASS
 
 
 def test_an_unknown_fabric_is_judged_by_its_curve_only():

@@ -12,6 +12,13 @@ def test_a_line_names_a_host_its_address_its_leaf_and_how_to_get_there():
     assert parse(text, "hosts") == [Host("n1", "10.0.0.1", "l1", ("ssh", "-x", "n1")), Host("n2", "10.0.0.2")]
 
 
+def test_rails_are_listed_with_commas():
+    one, other = parse("n1 10.0.0.1,10.1.0.1 leaf=l1,l2 ssh n1\nn2 10.0.0.2 leaf=l1\n", "hosts")
+    assert (one.rails, [one.address_of(rail) for rail in (0, 1, 2)]) == (2, ["10.0.0.1", "10.1.0.1", "10.0.0.1"])
+    assert ([one.leaf_of(0), one.leaf_of(1)], one.launch) == (["l1", "l2"], ("ssh", "n1"))
+    assert (other.rails, other.leaf_of(3)) == (1, "l1")
+
+
 def test_toml_says_the_same():
     text = '[[host]]\nname="n1"\naddress="10.0.0.1"\nlaunch=["ssh","n1"]\n[[host]]\nname="n2"\n'
     assert parse(text, "hosts") == [Host("n1", "10.0.0.1", "", ("ssh", "n1")), Host("n2")]

@@ -106,3 +106,17 @@ def test_one_bad_rail_of_one_node_is_that_rail():
         for rail in "0123"
     ]
     assert named(measured) == ["node/h2/rail/3"]
+
+
+def test_rails_of_a_host_hang_on_their_own_leaves():
+    chance = random.Random(3)
+    leaves = {f"{host}#{rail}": f"l{rail}" for host in HOSTS for rail in "01"} | dict.fromkeys(HOSTS, "l0")
+    measured = [
+        Measured(one, other, chance.gauss(1.0, 0.05) * (0.05 if rail == "1" else 1.0), rail)
+        for _ in range(2)
+        for turn in every_pair(HOSTS)
+        for one, other in turn
+        for rail in "01"
+    ]
+    found = [one.part for one in suspects(measured, leaf_parts(leaves), learn(measured)) if one.confirmed]
+    assert found in (["leaf/l1"], ["rail/1"])  # here one and the same

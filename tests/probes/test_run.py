@@ -78,6 +78,19 @@ def test_a_wrong_number_at_one_size_is_found_and_its_rank_named():
 
 
 @pytest.mark.slow
+def test_every_rail_has_a_rank_and_a_wrong_one_is_named_with_its_rail(tmp_path):
+    hosts = tmp_path / "hosts"
+    hosts.write_text("a 127.0.0.1,127.0.0.1\nb 127.0.0.1,127.0.0.1\n")
+    words = ("--operation", "all_to_all", "--smallest", "4KiB", "--spoil", "3:4096", "--pair-bytes", "64KiB")
+    code, document = run("--hosts", str(hosts), *words)
+    assert (code, document["ranks"], document["hosts"]) == (2, 4, ["a", "b"])
+    assert {row["bytes"]: row["wrong_ranks"] for row in document["sweep"] if not row["correct"]} == {4096: [3]}
+    assert named(document) == ["node/b/rail/1"]
+    assert [(row["rail"], row["correct"]) for row in document["pairs"]] == [(0, True), (1, True)] * 2
+    assert all(row["variation_ratio"] >= 0.0 for row in document["sweep"])
+
+
+@pytest.mark.slow
 def test_a_host_that_cannot_start_is_a_set_up_failure_never_a_slow_fabric(tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text("a 127.0.0.1\nb 127.0.0.1\nc 127.0.0.1 sh -c 'echo no route to host >&2; exit 255'\n")
@@ -98,6 +111,8 @@ def test_a_host_that_cannot_start_is_a_set_up_failure_never_a_slow_fabric(tmp_pa
         (["--local", "2", "--operation", "gossip"], "gossip"),
         (["--local", "2", "--largest", "2 fathoms"], "2 fathoms"),
         (["--hosts", "/nowhere"], "/nowhere"),
+        (["--local", "2", "--spoil", "1:5000"], "no payload of 5000 bytes"),
+        (["--local", "2", "--spoil", "2:4096"], "a rank from 0 to 1"),
     ],
 )
 def test_a_wrong_wish_is_refused_in_one_sentence(words, said):
