@@ -88,7 +88,7 @@ def stress(
 ) -> None:
     """Put a shaped load on every device while the passive checks watch, and say what surfaced.
 
-    Exit code: 0 nothing, 1 a device lagged or a check turned, 2 a worker was never heard of.
+    Exit code: 0 nothing, 1 a device lagged or a check turned, 2 a worker was never heard of or died.
     """
     from holdfast.cli.probe_stress import carry_out
 

@@ -49,11 +49,16 @@ def carry_out(
         while stress.running:
             watch.turn()
             time.sleep(0.2)
-        rates = {load.subject: load.rates for load in stress.loads}
+        ended = {load.subject: _ending(load.process.returncode) for load in stress.loads if load.process.returncode}
+        rates = {load.subject: load.rates for load in stress.loads if load.subject not in ended}
     watch.turn()
     document = report(profile, seconds, speeds(rates, seconds), watch.surfaced())
-    document["unheard"] = {about: "never heard of" for about, seen in rates.items() if not seen}
+    document["unheard"] = ended | {about: "never heard of" for about, seen in rates.items() if not seen}
     return _tell(document, json_output)
+
+
+def _ending(code: int) -> str:
+    return f"its worker was ended by signal {-code}" if code < 0 else f"its worker ended early with code {code}"
 
 
 def _on_hosts(

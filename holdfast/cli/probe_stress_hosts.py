@@ -31,7 +31,7 @@ def run(hosts: Sequence[Host], words: Sequence[str], seconds: float) -> tuple[li
                 for one in document["devices"]
             ]
             surfaced += document["surfaced"]
-            troubles |= {about: "never heard of" for about in document["unheard"]}
+            troubles |= document["unheard"]
     return against_median(found), surfaced, troubles
 
 

@@ -9,6 +9,8 @@ PHASES = {
     "product": {"side", "times"},
     "decode": {"side", "times"},
     "copy": {"mebibytes", "times"},
+    "broadcast": {"mebibytes", "times"},
+    "all_to_all": {"mebibytes", "times"},
     "lookup": {"rows", "times"},
     "unpack": {"kibibytes", "times"},
     "save": {"mebibytes"},

@@ -1,6 +1,7 @@
 """A node under a shaped load: a worker a device, their speed second by second, and what that says."""
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -39,7 +40,11 @@ class Stress:
     """`with` ends every worker, whatever happens."""
 
     def __init__(self, profile: Profile, devices: Sequence[tuple[str, str]], seconds: float) -> None:
-        self.loads = [Load(subject, _start(profile, device, seconds)) for subject, device in devices]
+        world, port = len(devices), _free_port()
+        self.loads = [
+            Load(subject, _start(profile, device, seconds, {"rank": rank, "world": world, "port": port}))
+            for rank, (subject, device) in enumerate(devices)
+        ]
         for load in self.loads:
             threading.Thread(target=load.listen, daemon=True).start()
 
@@ -67,8 +72,14 @@ class Stress:
         return any(load.process.poll() is None for load in self.loads)
 
 
-def _start(profile: Profile, device: str, seconds: float) -> subprocess.Popen[str]:
-    wish = json.dumps({"turn": profile.turn, "device": device, "seconds": seconds})
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _start(profile: Profile, device: str, seconds: float, place: dict[str, int]) -> subprocess.Popen[str]:
+    wish = json.dumps({"turn": profile.turn, "device": device, "seconds": seconds, **place})
     return subprocess.Popen(
         (sys.executable, "-m", "holdfast.probes.stress_worker", wish),
         stdin=subprocess.PIPE,

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from holdfast.probes.stress_exchange import SHARED, Together
+
 TABLE_ROWS, TABLE_WIDTH = 500_000, 16
 
 
@@ -20,15 +22,23 @@ def main(words: str) -> int:
     wish = json.loads(words)
     if wish["device"] == "cpu":
         torch.set_num_threads(1)
-    phases = [_PHASES[phase["do"]](phase, wish["device"]) for phase in wish["turn"]]
+    together = Together(wish)
+    phases = [_made(phase, together) for phase in wish["turn"]]
     for phase in phases:
         phase()  # buffers and kernels are made before the clock runs
     sys.stdout.write(json.dumps({"ready": True}) + "\n")
     sys.stdout.flush()
     os.read(0, 1)  # everybody begins together: loading torch beside a neighbour would look like a slow start
     threading.Thread(target=_end_with_input, daemon=True).start()
-    _turns(phases, wish["seconds"], wish["device"])
+    _turns(phases, wish["seconds"], together)
     return 0
+
+
+def _made(phase: dict[str, Any], together: Together) -> Callable[[], None]:
+    if phase["do"] in SHARED:
+        shared: Callable[[], None] = getattr(together, phase["do"])(phase)
+        return shared
+    return _PHASES[phase["do"]](phase, together.device)
 
 
 def _end_with_input() -> None:
@@ -37,19 +47,22 @@ def _end_with_input() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _turns(phases: list[Callable[[], None]], seconds: float, device: str) -> None:
+def _turns(phases: list[Callable[[], None]], seconds: float, together: Together) -> None:
+    """Turns per second of its own work, without what it waited for the others."""
     began = said = time.perf_counter()
-    turns = 0
-    while (now := time.perf_counter()) < began + seconds:
+    turns, waited = 0, together.waited
+    while together.go_on((now := time.perf_counter()) < began + seconds):
         if now - said >= 1.0:
-            _say(now - began, turns / (now - said))
-            said, turns = now, 0
+            _say(now - began, turns / max(1e-9, now - said - (together.waited - waited)))
+            said, turns, waited = now, 0, together.waited
         for phase in phases:
             phase()
-        if device != "cpu":
-            torch.cuda.synchronize(device)
+        if together.device != "cpu":
+            torch.cuda.synchronize(together.device)
         turns += 1
-    _say(time.perf_counter() - began, turns / max(1e-9, time.perf_counter() - said))
+    own = time.perf_counter() - said - (together.waited - waited)
+    if turns:
+        _say(time.perf_counter() - began, turns / max(1e-9, own))
 
 
 def _say(second: float, rate: float) -> None:

@@ -110,6 +110,30 @@ def test_the_squeezed_and_throttled_gpu_is_named_in_a_minute(tmp_path, quota):
 
 
 @pytest.mark.slow
+def test_what_all_do_together_goes_on_without_one_that_died_and_it_is_told(tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed")
+    phases = '{ do = "decode", side = 64, times = 1 }, { do = "broadcast", mebibytes = 0.1, times = 1 }'
+    phases += ', { do = "all_to_all", mebibytes = 0.1, times = 1 }, { do = "pause", seconds = 0.02 }'
+    (tmp_path / "mine.toml").write_text(f"[tiny]\nturn = [{phases}]\n")
+    process = subprocess.Popen(
+        [HOLDFAST, "probe", "stress", "--profile", "tiny", "--file", str(tmp_path / "mine.toml"), "--seconds", "6"]
+        + ["--workers", "3", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    pids = [int(re.search(r"pid (\d+)", process.stderr.readline())[1]) for _ in range(3)]
+    assert "runs for" in process.stderr.readline()
+    os.kill(pids[1], 9)
+    out, _ = process.communicate(timeout=180)
+    document = json.loads(out)
+    (dead,) = document["unheard"].items()
+    assert dead[0].endswith("/worker/1") and dead[1] == "its worker was ended by signal 9"
+    assert len(document["devices"]) == 2 and all(one["last_turns_per_second"] > 0 for one in document["devices"])
+    assert process.returncode == 2
+
+
+@pytest.mark.slow
 def test_many_hosts_are_loaded_at_once_and_one_that_cannot_is_told_apart(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
     (tmp_path / "mine.toml").write_text('[tiny]\nturn = [{ do = "pause", seconds = 0.05 }]\n')
