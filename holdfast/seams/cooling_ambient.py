@@ -24,7 +24,7 @@ def explain(scene: Scene) -> Iterator[Candidate]:
             explains=COOLING | {"ambient"},
         )
         # Weather and doors move a room by a few degrees every day; then only what suffers from it makes it a cause.
-        one.speaks(2.5 if sign.now - sign.before >= OF_NO_DAY else 0.3, weigh.moved_text(sign, " °C"))
+        one.speaks(2.5 if sign.now - sign.before >= OF_NO_DAY else 0.0, weigh.moved_text(sign, " °C"))
         under = scene.down(room, COOLS)
         air, supply = scene.seen(AIR) & under, scene.seen(SUPPLY) & under
         followers = {**scene.rose(AIR), **scene.rose(SUPPLY)}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from holdfast.model.finding import Symptom
+from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
 from holdfast.seams.candidate import Candidate
@@ -15,6 +16,7 @@ THROUGHPUT = "job_throughput_ratio"
 GREW = 1.3  # times what a leaf carried: traffic that only moves does not grow
 SISTERS_LOSE = 0.1  # of what they carried, when traffic moved away from them
 EVENT_SECONDS = 300.0
+YOUNG_SECONDS = 150.0
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
@@ -53,6 +55,9 @@ def _crowd(
         one.signs.extend(use[sign.subject] for sign in busier)
         one.speaks(1.5, f"{len(busier)} of them carry more than before")
     ends = links.switches_of.get(place, [])
+    first = min(sign.since for sign in signs)
+    if scene.now - first < YOUNG_SECONDS and any(_rerouted(scene, leaf, first) for leaf in ends):
+        one.doubt(4.0, "its leaf's routes have just changed: whether traffic grew or moved is to be seen")
     if any(leaf in moved for leaf in ends):
         one.doubt(3.0, "the other links of its leaf carry less: traffic moved, it did not grow")
     return one
@@ -62,15 +67,16 @@ def _routing(scene: Scene, links: Links, leaf: Subject, signs: list[Symptom], fe
     one = _candidate(scene, links, leaf, "fabric.routing", signs)
     one.speaks(2.5, f"{len(signs)} links of {leaf} are crowded while {len(fewer)} carry less than before")
     first = min(sign.since for sign in signs)
-    near = [
-        event
-        for event in scene.panel.events_of("route_change")
-        if event.subject == leaf and abs(event.at - first) <= EVENT_SECONDS
-    ]
+    near = _rerouted(scene, leaf, first)
     if near:
         one.began = near[0].at
         one.speaks(2.0, f"its routes changed {first - near[0].at:.0f} s before")
     return one
+
+
+def _rerouted(scene: Scene, leaf: Subject, at: float) -> list[Event]:
+    changes = scene.panel.events_of("route_change")
+    return [event for event in changes if event.subject == leaf and abs(event.at - at) <= EVENT_SECONDS]
 
 
 def _lighter_sisters(scene: Scene, links: Links, leaf: Subject, crowded: Mapping[Subject, Symptom]) -> list[Subject]:

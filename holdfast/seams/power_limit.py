@@ -13,6 +13,7 @@ from holdfast.seams.seam import Seam
 
 LIMIT = "gpu_power_limit_watts"
 TOLD_LIMITS = ("rack_power_limit_watts", "feed_power_limit_watts")
+HEALTHY = "psu_healthy"
 POWER_CAP, POWER_BRAKE = 4, 128  # NVML's clock event reasons
 ALL_OF_THEM = 0.8
 EVENT = "power_brake"
@@ -44,6 +45,8 @@ def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], told: S
         one.speaks(2.0, weigh.moved_text(told, " W"))
     if place.startswith("feed/") and told is None:
         one.doubt(1.0, "nothing tells that feed from the others behind the same racks")
+    elif told is None and any(up in scene.fell(HEALTHY) for up in scene.topology.up(place, ("powers",))):
+        one.doubt(4.0, "a supply that it hangs on has failed: what is left holds it back")
     hot = [sign for sign in signs if (whole_of(sign.subject) or sign.subject) in scene.hot]
     if kind == "power.cap" and signs and len(hot) >= 0.5 * len(signs):
         one.doubt(2.0, "their GPUs are hotter than before")
@@ -100,7 +103,7 @@ SEAM = Seam(
     name="power.limit",
     asks="Does a power limit or the brake hold back all GPUs behind one rack or feed?",
     kinds=("power.cap", "power.brake"),
-    reads=(LIMIT, *TOLD_LIMITS, "gpu_clock_event_reasons", "gpu_temperature_celsius", "job_step_seconds"),
+    reads=(LIMIT, *TOLD_LIMITS, HEALTHY, "gpu_clock_event_reasons", "gpu_temperature_celsius", "job_step_seconds"),
     domains=("power", "accelerators", "runtime"),
     explain=explain,
 )

@@ -49,7 +49,7 @@ class Scene:
             pauses = fact.domain == "runtime" or signal in STILL_WORKING or signal in OF_TRAFFIC
             found = moves(table, self.panel.times, fact, calm, pauses=pauses)
             if signal == "gpu_temperature_celsius" and len(found.rows):
-                found = warmer_than_its_power(found, self._raw_power)
+                found = warmer_than_its_power(found, self.moves(POWER))
             self._moves[signal] = found
         return self._moves[signal]
 
@@ -152,14 +152,9 @@ class Scene:
         return self.nodes_where("gpu_temperature_celsius")
 
     @cached_property
-    def _raw_power(self) -> Moves:
-        """With idle hours: heat that comes with work is no news, whenever the work began."""
-        return moves(self.panel.of(POWER), self.panel.times, signals()[POWER], self._calm_of(POWER))
-
-    @cached_property
     def drawing_less(self) -> frozenset[Subject]:
         """Nodes whose GPUs draw less than before, for whatever reason: they need not get hot."""
-        power = self._raw_power
+        power = self.moves(POWER)
         less = np.flatnonzero(power.recent < (1 - signals()[POWER].least_ratio) * power.center)
         moved = [Symptom(power.subjects[row], POWER, self.now, 0.0, 0.0) for row in less]
         return frozenset(self._by_node(power.subjects, power.seen, moved))

@@ -15,6 +15,7 @@ TAKES = "job_checkpoint_seconds"
 MTBF = "job_mtbf_seconds"
 LONGEST_MTBF = 24 * 3600.0  # of a job that nobody has seen die
 LEAST_FAILURES = 2
+FAILURES_OF_A_RATE = 4  # where nobody changed the interval: two in a bad hour are no rate
 NEVER_WRITTEN = 60.0  # taken for a checkpoint where none was finished yet: a job may die before its first
 EXCESS = 0.04  # of all time lost beyond what the best interval would lose
 FACTOR = 2.0  # an interval within this of the best one is good enough
@@ -38,7 +39,8 @@ def _judge(scene: Scene, job: Subject, interval: float, takes: float, written: b
     long = interval > best
     if not long and not written:
         return
-    if long and len(deaths) < LEAST_FAILURES and how != MTBF:
+    least = LEAST_FAILURES if job in scene.moved(INTERVAL) else FAILURES_OF_A_RATE
+    if long and len(deaths) < least and how != MTBF:
         return
     signs = [Symptom(job, "job_failed", at, 0.0, 1.0) for at in deaths[-1:]] if long else []
     if job in scene.moved(INTERVAL):

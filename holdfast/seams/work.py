@@ -9,8 +9,8 @@ from holdfast.seams.moved import Moves
 COOLANT_CELSIUS = 32.0  # what heat leaves to; a GPU's rise over it follows its power
 IDLE_WATTS = 150.0
 UNEXPLAINED = 0.7  # of the least move that matters, after what the power explains is taken off
-STILL_WORKING = {"gpu_clock_sm_hertz": 0.4, "gpu_power_watts": 0.7}
-"""Of its usual utilization: a lighter load draws less and clocks as ever."""
+STILL_WORKING = {"gpu_clock_sm_hertz": 0.4, "gpu_temperature_celsius": 0.4, "gpu_power_watts": 0.4}
+"""Of its usual utilization: a GPU that rests tells nothing of what it can, nor of how well it is cooled."""
 
 
 def warmer_than_its_power(found: Moves, power: Moves) -> Moves:
@@ -20,7 +20,7 @@ def warmer_than_its_power(found: Moves, power: Moves) -> Moves:
     rise = found.before - COOLANT_CELSIUS
     worked = before > IDLE_WATTS
     expected = np.where(worked, rise * (now / np.maximum(before, 1) - 1), _from_idle(found, power, now))
-    left = (found.now - found.before) - np.where(np.isfinite(expected), np.maximum(expected, 0), 0)
+    left = (found.now - found.before) - np.where(np.isnan(expected), 0, np.maximum(expected, 0))
     return found.keep(left >= UNEXPLAINED * found.signal.least_absolute)
 
 
