@@ -22,9 +22,11 @@ class AgentJobs:
         if turn.epoch != self._epoch:
             self._recall(turn)
         life = turn.fleet.nodes.get(report.node)
-        if report.jobs is None or life is None or self._is_late(report, turn):
+        if report.jobs is None or life is None:
             return
         held = frozenset(job.id for job in report.jobs if job.state.holds_nodes)
+        if self._is_late(report, turn, changes=held != life.jobs):
+            return
         status = NodeStatus(
             node=report.node, accepts_work=not held, cordoned=False, down=False, busy=bool(held), jobs=held
         )
@@ -39,11 +41,10 @@ class AgentJobs:
         self._latest.clear()
         self._epoch = turn.epoch
 
-    def _is_late(self, report: Report, turn: Turn) -> bool:
-        """What came before it may have been taken by an earlier leader: the store knows."""
-        if report.node in self._latest:
-            session, number = self._latest[report.node]
-        else:
+    def _is_late(self, report: Report, turn: Turn, *, changes: bool) -> bool:
+        """What came after it may have been taken by an earlier leader: the store is asked, where it matters."""
+        session, number = self._latest.get(report.node, ("", 0))
+        if not session and changes:
             session, number = report.session, turn.store.newest_report(report.node, report.session)
         if session == report.session and report.seq < number:
             return True
