@@ -62,8 +62,10 @@ class Flushing:
         return sorted(stored - missing)
 
     def unsaved(self) -> int:
-        """The newest step that is held here and not in storage, -1 where there is none."""
-        return max((copy.step for copy in self._due() if not self._is_stored(copy)), default=-1)
+        """The newest step of this node's own ranks that is not in storage, -1 where there is none. It is asked every
+        second and does not look at the storage itself; a flush writes partners' copies too where they are missing."""
+        own = [copy for copy in self._due() if copy.rank in self._own]
+        return max((copy.step for copy in own if not self._is_stored(copy)), default=-1)
 
     def _due(self) -> list[Copy]:
         """Own ranks' first, and of those the committed step: that one makes a whole."""
