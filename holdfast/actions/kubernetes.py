@@ -144,8 +144,8 @@ class Kubernetes:
         return done(how + told.complaint)
 
     def _open(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
-        if node.created is not None and node.created > action.at:
-            return refused(f"{node.name} registered anew after this was decided; it is to be tested first")
+        if node.created is not None and node.created > (action.at if action.tested_at is None else action.tested_at):
+            return nothing_to_do(f"{node.name} registered anew after the test that this is about began")
         by_hand = node.unschedulable and not node.closed_by_us
         stays = f"; the cordon of {node.name} was made by another and stays" if by_hand else ""
         if dry_run:

@@ -48,17 +48,17 @@ class Keeper:
         found = []
         for node in look.nodes:
             life = lives.get(node.name)
-            known = self._registered.get(node.name)
-            if life is None or known == node.uid:
+            if life is None:
                 continue
+            known = self._registered.get(node.name, node.uid)
             self._registered[node.name] = node.uid
-            if life.stage in UNUSED and (known is not None or _younger(node.created, life.tested_at)):
+            if life.stage in UNUSED and (known != node.uid or _younger(node.created, life.tested_at)):
                 found.append(node.name)
         return found
 
 
 def _younger(created: float | None, tested: float | None) -> bool:
-    """Where only times can tell, because we have just started."""
+    """Where only times can tell: we have just started, or it registered while it was tested."""
     return created is not None and tested is not None and created > tested
 
 

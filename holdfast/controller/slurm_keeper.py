@@ -63,7 +63,7 @@ class Keeper:
         before = self._up_since.get(status.node)
         self._up_since[status.node] = status.up_since
         if before is None:
-            return life.tested_at is not None and status.up_since > life.tested_at
+            return life.tested_at is not None and status.up_since + 1.0 > life.tested_at  # told in whole seconds
         return before != status.up_since
 
 

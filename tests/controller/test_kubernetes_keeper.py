@@ -93,11 +93,19 @@ def test_a_node_taken_whole_is_tainted_while_the_workload_runs(stage: Stage) -> 
 @pytest.mark.parametrize(
     ("created", "stage", "anew"), [(60.0, Stage.READY, True), (40.0, Stage.READY, False), (60.0, Stage.TESTING, False)]
 )
-def test_at_our_start_a_node_object_younger_than_the_test_is_another(created: float, stage: Stage, anew: bool) -> None:
+def test_a_node_object_younger_than_the_test_is_another(created: float, stage: Stage, anew: bool) -> None:
     look = Look((replace(OPEN, created=created),), ())
     keeper, lives = Keeper(), {"n": replace(LIFE, stage=stage)}
     assert keeper.registered_anew(look, lives) == (["n"] if anew else [])
-    assert keeper.registered_anew(look, lives) == []
+    assert keeper.registered_anew(look, {"n": replace(LIFE, stage=stage, tested_at=70.0)}) == []
+
+
+def test_one_that_registered_while_the_other_was_tested_is_not_let_in_by_that_test() -> None:
+    keeper, testing = Keeper(), {"n": replace(LIFE, stage=Stage.TESTING)}
+    another = Look((replace(OPEN, uid="v", created=60.0),), ())
+    assert keeper.registered_anew(Look((OPEN,), ()), testing) == []
+    assert keeper.registered_anew(another, testing) == []
+    assert keeper.registered_anew(another, {"n": replace(LIFE, tested_at=55.0)}) == ["n"]
 
 
 def test_another_node_object_of_the_same_name_is_another_whatever_the_clocks_say() -> None:

@@ -82,4 +82,5 @@ def test_a_slurmd_that_started_anew_is_tested_once() -> None:
 
 def test_at_the_first_look_the_start_is_held_against_the_last_test() -> None:
     assert untested(Keeper(), replace(OPEN, up_since=95.0)) == ["slurmd started after its last test"]
+    assert untested(Keeper(), replace(OPEN, up_since=90.0)), "it may have been 90.9, and the test began at 90.0"
     assert untested(Keeper(), replace(OPEN, up_since=85.0)) == []
