@@ -105,7 +105,7 @@ def make(scenario: plan_scenario.Scenario) -> Report:
     wanted = replace(SILENT, **_texts(scenario))
     run = run_of(asked, wanted, gpus, chosen)
     interval = asked.duration("interval", None) if "interval" in scenario.told else run.best_interval
-    memory = memory_of(asked, wanted)
+    memory = memory_of(asked, wanted, run, None)
     ledger = c.expected_ledger(interval, run.write, run.between, run.restart)
     nodes = str(ceil(gpus / asked.number("gpus-per-node", None, "GPUs per node", "8", "an HGX node")))
     answers = (

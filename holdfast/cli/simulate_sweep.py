@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from itertools import product
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.refusal import Refusal
@@ -79,6 +80,8 @@ def _values(key: str, text: str) -> list[Any]:
         raise Refusal(f"--sweep: {key}: expected FROM:TO or FROM:TO:STEP, found {text!r}")
     numbers = [as_toml(end) for end in ends]
     if all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers):
+        if not all(isfinite(one) for one in numbers):
+            raise Refusal(f"--sweep: {key}: expected numbers with an end, found {text!r}")
         whole = all(isinstance(one, int) for one in numbers)
         return [round(value) if whole else value for value in _between(key, [float(one) for one in numbers], False)]
     seconds = [Asked().duration(key, end) for end in ends]
@@ -93,7 +96,7 @@ def _between(key: str, ends: Sequence[float], ratios: bool) -> list[float]:
     if len(ends) == 3:
         count = int((high - low) / ends[2] + 1e-9) + 1
         if count > MOST_POINTS:
-            raise Refusal(f"--sweep: {key}: {count:,} values; expected at most {MOST_POINTS:,}")
+            raise Refusal(f"--sweep: {key}: {count:.6g} values; expected at most {MOST_POINTS:,}")
         return [low + ends[2] * number for number in range(count)]
     parts = [number / (POINTS - 1) for number in range(POINTS)]
     if ratios and low > 0:

@@ -17,13 +17,17 @@ class Offer:
     credits: float = 0.0  # paid back: per GPU-hour
 
     @property
+    def paid(self) -> float:
+        return self.price + self.extras - self.credits
+
+    @property
     def effective_price(self) -> float:
         """(price + extras - credits) / goodput: per productive GPU-hour."""
         positive(f"{self.name}: price", self.price)
         share(f"{self.name}: goodput", self.goodput)
         if self.goodput == 0:
             raise NoProgress(f"no progress is possible: {self.name} delivers a goodput of 0")
-        return (self.price + self.extras - self.credits) / self.goodput
+        return self.paid / self.goodput
 
 
 def break_even_premium(better: float, worse: float) -> float:

@@ -82,6 +82,16 @@ class Crews:
         left = terms[-1] * busy / (1 - busy)
         return self.crews + ceil(log((whole - wanted) / left) / log(busy))
 
+    def covered(self, spares: int) -> float:
+        """Chance that no more than so many are out."""
+        if self.load <= 0:
+            return 1.0
+        if spares >= self.crews:
+            return 1 - self.waits * (self.load / self.crews) ** (spares - self.crews + 1)
+        likeliest = _log_term(int(self.load), self.load)
+        terms = [exp(_log_term(number, self.load) - likeliest) for number in range(self.crews)]
+        return (1 - self.waits) * sum(terms[: spares + 1]) / sum(terms)
+
 
 def _log_term(number: int, load: float) -> float:
     return number * log(load) - lgamma(number + 1)

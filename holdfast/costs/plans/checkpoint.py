@@ -5,9 +5,11 @@ from holdfast.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.costs.levels import memory_or_storage, storage_write_seconds_for
 from holdfast.costs.plans.answer import Answer, Figure, sways
 from holdfast.costs.plans.chart import Chart, Line, spaced
+from holdfast.costs.plans.copies import copies_of
+from holdfast.costs.plans.copies import figures as of_copies
 from holdfast.costs.plans.inputs import Asked
 from holdfast.costs.plans.rate import Rate, rate
-from holdfast.costs.plans.run import Memory, Run, Wanted, levels, memory_of, run_of
+from holdfast.costs.plans.run import Memory, Run, Wanted, levels, memory_of, refuse_standstill, run_of
 from holdfast.costs.plans.words import bandwidth, percent, time
 
 
@@ -15,11 +17,15 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
     gpus = asked.machines("gpus", wanted.gpus)
     chosen = rate(asked, wanted.rate, wanted.events, wanted.gpu_years)
     run = run_of(asked, wanted, gpus, chosen)
-    memory = memory_of(asked, wanted)
+    copies = copies_of(asked, gpus, chosen.per_gpu_year, wanted.copies)
+    memory = memory_of(asked, wanted, run, copies)
+    refuse_standstill(run.ettr, run, "")
     figures = [*_headline_figures(run, chosen), *_intervals(run), *_ledger(run)]
     figures += _at_interval(asked, wanted, run)
     if memory is not None:
         figures += _tiers(run, memory)
+    if copies is not None:
+        figures += of_copies(copies)
     if wanted.target is not None:
         figures += _to_buy(run, memory, wanted.state, asked.share("target", wanted.target))
     return Answer(
@@ -94,7 +100,10 @@ def _tiers(run: Run, memory: Memory) -> list[Figure]:
     plan = tiers.schedule
     shown = ", ".join(f"{name} every {time(every)}" for name, every in plan.intervals.items())
     verdict = "worth it" if tiers.memory_wins else "not worth it"
-    words = f"{percent(1 - tiers.with_memory)} productive, {percent(1 - tiers.storage_only)} without: {verdict}"
+    words = (
+        f"{percent(1 - tiers.with_memory)} productive, {percent(max(0.0, 1 - tiers.storage_only))} without: {verdict}"
+    )
+    words += "" if plan.valid else "  (outside its validity: `holdfast simulate` it)"
     return [
         Figure("memory_tier_intervals_seconds", plan.intervals, "with a memory tier", shown),
         Figure("memory_tier_multiples", list(plan.multiples)),
@@ -129,7 +138,9 @@ def _notes(run: Run, chosen: Rate, memory: Memory | None) -> list[str]:
     if not c.closed_form(run.best_interval, run.write, run.between, run.restart).valid:
         notes.append("losses are large here; the exact formula holds, its assumptions may not: `holdfast simulate`")
     if memory is not None:
-        notes.append("the memory tier is judged to first order, beside storage to first order")
+        notes.append(
+            "the memory tier is judged to first order, beside storage to first order: trust it below 25 % of loss"
+        )
     return notes
 
 

@@ -8,10 +8,11 @@ from holdfast.costs.feasible import BadNumber
 from holdfast.costs.incident import Incident, layers, total
 from holdfast.costs.plans.answer import Answer, Figure, sways
 from holdfast.costs.plans.chart import Chart, Line
-from holdfast.costs.plans.inputs import Asked
+from holdfast.costs.plans.inputs import MOST_DAYS, MOST_MACHINES, Asked
 from holdfast.costs.plans.words import count, money
 
-MOST_PRICE = 1e6  # of a GPU-hour
+MOST_PRICE = 1e6  # of a GPU-hour, or of a person's
+MOST_PEOPLE, MOST_VALUE = 1e6, 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,7 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
     notes = ["reserved capacity counts only what another use would have paid more: the paid hours are the first layer"]
     if five[-1].cost is None:
         notes.append("schedule slip needs --day-value: nobody publishes what a day is worth")
+    notes += _half_told(wanted)
     movable = [f.name for f in fields(incident) if isinstance(getattr(incident, f.name), float)]
     present = {name: name.replace("_", " ") for name in movable if getattr(incident, name) > 0 and name not in _SHARES}
     return Answer(
@@ -69,6 +71,22 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
         notes=notes,
         chart=lambda: _chart(incident),
     )
+
+
+PAIRS = (("slow", "slow_for"), ("blast", "repair"), ("alternative", "queued"), ("people", "hours"))
+
+
+def _half_told(wanted: Wanted) -> list[str]:
+    """Numbers that are multiplied with one that nobody gave."""
+    alone = [
+        (one, other)
+        for pair in PAIRS
+        for one, other in (pair, pair[::-1])
+        if getattr(wanted, one) is not None and getattr(wanted, other) is None
+    ]
+    if wanted.day_value is None:
+        alone += [(one, "day_value") for one in ("float_days", "critical") if getattr(wanted, one) is not None]
+    return [f"--{one} changes nothing without --{other}".replace("_", "-") for one, other in alone]
 
 
 def _chart(incident: Incident) -> Chart:
@@ -95,7 +113,11 @@ def _incident(asked: Asked, wanted: Wanted) -> Incident:
         return asked.duration(name, text, default, why) / 3600
 
     paid, price_source = wage()
-    value = None if wanted.day_value is None else asked.number("day-value", wanted.day_value, "dollars per day")
+    value = (
+        None
+        if wanted.day_value is None
+        else asked.number("day-value", wanted.day_value, "dollars per day", most=MOST_VALUE)
+    )
     return Incident(
         gpus=asked.machines("gpus", wanted.gpus),
         price=price(asked, wanted.price),
@@ -105,15 +127,17 @@ def _incident(asked: Asked, wanted: Wanted) -> Incident:
         rework_hours=hours("rework", wanted.rework, "30m", "half of an hourly interval"),
         slow_share=asked.share("slow", wanted.slow, "0", "not told"),
         slow_hours=hours("slow-for", wanted.slow_for),
-        blast_gpus=asked.number("blast", wanted.blast, "GPUs", "0", "not told"),
+        blast_gpus=asked.number("blast", wanted.blast, "GPUs", "0", "not told", MOST_MACHINES),
         repair_hours=hours("repair", wanted.repair),
-        alternative_price=asked.number("alternative", wanted.alternative, "dollars per GPU-hour", "0", "not told"),
+        alternative_price=asked.number(
+            "alternative", wanted.alternative, "dollars per GPU-hour", "0", "not told", MOST_PRICE
+        ),
         queued_chance=asked.share("queued", wanted.queued, "0", "not told"),
-        people=asked.number("people", wanted.people, "people", "0", "not told"),
+        people=asked.number("people", wanted.people, "people", "0", "not told", MOST_PEOPLE),
         people_hours=hours("hours", wanted.hours),
-        wage=asked.number("wage", wanted.wage, "dollars per hour", f"{paid:g}", price_source),
+        wage=asked.number("wage", wanted.wage, "dollars per hour", f"{paid:g}", price_source, MOST_PRICE),
         day_value=value,
-        float_days=asked.number("float-days", wanted.float_days, "days", "0", "no slack in the schedule"),
+        float_days=asked.number("float-days", wanted.float_days, "days", "0", "no slack in the schedule", MOST_DAYS),
         critical_chance=asked.share("critical", wanted.critical, "1", "the run is on the critical path"),
     )
 
@@ -130,13 +154,15 @@ def price(asked: Asked, text: str | None) -> float:
             f"{known.date}: {known.source}",
         )
         return known.per_hour
-    wanted = f"expected dollars per GPU-hour, at most {MOST_PRICE:,.0f}, or one of {', '.join(gpu_prices())}"
+    wanted = (
+        f"expected dollars per GPU-hour, above 0 and at most {MOST_PRICE:,.0f}, or one of {', '.join(gpu_prices())}"
+    )
     if text is None:
         raise BadNumber(f"--price is missing: {wanted}")
     try:
         value = asked.number("price", text, "dollars per GPU-hour")
     except BadNumber:
         value = inf
-    if value > MOST_PRICE:
+    if not 0 < value <= MOST_PRICE:
         raise BadNumber(f"--price: {wanted}; found {text!r}")
     return value

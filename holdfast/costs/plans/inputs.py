@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 
 from holdfast.costs.feasible import BadNumber
 
@@ -11,6 +11,7 @@ SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_4
 BYTES = {f"{prefix}B": 1000.0**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))}
 BYTES |= {f"{prefix}iB": 1024.0**power for power, prefix in enumerate(("K", "M", "G", "T", "P"), 1)} | {"KB": 1000.0}
 MOST_MACHINES = 1e9
+MOST_DAYS = 36_500.0
 MOST_SECONDS = 1_000 * 31_536_000.0
 _QUANTITY = re.compile(r"([0-9][0-9_,]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)\s*([A-Za-z%/]*)")
 
@@ -38,7 +39,7 @@ class Asked:
         wanted = "a duration such as 90s, 10m, 2h or 30d"
         value = self._take(name, text, default, why, "seconds", wanted, _duration)
         if value > MOST_SECONDS:
-            raise BadNumber(f"--{name}: expected {wanted}, at most 1,000 years, found {text!r}")
+            raise BadNumber(f"--{name}: expected {wanted}, at most 1,000 years, found {self.given[-1].shown!r}")
         return value
 
     def size(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
@@ -50,10 +51,14 @@ class Asked:
             name, text, default, why, "bytes per second", "a bandwidth such as 400GB/s or 2TB/s", scaled(units)
         )
 
-    def number(self, name: str, text: str | None, unit: str, default: str = "", why: str = "") -> float:
-        return self._take(
-            name, text, default, why, unit, "a number not below 0, such as 1024 or 2.5", scaled({"": 1.0})
-        )
+    def number(
+        self, name: str, text: str | None, unit: str, default: str = "", why: str = "", most: float = inf
+    ) -> float:
+        wanted = "a number not below 0, such as 1024 or 2.5"
+        value = self._take(name, text, default, why, unit, wanted, scaled({"": 1.0}))
+        if value > most:
+            raise BadNumber(f"--{name}: expected a number from 0 to {most:,.10g}, found {self.given[-1].shown}")
+        return value
 
     def machines(self, name: str, text: str | None) -> float:
         """GPUs or nodes: at least one, and no more than anybody could build."""
@@ -66,7 +71,7 @@ class Asked:
         wanted = "a share such as 0.95 or 95%"
         value = self._take(name, text, default, why, "share", wanted, scaled({"": 1.0, "%": 0.01}))
         if value > 1:
-            raise BadNumber(f"--{name}: expected {wanted}, at most 1, found {text}")
+            raise BadNumber(f"--{name}: expected {wanted}, at most 1, found {self.given[-1].shown}")
         return value
 
     def note(self, name: str, value: float | str, unit: str, shown: str, source: str) -> None:

@@ -13,6 +13,9 @@ from holdfast.costs.plans.rate import Rate, rate
 from holdfast.costs.plans.words import count, time
 from holdfast.costs.survival import YEAR_SECONDS
 
+STORAGE = ("2TB/s", "Llama 3's storage")
+ONE_LINK = ("50GB/s", "one GPU's link of 400 Gb/s")
+
 
 def answer(
     asked: Asked,
@@ -60,7 +63,7 @@ def _run(
 ) -> Run:
     exponent = _exponent(asked, network_exponent)
     state_bytes = asked.size("state", state, "5TB", "a frontier model's weights and optimiser")
-    link = asked.bandwidth("bandwidth", bandwidth, "2TB/s", "Llama 3's storage; with an exponent, one GPU's link")
+    link = asked.bandwidth("bandwidth", bandwidth, *(ONE_LINK if exponent else STORAGE))
     gpus = asked.number("state-gpus", state_gpus, "GPUs", "16384", "the size whose state is told")
     seconds = asked.duration("restart", restart, "10m", "0s leaves restarts out, as published limits do")
     asked.note("growing", float(growing), "flag", "yes" if growing else "no", "the model grows with the cluster")
@@ -118,7 +121,7 @@ def _exponent(asked: Asked, text: str | None) -> float:
     said = "0" if text is None else text
     try:
         value = float(Fraction(said))
-    except (ValueError, ZeroDivisionError):
+    except (ValueError, ArithmeticError):
         value = -1.0
     if not 0 <= value <= 1:
         raise BadNumber(f"--network-exponent: expected 0 (storage) to 1 (full bisection), such as 2/3, found {said!r}")

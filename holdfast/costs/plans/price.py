@@ -2,20 +2,25 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from holdfast.costs.claims import Agreement, Tier
 from holdfast.costs.feasible import BadNumber, positive
 from holdfast.costs.plans.answer import Answer, Figure, Sway
 from holdfast.costs.plans.chart import Chart, Line
-from holdfast.costs.plans.inputs import Asked
+from holdfast.costs.plans.inputs import MOST_DAYS, MOST_MACHINES, Asked
 from holdfast.costs.plans.rate import rate
 from holdfast.costs.plans.words import money, percent
 from holdfast.costs.pricing import Offer, Recovery, break_even_premium, restart_expense
 from holdfast.costs.survival import expected_failures
 
-_OFFER = re.compile(r"(?P<name>[^=]+)=(?P<price>[0-9.]+)@(?P<goodput>[0-9.]+%?)")
+_OFFER = re.compile(
+    r"(?P<name>[^=]+)=(?P<price>[0-9.]+)(?:\+(?P<extras>[0-9.]+))?(?:-(?P<credits>[0-9.]+))?@(?P<goodput>[0-9.]+%?)"
+)
+MOST_PRICE = 1e6  # of a GPU-hour
 _TIER = re.compile(r"([0-9.]+%?):([0-9.]+%?)")
 HOURS_PER_MONTH = 730.0
+DOLLARS = "dollars per GPU-hour"
 
 
 def answer(
@@ -39,17 +44,20 @@ def answer(
     figures = [
         Figure("effective_price", {o.name: o.effective_price for o in made}),
         *(
-            Figure("", None, o.name, f"{money(o.price)} at {percent(o.goodput)}: {money(o.effective_price)}")
+            Figure("", None, o.name, f"{money(o.paid)} at {percent(o.goodput)}: {money(o.effective_price)}")
             for o in made
         ),
     ]
     figures += _premiums(made)
+    notes = ["goodput is yours to measure: suppliers market it, none was found to guarantee it in a contract"]
     if gpus is None:
-        _refuse_alone(days, rate_text, sla, *recovery.values())
+        _refuse_alone(days, rate_text, sla, down, *recovery.values())
     else:
         machines = asked.machines("gpus", gpus)
-        blast = asked.number("blast", recovery["blast"], "GPUs", "8", "an HGX node; 64 in an NVL72 rack")
-        figures += _restarts(asked, machines, blast, days, rate_text, recovery, best.price)
+        blast = asked.number("blast", recovery["blast"], "GPUs", "8", "an HGX node; 64 in an NVL72 rack", MOST_MACHINES)
+        if down is not None and sla is None:
+            raise BadNumber("--down: expected --sla with it, the agreement that pays for the outage")
+        figures += _restarts(asked, machines, blast, days, rate_text, recovery, best.price, notes)
         figures += _credit(asked, sla, down, machines, blast, best.price) if sla is not None else []
     return Answer(
         plan="price",
@@ -59,7 +67,7 @@ def answer(
         sways=_sways(best),
         swayed=f"the effective price of {best.name}",
         show=money,
-        notes=["goodput is yours to measure: suppliers market it, none was found to guarantee it in a contract"],
+        notes=notes,
         chart=lambda: _chart(made),
     )
 
@@ -72,20 +80,32 @@ def _refuse_alone(*others: str | None) -> None:
 def _offer(asked: Asked, text: str) -> Offer:
     found = _OFFER.fullmatch(text)
     if found is None:
-        raise BadNumber(f"--offer: expected NAME=PRICE@GOODPUT such as a=2.00@0.90, found {text!r}")
+        raise BadNumber(
+            "--offer: expected NAME=PRICE@GOODPUT such as a=2.00@0.90, or with extras and credits per GPU-hour"
+            f" a=2.00+0.10-0.05@0.90, found {text!r}"
+        )
     name = found["name"].strip()
-    price = asked.number(f"offer {name} price", found["price"], "dollars per GPU-hour")
+    price = asked.number(f"offer {name} price", found["price"], DOLLARS, most=MOST_PRICE)
+    extras, credits = (
+        asked.number(f"offer {name} {what}", found[what], DOLLARS, most=MOST_PRICE) if found[what] else 0.0
+        for what in ("extras", "credits")
+    )
     goodput = asked.share(f"offer {name} goodput", found["goodput"])
-    return Offer(name=name, price=positive(f"--offer {name}: price", price), goodput=goodput)
+    if credits >= price + extras:
+        raise BadNumber(f"--offer {name}: expected credits below what is paid, found {money(credits)}")
+    positive(f"--offer {name}: price", price)
+    return Offer(name=name, price=price, goodput=goodput, extras=extras, credits=credits)
 
 
 def _premiums(made: Sequence[Offer]) -> list[Figure]:
     """How much more each may charge than the one with the poorest goodput."""
     worst = min(made, key=lambda offer: offer.goodput)
-    premiums = {o.name: break_even_premium(o.goodput, worst.goodput) for o in made if o is not worst}
+    others = [o for o in made if o is not worst]
+    premiums = {o.name: break_even_premium(o.goodput, worst.goodput) for o in others}
     if not premiums:
         return []
-    shown = ", ".join(f"{name} {percent(premium)}" for name, premium in premiums.items())
+    asks = {o.name: o.paid / worst.paid - 1 for o in others}
+    shown = ", ".join(f"{name} {percent(premium)}, asks {asks[name]:+.1%}" for name, premium in premiums.items())
     return [Figure("break_even_premium", premiums, f"may charge more than {worst.name}", shown)]
 
 
@@ -97,9 +117,11 @@ def _restarts(
     rate_text: str | None,
     recovery: Mapping[str, str | None],
     price: float,
+    notes: list[str],
 ) -> list[Figure]:
-    length = positive("--days", asked.number("days", days, "days", "30", "a month"))
+    length = positive("--days", asked.number("days", days, "days", "30", "a month", MOST_DAYS))
     chosen = rate(asked, rate_text)
+    notes += [f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else []
     hours = {name: asked.duration(name, recovery[name], *default) / 3600 for name, default in _STAGES.items()}
     stages = Recovery(
         job_gpus=machines,
@@ -153,14 +175,14 @@ def _credit(asked: Asked, sla: str, down: str | None, machines: float, blast: fl
 
 def _chart(made: Sequence[Offer]) -> Chart:
     shares = [0.5 + 0.01 * step for step in range(51)]
-    lines = tuple(Line(o.name, tuple((goodput, o.price / goodput) for goodput in shares)) for o in made)
-    mark = (max(0.5, made[0].goodput), made[0].price / max(0.5, made[0].goodput))
+    lines = tuple(Line(o.name, tuple((goodput, o.paid / goodput) for goodput in shares)) for o in made)
+    mark = (max(0.5, made[0].goodput), made[0].paid / max(0.5, made[0].goodput))
     return Chart("Price of a productive GPU-hour by goodput", "goodput", "dollars", lines, False, mark)
 
 
 def _sways(offer: Offer) -> list[Sway]:
     def at(price: float, goodput: float) -> float:
-        return Offer(name=offer.name, price=price, goodput=min(1.0, goodput)).effective_price
+        return replace(offer, price=price, goodput=min(1.0, goodput)).effective_price
 
     return [
         Sway("price", at(offer.price / 2, offer.goodput), at(offer.price * 2, offer.goodput)),

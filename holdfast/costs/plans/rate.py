@@ -9,6 +9,8 @@ from holdfast.costs.plans.inputs import Asked, scaled
 from holdfast.costs.survival import DAYS_PER_YEAR, Posterior, rate_from_probability
 
 MOST_PER_YEAR = 365.0  # one failure per GPU and day
+CHANCE, COUNT = "%", "/y"
+THE_SAME = 0.05  # below it, a yearly chance and a count per year differ by less than 3 %
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Rate:
 
 
 def rate(asked: Asked, text: str | None, events: str | None = None, gpu_years: str | None = None) -> Rate:
-    """A public rate by name, a number, or own counts. A number below 1 is the chance that a GPU fails in a year."""
+    """A public rate by name, a number, or own counts. A bare number below 1 is the chance to fail within a year."""
     counted = events is not None or gpu_years is not None
     if text is None and not counted:
         text, counted = asked.told.get("rate", (None, ""))[0], "events" in asked.told
@@ -38,9 +40,12 @@ def rate(asked: Asked, text: str | None, events: str | None = None, gpu_years: s
         )
     if known := public_rates().get(text):
         return _public(asked, known)
-    value = scaled({"": 1.0})(text)
+    value = scaled({"": 1.0, CHANCE: 0.01, COUNT: 1.0})(text)
     if value is None or not isfinite(value):
-        raise BadNumber(f"--rate: expected failures per GPU-year as a number, or one of {offered}, found {text!r}")
+        raise BadNumber(
+            f"--rate: expected failures per GPU-year such as 0.2/y, a yearly chance such as 1%, or one of {offered},"
+            f" found {text!r}"
+        )
     return _number(asked, value, text)
 
 
@@ -70,16 +75,25 @@ def _public(asked: Asked, known: PublicRate) -> Rate:
 def _number(asked: Asked, value: float, text: str) -> Rate:
     if value <= 0:
         raise BadNumber(f"--rate: expected a number above 0, found {text}")
-    meant = rate_from_probability(value) if value < 1 else _sane(value)
-    how = "given, as the chance to fail within a year" if value < 1 else "given, as failures per GPU-year"
+    chance = text.endswith(CHANCE) or (value < 1 and not text.endswith(COUNT))
+    meant = rate_from_probability(value) if chance else _sane(value)
+    how = "given, as the chance to fail within a year" if chance else "given, as failures per GPU-year"
     asked.note("rate", meant, "failures per GPU-year", f"{meant:.4g}", f"{how}: {text}")
-    return Rate(meant, None, text, "")
+    doubt = chance and value >= THE_SAME and not text.endswith(CHANCE)
+    return Rate(meant, None, text, _either(value, meant) if doubt else "")
+
+
+def _either(value: float, meant: float) -> str:
+    return (
+        f"read as the chance that a GPU fails within a year, which is {meant:.3g} failures per GPU-year;"
+        f" {value:g}/y is a count, {value * 100:g}% says that the chance is meant"
+    )
 
 
 def _sane(value: float) -> float:
     if value > MOST_PER_YEAR:
         raise BadNumber(
-            f"--rate: {value:g} per GPU-year is {value / DAYS_PER_YEAR:.3g} failures per GPU and day;"
+            f"--rate: {value:g} per GPU-year is {value / DAYS_PER_YEAR:.4g} failures per GPU and day;"
             f" expected at most {MOST_PER_YEAR:g} per GPU-year, one a day"
         )
     return value

@@ -3,12 +3,15 @@
 from dataclasses import dataclass, field
 
 from holdfast.costs import checkpointing as c
-from holdfast.costs.feasible import BadNumber, positive
+from holdfast.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.costs.levels import Level
+from holdfast.costs.plans.copies import NO_COPIES, Copies, CopyTexts
 from holdfast.costs.plans.inputs import Asked
 from holdfast.costs.plans.rate import Rate
+from holdfast.costs.plans.words import percent, time
 from holdfast.costs.survival import mean_seconds_between
 
+STANDSTILL = 1e-3  # productive share below which nobody runs anything
 RESTART_WHY = "ten minutes; measure yours: detect, schedule, load, warm up"
 
 
@@ -58,11 +61,22 @@ class Wanted:
     memory_restart: str | None
     memory_survives: str | None
     target: str | None
+    copies: CopyTexts = NO_COPIES
 
 
 def run_of(asked: Asked, wanted: Wanted, gpus: float, chosen: Rate) -> Run:
     write = _write(asked, wanted)
     return Run(gpus, chosen.per_gpu_year, write, asked.duration("restart", wanted.restart, "10m", RESTART_WHY))
+
+
+def refuse_standstill(share: float, run: Run, every: str) -> None:
+    """A share that rounds to nothing is no plan: say what is too long beside the time between failures."""
+    if share < STANDSTILL:
+        writes = f"a write takes {time(run.write)}{every}, a restart {time(run.restart)}"
+        raise NoProgress(
+            f"no progress is possible: {writes}, and the job fails every {time(run.between)} on average, so"
+            f" {percent(share)} of the time would be productive"
+        )
 
 
 def _write(asked: Asked, wanted: Wanted) -> float:
@@ -78,19 +92,30 @@ def _write(asked: Asked, wanted: Wanted) -> float:
     return state / speed
 
 
-def memory_of(asked: Asked, wanted: Wanted) -> Memory | None:
+def memory_of(asked: Asked, wanted: Wanted, run: Run, copies: Copies | None) -> Memory | None:
     if wanted.memory_write is None:
-        if wanted.memory_restart is not None or wanted.memory_survives is not None:
+        if wanted.memory_restart is not None or wanted.memory_survives is not None or copies is not None:
             raise BadNumber("--memory-write is missing: expected how long a write to memory stops the run")
         return None
-    survives = asked.share("memory-survives", wanted.memory_survives, "0.95", "an assumption; racks and feeds decide")
-    if not 0 < survives < 1:
-        raise BadNumber("--memory-survives: expected a share above 0 and below 1")
+    survives = _survives(asked, wanted, run, copies)
     return Memory(
         positive("--memory-write", asked.duration("memory-write", wanted.memory_write)),
         asked.duration("memory-restart", wanted.memory_restart, "2m", "an assumption: nothing is read from storage"),
         survives,
     )
+
+
+def _survives(asked: Asked, wanted: Wanted, run: Run, copies: Copies | None) -> float:
+    if copies is not None:
+        if wanted.memory_survives is not None:
+            raise BadNumber("--memory-survives and --copies say the same twice: expected one of them")
+        share = copies.survives(1 / run.between)
+        asked.note("memory-survives", share, "share", percent(share), "from --copies, --rebuild and --domain")
+        return share
+    survives = asked.share("memory-survives", wanted.memory_survives, "0.95", "an assumption; --copies computes it")
+    if not 0 < survives < 1:
+        raise BadNumber("--memory-survives: expected a share above 0 and below 1")
+    return survives
 
 
 def levels(run: Run, memory: Memory) -> tuple[Level, Level]:

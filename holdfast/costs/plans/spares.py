@@ -34,6 +34,9 @@ class Fleet:
     def spares(self, confidence: float, crews: int) -> int:
         return Crews(crews, self.mean_out).spares_for(confidence) if crews else spares_for(confidence, self.mean_out)
 
+    def covered(self, spares: int, crews: int) -> float:
+        return Crews(crews, self.mean_out).covered(spares) if crews else covered(spares, self.mean_out)
+
 
 def answer(
     asked: Asked,
@@ -52,7 +55,7 @@ def answer(
     chosen = rate(asked, rate_text, events, gpu_years)
     fleet = Fleet(
         count,
-        positive("--gpus-per-node", per_node),
+        _whole("gpus-per-node", positive("--gpus-per-node", per_node)),
         chosen.per_gpu_year,
         positive("--repair", asked.duration("repair", repair, "3d", "an assumption; yours decides most")),
         asked.share("swap", swap, "1", "every failure takes its node out; many only need a reset: measure yours"),
@@ -76,7 +79,7 @@ def answer(
         swayed="the number of spares",
         show=lambda value: f"{value:.0f}",
         notes=[f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else [],
-        chart=lambda: _chart(fleet, needed),
+        chart=lambda: _chart(fleet, people, needed),
     )
 
 
@@ -96,39 +99,59 @@ def _figures(fleet: Fleet, crews: int, wanted: float, needed: int) -> list[Figur
         Figure("spares_by_confidence", table, "by confidence", ", ".join(f"{k}: {v}" for k, v in table.items())),
     ]
     if crews:
-        waits = Crews(crews, fleet.mean_out).waits
+        waits, more = Crews(crews, fleet.mean_out).waits, fleet.spares(wanted, crews + 1)
         figures.append(Figure("repairs_that_wait", waits, "repairs that wait for a crew", percent(waits)))
+        figures.append(Figure("spares_with_one_more_crew", more, "spares with one more crew", f"{more}"))
     return figures
 
 
 def _uncertainty(fleet: Fleet, crews: int, wanted: float, chosen: Rate) -> list[Figure]:
     if chosen.posterior is None:
         return []
-    span = [replace(fleet, rate=end).spares(wanted, crews) for end in chosen.posterior.interval()]
-    return [Figure("spares_95_percent", span, "for the rate's 95 % interval", f"{span[0]} to {span[1]}")]
+    span = [_or_none(replace(fleet, rate=end), wanted, crews) for end in chosen.posterior.interval()]
+    low, high = ("no number is enough" if end is None else str(end) for end in span)
+    return [Figure("spares_95_percent", span, "for the rate's 95 % interval", f"{low} to {high}")]
+
+
+def _or_none(fleet: Fleet, wanted: float, crews: int) -> int | None:
+    """None: nodes fail faster than the crews mend them."""
+    try:
+        return fleet.spares(wanted, crews)
+    except NoProgress:
+        return None
 
 
 def _crews(asked: Asked, text: str | None) -> int:
-    value = asked.number("crews", text, "crews", "0", "as many as are needed at once")
-    if value != int(value) or value > MOST_CREWS:
-        raise BadNumber(f"--crews: expected a whole number up to {MOST_CREWS:,}, found {value:g}")
-    return int(value)
+    """0: as many as are needed at once."""
+    if text is None and "crews" not in asked.told:
+        asked.note("crews", 0, "crews", "as needed", "default: as many as are needed at once")
+        return 0
+    value = asked.number("crews", text, "crews", most=MOST_CREWS)
+    if value < 1:
+        raise BadNumber("--crews: expected 1 or more; leave it out if no repair ever waits for one")
+    return int(_whole("crews", value))
+
+
+def _whole(name: str, value: float) -> float:
+    if value != int(value):
+        raise BadNumber(f"--{name}: expected a whole number, found {value:g}")
+    return value
 
 
 def _out(fleet: Fleet, crews: int) -> float:
     return Crews(crews, fleet.mean_out).mean_out if crews else fleet.mean_out
 
 
-def _chart(fleet: Fleet, needed: int) -> Chart:
+def _chart(fleet: Fleet, crews: int, needed: int) -> Chart:
     most = max(10, int(1.4 * needed))
     step = max(1, most // 80)
-    points = tuple((float(n), covered(n, fleet.mean_out)) for n in range(0, most + 1, step))
-    line = Line("unlimited crews", points)
+    points = tuple((float(n), fleet.covered(n, crews)) for n in range(0, most + 1, step))
+    line = Line(f"{crews} crews" if crews else "unlimited crews", points)
     return Chart(
         "Share of time with enough spares",
         "spare nodes",
         "share",
         (line,),
         False,
-        (float(needed), covered(needed, fleet.mean_out)),
+        (float(needed), fleet.covered(needed, crews)),
     )
