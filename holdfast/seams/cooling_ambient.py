@@ -11,7 +11,9 @@ from holdfast.seams.seam import Seam
 AMBIENT = "ambient_celsius"
 AIR = "node_inlet_celsius"
 SUPPLY = "cdu_supply_celsius"
-OF_NO_DAY = 4.0
+OF_NO_DAY = 4.0  # weather and doors move a room by less every day; then only what suffers makes it a cause
+EVERY_DAY = 0.0
+MOST = 0.5
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
@@ -23,13 +25,14 @@ def explain(scene: Scene) -> Iterator[Candidate]:
             reach=scene.reach(room, COOLS),
             explains=COOLING | {"ambient"},
         )
-        # Weather and doors move a room by a few degrees every day; then only what suffers from it makes it a cause.
-        one.speaks(2.5 if sign.now - sign.before >= OF_NO_DAY else 0.0, weigh.moved_text(sign, " °C"))
+        one.speaks(2.5, weigh.moved_text(sign, " °C"))
         under = scene.down(room, COOLS)
         air, supply = scene.seen(AIR) & under, scene.seen(SUPPLY) & under
         followers = {**scene.rose(AIR), **scene.rose(SUPPLY)}
         weigh.companions(one, "air into its nodes", followers, air or supply)
-        weigh.warms(scene, one, scene.nodes_under(room, COOLS), expected=sign.now - sign.before >= 8.0)
+        hot = weigh.warms(scene, one, scene.nodes_under(room, COOLS), expected=sign.now - sign.before >= 8.0)
+        if sign.now - sign.before < OF_NO_DAY and hot < MOST:
+            one.most = EVERY_DAY
         yield one
 
 

@@ -16,6 +16,8 @@ LATENCY = "storage_latency_seconds"
 METADATA = "storage_metadata_seconds"
 CHECKPOINT = "job_checkpoint_seconds"
 FAR = 5.0
+NO_BURST_SECONDS = 1200.0  # somebody else's reads are over by then
+LASTING = 0.8  # confidence 0.69
 UNPROVEN = 0.0  # while no checkpoint took longer, it is as likely as not
 
 
@@ -47,7 +49,9 @@ def _writes(scene: Scene, place: Subject, metadata: bool) -> Candidate:
     if metadata:
         one.doubt(2.0, "its metadata is slow as well")
     if not _jobs(scene, one, place):
-        one.most = UNPROVEN
+        lasts = scene.now - one.since
+        one.most = LASTING if lasts >= NO_BURST_SECONDS else UNPROVEN
+        one.speaks(2.0 if lasts >= NO_BURST_SECONDS else 0.0, f"it has been so for {lasts:.0f} s")
     return one
 
 

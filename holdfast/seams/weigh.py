@@ -13,6 +13,7 @@ FOR_COMPANIONS = 2.0
 AGAINST_STILL = 2.5
 HEAT = "gpu_temperature_celsius"
 WARMER_CELSIUS = 1.5
+SLACK_SECONDS = 120.0
 HEAT_NEEDS_SECONDS = 300.0  # metal and coolant have inertia
 
 
@@ -37,23 +38,28 @@ def companions(candidate: Candidate, what: str, moved: Mapping[Subject, Symptom]
     return part > 0.5
 
 
-def warms(scene: Scene, candidate: Candidate, nodes: Collection[Subject], expected: bool) -> None:
-    """Do the nodes that it cools and that work get hotter? Healthy ones count against it, once they had the time."""
+def warms(scene: Scene, candidate: Candidate, nodes: Collection[Subject], expected: bool) -> float:
+    """Do the nodes that it cools and that work get hotter, since it began? How many of them, as a share.
+
+    Healthy ones count against it, once they had the time.
+    """
     seen = scene.nodes_seen(HEAT) & scene.loaded & set(nodes)
-    part = share(scene.hot, seen)
+    hotter = {node for node, sign in scene.hot.items() if sign.since >= candidate.since - SLACK_SECONDS}
+    part = share(hotter, seen)
     if part is None:
         candidate.unknown.append("temperature of the GPUs it cools: not seen")
-        return
-    hot = sum(1 for node in seen if node in scene.hot)
+        return 0.0
+    hot = sum(1 for node in seen if node in hotter)
     if part > 0:
         candidate.speaks(FOR_COMPANIONS * part, f"GPUs are hotter in {hot} of {len(seen)} working nodes that it cools")
     if not expected or part >= 0.5 or scene.now - candidate.since < HEAT_NEEDS_SECONDS:
-        return
+        return part
     # Who draws less than before need not get hot, and who was hot until a checkpoint let it rest was hot.
     still = [node for node in seen - scene.drawing_less if not _warmed(scene, node, candidate)]
     if still:
         weight = AGAINST_STILL * len(still) / len(seen)
         candidate.doubt(weight, f"{len(still)} of {len(seen)} working nodes it cools are well")
+    return part
 
 
 def _warmed(scene: Scene, node: Subject, candidate: Candidate) -> bool:
