@@ -207,3 +207,12 @@ def test_no_keeper_and_no_way_to_start_one_is_said(place: Path) -> None:
     lonely = Keeper("other", place, 0, 1)
     with pytest.raises(WireError, match="no keeper is connected"):
         lonely.status()
+
+
+def test_the_example_really_trains(place: Path) -> None:
+    run = crew.Run(place, 80, world=1, options=("--width", "64", "--batch", "16", "--every-steps", "1000"))
+    run.start()
+    run.finish()
+    losses = [row["loss"] for row in run.journal() if "loss" in row]
+    assert losses[0] > 5.3, "who guesses has a loss of ln 256"
+    assert losses[-1] < 5.3
