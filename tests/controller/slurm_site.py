@@ -81,7 +81,7 @@ class Site:
         return tester
 
     def ready(self, *nodes: str) -> None:
-        self.slurm.eventually(lambda: all(self.slurm.state(node) == "idle" for node in nodes), within=30)
+        self.slurm.eventually(lambda: all(self.slurm.state(node) == "idle" for node in nodes), within=90)
 
     def script(self, name: str, node: str) -> None:
         """One of deploy/slurm, as slurmd or systemd would run it on a node."""

@@ -55,7 +55,7 @@ def test_a_shared_node_is_tested_when_empty_and_nothing_new_starts_meanwhile(sit
     after = site.timed("-w", "node1", "-n1")
     site.slurm.eventually(lambda: "holdfast: untested" in site.slurm.reason("node1"))
     finish.touch()
-    site.slurm.eventually(lambda: site.slurm.job(after) == "COMPLETED", within=30)
+    site.slurm.eventually(lambda: site.slurm.job(after) == "COMPLETED", within=90)
     ends = [site.times(job)["node1"]["end"] for job in (long, short)]
     assert site.tested_between("node1", max(ends), site.times(after)["node1"]["begin"])
 
@@ -74,7 +74,7 @@ def test_a_fresh_slurmd_runs_nothing_until_tested(site: Site) -> None:
     until(tester.asked.is_set, "node3 is asked to test itself")
     assert site.slurm.job(job) == "PENDING"
     tester.may_test.set()
-    site.slurm.eventually(lambda: site.slurm.job(job) == "COMPLETED", within=30)
+    site.slurm.eventually(lambda: site.slurm.job(job) == "COMPLETED", within=90)
     assert site.tests("node3")[before] < site.times(job)["node3"]["begin"]
 
 
@@ -95,7 +95,7 @@ def test_with_the_controller_away_a_used_node_stays_out_and_returns_with_it(site
     site.controller.kill()
     with replaced(site, "epilog.sh", f"#!/bin/sh\n{away}\n{mark}\n"):
         first = {node: site.timed("-w", node) for node in ("node1", "node2")}
-        site.slurm.eventually(lambda: site.slurm.run("squeue", "-h") == "")
+        site.slurm.eventually(lambda: site.slurm.run("squeue", "-h") == "", within=120)
         site.slurm.eventually(lambda: [site.slurm.state(node) for node in first] == ["idle", "drain"])
         assert site.slurm.reason("node2") == f"holdfast: untested: job {first['node2']} ended here"
         second = {node: site.timed("-w", node) for node in first}
@@ -104,7 +104,7 @@ def test_with_the_controller_away_a_used_node_stays_out_and_returns_with_it(site
     assert site.slurm.reason("node1") == f"holdfast: untested: job {second['node1']} came before a test"
     site.slurm.run("scontrol", "update", f"jobid={second['node1']}", "StartTime=now")  # not in two minutes
     site.restart_controller()
-    site.slurm.eventually(lambda: all(site.slurm.job(job) == "COMPLETED" for job in second.values()), within=40)
+    site.slurm.eventually(lambda: all(site.slurm.job(job) == "COMPLETED" for job in second.values()), within=90)
     for node in first:
         end, begin = site.times(first[node])[node]["end"], site.times(second[node])[node]["begin"]
         assert site.tested_between(node, end, begin)
@@ -122,7 +122,7 @@ def test_an_epilog_that_is_killed_leaves_a_node_that_slurm_itself_drained(site: 
     until(lambda: site.controller.stage("node2") == "ready", "node2 is tested")
     assert (site.slurm.state("node2"), site.slurm.job(b)) == ("drain", "PENDING"), "Slurm's own drain is not ours"
     site.slurm.update("node2", "resume")
-    site.slurm.eventually(lambda: site.slurm.job(b) == "COMPLETED", within=30)
+    site.slurm.eventually(lambda: site.slurm.job(b) == "COMPLETED", within=90)
 
 
 def test_many_very_short_jobs_in_a_row_end_with_every_node_tested_and_idle(site: Site) -> None:

@@ -93,7 +93,7 @@ class Slurm:
                 self.update(node, "resume")
         self.eventually(lambda: all(self.state(node) == "idle" for node in self.nodes))
 
-    def eventually(self, true: Callable[[], object], within: float = 15.0) -> None:
+    def eventually(self, true: Callable[[], object], within: float = 60.0) -> None:
         """Wait for what Slurm does in its own time; fail with the daemons' last words if it does not."""
         deadline = time.monotonic() + within
         while not true():
