@@ -17,6 +17,7 @@ METADATA = "storage_metadata_seconds"
 CHECKPOINT = "job_checkpoint_seconds"
 FAR = 5.0
 NO_BURST_SECONDS = 1200.0  # somebody else's reads are over by then
+SLOW = 1.8  # times its usual latency
 LASTING = 0.8  # confidence 0.69
 UNPROVEN = 0.0  # while no checkpoint took longer, it is as likely as not
 
@@ -49,9 +50,11 @@ def _writes(scene: Scene, place: Subject, metadata: bool) -> Candidate:
     if metadata:
         one.doubt(2.0, "its metadata is slow as well")
     if not _jobs(scene, one, place):
-        lasts = scene.now - one.since
-        one.most = LASTING if lasts >= NO_BURST_SECONDS else UNPROVEN
-        one.speaks(2.0 if lasts >= NO_BURST_SECONDS else 0.0, f"it has been so for {lasts:.0f} s")
+        waits = scene.rose(LATENCY).get(place)
+        lasting = waits is not None and scene.now - waits.since >= NO_BURST_SECONDS and waits.now >= SLOW * waits.before
+        one.most = LASTING if lasting else UNPROVEN
+        if lasting:
+            one.speaks(2.0, f"it has been so for more than {NO_BURST_SECONDS:.0f} s")
     return one
 
 
