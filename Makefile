@@ -1,7 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
-.PHONY: docs-site agreement setup torch system console demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
+.PHONY: screenshots docs-site agreement setup torch system console demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
 
@@ -52,6 +52,11 @@ docs: setup
 # The documentation as a site, in site/.
 docs-site: setup
 	.venv/bin/mkdocs build --strict
+
+# Pictures of every view of a running demo, into docs/screenshots; look at them before they are committed.
+screenshots: setup
+	@scripts/build-console
+	$(PY) -m tests.console.screenshots docs/screenshots
 
 # What others published beside what we compute: docs/agreement.md.
 agreement: setup

@@ -157,6 +157,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/nodes/{name}/parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowParts */
+        get: operations["V1NodesNamePartsShowParts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/drills": {
         parameters: {
             query?: never;
@@ -890,6 +907,13 @@ export interface components {
             demo: boolean;
             time_factor: number;
         };
+        /** GpuView */
+        GpuView: {
+            gpu: number;
+            signals: {
+                [key: string]: (number | null)[];
+            };
+        };
         /**
          * Happening
          * @description What can happen to a node. The keys of the transition table.
@@ -1031,6 +1055,8 @@ export interface components {
             twin: boolean;
             /** @default [] */
             verdicts: components["schemas"]["VerdictView"][];
+            /** @default 0 */
+            verdicts_left_out: number;
         };
         /** NodeView */
         NodeView: {
@@ -1091,12 +1117,28 @@ export interface components {
             kind: string;
             why: string;
         };
+        /** OutageView */
+        OutageView: {
+            port: string;
+            began: number;
+            ended: number | null;
+            worst: string;
+            reason: string;
+        };
         /**
          * Outcome
          * @description Where an action is. The last four are final.
          * @enum {string}
          */
         Outcome: "proposed" | "claimed" | "done" | "failed" | "dry_run" | "abandoned";
+        /** PartsView */
+        PartsView: {
+            times: number[];
+            gpus: components["schemas"]["GpuView"][];
+            outages: components["schemas"]["OutageView"][];
+            tests: components["schemas"]["TestView"][];
+            note: string;
+        };
         /** PlanChartView */
         PlanChartView: {
             title: string;
@@ -1200,6 +1242,27 @@ export interface components {
             running: components["schemas"]["MeetingView"][];
             next: components["schemas"]["MeetingView"][];
             troubles: components["schemas"]["ProbeTroubleView"][];
+            /** @default [] */
+            history: components["schemas"]["ProofView"][];
+        };
+        /** ProofView */
+        ProofView: {
+            at: number;
+            one: string;
+            other: string;
+            bytes_per_second: number;
+        };
+        /** RankView */
+        RankView: {
+            rank: number;
+            node: string;
+            gpu: number | null;
+            step: number;
+            compute: number;
+            data: number;
+            wait: number;
+            checkpoint: number;
+            saved_step: number;
         };
         /** RankWindow */
         RankWindow: {
@@ -1277,6 +1340,8 @@ export interface components {
             lost_steps: number;
             rework_seconds: number;
             gpu_hours: number;
+            /** @default [] */
+            said: string[];
         };
         /** RevokeAsk */
         RevokeAsk: {
@@ -1390,6 +1455,13 @@ export interface components {
             entries: components["schemas"]["StoryEntry"][];
             next: string;
         };
+        /** TestView */
+        TestView: {
+            at: number;
+            state: string;
+            result: string;
+            cause: string;
+        };
         /** TokenAsk */
         TokenAsk: {
             /** @default  */
@@ -1460,6 +1532,10 @@ export interface components {
             }[];
             trouble: string;
             unheard_steps: number;
+            /** @default [] */
+            ranks: components["schemas"]["RankView"][];
+            /** @default 0 */
+            ranks_left_out: number;
         };
         /** TrainingView */
         TrainingView: {
@@ -1877,6 +1953,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NodeView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1NodesNamePartsShowParts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PartsView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */

@@ -12,7 +12,7 @@ from litestar.static_files import create_static_files_router
 from litestar.types import ControllerRouterHandler
 
 from holdfast import __version__
-from holdfast.api import drills, fleet, jobs, live, metrics, nodes, plan, seams
+from holdfast.api import drills, fleet, jobs, live, metrics, nodes, parts, plan, seams
 from holdfast.api.desk import Desk
 from holdfast.api.guard import guard, on_http_error, on_mistake, on_problem, on_store_error
 from holdfast.api.headers import guarded
@@ -44,6 +44,7 @@ def _litestar(desk: Desk) -> Litestar:
     return Litestar(
         [
             *nodes.ROUTES,
+            *parts.ROUTES,
             *drills.ROUTES,
             *fleet.ROUTES,
             *jobs.ROUTES,

@@ -59,6 +59,8 @@ class RestartView:
     lost_steps: int
     rework_seconds: float
     gpu_hours: float
+    said: tuple[str, ...] = ()
+    """What happened to its nodes shortly before: the nearest to a diagnosis without its logs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,22 @@ class SlowView:
     ratio: float
     since: float | None
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankView:
+    """How one rank spends a step, in seconds."""
+
+    rank: int
+    node: str
+    gpu: int | None
+    step: float
+    compute: float
+    data: float
+    wait: float
+    checkpoint: float
+    saved_step: int
+    """The newest that it told to be safe; -1: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,3 +110,6 @@ class TrainingDetail(TrainingView):
     trouble: str
     unheard_steps: int
     """Steps that ranks made and could not tell."""
+    ranks: tuple[RankView, ...] = ()
+    """The slowest first, where there are more than can be shown."""
+    ranks_left_out: int = 0

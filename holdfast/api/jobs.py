@@ -1,11 +1,21 @@
-"""Routes about training jobs: how they get on, what is slow, and where their time went."""
+"""Routes about training jobs: how they get on, what is slow, why they died, and where their time went."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 
 from litestar import get
 
 from holdfast.api.desk import Asked
-from holdfast.api.job_views import TrainingDetail, TrainingsView
+from holdfast.api.job_views import RestartView, TrainingDetail, TrainingsView
+from holdfast.model.life import OUT_OF_SERVICE
+from holdfast.store.words import Transition
 
 READ = {"right": "read"}
+BEFORE_SECONDS = 300.0
+MOST_STEPS = 10_000
+MOST_SAID = 8
+MOST_DEATHS = 20
 
 
 @get("/v1/trainings", opt=READ, tags=["jobs"])
@@ -16,8 +26,26 @@ async def list_trainings(desk: Asked) -> TrainingsView:
 
 @get("/v1/trainings/{name:str}", opt=READ, tags=["jobs"])
 async def show_training(desk: Asked, name: str) -> TrainingDetail:
-    """One of them: its ledger, what a failure now would cost, its restarts and what is slow."""
-    return await desk.training(name)
+    """One of them: its ledger, what a failure now would cost, its restarts and why, its ranks and what is slow."""
+    job = await desk.training(name)
+    deaths = job.restarts[-MOST_DEATHS:]
+    if not deaths:
+        return job
+    steps = await asyncio.to_thread(desk.store.transitions, _before(deaths[0]), MOST_STEPS)
+    explained = tuple(replace(one, said=_said(one, job.nodes, steps)) for one in deaths)
+    return replace(job, restarts=job.restarts[:-MOST_DEATHS] + explained)
+
+
+def _before(death: RestartView) -> float:
+    return death.at - death.down_seconds - BEFORE_SECONDS
+
+
+def _said(death: RestartView, nodes: Sequence[str], steps: Sequence[Transition]) -> tuple[str, ...]:
+    """Nodes of the job that left service between some minutes before it died and its next start."""
+    left = [
+        one for one in steps if one.node in nodes and one.after in OUT_OF_SERVICE and one.before not in OUT_OF_SERVICE
+    ]
+    return tuple(f"{one.node}: {one.reason}" for one in left if _before(death) <= one.at <= death.at)[:MOST_SAID]
 
 
 ROUTES = [list_trainings, show_training]

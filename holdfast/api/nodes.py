@@ -19,6 +19,8 @@ from holdfast.model.life import Happening, Stage
 from holdfast.store import StoreError
 from holdfast.store.story import MOST_LINES
 
+MOST_VERDICTS = 1_000
+WORST_FIRST = {"fail": 0, "unknown": 1, "degraded": 2, "pass": 3, "not_applicable": 4, "disabled": 4}
 Limit = Annotated[int, Parameter(ge=1, le=MOST_LINES, description="Lines of a page.")]
 Before = Annotated[str, Parameter(description="`next` of the page before; '' is the newest page.")]
 
@@ -36,7 +38,9 @@ async def show_node(desk: Asked, name: str) -> NodeDetail:
     """One node with the standing verdict of every check."""
     view = _known(desk, name)
     shown = {field.name: getattr(view, field.name) for field in fields(view)}
-    return NodeDetail(**shown, verdicts=await desk.verdicts(name))
+    standing = sorted(await desk.verdicts(name), key=lambda one: WORST_FIRST.get(one.health, 0))
+    left_out = max(0, len(standing) - MOST_VERDICTS)
+    return NodeDetail(**shown, verdicts=tuple(standing[:MOST_VERDICTS]), verdicts_left_out=left_out)
 
 
 @get("/v1/nodes/{name:str}/story", opt={"right": "read"}, tags=["nodes"])

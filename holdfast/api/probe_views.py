@@ -43,6 +43,16 @@ class ProbeTroubleView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProofView:
+    """Two nodes met and measured."""
+
+    at: float
+    one: str
+    other: str
+    bytes_per_second: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProbesView:
     enabled: bool
     at: float
@@ -57,3 +67,5 @@ class ProbesView:
     next: tuple[MeetingView, ...]
     troubles: tuple[ProbeTroubleView, ...]
     """Nodes that could not take part: unknown, not slow."""
+    history: tuple[ProofView, ...] = ()
+    """The newest meetings of the period, oldest first."""

@@ -46,6 +46,8 @@ class VerdictView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDetail(NodeView):
     verdicts: tuple[VerdictView, ...] = ()
+    """Where there are too many, the worst."""
+    verdicts_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

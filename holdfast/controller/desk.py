@@ -19,6 +19,7 @@ from holdfast.api.show import transition_view, verdict_view
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView, Wish
 from holdfast.controller import deeds, probe_show
 from holdfast.controller.agent_jobs import AgentJobs
+from holdfast.controller.digest_book import DigestBook
 from holdfast.controller.drill_room import DrillRoom
 from holdfast.controller.job_book import JobBook
 from holdfast.controller.lookup import Lookup
@@ -46,6 +47,7 @@ class FrontDesk:
         self.writer: Writer | None = None
         self.seams: SeamWatch | None = None  # None where the configuration has no [seams]
         self.drills = DrillRoom()
+        self._digests = DigestBook()
         self._trainings = JobBook()
         self._loop = asyncio.get_running_loop()
         self._minute = 0
@@ -63,10 +65,11 @@ class FrontDesk:
                 raise Problem(403, "readings of simulated hardware are taken only in demo mode")
         ack: Ack = await self._ask(partial(deeds.take, reports, self.agent_jobs, self._trainings), reports)
         self.board.counts["reports"] += len(reports)
-        if self.seams is not None:
-            for report, new in zip(reports, ack.accepted, strict=True):
-                if new:
-                    self.seams.heard(report)
+        for report, new in zip(reports, ack.accepted, strict=True):
+            if new and report.digest:
+                self._digests.heard(report.node, report.at, report.digest)
+            if new and self.seams is not None:
+                self.seams.heard(report)
         return replace(ack, renew=True) if caller.expires_soon else ack
 
     async def enrol(self, ask: EnrolAsk) -> Enrolled:
@@ -86,6 +89,9 @@ class FrontDesk:
         if view is None:
             raise Problem(404, f"no node is called {node[:80]!r}")
         return view
+
+    def digests(self, node: str) -> tuple[tuple[float, bytes], ...]:
+        return self._digests.of(node)
 
     async def verdicts(self, node: str) -> tuple[VerdictView, ...]:
         found = await asyncio.to_thread(self.store.verdicts, node)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.api.job_views import ExposureView, RestartView, SlowView, TrainingDetail, TrainingView
+from holdfast.api.job_views import ExposureView, RankView, RestartView, SlowView, TrainingDetail, TrainingView
 from holdfast.controller.job_judge import JobJudge
 from holdfast.controller.job_record import SILENT_SECONDS, JobRecord
 from holdfast.model.health import Health
 from holdfast.model.verdict import Verdict, overall
 
 HOUR = 3_600.0
+MOST_RANKS = 512
 MOST_ROWS = 32  # of a verdict; a job has thousands of ranks that are well
 
 
@@ -58,6 +59,29 @@ def detail(judge: JobJudge, now: float) -> TrainingDetail:
         verdicts=tuple(_shortened(verdict) for verdict in judge.verdicts),
         trouble=record.trouble,
         unheard_steps=sum(rank.window.dropped for rank in record.current),
+        ranks=_ranks(record),
+        ranks_left_out=max(0, len(record.current) - MOST_RANKS),
+    )
+
+
+def _ranks(record: JobRecord) -> tuple[RankView, ...]:
+    """By number; of too many those that compute longest."""
+    told = [rank for rank in record.current if rank.window.steps]
+    if len(told) > MOST_RANKS:
+        told = sorted(told, key=lambda rank: -rank.window.own_seconds)[:MOST_RANKS]
+    return tuple(
+        RankView(
+            rank=rank.window.rank,
+            node=rank.node,
+            gpu=rank.window.gpu,
+            step=rank.window.seconds / rank.window.steps,
+            compute=rank.window.own_seconds,
+            data=rank.window.data_seconds / rank.window.steps,
+            wait=rank.window.wait_seconds / rank.window.steps,
+            checkpoint=rank.window.checkpoint_seconds / rank.window.steps,
+            saved_step=rank.window.saved_step,
+        )
+        for rank in told
     )
 
 

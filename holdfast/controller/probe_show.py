@@ -4,9 +4,18 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
 
-from holdfast.api.probe_views import LeafPairView, MeetingView, ProbeSuspectView, ProbesView, ProbeTroubleView
+from holdfast.api.probe_views import (
+    LeafPairView,
+    MeetingView,
+    ProbeSuspectView,
+    ProbesView,
+    ProbeTroubleView,
+    ProofView,
+)
 from holdfast.controller.probing import Probing
 from holdfast.controller.turn import Turn
+
+MOST_HISTORY = 400
 
 
 def show(turn: Turn, fresh: Sequence[bool]) -> ProbesView:
@@ -43,6 +52,10 @@ def view(probing: Probing, now: float) -> ProbesView:
         next=tuple(MeetingView(one=one.nodes[0], other=one.nodes[1], why=one.why) for one in planned),
         troubles=tuple(
             ProbeTroubleView(node=node, at=at, reason=why) for node, (at, why) in sorted(probing.troubles.items())
+        ),
+        history=tuple(
+            ProofView(at=one.at, one=one.one, other=one.other, bytes_per_second=one.bytes_per_second)
+            for one in list(probing.coverage)[-MOST_HISTORY:]
         ),
     )
 

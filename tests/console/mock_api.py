@@ -45,6 +45,8 @@ class MockFleet:
     role: str = "viewer"
     wished: list[tuple[str, ...]] = field(default_factory=list)
     jobs: dict[str, View] = field(default_factory=dict)
+    verdicts: int = 0
+    """More on each unwell node."""
     probes: View = field(default_factory=lambda: dict(PROBES))
 
     def __post_init__(self) -> None:
@@ -156,6 +158,36 @@ VERDICTS = [
 ]
 
 
+PARTS: View = {
+    "times": [2e9 - 120, 2e9 - 60, 2e9],
+    "gpus": [
+        {
+            "gpu": gpu,
+            "signals": {"gpu_temperature_celsius": [61.0, None, 63.0 + gpu], "gpu_power_watts": [600.0, 610.0, 620.0]},
+        }
+        for gpu in range(8)
+    ],
+    "outages": [
+        {
+            "port": "node/n001/nic/mlx5_3/1",
+            "began": 2e9 - 900,
+            "ended": 2e9 - 860,
+            "worst": "fail",
+            "reason": "down 40 s",
+        },
+        {
+            "port": "node/n001/nic/mlx5_4/1",
+            "began": 2e9 - 60,
+            "ended": None,
+            "worst": "degraded",
+            "reason": "<b>down</b>",
+        },
+    ],
+    "tests": [{"at": 2e9 - 4000, "state": "done", "result": "pass: every check passed", "cause": "gpu.xid"}],
+    "note": "",
+}
+
+
 PROBES: View = {
     "enabled": True,
     "at": 2e9,
@@ -181,6 +213,10 @@ PROBES: View = {
     "running": [{"one": "n001", "other": "n020", "why": "l0 and l1 are due", "since": 2e9 - 5}],
     "next": [],
     "troubles": [{"node": "n033", "at": 2e9 - 90, "reason": "set-up failed: no torch"}],
+    "history": [
+        {"at": 2e9 - 600 + 60 * at, "one": "n001", "other": "n020", "bytes_per_second": 45e9 - 2e9 * at}
+        for at in range(8)
+    ],
 }
 
 
@@ -258,16 +294,19 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(404, {"error": f"no node is called {name}"})
         elif about == ["story"]:
             self._story(self.fleet.stories[name], query)
+        elif about == ["parts"]:
+            self._json(200, PARTS)
         elif about == ["wishes"]:
             self._json(200, {"dry_run": False, "wishes": _wishes(node)})
         else:
-            self._json(200, {**node, "verdicts": self._verdicts(name)})
+            self._json(200, {**node, "verdicts": self._verdicts(name), "verdicts_left_out": 0})
 
     def _verdicts(self, name: str) -> list[View]:
         node = self.fleet.nodes[name]
         wrong = {"check": "gpu_lost", "since": node["since"], "evidence": ["GPU 3 does not answer"]}
         wrong |= {"health": node["health"], "reason": node["reason"]}
-        return VERDICTS if node["health"] == "pass" else [*VERDICTS, wrong]
+        many = [{**wrong, "check": f"check.{number}"} for number in range(self.fleet.verdicts)]
+        return VERDICTS if node["health"] == "pass" else [*VERDICTS, wrong, *many]
 
     def _story(self, entries: list[View], query: dict[str, list[str]]) -> None:
         first = int(query.get("before", ["0"])[0])

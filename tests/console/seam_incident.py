@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.api.job_views import ExposureView, RestartView, SlowView, TrainingDetail
+from holdfast.api.job_views import ExposureView, RankView, RestartView, SlowView, TrainingDetail
 from holdfast.model.account import Account, Bill, Chart, LayerCost, Moment, Other
 from holdfast.model.health import Health
 
@@ -82,7 +82,13 @@ def training() -> dict[str, Any]:
             exposure=ExposureView(saved_step=8_000, steps=140, seconds=281.0, gpu_hours=1.25, tokens=5.3e8),
             restarts=(
                 RestartView(
-                    at=now - 3600, down_seconds=95, from_step=5_000, lost_steps=31, rework_seconds=62, gpu_hours=0.7
+                    at=now - 3600,
+                    down_seconds=95,
+                    from_step=5_000,
+                    lost_steps=31,
+                    rework_seconds=62,
+                    gpu_hours=0.7,
+                    said=("n012: failed in service: gpu 5: Xid 79",),
                 ),
             ),
             slow=(
@@ -93,5 +99,19 @@ def training() -> dict[str, Any]:
             verdicts=(),
             trouble="",
             unheard_steps=0,
+            ranks=tuple(
+                RankView(
+                    rank=rank,
+                    node=f"n0{12 + rank // 8}",
+                    gpu=rank % 8,
+                    step=2.2,
+                    compute=1.9 if rank == 5 else 1.7,
+                    data=0.05,
+                    wait=0.25 if rank == 5 else 0.45,
+                    checkpoint=0.0,
+                    saved_step=8_000,
+                )
+                for rank in range(16)
+            ),
         )
     )

@@ -1,5 +1,6 @@
 """The other views, and what an operator does on the page, in a real browser against the mock of the API."""
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,19 @@ def test_a_refusal_is_told_where_it_was_asked_for(open_page: Open) -> None:
     form.get_by_role("alert").get_by_text("a token of role viewer may not operate").wait_for()
 
 
+def test_a_node_shows_its_gpus_the_outages_of_its_ports_and_its_past_tests(open_page: Open) -> None:
+    opened = open_page(address="#/node/n001")
+    panel = opened.live().page.get_by_role("complementary", name="Node n001")
+    panel.get_by_role("img", name="Core of GPU 7 over time").wait_for()
+    assert panel.get_by_role("cell", name="70 °C").count() == 1
+    outages = panel.get_by_role("region", name="Outages of ports").inner_text()
+    assert (
+        "nic mlx5_3 1 fail" in outages and "for 40 s" in outages and "and still" in outages and "<b>down</b>" in outages
+    )
+    assert "pass: every check passed after gpu.xid" in panel.get_by_role("region", name="Past tests").inner_text()
+    assert opened.troubles == []
+
+
 def test_the_probes_show_which_leaves_were_proven_and_how_fast(open_page: Open) -> None:
     opened = open_page()
     page = opened.live().page
@@ -59,6 +73,16 @@ def test_the_probes_show_which_leaves_were_proven_and_how_fast(open_page: Open) 
     page.get_by_role("cell", name="l0 with l1: proven 10 min ago, 20.0 GB/s, 44 % of the usual").first.wait_for()
     page.get_by_role("cell", name="l1 with l1: not proven within the period").wait_for()
     assert "2 of 3" in page.locator(".lead").inner_text()
+    assert page.get_by_role("img", name="Bandwidth of the meetings").is_visible()
+    sweep = json.dumps(
+        {"sweep": [{"bytes": 2**power, "busbw_bytes_per_second": 1e9 * power} for power in (10, 20, 30)]}
+    )
+    page.get_by_label("Sweeps by payload size").set_input_files(
+        {"name": "s.json", "mimeType": "", "buffer": sweep.encode()}
+    )
+    page.get_by_role("img", name="Bus bandwidth by payload size").wait_for()
+    page.get_by_label("Sweeps by payload size").set_input_files({"name": "t.json", "mimeType": "", "buffer": b"{"})
+    page.get_by_role("alert").get_by_text("t.json is no JSON").wait_for()
     assert page.get_by_text("confirmed with a good partner").is_visible()
     assert page.get_by_text("set-up failed: no torch").is_visible()
     page.go_back()
@@ -85,6 +109,10 @@ def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> Non
         "runbooks/cooling.flow_low.md",
     ):
         assert said in text, said
+    assert (
+        page.get_by_role("region", name="Graph from cause to symptoms").locator("text", has_text="rack/r1").is_visible()
+    )
+    assert page.get_by_role("img", name="cooling: 1 moments").is_visible()
     assert page.get_by_role("img", name="cdu/c2 cdu_flow_litres_per_minute: 124 to 200").is_visible()
     page.get_by_role("button", name="All incidents").click()
     page.get_by_role("row", name="closed rack/r7").wait_for()
@@ -101,7 +129,16 @@ def test_a_job_shows_its_ledger_its_risk_and_who_is_slow(open_page: Open) -> Non
     page.get_by_role("button", name="llama").click()
     page.get_by_role("img", name="productive 75.0 %, degraded 12.5 %").wait_for()
     text = page.get_by_role("main").inner_text()
-    for said in ("If it died this second: 1.25 GPU-hours", "90.1 %", "job/llama/rank/37 takes 1.11 times", "31 steps"):
+    heat = page.get_by_role("region", name="Ranks and phases")
+    assert heat.get_by_role("row").nth(1).inner_text().startswith("5\tn012 GPU 5\t1.90")
+    for said in (
+        "If it died this second: 1.25 GPU-hours",
+        "90.1 %",
+        "job/llama/rank/37 takes 1.11 times",
+        "31 steps",
+        "Xid 79",
+        "Step 8,000 is safe",
+    ):
         assert said in text, said
     assert opened.troubles == []
 

@@ -13,7 +13,19 @@ function cell(value: number | null, currency: string): string {
   return value === null ? "not priced" : money(value, currency);
 }
 
+/** A layer's bar grows inside what it becomes if nobody mends it; all layers on one scale. */
+function Grown({ now, then, most }: { now: number | null; then: number | null; most: number }) {
+  if (now === null || then === null) return null;
+  return (
+    <svg class="grown" viewBox="0 0 200 12" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="then" width={(200 * Math.max(now, then)) / most} height={12} />
+      <rect class="now" width={(200 * now) / most} height={12} />
+    </svg>
+  );
+}
+
 export function Cost({ bill }: { bill: Bill }) {
+  const most = Math.max(1e-9, ...bill.layers.map((layer) => Math.max(layer.so_far ?? 0, layer.if_it_goes_on ?? 0)));
   return (
     <section aria-label="Cost">
       <h3>What it costs</h3>
@@ -28,6 +40,7 @@ export function Cost({ bill }: { bill: Bill }) {
             <tr>
               <th scope="col">Layer</th>
               <th scope="col">So far</th>
+              <th scope="col">Now, of what it becomes</th>
               <th scope="col">After {bill.horizon_hours.toFixed(0)} h more</th>
               <th scope="col">How it is counted</th>
             </tr>
@@ -37,6 +50,9 @@ export function Cost({ bill }: { bill: Bill }) {
               <tr key={layer.name}>
                 <th scope="row">{layer.name}</th>
                 <td class="number">{cell(layer.so_far, bill.currency)}</td>
+                <td>
+                  <Grown now={layer.so_far} then={layer.if_it_goes_on} most={most} />
+                </td>
                 <td class="number">{cell(layer.if_it_goes_on, bill.currency)}</td>
                 <td class="faint">
                   {layer.formula}
@@ -47,6 +63,7 @@ export function Cost({ bill }: { bill: Bill }) {
             <tr class="total">
               <th scope="row">all</th>
               <td class="number">{money(sum(bill, "so_far"), bill.currency)}</td>
+              <td />
               <td class="number">{money(sum(bill, "if_it_goes_on"), bill.currency)}</td>
               <td class="faint">{bill.unpriced.join("; ")}</td>
             </tr>

@@ -6,9 +6,12 @@ import { HOME, go } from "../shell/route";
 import { age, timeOfDay } from "../shell/time";
 import { View } from "../shell/view";
 import { Cost } from "./cost";
+import { Lanes } from "./lanes";
+import { PathGraph } from "./path_graph";
 
 const LOOK_EVERY_SECONDS = 5;
 const MOST_MOMENTS = 200;
+const MOST_PATHS = 50;
 
 function Path({ path }: { path: readonly string[] }) {
   return (
@@ -42,8 +45,9 @@ function Lines({ name, lines }: { name: string; lines: readonly string[] }) {
 }
 
 function span(account: Account): Span {
-  const ends = account.charts.map((one) => one.start + one.step * (one.values.length - 1));
-  return { from: Math.min(...account.charts.map((one) => one.start)), to: Math.max(...ends) };
+  const charts = account.charts;
+  const ends = charts.map((one) => one.start + one.step * (one.values.length - 1));
+  return { from: Math.min(...charts.map((one) => one.start)), to: Math.max(...ends) };
 }
 
 function Charts({ account }: { account: Account }) {
@@ -54,6 +58,7 @@ function Charts({ account }: { account: Account }) {
       <h3>
         Signals, {timeOfDay(axis.from)} to {timeOfDay(axis.to)}; the line marks where it began
       </h3>
+      <Lanes account={account} axis={axis} />
       {account.charts.map((one) => (
         <Chart key={`${one.subject} ${one.signal}`} title={`${one.subject} ${one.signal}`} line={one} span={axis} mark={account.since} />
       ))}
@@ -90,7 +95,11 @@ function Found({ account }: { account: Account }) {
       </p>
       <section aria-label="From cause to symptom">
         <h3>From cause to symptom</h3>
-        <Path path={account.path} />
+        <PathGraph paths={account.path} />
+        <details open={account.path.length < 4}>
+          <summary>In words</summary>
+          <Path path={account.path.slice(0, MOST_PATHS)} />
+        </details>
       </section>
       <Lines name="Evidence" lines={account.evidence} />
       <Lines name="Other explanations, and why they lost" lines={rivals} />

@@ -3,6 +3,8 @@ import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { age, timeOfDay } from "../shell/time";
 import { View } from "../shell/view";
+import { Checkpoints } from "./checkpoints";
+import { HeatMap } from "./heat";
 import { LedgerBar } from "./ledger";
 import { percent } from "./page";
 
@@ -71,6 +73,10 @@ function Restarts({ job }: { job: TrainingDetail }) {
         <li key={one.at}>
           {timeOfDay(one.at)}: down {age(0, one.down_seconds)}, {one.lost_steps} steps from step {one.from_step} done again;{" "}
           <strong>{one.gpu_hours.toPrecision(3)} GPU-hours</strong>
+          {one.said.map((line) => (
+            <p key={line}>{line}</p>
+          ))}
+          {one.said.length === 0 && <p class="faint">No node of it left service before; <code>holdfast diagnose</code> reads its logs.</p>}
         </li>
       ))}
     </ul>
@@ -90,7 +96,10 @@ export function JobDetail({ name }: { name: string }) {
           <LedgerBar hours={job.gpu_hours} />
           <h3>Slow</h3>
           <Slow job={job} />
-          <h3>Restarts</h3>
+          <HeatMap ranks={job.ranks} leftOut={job.ranks_left_out} />
+          <h3>Checkpoints</h3>
+          <Checkpoints job={job} />
+          <h3>Deaths and restarts</h3>
           <Restarts job={job} />
         </>
       )}

@@ -8,6 +8,7 @@ import type {
   Incident,
   NodeDetail,
   NodeView,
+  PartsView,
   PlanView,
   ProbesView,
   StoryPage,
@@ -43,6 +44,8 @@ export class Client {
   constructor(
     readonly base: string,
     readonly token: string,
+    /** Hears the controller's clock with every answer, in seconds. */
+    private readonly hearClock: (at: number) => void = () => undefined,
   ) {}
 
   async open(path: string, accept: string, more: RequestInit = {}): Promise<Response> {
@@ -50,6 +53,8 @@ export class Client {
     if (this.token) headers["Authorization"] = `Bearer ${this.token}`;
     if (more.body) headers["Content-Type"] = "application/json";
     const response = await fetch(new URL(path, this.base), { headers, cache: "no-store", ...more });
+    const clock = Date.parse(response.headers.get("Date") ?? "");
+    if (!Number.isNaN(clock)) this.hearClock(clock / 1000);
     if (!response.ok) throw await refusal(response);
     return response;
   }
@@ -84,6 +89,10 @@ export class Client {
 
   node(name: string): Promise<NodeDetail> {
     return this.get(`v1/nodes/${encodeURIComponent(name)}`);
+  }
+
+  parts(name: string): Promise<PartsView> {
+    return this.get(`v1/nodes/${encodeURIComponent(name)}/parts`);
   }
 
   me(): Promise<CallerView> {

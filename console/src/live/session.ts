@@ -26,9 +26,11 @@ export const incidents = signal<readonly Incident[]>([]);
 const outings = new Outings();
 export const roster = new Roster();
 
-/** How far the controller's clock is ahead of the browser's, as far as we heard, in seconds. */
+/** How far the controller's clock is ahead of the browser's, in seconds; below 0 where the browser's is fast. */
 let ahead = 0;
-let client = new Client(document.baseURI, takeToken());
+/** Whole seconds are told, and an answer takes its time. */
+const CLOCK_SECONDS = 3;
+let client = new Client(document.baseURI, takeToken(), hearClock);
 let stream: Stream | null = null;
 
 export function ask(): Client {
@@ -38,6 +40,11 @@ export function ask(): Client {
 /** The controller's time, for ages of what it told. */
 export function now(): number {
   return Date.now() / 1000 + ahead;
+}
+
+/** A browser's clock that is wrong, either way, is set right by the controller's. */
+function hearClock(at: number): void {
+  if (Math.abs(at - now()) > CLOCK_SECONDS) ahead = at - Date.now() / 1000;
 }
 
 /** Nothing that was told can lie in the future: a browser's clock that is behind is set right by what it hears. */
@@ -90,7 +97,7 @@ export function connect(): void {
     live: () => (connection.value = { kind: "live" }),
     lost: (reason, retrySeconds) => {
       const before = connection.value;
-      const since = before.kind === "lost" ? before.since : new Date();
+      const since = before.kind === "lost" ? before.since : new Date(now() * 1000);
       connection.value = { kind: "lost", since, reason, retryAt: Date.now() + retrySeconds * 1000 };
     },
     signedOut,
@@ -104,7 +111,7 @@ function signedOut(reason: string): void {
 
 export function signIn(token: string): void {
   keepToken(token);
-  client = new Client(document.baseURI, token);
+  client = new Client(document.baseURI, token, hearClock);
   connect();
 }
 

@@ -3,6 +3,7 @@ import type { NodeDetail, NodeView, Stage } from "../api";
 import { now, roster } from "../live/session";
 import { go } from "../shell/route";
 import { age } from "../shell/time";
+import { Parts } from "./parts";
 import { Story } from "./story";
 import { useNode } from "./use_node";
 import { Verdicts } from "./verdicts";
@@ -92,7 +93,8 @@ export function NodePanel({ name }: { name: string }) {
           {trouble}
         </p>
       )}
-      {detail && <Verdicts verdicts={detail.verdicts} />}
+      {detail && <Verdicts verdicts={detail.verdicts} leftOut={detail.verdicts_left_out} />}
+      <Parts name={name} />
       <Story name={name} />
     </aside>
   );

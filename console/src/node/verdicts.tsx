@@ -19,11 +19,11 @@ function Row({ verdict }: { verdict: VerdictView }) {
 }
 
 /** What is wrong is open to see; what passes is counted and one click away. */
-export function Verdicts({ verdicts }: { verdicts: readonly VerdictView[] }) {
+export function Verdicts({ verdicts, leftOut = 0 }: { verdicts: readonly VerdictView[]; leftOut?: number }) {
   const sorted = verdicts.toSorted((one, other) => WORST_FIRST.indexOf(one.health) - WORST_FIRST.indexOf(other.health));
   const wrong = sorted.filter((verdict) => verdict.health !== "pass" && verdict.health !== "not_applicable");
   const fine = sorted.slice(wrong.length);
-  const left = Math.max(0, wrong.length - MOST_SHOWN);
+  const left = Math.max(0, wrong.length - MOST_SHOWN) + leftOut;
   return (
     <section class="verdicts" aria-label="Verdicts">
       <h3>Verdicts</h3>
@@ -32,7 +32,7 @@ export function Verdicts({ verdicts }: { verdicts: readonly VerdictView[] }) {
           <Row key={verdict.check} verdict={verdict} />
         ))}
       </ul>
-      {left > 0 && <p class="faint">and {left} more</p>}
+      {left > 0 && <p class="faint">and {left.toLocaleString("en")} more that are not shown; the worst are</p>}
       {wrong.length === 0 && fine.length === 0 && <p class="faint">No check has reported yet.</p>}
       {fine.length > 0 && (
         <details>

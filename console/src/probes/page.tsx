@@ -3,6 +3,7 @@ import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { age } from "../shell/time";
 import { View } from "../shell/view";
+import { History, Sweeps } from "./history";
 import { Matrix } from "./matrix";
 
 const LOOK_EVERY_SECONDS = 5;
@@ -48,6 +49,9 @@ export function ProbesPage() {
         <>
           <Coverage probes={probes} />
           <Matrix probes={probes} />
+          <h3>History</h3>
+          <History probes={probes} />
+          <Sweeps />
           <h3>Suspects</h3>
           <Suspects probes={probes} />
           <h3>Under way and next</h3>

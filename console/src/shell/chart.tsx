@@ -11,12 +11,25 @@ export interface Line {
   values: readonly (number | null)[];
 }
 
+/** More points than the line has places for are thinned: of each stretch its lowest and its highest. */
+const MOST_POINTS = 1200;
 const WIDTH = 600;
 const HEIGHT = 54;
 const PAD = 4;
 
 function figure(value: number): string {
   return Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-2) ? value.toExponential(2) : value.toPrecision(4).replace(/\.?0+$/, "");
+}
+
+export function thinned(line: Line): Line {
+  const stretch = Math.ceil((2 * line.values.length) / MOST_POINTS);
+  if (stretch <= 2) return line;
+  const values: (number | null)[] = [];
+  for (let from = 0; from < line.values.length; from += stretch) {
+    const seen = line.values.slice(from, from + stretch).filter((value) => value !== null);
+    values.push(...(seen.length > 0 ? [Math.min(...seen), Math.max(...seen)] : [null, null]));
+  }
+  return { start: line.start, step: (line.step * stretch) / 2, values };
 }
 
 /** Pieces of line between gaps: what nobody saw is not drawn. */
@@ -37,9 +50,10 @@ export function pieces(line: Line, span: Span): string[] {
   return found.filter((points) => points.length > 0).map((points) => points.join(" "));
 }
 
-export function Chart({ title, line, span, mark }: { title: string; line: Line; span: Span; mark?: number }) {
+export function Chart({ title, line: whole, span, mark }: { title: string; line: Line; span: Span; mark?: number }) {
+  const line = thinned(whole);
   const seen = line.values.filter((value) => value !== null);
-  const words = seen.length > 0 ? `${figure(Math.min(...seen))} to ${figure(Math.max(...seen))}` : "nobody saw it";
+  const words = seen.length > 0 ? `${figure(Math.min(...seen))} to ${figure(Math.max(...seen))}${line === whole ? "" : `, ${whole.values.length.toLocaleString("en")} values thinned`}` : "nobody saw it";
   const at = mark === undefined ? null : ((mark - span.from) / (span.to - span.from || 1)) * WIDTH;
   return (
     <figure class="chart">

@@ -12,6 +12,7 @@ test.each([
 
 test("on a logarithmic axis powers of ten, never too many", () => {
   expect(ticks(8, 2000, true)).toEqual([10, 100, 1000]);
+  expect(ticks(1024, 2 ** 30, true, 32)).toEqual([2 ** 10, 2 ** 15, 2 ** 20, 2 ** 25, 2 ** 30]);
   expect(ticks(1e-9, 1e9, true).length).toBeLessThanOrEqual(8);
 });
 

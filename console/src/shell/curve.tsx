@@ -7,6 +7,8 @@ export interface CurveLine {
   points: readonly (readonly [number, number])[];
   /** A limit rather than a measurement: dashed. */
   limit?: boolean;
+  /** Measurements that do not follow from one another: points, not a line. */
+  dots?: boolean;
 }
 
 interface Drawn {
@@ -19,6 +21,8 @@ interface Drawn {
   /** From where to where the axis goes, whatever is drawn. */
   span?: readonly [number, number];
   tick?: (value: number) => string;
+  /** Of a logarithmic axis: ticks stand at its powers. */
+  base?: number;
 }
 
 const HEIGHT = 300;
@@ -31,12 +35,12 @@ export function step(span: number): number {
   return [0.1, 0.2, 0.5, 1].map((part) => power * part).find((size) => span / size <= 10) ?? power;
 }
 
-export function ticks(low: number, high: number, log = false): number[] {
+export function ticks(low: number, high: number, log = false, base = 10): number[] {
   if (log) {
-    const first = Math.ceil(Math.log10(low) - 1e-9);
-    const last = Math.floor(Math.log10(high) + 1e-9);
+    const first = Math.ceil(Math.log(low) / Math.log(base) - 1e-9);
+    const last = Math.floor(Math.log(high) / Math.log(base) + 1e-9);
     const every = Math.ceil((last - first + 1) / 8);
-    return Array.from({ length: Math.max(0, last - first + 1) }, (_, power) => 10 ** (first + power)).filter((_, at) => at % every === 0);
+    return Array.from({ length: Math.max(0, last - first + 1) }, (_, power) => base ** (first + power)).filter((_, at) => at % every === 0);
   }
   const size = step(high - low);
   const first = Math.ceil(low / size - 1e-9);
@@ -62,7 +66,7 @@ function useWidth(): [{ current: HTMLDivElement | null }, number] {
   return [box, width];
 }
 
-export function Curve({ title, across, up, lines, logX = false, mark, span, tick = figure }: Drawn) {
+export function Curve({ title, across, up, lines, logX = false, mark, span, tick = figure, base = 10 }: Drawn) {
   const [box, width] = useWidth();
   const points = [...lines.flatMap((line) => line.points), ...(mark ? [mark] : [])];
   if (points.length === 0) return <p class="faint">{title}: nothing to draw.</p>;
@@ -90,7 +94,7 @@ export function Curve({ title, across, up, lines, logX = false, mark, span, tick
               </text>
             </g>
           ))}
-          {ticks(left, right, logX).map((value) => (
+          {ticks(left, right, logX, base).map((value) => (
             <g key={value}>
               <line class="axis" x1={x(value)} x2={x(value)} y1={bottom} y2={bottom + 5} />
               <text x={x(value)} y={bottom + 18} text-anchor="middle">
@@ -105,7 +109,10 @@ export function Curve({ title, across, up, lines, logX = false, mark, span, tick
           <text x={14} y={(EDGE.top + bottom) / 2} text-anchor="middle" transform={`rotate(-90 14 ${(EDGE.top + bottom) / 2})`}>
             {up}
           </text>
-          {lines.map((line, number) => (
+          {lines
+            .filter((line) => line.dots)
+            .flatMap((line) => line.points.map((one, at) => <circle key={`${line.name} ${at}`} class="dot" cx={x(one[0])} cy={y(one[1])} r={3} />))}
+          {lines.filter((line) => !line.dots).map((line, number) => (
             <polyline key={line.name} class={`line${number % 5} ${line.limit ? "limit" : ""}`} points={line.points.map((one) => `${x(one[0]).toFixed(1)},${y(one[1]).toFixed(1)}`).join(" ")} />
           ))}
           {mark && <circle class="mark" cx={x(mark[0])} cy={y(mark[1])} r={5} />}
@@ -116,7 +123,7 @@ export function Curve({ title, across, up, lines, logX = false, mark, span, tick
           {lines.map((line, number) => (
             <li key={line.name}>
               <svg width={26} height={10} aria-hidden="true">
-                <polyline class={`line${number % 5} ${line.limit ? "limit" : ""}`} points="1,5 25,5" />
+                {line.dots ? <circle class="dot" cx={13} cy={5} r={3} /> : <polyline class={`line${number % 5} ${line.limit ? "limit" : ""}`} points="1,5 25,5" />}
               </svg>{" "}
               {line.name}
             </li>

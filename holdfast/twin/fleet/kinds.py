@@ -66,6 +66,7 @@ class Scenario:
     about: str
     acceleration: float
     places: Mapping[str, int]
+    tells_progress: bool = False
     strikes: tuple[Strike, ...] = field(default=())
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from holdfast.twin.fleet.connection import Connection, NoAnswer
 from holdfast.twin.fleet.orders import Order
+from holdfast.twin.fleet.progress import Teller
 from holdfast.twin.fleet.simulation import Simulation
 from holdfast.twin.fleet.wire import Agent, enrolment
 
@@ -54,6 +55,8 @@ class FleetRun:
         self.simulation, self.target = simulation, target
         self.counts = Counts()
         self._agents = [Agent(node) for node in simulation.nodes]
+        for agent in self._agents if simulation.tells_progress else ():
+            agent.teller = Teller()
         self._ready: asyncio.Queue[Agent] = asyncio.Queue()
         self._run = secrets.token_hex(6)
         self._wall = time.time()
@@ -91,7 +94,8 @@ class FleetRun:
             now = time.monotonic()
             for told in self.simulation.advance((now - self._started) * self.target.speed):
                 agent = self._agents[told.node]
-                agent.say(told, self._run, self.wall, self.simulation.chance)
+                job = self.simulation.jobs.running.get(agent.node.job)
+                agent.say(told, self._run, self.wall, self.simulation.chance, job)
                 self._offer(agent)
             if now - told_at >= TOLD_SECONDS:
                 told_at = now

@@ -39,6 +39,7 @@ class Simulation:
         self.clock = VirtualClock()
         self.chance = Chance(seed)
         self._scenario = scenario
+        self.tells_progress = scenario.tells_progress
         self._shape = infant_shape
         width = max(3, len(str(nodes)))
         self.nodes = [FleetNode(i, f"n{i + 1:0{width}d}", _place(i, scenario)) for i in range(nodes)]

@@ -9,7 +9,9 @@ from holdfast.model.digest import pack
 from holdfast.model.report import Report
 from holdfast.twin.fleet.chance import Chance
 from holdfast.twin.fleet.node import FleetNode
+from holdfast.twin.fleet.progress import Teller
 from holdfast.twin.fleet.simulation import Told
+from holdfast.twin.fleet.training import TrainingJob
 
 MOST_WAITING = 200  # reports of one node while nobody takes them; then heartbeats go first
 _LOAD = {0: (38.0, 44.0, 78.0, 345e6, 0.0), 1: (62.0, 74.0, 640.0, 1755e6, 0.97)}  # idle, and with a job
@@ -18,7 +20,7 @@ _LOAD = {0: (38.0, 44.0, 78.0, 345e6, 0.0), 1: (62.0, 74.0, 640.0, 1755e6, 0.97)
 class Agent:
     """The sending half of a simulated agent: a credential, a number per report, and what waits to be acknowledged."""
 
-    __slots__ = ("beats", "credential", "node", "sending", "seq", "session", "waiting")
+    __slots__ = ("beats", "credential", "node", "sending", "seq", "session", "teller", "waiting")
 
     def __init__(self, node: FleetNode) -> None:
         self.node = node
@@ -27,9 +29,17 @@ class Agent:
         self.seq = 0
         self.beats = 0
         self.sending = False
+        self.teller: Teller | None = None  # None where trainings tell nothing
         self.waiting: list[tuple[bool, bytes]] = []  # is it news, and the report
 
-    def say(self, told: Told, run: str, wall: Callable[[float], float], chance: Chance) -> None:
+    def say(
+        self,
+        told: Told,
+        run: str,
+        wall: Callable[[float], float],
+        chance: Chance,
+        job: TrainingJob | None = None,
+    ) -> None:
         """Make a report of it and let it wait. `wall` turns virtual seconds into the controller's time."""
         if told.session != self.session:
             self.session, self.seq = told.session, 0
@@ -46,6 +56,7 @@ class Agent:
             outcomes=tuple(replace(outcome, began=wall(outcome.began)) for outcome in told.outcomes),
             jobs=tuple(replace(job, start=wall(job.start or 0.0)) for job in told.jobs),
             digest=_digest(self.node, told.at, chance) if told.heartbeat and self.beats % 2 else b"",
+            progress=self.teller.windows(self.node, job, told.at, wall) if self.teller and told.heartbeat else (),
             twin=True,
         )
         self.waiting.append((not told.heartbeat, msgspec.json.encode(report)))

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { graph } from "./graph";
+
+test("paths that share a beginning are one graph in columns", () => {
+  const found = graph(["cdu/c2 > rack/r1 > node/n1 > job/llama", "cdu/c2 > rack/r1 > node/n2 > job/llama"]);
+  expect(found.boxes.map(({ words, column }) => [words, column])).toEqual([
+    ["cdu/c2", 0],
+    ["rack/r1", 1],
+    ["node/n1", 2],
+    ["node/n2", 2],
+    ["job/llama", 3],
+  ]);
+  expect(found.edges).toHaveLength(5);
+  expect([found.columns, found.rows]).toEqual([4, 2]);
+});
+
+test("many of a kind are one box", () => {
+  const found = graph(Array.from({ length: 50 }, (_, at) => `cdu/c2 > node/n${at} > job/llama`));
+  expect(found.boxes.map(({ words }) => words)).toEqual(["cdu/c2", "50 × node", "job/llama"]);
+  expect(found.edges).toHaveLength(2);
+});
+
+test("a circle and an empty path end", () => {
+  expect(graph(["a/1 > b/1 > a/1"]).boxes.length).toBe(2);
+  expect(graph([""]).boxes).toEqual([]);
+});

@@ -1,0 +1,74 @@
+/** From a cause to its symptoms: the paths of an account as one graph in columns; many of a kind are one box. */
+
+export interface Box {
+  id: string;
+  words: string;
+  kind: string;
+  column: number;
+  row: number;
+}
+
+export interface Graph {
+  boxes: readonly Box[];
+  edges: readonly (readonly [from: string, to: string])[];
+  columns: number;
+  rows: number;
+}
+
+const MOST_IN_A_COLUMN = 6;
+
+const kindOf = (subject: string): string => subject.split("/", 1)[0] ?? "";
+
+function edgesOf(paths: readonly string[]): [string, string][] {
+  const steps = paths.map((path) => path.split(" > ").map((one) => one.trim()).filter(Boolean));
+  return steps.flatMap((path) => path.slice(1).map((to, at): [string, string] => [path[at]!, to]));
+}
+
+/** As far right as its longest way from a cause; a circle, which no path should have, ends the search. */
+function columnsOf(subjects: ReadonlySet<string>, edges: readonly (readonly [string, string])[]): Map<string, number> {
+  const column = new Map([...subjects].map((one) => [one, 0]));
+  for (let round = 0; round < subjects.size; round++) {
+    let moved = false;
+    for (const [from, to] of edges) {
+      const next = (column.get(from) ?? 0) + 1;
+      if (next > (column.get(to) ?? 0) && next < subjects.size) {
+        column.set(to, next);
+        moved = true;
+      }
+    }
+    if (!moved) break;
+  }
+  return column;
+}
+
+export function graph(paths: readonly string[]): Graph {
+  const edges = edgesOf(paths);
+  const subjects = new Set([...paths.flatMap((path) => path.split(" > ").map((one) => one.trim()))].filter(Boolean));
+  const column = columnsOf(subjects, edges);
+  const crowd = new Map<string, string[]>();
+  for (const one of subjects) {
+    const key = `${column.get(one)} ${kindOf(one)}`;
+    crowd.set(key, [...(crowd.get(key) ?? []), one]);
+  }
+  const merged = new Map<string, string>();
+  const rows = new Map<number, number>();
+  const boxes: Box[] = [];
+  for (const [key, members] of crowd) {
+    const at = Number(key.split(" ")[0]);
+    const together = members.length > MOST_IN_A_COLUMN;
+    for (const words of together ? [`${members.length} × ${kindOf(members[0]!)}`] : members) {
+      const id = together ? key : words;
+      const row = rows.get(at) ?? 0;
+      rows.set(at, row + 1);
+      boxes.push({ id, words, kind: kindOf(members[0]!), column: at, row });
+      (together ? members : [words]).forEach((one) => merged.set(one, id));
+    }
+  }
+  const drawn = new Set(edges.map(([from, to]) => `${merged.get(from)}\n${merged.get(to)}`));
+  return {
+    boxes,
+    edges: [...drawn].map((one) => one.split("\n") as [string, string]).filter(([from, to]) => from !== to),
+    columns: Math.max(0, ...rows.keys()) + 1,
+    rows: Math.max(1, ...rows.values()),
+  };
+}

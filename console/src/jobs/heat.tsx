@@ -1,0 +1,79 @@
+import type { RankView } from "../api";
+import { HOME, go } from "../shell/route";
+
+/** Where a rank's step goes, beside the middle of its peers: colour and figure say the same. */
+
+export const PHASES = ["compute", "data", "wait", "checkpoint", "step"] as const;
+export type Phase = (typeof PHASES)[number];
+
+const NAMES: Record<Phase, string> = { compute: "Compute", data: "Data", wait: "Waiting", checkpoint: "Checkpoint", step: "Whole step" };
+const MOST_ROWS = 128;
+const SLOW = 1.1;
+const WORTH_A_LOOK = 1.04;
+/** Of a step: what is shorter than this share is no reason for anything. */
+const NOTHING = 0.01;
+
+export function middle(values: readonly number[]): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  const at = Math.floor(sorted.length / 2);
+  return sorted.length % 2 ? (sorted[at] ?? 0) : ((sorted[at - 1] ?? 0) + (sorted[at] ?? 0)) / 2;
+}
+
+/** A wait is the mirror of others' slowness: the slow rank waits least, so it is shown and not judged. */
+export function level(phase: Phase, value: number, usual: number, step: number): string {
+  if (phase === "wait" || value < NOTHING * step) return "plain";
+  const ratio = value / (usual || value);
+  return ratio >= SLOW ? "slow" : ratio >= WORTH_A_LOOK ? "below" : "usual";
+}
+
+/** The slowest first, then by number. */
+export function ordered(ranks: readonly RankView[]): readonly RankView[] {
+  const usual = middle(ranks.map((rank) => rank.compute));
+  const slow = (rank: RankView): number => (usual && rank.compute / usual >= SLOW ? rank.compute : 0);
+  return ranks.toSorted((one, other) => slow(other) - slow(one) || one.rank - other.rank);
+}
+
+export function HeatMap({ ranks, leftOut }: { ranks: readonly RankView[]; leftOut: number }) {
+  if (ranks.length === 0) return <p class="faint">No rank tells how it spends its steps.</p>;
+  const usual = Object.fromEntries(PHASES.map((phase) => [phase, middle(ranks.map((rank) => rank[phase]))])) as Record<Phase, number>;
+  const shown = ordered(ranks).slice(0, MOST_ROWS);
+  const hidden = ranks.length - shown.length + leftOut;
+  return (
+    <div class="scroll tall" role="region" aria-label="Ranks and phases" tabIndex={0}>
+      <table class="matrix heat">
+        <caption>
+          Seconds a step, rank by phase; red and bold is a tenth above the middle of its peers{hidden > 0 && `; ${hidden.toLocaleString("en")} quicker ranks are left out`}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Rank</th>
+            <th scope="col">Node</th>
+            {PHASES.map((phase) => (
+              <th key={phase} scope="col">
+                {NAMES[phase]}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((rank) => (
+            <tr key={rank.rank}>
+              <th scope="row">{rank.rank}</th>
+              <th scope="row">
+                <button type="button" class="link" onClick={() => go({ ...HOME, node: rank.node })}>
+                  {rank.node}
+                </button>
+                {rank.gpu != null && ` GPU ${rank.gpu}`}
+              </th>
+              {PHASES.map((phase) => (
+                <td key={phase} class={level(phase, rank[phase], usual[phase], usual.step)}>
+                  {rank[phase].toPrecision(3)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

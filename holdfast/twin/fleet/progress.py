@@ -1,0 +1,92 @@
+"""What the ranks of a simulated training tell of their steps, in the controller's time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from holdfast.model.progress import RankWindow
+from holdfast.twin.fleet.node import GPUS, FleetNode
+from holdfast.twin.fleet.training import COMPUTE_SECONDS, SAVE_SECONDS, TrainingJob
+
+EVERY_SECONDS = 4.0  # real ones
+DATA_SHARE = 0.02  # of computing
+TOKENS_A_STEP = 4.2e6
+Wall = Callable[[float], float]
+
+
+@dataclass(slots=True)
+class Teller:
+    """Of one node: what its ranks told last, so that they go on from there."""
+
+    job: TrainingJob | None = None
+    session: str = ""
+    step: int = 0
+    until: float = 0.0
+    told_at: float = 0.0
+    last: tuple[RankWindow, ...] = ()
+
+    def windows(self, node: FleetNode, job: TrainingJob | None, now: float, wall: Wall) -> tuple[RankWindow, ...]:
+        if job is None or job.name != self.session:
+            ended = self._ended(wall(now))
+            self._begin(job)
+            if ended:
+                return ended
+        if job is None or wall(now) - self.told_at < EVERY_SECONDS:
+            return ()
+        made = job.since_checkpoint(now)
+        if job.saved + made <= self.step:
+            return ()
+        until = job.stretch_began + made * job.step_seconds
+        self.last = tuple(self._rank(node, gpu, job, until, made, wall) for gpu in range(GPUS))
+        self.step, self.until, self.told_at = job.saved + made, until, wall(now)
+        return self.last
+
+    def _begin(self, job: TrainingJob | None) -> None:
+        self.job, self.last = job, ()
+        self.session = job.name if job else ""
+        self.step, self.until = (job.saved, job.start) if job else (0, 0.0)
+
+    def _ended(self, at: float) -> tuple[RankWindow, ...]:
+        """A last word of a job that is over: it said so, or died."""
+        if self.job is None:
+            return ()
+        how = "closed" if self.job.saved >= self.job.steps else "gone"
+        return tuple(
+            replace(one, at=max(at, one.at), steps=0, seconds=0.0, saved_step=self.job.saved - 1, ended=how)
+            for one in self.last
+        )
+
+    def _rank(self, node: FleetNode, gpu: int, job: TrainingJob, until: float, made: int, wall: Wall) -> RankWindow:
+        pace = wall(1.0) - wall(0.0)
+        steps = job.saved + made - self.step
+        slow = max((f.kind.slows for f in node.faults if f.kind.on != "gpu" or gpu in f.parts), default=1.0)
+        jitter = 1 + 0.01 * ((node.index * GPUS + gpu) * 7 % 5 - 2) / 2
+        own = COMPUTE_SECONDS * slow * jitter
+        whole = until - self.until
+        saving = SAVE_SECONDS if job.stretch_began > self.until else 0.0
+        data = min(DATA_SHARE * own * steps, whole)
+        waiting = max(0.0, whole - saving - data - own * steps)
+        done = job.saved + made
+        return RankWindow(
+            job=f"twin-{job.number}",
+            owner="uid-1000",
+            rank=job.nodes.index(node) * GPUS + gpu,
+            world=job.size * GPUS,
+            session=self.session,
+            began=wall(job.start),
+            at=wall(until),
+            step=done - 1,
+            steps=steps,
+            seconds=whole * pace,
+            data_seconds=data * pace,
+            compute_seconds=own * steps * pace,
+            wait_seconds=waiting * pace,
+            checkpoint_seconds=saving * pace,
+            own_seconds=own * pace,
+            split=True,
+            tokens=TOKENS_A_STEP * steps / (job.size * GPUS),
+            loss=2.1 + 8 / (1 + done / 40),
+            gradient_norm=0.4 + 1 / (1 + done / 40),
+            saved_step=job.saved - 1,
+            gpu=gpu,
+            group="data",
+        )
