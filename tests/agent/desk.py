@@ -14,6 +14,7 @@ class Desk:
         self.enrolled: list[dict[str, Any]] = []
         self.credentials: set[str] = set()
         self.orders: list[dict[str, Any]] = []
+        self.flush_seconds = 0.0  # while the node is to be released
         self.refuse_with = 0  # a status for every report until set back to 0
         self.bad_seqs: set[int] = set()  # reports that are refused as malformed
         self.leader = ""  # the address of another that everybody is sent to
@@ -41,7 +42,7 @@ class Desk:
             if self.bad_seqs & {report["seq"] for report in body}:
                 return 400, {"error": "report field seq: not to our liking"}
             self.told += body
-            return 200, {"accepted": [True] * len(body), "orders": self.orders}
+            return 200, {"accepted": [True] * len(body), "orders": self.orders, "flush_seconds": self.flush_seconds}
 
     def _enrol(self, body: Any) -> tuple[int, Any]:
         if body["join_token"] != "let-me-in":

@@ -40,9 +40,12 @@ class Bench:
             join_token_file=str(home / "token") if token else "",
         )
         self.spool = Spool(home / "spool", self.now)
+        self.unsaved: tuple[str, ...] = ()
+        link, digest = Link(url, timeout=2.0), b"\x01\x02"
         self.reporter = Reporter(
-            "n1", session, self.spool, Link(url, timeout=2.0), self.enrolment, lambda: self.now, lambda: b"\x01\x02"
-        )
+            "n1", session, self.spool, link, self.enrolment, lambda: self.now, lambda: digest,
+            unsaved=lambda: self.unsaved,
+        )  # fmt: skip
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
@@ -223,6 +226,18 @@ def test_orders_in_an_acknowledgement_are_handed_on_and_their_outcome_is_reporte
     bench.reporter.answer(OrderOutcome(order=7, verb="retest", ok=True, health="pass", began=NOW, suite="1"))
     bench.pass_time(1)
     assert at.told[-1]["outcomes"][0]["health"] == "pass"
+
+
+def test_what_only_memory_holds_is_told_and_a_flush_that_is_asked_for_handed_on(bench: Bench, at: Desk) -> None:
+    asked: list[float] = []
+    bench.reporter.on_flush(asked.append)
+    bench.unsaved = ("llama",)
+    bench.pass_time(0)
+    assert at.told[-1]["unsaved"] == ["llama"]
+    assert asked == []
+    at.flush_seconds = 120.0
+    bench.pass_time(60)
+    assert asked == [120.0]
 
 
 def test_odd_and_endless_kernel_lines_still_make_a_report(bench: Bench, at: Desk) -> None:

@@ -36,6 +36,17 @@ def test_a_node_that_fails_is_quarantined_reset_tested_and_returned(controller: 
     assert "2 uncorrectable errors" in why["detail"]
 
 
+def test_a_node_is_released_when_what_its_memory_held_is_in_storage(controller: Controller) -> None:
+    agent = controller.ready_node("n8")
+    assert agent.send(agent.next(unsaved=["llama"]))["flush_seconds"] == 0
+    operator = controller.token(name="olga", role="operator")
+    assert controller.post("/v1/nodes/n8/quarantine", {"reason": "a fan"}, operator).json()["stage"] == "draining"
+    assert agent.send(agent.next(unsaved=["llama"]))["flush_seconds"] == 120
+    assert controller.stage("n8") == "draining"
+    agent.send(agent.next())
+    controller.reaches("n8", "quarantined")
+
+
 def test_a_report_sent_twice_is_stored_once_and_said_so(controller: Controller) -> None:
     agent = controller.enrol("n2")
     change = {"at": 1.0, "check": "gpu.power", "before": "", "after": "degraded", "reason": "only once"}
