@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from holdfast.diagnosis.candidate import Candidate
 from holdfast.diagnosis.weighing import CLOCK_SKEW_SECONDS
 
+MOST = 300  # candidates that are held against each other; of more the surest
 LEAST = 0.3  # below it a candidate explains nothing and is told only when there is no better one
 
 
 def roots(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates that follow from no other, each with what it explains, the likeliest first."""
-    ordered = sorted(candidates, key=_first)
+    surest = sorted(candidates, key=_likeliest)[:MOST]
+    ordered = sorted(surest, key=_first)
     kept: list[Candidate] = []
     for one in ordered:
         root = next((other for other in ordered if other is not one and _explains(other, one)), None)

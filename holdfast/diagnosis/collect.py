@@ -54,8 +54,8 @@ def _without_placeless_twins(found: list[Candidate]) -> list[Candidate]:
     """'A GPU was lost' from a rank that does not name its host is told by the host's own log too."""
     kept = []
     for one in found:
-        twins = [other for other in found if other is not one and other.name == one.name and other.host]
-        if not one.host and len(twins) == 1:
+        twins = [] if one.host else [other for other in found if other.name == one.name and other.host]
+        if len(twins) == 1:
             twins[0].evidence += one.evidence
             twins[0].ranks = _ranks(twins[0].evidence)
         else:

@@ -1,14 +1,17 @@
 """Evidence on one clock: years filled in, hosts found, what a run survived taken out."""
 
 import calendar
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from holdfast.model.evidence import Evidence
 
 YEARLESS = 1972  # the year that readers give to stamps without one
+_BETWEEN_WORDS = re.compile(r"[^0-9A-Za-z]+")
+_MOST_EDGES = 40
 SURVIVED_STEPS = 5  # the run made so many steps after it: it was not what ended it
 _NEVER_SURVIVED = (
     "steps",
@@ -66,9 +69,17 @@ def _with_hosts(evidence: list[Evidence]) -> list[Evidence]:
 
 
 def _named_in(file: str, hosts: set[str]) -> str:
-    parts = file.split("/")[-3:]
-    fitting = [host for host in hosts if any(host in part for part in parts)]
+    """The longest host that the file or one of its folders is named after, as a word or several."""
+    fitting = [name for part in file.split("/")[-3:] for name in _names_in(part) if name in hosts]
     return max(fitting, key=len, default="")
+
+
+def _names_in(part: str) -> Iterator[str]:
+    """Every run of words of a file's name: of a-1.log these are a, a-1, a-1.log, 1, 1.log and log."""
+    edges = [0, *(place for match in _BETWEEN_WORDS.finditer(part) for place in match.span()), len(part)]
+    for first in range(0, min(len(edges), _MOST_EDGES), 2):
+        for last in range(first + 1, min(len(edges), _MOST_EDGES), 2):
+            yield part[edges[first] : edges[last]]
 
 
 def _only(hosts: Counter[str] | None) -> str:

@@ -14,11 +14,13 @@ _LONGEST_WAIT_SECONDS = 1800.0  # of the watchdogs in use: a scheduler may tell 
 
 def weigh(candidates: Sequence[Candidate], evidence: Sequence[Evidence], waiting: Waiting | None) -> None:
     failed = _failed_at(evidence)
+    since = _trouble_since(evidence, waiting) if failed else 0.0
+    spoke = _first_lines(waiting) if waiting else {}
     for one in candidates:
         if waiting:
-            _against_the_wait(one, waiting)
+            _against_the_wait(one, waiting, spoke)
         if failed:
-            _against_the_end(one, failed, _trouble_since(evidence, waiting), waiting)
+            _against_the_end(one, failed, since, waiting)
         if one.name == "fabric.port_down":
             _short_outage(one, evidence)
         if one.name == "storage.stall":
@@ -47,22 +49,27 @@ def _of_the_job(one: Evidence) -> bool:
     return not one.event.action
 
 
-def _against_the_wait(one: Candidate, waiting: Waiting) -> None:
+def _against_the_wait(one: Candidate, waiting: Waiting, spoke: dict[str, int]) -> None:
     if one.base is not None and one.evidence[0].role == "watchdog":
         return
     if waiting.fired and one.began > waiting.fired + CLOCK_SKEW_SECONDS:
         one.against(0.3, "it was told only after the watchdog had fired")
-    elif not (waiting.fired and one.began) and _all_below(one, waiting):
+    elif not (waiting.fired and one.began) and _all_below(one, spoke):
         own = {item.rank for item in one.evidence} <= {*waiting.ranks}  # its own rank had given up already
         one.against(0.3 if own else 0.5, "in the log it stands below the watchdog's message")
 
 
-def _all_below(one: Candidate, waiting: Waiting) -> bool:
+def _first_lines(waiting: Waiting) -> dict[str, int]:
+    """Where in each file a watchdog speaks first."""
     first: dict[str, int] = {}
     for told in waiting.told:
         first[told.file] = min(told.event.line, first.get(told.file, told.event.line))
+    return first
+
+
+def _all_below(one: Candidate, spoke: dict[str, int]) -> bool:
     return all(
-        item.event.kind != "watchdog" and item.event.line > first.get(item.file, 1 << 62) for item in one.evidence
+        item.event.kind != "watchdog" and item.event.line > spoke.get(item.file, 1 << 62) for item in one.evidence
     )
 
 

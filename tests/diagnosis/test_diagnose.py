@@ -1,5 +1,7 @@
 """The diagnosis itself: evidence of any reader in, causes and the next step out."""
 
+import pytest
+
 from holdfast.catalog import causes
 from holdfast.catalog.job_messages import groups
 from holdfast.diagnosis.diagnose import diagnose, subject_of
@@ -129,3 +131,28 @@ def test_every_cause_that_a_message_speaks_for_is_a_known_one() -> None:
         "job.rank_missing", "job.collective_mismatch", "job.rank_slow", "job.slowdown", "job.dataloader", "job.nan",
         "job.loss_spike", "job.exception", "launcher.setup", "unknown",
     } == set(causes.all_causes())  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_fleet_of_complaints_is_told_of_too() -> None:
+    """One of every host: what is compared with what does not grow with their square."""
+    lost = [evidence("xid", "strong", "gpu.fell_off_bus", at=START, host=f"n{i}", file=f"k{i}") for i in range(5_000)]
+    failed = [
+        evidence("nccl.completion", "strong", "fabric.retry_exceeded", host=f"n{i}", file=f"logs/n{i}.log", status="12")
+        for i in range(20_000)
+    ]
+    waits = [evidence("watchdog", "watchdog", at=WATCHDOG.at, rank=i, file=f"logs/n{i}.log") for i in range(20_000)]
+    found = diagnose([*failed, *waits, *lost])
+    assert found.causes[0].name == "gpu.fell_off_bus"
+
+
+def test_a_file_is_named_after_a_host_by_whole_words() -> None:
+    known = evidence("nccl.about", "note", host="n1", file="x.log")
+    other = evidence("nccl.about", "note", host="n12-gpu", file="y.log")
+    of_file = evidence("exception", "strong", "job.exception", file="logs/rank_3.n12-gpu.log")
+    of_none = evidence("exception", "strong", "job.exception", file="logs/n123.log")
+    placed = diagnose([known, other, of_file, of_none]).evidence
+    assert {one.file: one.host for one in placed if one.event.kind == "exception"} == {
+        "logs/rank_3.n12-gpu.log": "n12-gpu",
+        "logs/n123.log": "",
+    }
