@@ -1,10 +1,11 @@
-"""What a process says of NCCL: its settings, version and ports. Only NCCL_* and TORCH_NCCL_* are ever kept."""
+"""What a process says of NCCL: its settings, version and ports. Only NCCL_*, TORCH_NCCL_* and TORCH_FR_* are kept."""
 
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-_PREFIXES = (b"NCCL_", b"TORCH_NCCL_")
+_PREFIXES = (b"NCCL_", b"TORCH_NCCL_", b"TORCH_FR_")
+_RECORDER_ENTRIES = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")  # the newer name goes before
 _LIBRARY = re.compile(r"libnccl\.so\.(\d+\.\d+\.\d+)$")
 _ANY_LIBRARY = re.compile(r"/libnccl(?:-[\w.]+)?\.so[\w.]*$")
 _WHEEL = re.compile(r"nvidia_nccl_cu\d+-(\d+\.\d+\.\d+)(?:[.\w]*)\.dist-info")
@@ -12,7 +13,7 @@ _MAX_SETTINGS = 200
 
 
 def nccl_settings(environ: bytes) -> dict[str, str]:
-    """The NCCL_* and TORCH_NCCL_* variables of a /proc/PID/environ; everything else is dropped before it is decoded."""
+    """What a /proc/PID/environ says of NCCL and the Flight Recorder; the rest is dropped before it is decoded."""
     kept = [entry for entry in environ.split(b"\0") if entry.startswith(_PREFIXES) and b"=" in entry][:_MAX_SETTINGS]
     pairs = (entry.decode("utf-8", "backslashreplace").partition("=") for entry in kept)
     return {name: value for name, _, value in pairs}
@@ -32,6 +33,11 @@ def whole_number(text: str | None) -> int | None:
         return int(text.strip(), 0)
     except ValueError:
         return None
+
+
+def recorder_setting(settings: Mapping[str, str]) -> str:
+    """The variable that says how many collectives the Flight Recorder keeps: of two names the one that is set."""
+    return next((name for name in _RECORDER_ENTRIES if name in settings), _RECORDER_ENTRIES[-1])
 
 
 def may_use_rdma(settings: Mapping[str, str]) -> bool:

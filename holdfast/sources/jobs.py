@@ -1,5 +1,5 @@
-"""Which Slurm job, pod or process holds which GPU, and its NCCL settings. Only NCCL_* and TORCH_NCCL_* leave an
-environment."""
+"""Which Slurm job, pod or process holds which GPU, and its NCCL settings. Only NCCL_*, TORCH_NCCL_* and TORCH_FR_*
+leave an environment."""
 
 import os
 import stat
@@ -203,7 +203,7 @@ def _report(where: Subject, job: _Job, signals: list[Signal], absent: dict[tuple
         "job_nccl_ib_retries": "NCCL_IB_RETRY_CNT",
         "job_nccl_port_failover": nccl.failover_setting(),
         "job_nccl_ras_enabled": "NCCL_RAS_ENABLE",
-        "job_flight_recorder_entries": "TORCH_NCCL_TRACE_BUFFER_SIZE",
+        "job_flight_recorder_entries": nccl_settings.recorder_setting(settings),
     }
     for name, variable in numbers.items():
         number = nccl_settings.whole_number(settings.get(variable))

@@ -13,8 +13,16 @@ def test_only_nccl_variables_are_kept() -> None:
 
 
 def test_what_pytorch_says_of_nccl_is_kept_too() -> None:
-    environ = b"TORCH_NCCL_TRACE_BUFFER_SIZE=2000\0TORCH_FR_KEY=1\0WANDB_API_KEY=x"
-    assert nccl_settings.nccl_settings(environ) == {"TORCH_NCCL_TRACE_BUFFER_SIZE": "2000"}
+    environ = b"TORCH_NCCL_TRACE_BUFFER_SIZE=2000\0TORCH_FR_BUFFER_SIZE=10\0TORCH_HOME=/x\0WANDB_API_KEY=x"
+    found = nccl_settings.nccl_settings(environ)
+    assert found == {"TORCH_NCCL_TRACE_BUFFER_SIZE": "2000", "TORCH_FR_BUFFER_SIZE": "10"}
+
+
+@pytest.mark.parametrize("name", ["TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_FR_BUFFER_SIZE"])
+def test_the_flight_recorder_has_two_names(name: str) -> None:
+    assert nccl_settings.recorder_setting({name: "2000"}) == name
+    assert nccl_settings.recorder_setting({name: "1", "TORCH_FR_BUFFER_SIZE": "2"}) == "TORCH_FR_BUFFER_SIZE"
+    assert nccl_settings.recorder_setting({}) == "TORCH_NCCL_TRACE_BUFFER_SIZE"
 
 
 def test_a_configuration_file_is_read_like_an_environment_without_its_comments() -> None:
