@@ -56,14 +56,15 @@ def _changes(report: "Report") -> list[str]:
             f"{escape(one.what)}{f' <small>({escape(one.note)})</small>' if one.note else ''}",
             f'<span class="gain" style="width:{6 * report.worth(one) / most:.2f}rem"></span>',
             percent(one.share),
-            f"{(one.share - report.productive) * report.paid_gpu_hours:,.0f}",
+            f"{report.gpu_hours(one):,.0f}",
             money(report.worth(one)),
         )
         for one in report.changes
     ]
     return [
         "<h2>What to change first</h2>",
-        "<p>Each alone, with the best checkpoint interval for it. Worth is paid time that becomes productive.</p>",
+        "<p>Each alone, with the best checkpoint interval for it. Worth is paid time that becomes productive, or that"
+        " need not be paid.</p>",
         page.table(("change", "", "productive", "GPU-hours more", "worth"), rows, 3),
     ]
 

@@ -5,20 +5,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from holdfast.cli import plan_page, plan_scenario
 from holdfast.cli.refusal import Refusal
 from holdfast.costs import checkpointing as c
-from holdfast.costs.feasible import BadNumber, NoProgress
+from holdfast.costs.feasible import BadNumber, NoProgress, positive
 from holdfast.costs.levels import memory_or_storage
 from holdfast.costs.plans import checkpoint, cost, risk, spares
 from holdfast.costs.plans.answer import Answer
 from holdfast.costs.plans.inputs import Asked, Given
 from holdfast.costs.plans.rate import rate
-from holdfast.costs.plans.run import Memory, Run, Wanted, levels, memory_of, run_of
-from holdfast.costs.plans.words import money, percent
+from holdfast.costs.plans.run import Memory, Run, Wanted, levels, memory_of, refuse_standstill, run_of
+from holdfast.costs.plans.words import money, percent, time
 from holdfast.model.ledger import Ledger
 
 SILENT = Wanted(
@@ -34,6 +35,7 @@ class Change:
     what: str
     share: float
     note: str = ""
+    saved_gpu_hours: float = 0.0  # paid time that need not be bought any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,11 @@ class Report:
         return self.ledger.share("productive")
 
     def worth(self, change: Change) -> float:
-        """Dollars: the paid hours that become productive."""
-        return (change.share - self.productive) * self.paid_gpu_hours * self.price
+        """Dollars: the paid hours that become productive, and those that need not be paid."""
+        return self.gpu_hours(change) * self.price
+
+    def gpu_hours(self, change: Change) -> float:
+        return (change.share - self.productive) * self.paid_gpu_hours + change.saved_gpu_hours
 
     @property
     def headline(self) -> str:
@@ -79,10 +84,11 @@ class Report:
 
 
 def write(file: str, out: str, as_json: bool) -> None:
+    scenario = plan_scenario.load(file)
     try:
-        report = make(plan_scenario.load(file))
+        report = make(scenario)
     except (NoProgress, BadNumber) as error:
-        raise Refusal(str(error)) from None
+        raise Refusal(scenario.in_its_words(str(error))) from None
     except ArithmeticError:
         raise Refusal(f"{file}: its numbers are too large or too small together to compute anything") from None
     target = Path(out) if out else Path(file).with_suffix(".html")
@@ -107,7 +113,9 @@ def make(scenario: plan_scenario.Scenario) -> Report:
     interval = asked.duration("interval", None) if "interval" in scenario.told else run.best_interval
     memory = memory_of(asked, wanted, run, None)
     ledger = c.expected_ledger(interval, run.write, run.between, run.restart)
-    nodes = str(ceil(gpus / asked.number("gpus-per-node", None, "GPUs per node", "8", "an HGX node")))
+    refuse_standstill(ledger.share("productive"), run, f" every {time(interval)}")
+    per_node = positive("--gpus-per-node", asked.number("gpus-per-node", None, "GPUs per node", "8", "an HGX node"))
+    nodes = str(ceil(gpus / per_node))
     answers = (
         risk.answer(scenario.asked(), None, None, None, None, None, None, None),
         checkpoint.answer(scenario.asked(), wanted),
@@ -118,19 +126,26 @@ def make(scenario: plan_scenario.Scenario) -> Report:
         gpus * days * 24,
         price,
         ledger,
-        _changes(run, memory, ledger.share("productive")),
+        _changes(run, memory, ledger.share("productive"), _quicker_repair(answers[-1], per_node * days * 24), days),
         answers,
         _together(asked, answers),
     )
 
 
-def _texts(scenario: plan_scenario.Scenario) -> dict[str, str]:
+def _texts(scenario: plan_scenario.Scenario) -> dict[str, Any]:
     """What decides which questions are asked must be told as on the command line."""
-    names = ("write", "state", "bandwidth", "interval", "memory-write")
+    names = ("write", "state", "bandwidth", "interval", "memory-write", "memory-restart", "memory-survives")
     return {name.replace("-", "_"): text for name in names if (text := scenario.text(name)) is not None}
 
 
-def _changes(run: Run, memory: Memory | None, now: float) -> tuple[Change, ...]:
+def _quicker_repair(spares: Answer, hours_of_a_node: float) -> float:
+    """GPU-hours of the spares that need not be held if repairs took half as long."""
+    needed = next(figure.value for figure in spares.figures if figure.key == "spares")
+    halved = next((sway.halved for sway in spares.sways if sway.name == "repair"), None)
+    return 0.0 if halved is None else max(0.0, needed - halved) * hours_of_a_node
+
+
+def _changes(run: Run, memory: Memory | None, now: float, fewer_spares: float, days: float) -> tuple[Change, ...]:
     """What each would bring with the best interval for it, the best first."""
     asks: list[tuple[str, Callable[[], float], str]] = [
         ("the best checkpoint interval", lambda: run.ettr, "costs nothing"),
@@ -147,7 +162,11 @@ def _changes(run: Run, memory: Memory | None, now: float) -> tuple[Change, ...]:
             found.append(Change(what, share(), note))
         except NoProgress:
             continue
-    return tuple(sorted((one for one in found if one.share > now + 1e-6), key=lambda one: -one.share))
+    better = [one for one in found if one.share > now + 1e-6]
+    if fewer_spares:
+        better.append(Change("half the repair time", now, "fewer spares to hold", fewer_spares))
+    paid = run.gpus * days * 24
+    return tuple(sorted(better, key=lambda one: -((one.share - now) * paid + one.saved_gpu_hours)))
 
 
 def _together(asked: Asked, answers: tuple[Answer, ...]) -> tuple[Given, ...]:

@@ -1,5 +1,6 @@
 """A scenario file: what a cluster is to be, in TOML. An unknown key is named with its line and the nearest one."""
 
+import re
 import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,6 +11,7 @@ from holdfast.cli.refusal import Refusal
 from holdfast.cli.text_file import read_text
 from holdfast.costs.plans.inputs import Asked
 
+_FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 KEYS: dict[str, tuple[str, ...]] = {
     "": ("title",),
     "cluster": ("gpus", "gpus_per_node", "days", "rate", "events", "gpu_years", "price"),
@@ -37,6 +39,15 @@ class Scenario:
         """Somebody to ask afresh: each plan keeps its own list of what it rests on."""
         return Asked(told=self.told)
 
+    def in_its_words(self, sentence: str) -> str:
+        """A refusal names flags; here they are keys of the file, each with its line."""
+
+        def key(found: re.Match[str]) -> str:
+            where = self.told.get(found[1], ("", ""))[1].rpartition(", ")[2]
+            return found[1].replace("-", "_") + (f" ({where})" if where else "")
+
+        return f"{self.name}: {_FLAG.sub(key, sentence)}"
+
     def text(self, name: str) -> str | None:
         return self.told[name][0] if name in self.told else None
 
@@ -54,6 +65,8 @@ def load(path: str) -> Scenario:
             _section(path, text, key, value, told)
         elif key == "title":
             title = str(value)
+        elif key in KEYS:
+            raise Refusal(f"{path}, line {_line(text, '', key)}: {key}: expected a table headed [{key}]")
         else:
             _unknown(path, text, "", key, (*KEYS[""], *filter(None, KEYS)))
     return Scenario(path, title or Path(path).stem, told)

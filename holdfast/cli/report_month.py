@@ -161,6 +161,8 @@ def _notes(sheet: Sheet, unpriced: set[str], whole: Sum) -> list[str]:
         notes.append("Degraded time counts as lost in full, for nobody measured how much of it worked.")
     if whole.gpu_hours["unknown"]:
         notes.append("What nobody watched is paid, but counted neither as productive nor as lost.")
+        if any(supplier.agreement for supplier in sheet.suppliers):
+            notes.append("Claims are what the watched time shows; of the rest nobody knows whether a node was up.")
     if sheet.checkpoint_interval:
         notes.append("Of a job that failed, half a checkpoint interval is counted as rework.")
     else:

@@ -86,7 +86,8 @@ def _groups(month: Month) -> list[str]:
 def _claims(month: Month) -> list[str]:
     """Each with what shows it, for no supplier credits by itself."""
     if not month.claims:
-        return ["<h2>Claims</h2>", "<p>No agreement of the price sheet is missed by any node.</p>"]
+        blind = " in the time that was watched; of the rest nobody knows" if month.whole.gpu_hours["unknown"] else ""
+        return ["<h2>Claims</h2>", f"<p>No agreement of the price sheet is missed by any node{blind}.</p>"]
     total = sum(claim.credit for _, claim in month.claims)
     shown = month.claims[:MOST_EVIDENCE]
     words = f"{_nodes(len(month.claims))} {money(total)} if it is claimed; {money(month.whole.lost)} were lost."

@@ -44,6 +44,12 @@ def _hazard(table: Table) -> Hazard:
         noticed=table.spread("noticed") or fixed(0.0),
     )
     table.done()
+    worst = made.rate * made.lemon_times * made.batch_times
+    if worst > MOST_RATE:
+        raise table.wrong(
+            "lemon_times" if made.lemon_times > 1 else "batch_times",
+            f"the worst units would fail {worst:.4g} times a year; expected at most {MOST_RATE:g}, ten times a day",
+        )
     return made
 
 

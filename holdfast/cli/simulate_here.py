@@ -74,12 +74,18 @@ def _refuse_two_questions(wish: Wish) -> None:
     asked = [name for name in ("compare", "sweep", "aggregated") if getattr(wish, name)]
     if len(asked) > 1:
         raise Refusal(f"--{asked[0]} and --{asked[1]} are two questions: expected one of them")
+    if wish.plot and (wish.compare or wish.aggregated):
+        raise Refusal(f"--plot: --{asked[0]} has no picture; expected it with --sweep, or with a scenario alone")
+    if wish.aggregated and (wish.precision or wish.on != "processes"):
+        raise Refusal("--aggregated: expected neither --precision nor --on, for it takes a moment as it is")
 
 
 def _sweep(wish: Wish, setting: Setting) -> None:
     settings = [replace(setting, changes=(*setting.changes, *one)) for one in simulate_sweep.parse_sweep(wish.sweep)]
     for one in settings:
         one.told()  # refused before anything is started
+    if wish.plot:
+        simulate_sweep.refuse_words(settings[0].changes[len(setting.changes)])
     swept = _replicas(wish, settings)
     for one, found in zip(settings, swept, strict=True):
         found.setting = replace(one, changes=one.changes[len(setting.changes) :])

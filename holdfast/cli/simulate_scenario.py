@@ -1,11 +1,12 @@
 """A scenario file, in TOML, into what is simulated and the policy it is simulated with."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.simulate_hazards import hazards
+from holdfast.cli.simulate_sense import refuse_absurd, refuse_endless
 from holdfast.cli.simulate_text import Table
 from holdfast.cli.text_file import read_text
 from holdfast.controller.tables import Document
@@ -13,9 +14,9 @@ from holdfast.lifecycle.policy import Policy
 from holdfast.simulation import scenario as s
 from holdfast.simulation.spread import Spread, fixed
 
-SECTIONS = ("title", "assumptions", "price_per_gpu_hour", "cluster", "policy", "job", "checkpoint", "restart", "repair",
-            "part", "hazard", "maintenance")  # fmt: skip
-MOST_EVENTS = 1e8
+SECTIONS = ("title", "assumptions", "reported", "price_per_gpu_hour", "cluster", "policy", "job", "checkpoint",
+            "restart", "repair", "part", "hazard", "maintenance")  # fmt: skip
+LEAST_EVERY = 60.0  # seconds between planned works
 SAME = {"rate": ("events", "unit_years"), "events": ("rate",)}  # two ways to say it: the later one holds
 
 
@@ -26,6 +27,7 @@ class Told:
     scenario: s.Scenario
     policy: Policy
     price: float  # dollars per GPU-hour; 0: not told
+    reported: tuple[str, ...] = ()  # what somebody published of the real one, to be set beside the answer
 
 
 def load(path: str, changes: dict[str, Any] | None = None) -> Told:
@@ -48,13 +50,14 @@ def understand(text: str, origin: str, changes: dict[str, Any] | None = None) ->
             hazards=hazards(_tables(document, top, "hazard")),
             repair=_repair(document, top),
             maintenance=tuple(_maintenance(table) for table in _tables(document, top, "maintenance")),
-            assumptions=_sentences(top),
+            assumptions=_sentences(top, "assumptions"),
         ),
         _policy(document, top),
         top.number("price_per_gpu_hour", 0.0, 0.0, 1e6),
+        _sentences(top, "reported"),
     )
-    _refuse_absurd(document, told)
-    _refuse_endless(document, told.scenario)
+    refuse_absurd(document, told.scenario, told.policy)
+    refuse_endless(document, told.scenario)
     return told
 
 
@@ -63,6 +66,8 @@ def _put(document: Document, key: str, value: Any) -> None:
     section, _, name = key.rpartition(".")
     section, _, index = section.rstrip("]").partition("[")
     found = document.raw.setdefault(section, {}) if section else document.raw
+    if (index and not isinstance(found, list)) or not isinstance(found, dict | list):
+        raise Refusal(f"--set: {key}: expected a key of the file's tables, such as repair.crews or hazard[0].rate")
     tables = found if isinstance(found, list) else [found]
     if index and int(index) >= len(tables):
         raise Refusal(f"--set: {key}: expected a number below {len(tables)}, for the file has so many [[{section}]]")
@@ -75,6 +80,7 @@ def _put(document: Document, key: str, value: Any) -> None:
 
 def _policy(document: Document, top: Table) -> Policy:
     """The lifecycle's own; the cluster's spares are nodes beyond those that it counts, held back."""
+    Table(document, top.raw("policy", {}), "policy").only([one.name for one in fields(Policy)])
     policy = document.fill(Policy, top.raw("policy", {}), "policy")
     spares = top.raw("cluster", {}).get("spares", 0)
     if spares and policy.spares:
@@ -89,10 +95,10 @@ def _tables(document: Document, top: Table, name: str) -> list[Table]:
     return [Table(document, values, f"{name}[{number}]") for number, values in enumerate(found)]
 
 
-def _sentences(top: Table) -> tuple[str, ...]:
-    found = top.raw("assumptions", [])
+def _sentences(top: Table, key: str) -> tuple[str, ...]:
+    found = top.raw(key, [])
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise top.wrong("assumptions", "expected a list of texts")
+        raise top.wrong(key, "expected a list of texts")
     return tuple(found)
 
 
@@ -145,10 +151,12 @@ def _part(table: Table) -> s.Part:
 
 def _maintenance(table: Table) -> s.Maintenance:
     made = s.Maintenance(
-        every=max(1.0, table.seconds("every")),
+        every=table.seconds("every"),
         nodes=table.whole("nodes", None, 1),
         lasts=fixed(table.seconds("lasts")),
     )
+    if made.every < LEAST_EVERY:
+        raise table.wrong("every", "expected a minute or more")
     table.done()
     return made
 
@@ -220,45 +228,3 @@ def _restart(table: Table) -> s.Restart:
     )
     table.done()
     return made
-
-
-def _refuse_absurd(document: Document, told: Told) -> None:
-    """What would simulate for ever without getting anywhere."""
-    if told.policy.spares < 0 or told.policy.spares >= told.scenario.cluster.nodes:
-        raise document.refuse("policy", "spares", "expected 0 or more and fewer than the cluster's nodes")
-    parts = {part.name for part in told.scenario.repair.parts}
-    for number, hazard in enumerate(told.scenario.hazards):
-        if hazard.part and hazard.part not in parts:
-            raise document.refuse(f"hazard[{number}]", "part", f"no [[part]] is called {hazard.part!r}")
-    for job in told.scenario.jobs:
-        between = _between_failures(told.scenario, job)
-        for what, seconds in (("write", job.checkpoints.write), ("interval", job.checkpoints.cycle)):
-            if seconds > 20 * between:
-                raise Refusal(
-                    f"{document.origin}: no progress is possible: {what} is {seconds:g} s and job {job.name} fails"
-                    f" every {between:.4g} s on average"
-                )
-
-
-def _refuse_endless(document: Document, scenario: s.Scenario) -> None:
-    """More than a replica could play through in hours."""
-    cluster, years = scenario.cluster, scenario.cluster.seconds / s.YEAR
-    failures = sum(hazard.rate * cluster.units(hazard.on) * years for hazard in scenario.hazards)
-    planned = sum(cluster.seconds / plan.every * plan.nodes for plan in scenario.maintenance)
-    for what, number in (("failures", failures), ("nodes under maintenance", planned)):
-        if number > MOST_EVENTS:
-            raise Refusal(
-                f"{document.origin}: {number:.3g} {what} in {cluster.days:g} days are more than the"
-                f" {MOST_EVENTS:.0e} that can be played: fewer days or nodes, or --aggregated"
-            )
-
-
-def _between_failures(scenario: s.Scenario, job: s.Job) -> float:
-    """Seconds between crashes of the job, roughly; for refusing what is hopeless."""
-    cluster = scenario.cluster
-    yearly = sum(
-        hazard.rate * cluster.units(hazard.on) * job.nodes / cluster.nodes
-        for hazard in scenario.hazards
-        if hazard.effect is s.Effect.CRASH and hazard.shape == 1
-    )
-    return s.YEAR / yearly if yearly else float("inf")

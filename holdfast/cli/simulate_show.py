@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.simulate_replicas import Results
+from holdfast.cli.simulate_sense import doubts
 from holdfast.cli.table import console, table
 from holdfast.costs.plans.words import money, percent
 from holdfast.simulation.estimate import Difference, Estimate, difference, estimate
@@ -61,12 +62,20 @@ def document(results: Results) -> dict[str, Any]:
         "ledger": {part: results.share(part).document() for part in results.outcomes[0].ledger.parts()},
         **{name: results.figure(name).document() for name in results.figures if name != "productive"},
         "events": sum(outcome.events for outcome in results.outcomes),
+        "reported": list(told.reported),
+        "notes": doubts(told.scenario),
         "assumptions": list(told.scenario.assumptions),
         "changes": dict(results.setting.changes),
     }
     if told.price:
-        found["price_per_productive_gpu_hour"] = told.price / results.share("productive").mean
+        found["price_per_productive_gpu_hour"] = _effective(results)
     return found
+
+
+def _effective(results: Results) -> float | None:
+    """None where nothing was productive."""
+    productive = results.share("productive").mean
+    return results.setting.told().price / productive if productive else None
 
 
 def show(results: Results) -> None:
@@ -89,8 +98,9 @@ def show(results: Results) -> None:
             )
     out.print(figures)
     if told.price:
-        price = told.price / results.share("productive").mean
-        out.print(f"\n{money(told.price)} per paid GPU-hour is {money(price)} per productive one.", markup=False)
+        price = _effective(results)
+        each = "buys no productive one" if price is None else f"is {money(price)} per productive one"
+        out.print(f"\n{money(told.price)} per paid GPU-hour {each}.", markup=False)
     _rests_on(results)
 
 
@@ -101,6 +111,10 @@ def _rests_on(results: Results) -> None:
         " device by device, with the real lifecycle; intervals are of the mean.",
         markup=False, soft_wrap=True,
     )  # fmt: skip
+    for sentence in results.setting.told().reported:
+        out.print(f"Reported: {sentence}", markup=False, soft_wrap=True)
+    for sentence in doubts(scenario):
+        out.print(f"Note: {sentence}", markup=False, soft_wrap=True)
     for sentence in scenario.assumptions:
         out.print(f"Assumed: {sentence}", markup=False, soft_wrap=True)
 

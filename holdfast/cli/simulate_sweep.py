@@ -3,13 +3,14 @@
 import re
 from collections.abc import Sequence
 from itertools import product
-from math import isfinite
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.simulate_replicas import Results
 from holdfast.cli.simulate_show import share as as_share
 from holdfast.cli.simulate_tasks import Changes
+from holdfast.costs.feasible import BadNumber
 from holdfast.costs.plans.inputs import Asked
 from holdfast.costs.plans.words import percent
 from holdfast.simulation.estimate import difference
@@ -158,6 +159,17 @@ def show(swept: list[Results]) -> None:
         )  # fmt: skip
     out.print(rows)
     out.print(f"\n{len(swept[0].outcomes)} replicas each, all with the same luck.")
+
+
+def refuse_words(first: tuple[str, Any]) -> None:
+    """What is across a picture must be a number or a time."""
+    key, value = first
+    try:
+        number = float(value) if not isinstance(value, str) else Asked().duration(key, value)
+    except BadNumber:
+        number = nan
+    if not isfinite(number):
+        raise Refusal(f"--plot: {key} is a word, which has no place on an axis; expected a key with numbers first")
 
 
 def chart(swept: list[Results]) -> "Chart":

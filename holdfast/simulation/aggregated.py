@@ -33,14 +33,7 @@ def coarsen(scenario: Scenario) -> Coarse:
     job = max(scenario.jobs, key=lambda one: one.nodes)
     crashes = [one for one in scenario.hazards if one.effect is Effect.CRASH and one.shape == 1]
     share = job.nodes / scenario.cluster.nodes
-    yearly = sum(
-        one.rate
-        * (1 + one.lemon_share * (one.lemon_times - 1))
-        * (1 + one.batch_share * (one.batch_times - 1))
-        * scenario.cluster.units(one.on)
-        * share
-        for one in crashes
-    )
+    yearly = sum(one.rate * one.times_on_average * scenario.cluster.units(one.on) * share for one in crashes)
     left_out = [f"hazard {one.name}" for one in scenario.hazards if one not in crashes]
     left_out += [f"job {one.name}" for one in scenario.jobs if one is not job]
     left_out += ["planned maintenance"] if scenario.maintenance else []

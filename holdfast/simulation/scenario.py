@@ -91,6 +91,12 @@ class Hazard:
     noticed: Spread = AT_ONCE  # how long a slowdown or corruption stays silent
     rate_events: float = 0.0  # how many failures the rate was counted from; 0: it is taken as certain
 
+    @property
+    def times_on_average(self) -> float:
+        """How much more often a unit fails than an ordinary one, lemons and the bad batch included."""
+        lemons, batch = 1 + self.lemon_share * (self.lemon_times - 1), 1 + self.batch_share * (self.batch_times - 1)
+        return lemons * batch
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:

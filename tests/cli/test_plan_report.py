@@ -37,13 +37,22 @@ def test_its_document_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert run(["plan", "report", str(scenario(tmp_path, SCENARIO)), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert sum(document["ledger"].values()) == pytest.approx(1, abs=1e-9)
-    assert [one["productive"] for one in document["changes"]] == sorted(
-        (one["productive"] for one in document["changes"]), reverse=True
-    )
+    worth = [one["worth"] for one in document["changes"]]
+    assert worth == sorted(worth, reverse=True)
+    spares = document["plans"][2]
+    quicker = next(one["halved"] for one in spares["what_matters_most"] if one["input"] == "repair")
     for change in document["changes"]:
         gained = (change["productive"] - document["productive"]) * document["paid_gpu_hours"]
+        if change["what"] == "half the repair time":
+            gained = (spares["spares"] - quicker) * 8 * 54 * 24
         assert change["worth"] == pytest.approx(gained * document["price"])
     assert [plan["plan"] for plan in document["plans"]] == ["risk", "checkpoint", "spares"]
+
+
+def test_what_a_quicker_repair_would_win_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "report", str(scenario(tmp_path, SCENARIO)), "--json"]) == 0
+    changes = json.loads(capsys.readouterr().out)["changes"]
+    assert [one["worth"] > 0 for one in changes if one["what"] == "half the repair time"] == [True]
 
 
 def test_at_the_best_interval_nothing_is_gained_by_changing_it(
@@ -62,10 +71,15 @@ def test_at_the_best_interval_nothing_is_gained_by_changing_it(
         ("[spares]", "[spare]", "line 16: unknown key spare; did you mean spares?"),
         ("title =", "titel =", "line 1: unknown key titel; did you mean title?"),
         ("gpus = 16384", "gpus = [1]", "line 4: gpus: expected a number or a text"),
-        ("gpus = 16384", "gpus = 0", "--gpus: expected 1 to"),
-        ('"12m"', '"soon"', "--restart: expected a duration"),
+        ("gpus = 16384", "gpus = 0", "cluster.toml: gpus (line 4): expected 1 to"),
+        ('"12m"', '"soon"', "restart (line 12): expected a duration"),
         ("gpus = 16384", "gpus = ", "Invalid value (at line 4"),
-        ('rate = "llama3"', "", "--rate is missing"),
+        ('rate = "llama3"', "", "cluster.toml: rate is missing"),
+        ('price = "h100"', "price = 0", "price (line 7): expected dollars per GPU-hour, above 0"),
+        ("swap = 0.4", "swap = 40", "swap (line 18): expected a share such as 0.95 or 95%, at most 1, found 40"),
+        ('memory_write = "3s"', 'memory_restart = "3s"', "memory_write is missing"),
+        ('interval = "30m"', 'interval = "30d"', "no progress is possible: a write takes 25 s every 30 d"),
+        ("[cluster]", "cluster = 3\n[clusters]", "line 3: cluster: expected a table headed [cluster]"),
         ('"200GB/s"', '"1MB/s"', "no progress is possible"),
     ],
 )

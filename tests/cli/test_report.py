@@ -69,6 +69,15 @@ def test_the_page_needs_nothing_and_runs_nothing(sheet: str) -> None:
     assert "http" not in text and "<script" not in text and "1 node earns" in text
 
 
+def test_what_nobody_watched_is_no_proof_of_uptime(sheet: str) -> None:
+    prices = report_sheet.load(sheet)
+    blind = summed("2026-10", slices(["n2"], story("n2")[2:], [], 0, 30 * DAY), prices, 0, 30 * DAY, "cause")
+    assert "in the time that was watched; of the rest nobody knows" in report_page.written(blind)
+    assert any("nobody knows whether a node was up" in note for note in blind.notes)
+    watched = summed("2026-10", slices(["n3"], story("n3"), [], 0, 30 * DAY), prices, 0, 30 * DAY, "cause")
+    assert "missed by any node.</p>" in report_page.written(watched)
+
+
 def test_a_month_is_its_seconds_in_utc() -> None:
     assert report_here.limits("1970-02", 1e9) == (31 * DAY, 59 * DAY)
     assert report_here.limits("1970-12", 1e9)[1] == 365 * DAY

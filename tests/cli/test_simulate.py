@@ -107,6 +107,28 @@ def test_an_event_log_sets_the_rate(small: str, tmp_path: Path, capsys: pytest.C
     assert json.loads(printed.out)["interruptions"]["mean"] < 5
 
 
+def test_a_price_buys_nothing_where_nothing_is_productive(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    idle = ["--set", "price_per_gpu_hour=2", "--set", "job.work=0s", "--replicas", "2"]
+    assert answer(capsys, small, *idle)["price_per_productive_gpu_hour"] is None
+    assert run(["simulate", small, *idle]) == 0
+    assert "$2.00 per paid GPU-hour buys no productive one." in capsys.readouterr().out
+
+
+def test_what_takes_longer_than_the_time_between_failures_is_said(
+    small: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (note,) = answer(capsys, small, "--set", "write=20h", "--replicas", "2")["notes"]  # type: ignore[misc]
+    assert note.startswith("hardly any progress is possible: a checkpoint takes 20 h and job one fails every 17.1 h")
+    assert answer(capsys, small, "--replicas", "2")["notes"] == []
+
+
+def test_what_was_reported_stands_beside_the_answer(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(small).write_text('reported = ["419 interruptions"]\n' + SMALL)
+    assert answer(capsys, small, "--replicas", "2")["reported"] == ["419 interruptions"]
+    assert run(["simulate", small, "--replicas", "2"]) == 0
+    assert "Reported: 419 interruptions" in capsys.readouterr().out
+
+
 def test_the_coarse_model_says_that_it_is_another(small: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(capsys, small, "--aggregated", "--replicas", "50")
     assert str(found["model"]).startswith("aggregated")
@@ -123,7 +145,22 @@ def test_the_coarse_model_says_that_it_is_another(small: str, capsys: pytest.Cap
         ("[cluster]\nnodes = 20\n[[job]]\nname = 'a'\nnodes = 21", "line 5: job[0].nodes: 21 are more than the 20"),
         ("[cluster]\nnodes = 20", "no [[job]]"),
         (f"{ENDLESS}[[hazard]]\nname = 'a'\nrate = 4", "6.4e+09 failures in 36500 days are more than the 1e+08"),
-        (f"{ENDLESS}[[maintenance]]\nevery = '1s'\nnodes = 4\nlasts = '1s'", "1.26e+10 nodes under maintenance"),
+        (f"{ENDLESS}[[maintenance]]\nevery = '1m'\nnodes = 400\nlasts = '1s'", "2.1e+10 nodes under maintenance"),
+        (f"{ENDLESS}[[maintenance]]\nevery = '0s'\nnodes = 4\nlasts = '1s'", "every: expected a minute or more"),
+        (
+            "[cluster]\nnodes = 20\n[policy]\nbreaker_node = 3\n[[job]]\nname = 'a'\nnodes = 1",
+            "line 4: policy.breaker_node: unknown key; did you mean breaker_nodes?",
+        ),
+        (
+            "[cluster]\nnodes = 2\n[[job]]\nname = 'a'\nnodes = 1\n[[hazard]]\nname = 'a'\nrate = 4\n"
+            "lemon_share = 0.1\nlemon_times = 1e6",
+            "line 10: hazard[0].lemon_times: the worst units would fail 4e+06 times a year",
+        ),
+        (
+            "[cluster]\nnodes = 200000\ndays = 3650\n[[job]]\nname = 'a'\nnodes = 1\n[[hazard]]\nname = 'a'\nrate = 1\n"
+            "lemon_share = 0.1\nlemon_times = 100",
+            "1.6e+09 failures in 3650 days are more than",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_line(line: str, said: str) -> None:
@@ -148,6 +185,8 @@ def test_a_wrong_file_is_refused_with_its_line(line: str, said: str) -> None:
         ("repair.test=0s", "a test that takes no time proves nothing"),
         ("nonsense", "--set: expected KEY=VALUE"),
         ("hazard[3].rate=1", "expected a number below 1, for the file has so many [[hazard]]"),
+        ("title.x=1", "--set: title.x: expected a key of the file's tables"),
+        ("cluster[0].spares=1", "--set: cluster[0].spares: expected a key of the file's tables"),
     ],
 )
 def test_what_cannot_be_is_refused(small: str, change: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,6 +202,10 @@ def test_what_cannot_be_is_refused(small: str, change: str, said: str, capsys: p
         (["llama3", "--sweep", "spares=8:0"], "expected FROM below TO"),
         (["llama3", "--sweep", "spares=0:1e9:1"], "expected at most 10,000"),
         (["llama3", "--sweep", "colour=1:2"], "colour: unknown key"),
+        (["llama3", "--sweep", "spares=0:inf:1"], "--sweep: cluster.spares: expected numbers with an end"),
+        (["llama3", "--sweep", "policy.service_degraded=fail|choose_last", "--plot", "x.svg"], "is a word"),
+        (["llama3", "--compare", "llama3", "--plot", "x.svg"], "--plot: --compare has no picture"),
+        (["llama3", "--aggregated", "--precision", "1%"], "--aggregated: expected neither --precision nor --on"),
         (["llama3", "--on", "mars", "--replicas", "1"], "--on: expected processes or ray"),
         (["llama3", "--calibrate", "/dev/null"], "expected columns such as device,begin,end,event"),
         (["llama3", "--precision", "often"], "--precision: expected a share"),
