@@ -9,10 +9,6 @@ def main() -> None:
         from holdfast.cli.gate import main as gate
 
         raise SystemExit(gate(arguments[1:]))
-    if arguments[:1] == ["plan"]:  # a plan needs none of the fleet's parts, and should answer at once
-        from holdfast.cli.plan import run as plan
-
-        raise SystemExit(plan(arguments))
     from holdfast.cli.app import run
 
     raise SystemExit(run(arguments))

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli import running
 from holdfast.cli.client import AsJson, Token, Url
 
 if TYPE_CHECKING:
@@ -54,14 +53,6 @@ def _tell(make: "Callable[[Asked], Answer]", as_json: bool, plot: str, asked: "A
     from holdfast.costs.plans.inputs import Asked
 
     plan_answer.tell(lambda: make(asked or Asked()), as_json, plot)
-
-
-def run(arguments: list[str]) -> int:
-    """The same commands without the others beside them: half the time to start."""
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.add_typer(app, name="plan")
-    alone.callback()(lambda: None)
-    return running.run(alone, arguments)
 
 
 def _option(words: str, metavar: str) -> Any:

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from holdfast.cli.plan import run
+from holdfast.cli.app import run
 
 if TYPE_CHECKING:
     from .conftest import Controller

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.cli import plan
 from holdfast.cli.app import run
 from holdfast.costs.feasible import BadNumber
 from holdfast.costs.plans.inputs import Asked
@@ -180,7 +179,7 @@ def wild_plans(draw: st.DrawFn) -> list[str]:
 def test_wild_numbers_are_answered_or_refused_in_one_sentence(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    code = plan.run([*arguments, "--json"])
+    code = run([*arguments, "--json"])
     printed = capsys.readouterr()
     assert code in (0, 64)
     if code == 0:
