@@ -46,8 +46,10 @@ def _supply(scene: Scene, cdu: Subject) -> Candidate:
     one.speaks(2.0, weigh.moved_text(sign, " °C"))
     weigh.companions(one, "coolant into its racks", scene.rose(INLET), scene.seen(INLET) & _racks(scene, cdu))
     weigh.warms(scene, one, scene.nodes_under(cdu, COOLS), sign.now - sign.before >= SUPPLY_WARMS_FROM)
-    if any(room in scene.rose(AMBIENT) for room in scene.topology.up(cdu, ("cools",))):
-        one.doubt(2.5, "the room it gives its heat to is warmer too")
+    rooms = [scene.rose(AMBIENT)[up] for up in scene.topology.up(cdu, ("cools",)) if up in scene.rose(AMBIENT)]
+    if rooms:
+        follows = any(room.now - room.before >= sign.now - sign.before for room in rooms)
+        one.doubt(5.0 if follows else 1.0, "the room it gives its heat to is warmer too")
     if cdu in scene.fell(FLOW):
         one.doubt(1.5, "its flow fell as well")
     return one

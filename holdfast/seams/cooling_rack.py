@@ -30,7 +30,7 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> Candidate:
     one = _candidate(scene, rack, [sign])
     one.speaks(2.5, weigh.moved_text(sign, " l/min"))
     sisters = _sisters(scene, rack) & scene.seen(FLOW)
-    fallen = [other for other in sisters if other in scene.fell(FLOW)]
+    fallen = [other for other in sisters if other in scene.fell(FLOW) or _falling(scene, other, weigh.fall(sign))]
     if sisters and len(fallen) >= 0.5 * len(sisters):
         one.doubt(3.0, f"{len(fallen)} of {len(sisters)} racks beside it lost flow too")
     elif sisters:
@@ -42,6 +42,12 @@ def _measured(scene: Scene, rack: Subject, sign: Symptom) -> Candidate:
         one.speaks(1.0, "the pressure of its unit rose")
     weigh.warms(scene, one, scene.nodes_under(rack, COOLS), weigh.fall(sign) >= WARMS_FROM)
     return one
+
+
+def _falling(scene: Scene, rack: Subject, beside: float) -> bool:
+    """Has it begun to lose flow too, half as much as the one beside it? That need not be worth a word by itself yet."""
+    usual = scene.usual(FLOW, rack)
+    return usual > 0 and 1 - scene.recent(FLOW, rack) / usual >= 0.5 * beside
 
 
 def _inferred(scene: Scene, rack: Subject) -> Candidate:

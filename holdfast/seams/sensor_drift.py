@@ -10,7 +10,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams.candidate import Candidate
-from holdfast.seams.moved import baseline_columns, median, moves
+from holdfast.seams.moved import baseline_columns, median, moves, recent_columns
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -65,8 +65,8 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
         least = AGREES * abs(sign.now - sign.before) if same else 0.5 * _least(signal, change)
         # What gets colder does not agree with what gets warmer; flows do: what one branch loses the others get.
         warmer = same and _unit(signal) == CELSIUS
-        moved = change.moved * np.sign(sign.now - sign.before) if warmer else abs(change.moved)
-        if moved >= least:
+        way = np.sign(sign.now - sign.before)
+        if max(moved * way if warmer else abs(moved) for moved in (change.moved, change.lately)) >= least:
             return None
         if not same or abs(sign.now - sign.before) >= _least(signal, change):
             told.append(f"{signal} of {change.seen} beside it is as ever")
@@ -90,6 +90,7 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
 
 class Change(NamedTuple):
     moved: float  # in the witnesses' own unit; of flows and powers the sum, of others the mean
+    lately: float  # the same, over the last minute alone
     usual: float
     seen: int
 
@@ -101,11 +102,13 @@ def _change(scene: Scene, signal: str, subjects: frozenset[Subject], since: floa
     first = int(np.searchsorted(times, since))
     before = median(table.values[rows, : baseline_columns(times)])
     now = np.array([np.nan if np.isnan(row).all() else np.nanmean(row) for row in table.values[rows, first:]])
-    both = np.isfinite(before) & np.isfinite(now)
+    last = median(table.values[rows, -recent_columns(times) :])
+    both = np.isfinite(before) & np.isfinite(now) & np.isfinite(last)
     if not both.any():
         return None
     joined = np.sum if _unit(signal) in (FLOW, "watts") else np.mean
-    return Change(float(joined((now - before)[both])), float(joined(before[both])), int(both.sum()))
+    moved, lately = (float(joined((late - before)[both])) for late in (now, last))
+    return Change(moved, lately, float(joined(before[both])), int(both.sum()))
 
 
 def _least(signal: str, change: Change) -> float:

@@ -55,7 +55,7 @@ def warms(scene: Scene, candidate: Candidate, nodes: Collection[Subject], expect
     if not expected or part >= 0.5 or scene.now - candidate.since < HEAT_NEEDS_SECONDS:
         return part
     # Who draws less than before need not get hot, and who was hot until a checkpoint let it rest was hot.
-    still = [node for node in seen - scene.drawing_less if not _warmed(scene, node, candidate)]
+    still = [node for node in seen - scene.drawing_less - hotter if not _warmed(scene, node, candidate)]
     if still:
         weight = AGAINST_STILL * len(still) / len(seen)
         candidate.doubt(weight, f"{len(still)} of {len(seen)} working nodes it cools are well")
@@ -63,14 +63,17 @@ def warms(scene: Scene, candidate: Candidate, nodes: Collection[Subject], expect
 
 
 def _warmed(scene: Scene, node: Subject, candidate: Candidate) -> bool:
-    """Were its GPUs warmer than usual, on average since the candidate began?"""
+    """Were its GPUs warmer than usual, on average since the candidate began, or are they now?"""
     table = scene.panel.of(HEAT)
     rows = [table.index[gpu] for gpu in scene.gpus_of.get(node, ())]
     first = int(np.searchsorted(scene.panel.times, candidate.since))
     late = table.values[rows, first:]
     usual = np.array([scene.usual(HEAT, gpu) for gpu in scene.gpus_of.get(node, ())], np.float32)
     rise = late - usual[:, None]
-    return bool(np.isfinite(rise).any()) and float(np.nanmean(rise)) >= WARMER_CELSIUS
+    if not np.isfinite(rise).any():
+        return False
+    now = [scene.recent(HEAT, gpu) - scene.usual(HEAT, gpu) for gpu in scene.gpus_of.get(node, ())]
+    return max(float(np.nanmean(rise)), float(np.mean(now))) >= WARMER_CELSIUS
 
 
 def fall(one: Symptom) -> float:
