@@ -52,7 +52,7 @@ class Nodes(DataTable[Text]):
 
 class FleetScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", show=True),
+        Binding("slash", "filter", "Filter", show=True, priority=True),  # before what is typed next
         Binding("s", "sort", "Sort", show=True),
         Binding("escape", "all", "Show all", show=True),
     ]
@@ -135,6 +135,10 @@ class FleetScreen(Screen[None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.set_focus(self._table())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Within the filter a slash is a letter: rack/r7."""
+        return not (action == "filter" and isinstance(self.focused, Input))
 
     def action_filter(self) -> None:
         self.set_focus(self.query_one("#wanted", Input))  # at once: what is typed next belongs there
