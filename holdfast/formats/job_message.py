@@ -20,6 +20,11 @@ _QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(
     r"\s*(?:#|//|\*|>|raise\b|except\b|if\b|elif\b|assert\b|return\b|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s(?!\[\d))"
 )
+_AT_THE_MARGIN = frozenset(
+    {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
+)  # who speaks does not indent
+_DEEP = " " * 8
+_TRACEBACK = "Traceback (most recent call last)"
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
 
@@ -36,13 +41,20 @@ def find(group: Group, line: JobLine) -> Evidence | None:
 
 def _is_about(group: Group, line: JobLine, match: re.Match[str]) -> bool:
     """Whether the words stand in a text about errors (a data sample, a docstring, source code), not in a message."""
-    if _CODE.match(line.text) and not line.nccl:
+    if not line.nccl and (_CODE.match(line.text) or _is_inside_prose(group, line.text, match.start())):
         return True
     words = min((at for word in group.keywords if (at := line.text.find(word.strip())) >= 0), default=match.start())
     if len(_QUOTES.findall(line.text, 0, max(words, match.start()))) % 2:
         return True
     before = line.text[: match.start()]
     return bool(before.strip()) and not _PREFIX_END.search(before)
+
+
+def _is_inside_prose(group: Group, text: str, at: int) -> bool:
+    """Deep inside a help text, or behind a whole traceback that somebody put on one line after words of his own."""
+    if group.kind in _AT_THE_MARGIN and text.startswith(_DEEP):
+        return True
+    return bool(text[: max(text.find(_TRACEBACK, 0, at), 0)].strip())
 
 
 def _evidence(kind: str, message: Message, match: re.Match[str], line: JobLine) -> Evidence:
