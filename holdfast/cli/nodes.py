@@ -68,7 +68,7 @@ def why(node: Node, now: float) -> str:
 
 
 def show(names: Names, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """One node, or several: its stage and the standing verdict of every check."""
+    """A node's stage and the standing verdict of every check; several by a list."""
     client = connect(url, token)
     found = [client.get(node_path(name)) for name in _expand(names)]
     if as_json:

@@ -41,6 +41,8 @@ VALUES = {
     "topology": "WHAT",
     "wanted": "ID",
 }
+LONGEST_LINE = 62  # beside the longest name of a command, on a terminal of 80 columns
+CUTS = (": ", "; ", ", and ", ", ", " with ", " through ")
 NUMBERS = ("int", "integer", "int range", "integer range")
 
 
@@ -53,8 +55,16 @@ def tidy(command: Any) -> Any:
         elif one.metavar is None and one.name not in ("help", "version"):
             one.metavar = _called(one) + ("..." if one.nargs == -1 else "")
     for below in getattr(command, "commands", {}).values():
+        below.short_help = _line(below.help or "")
         tidy(below)
     return command
+
+
+def _line(told: str) -> str:
+    """The first sentence, or as much of it as says what it is about."""
+    sentence = " ".join(told.split("\n\n")[0].split()).partition(". ")[0].removesuffix(".")
+    heads = [sentence, *(sentence.partition(cut)[0] for cut in CUTS)]
+    return next((head for head in heads if len(head) <= LONGEST_LINE), sentence)
 
 
 def _called(parameter: Any) -> str:

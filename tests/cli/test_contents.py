@@ -70,3 +70,12 @@ def test_the_same_thing_has_the_same_name_everywhere(path: str, command: Any) ->
         if one.param_type_name == "option":
             for option, words in SAME.items():
                 assert option not in one.opts or one.help == words, f"{option} of {path}"
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[path for path, _ in COMMANDS])
+def test_the_list_of_a_noun_is_not_cut(path: str, command: Any, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    if not getattr(command, "commands", {}):
+        return
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run([path, "--help"]) == 0
+    assert "..." not in capfd.readouterr().out.partition("Commands:")[2]
