@@ -13,39 +13,45 @@ from holdfast.simulation.event_log import BadLog, Watched, read
 DIFFERS = 6.635  # twice the gain in log likelihood that chance exceeds one time in a hundred
 
 
-def changes(path: str) -> Changes:
-    """For the first hazard of the scenario. What was understood is said on stderr."""
+def watched(flag: str, path: str) -> Watched:
+    """What a log tells; refused if that is nothing."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as lines:
-            watched = read(lines)
+            found = read(lines)
     except OSError as error:
-        raise Refusal(f"--calibrate: {path}: {error.strerror}") from None
-    except (BadLog, UnicodeDecodeError) as error:
-        raise Refusal(f"--calibrate: {path}: {error}") from None
-    if watched.unit_years <= 0 or not watched.events:
-        raise Refusal(
-            f"--calibrate: {path}: {watched.events} failures in {watched.unit_years:.3g} unit-years say nothing"
-        )
-    found = hazard(watched)
-    rate = watched.events / watched.unit_years
-    words = f"{path}: {watched.events:,} failures of {watched.units:,} units in {watched.unit_years:,.0f} unit-years"
+        raise Refusal(f"{flag}: {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Refusal(f"{flag}: {path}: expected a CSV file, found bytes that are no text") from None
+    except BadLog as error:
+        raise Refusal(f"{flag}: {path}: {error}") from None
+    if found.unit_years <= 0 or not found.events:
+        raise Refusal(f"{flag}: {path}: {found.events} failures in {found.unit_years:.3g} unit-years say nothing")
+    return found
+
+
+def changes(path: str) -> Changes:
+    """For the first hazard of the scenario. What was understood is said on stderr."""
+    log = watched("--calibrate", path)
+    found = hazard(log)
+    rate = log.events / log.unit_years
+    words = f"{path}: {log.events:,} failures of {log.units:,} units in {log.unit_years:,.0f} unit-years"
     ageing = dict(found).get("hazard[0].shape")
     law = f"ageing, Weibull shape {ageing:.2f}" if ageing else f"{rate:.4g} per unit-year, counted as constant"
-    again = f"; {watched.repeats:,} repeats within a day not counted" if watched.repeats else ""
+    again = f"; {log.repeats:,} repeats within a day not counted" if log.repeats else ""
     sys.stderr.write(f"{words}: {law}{again}\n")
     return found
 
 
-def hazard(watched: Watched) -> Changes:
-    fitted = _ageing(watched)
+def hazard(log: Watched) -> Changes:
+    fitted = _ageing(log)
     if fitted is None:
-        return (("hazard[0].events", watched.events), ("hazard[0].unit_years", watched.unit_years))
+        return (("hazard[0].events", log.events), ("hazard[0].unit_years", log.unit_years))
     return (("hazard[0].rate", fitted.scale_years**-fitted.shape), ("hazard[0].shape", round(fitted.shape, 4)))
 
 
-def _ageing(watched: Watched) -> Weibull | None:
+def _ageing(told: Watched) -> Weibull | None:
     """A Weibull law, if it explains the lifetimes clearly better than a constant rate."""
-    lives = [Lifetime(years, died) for years, died in watched.lifetimes if years > 0]
+    lives = [Lifetime(years, died) for years, died in told.lifetimes if years > 0]
     if len({life.years for life in lives if life.failed}) < 3:
         return None
     fitted = fit_weibull(lives)
