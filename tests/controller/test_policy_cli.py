@@ -90,3 +90,17 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path: Path, capsys: pytest.Ca
     assert run(["policy", "preview", "--config", str(config)]) == 1
     assert "there is no such file" in capsys.readouterr().err
     assert not (tmp_path / "none.db").exists()
+
+
+def test_an_old_store_that_nobody_named_makes_no_policy_wrong(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = create_engine(f"sqlite:///{store}")
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+    engine.dispose()
+    policy = tmp_path / "p.toml"
+    policy.write_text("dry_run = true\n")
+    assert run(["policy", "check", str(policy)]) == 0
+    said = capsys.readouterr()
+    assert "carries nothing out" in said.out and "its schema is 0001" in said.err
