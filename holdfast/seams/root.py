@@ -128,7 +128,7 @@ def _share(explained: Sequence[Symptom], counts: Mapping[str, int]) -> float:
 
 def explains(scene: Scene, candidate: Candidate, symptom: Symptom) -> bool:
     family = signals()[symptom.signal].family if symptom.signal in signals() else symptom.signal
-    if family == REASONS and int(symptom.now) & HELD_BACK_BITS:
+    if family == REASONS and symptom.now == symptom.now and int(symptom.now) & HELD_BACK_BITS:
         family = HELD_BACK
     place, whole = symptom.subject, whole_of(symptom.subject)
     if family in OF_ONE_RANK and place in scene.topology.sources:
