@@ -1,12 +1,16 @@
 """What plans answer: intervals that hold the answer, doubts that are said, and nothing that is passed over silently."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.costs.feasible import BadNumber, NoProgress
 from holdfast.costs.plans import checkpoint, cost, limit, price, risk, spares
+from holdfast.costs.plans.answer import Answer
 from holdfast.costs.plans.copies import CopyTexts
 from holdfast.costs.plans.inputs import Asked
 from holdfast.costs.plans.run import Wanted
@@ -140,3 +144,17 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(make: Any, said: str) -> N
     with pytest.raises((BadNumber, NoProgress)) as refused:
         make()
     assert said in str(refused.value)
+
+
+@given(st.text(max_size=30) | st.from_regex(r"[a-z]=[0-9.+@-]{1,12}", fullmatch=True))
+def test_any_offer_domain_or_rate_is_answered_or_refused(text: str) -> None:
+    makes: list[Callable[[], Answer]] = [
+        lambda: price.answer(Asked(), [text], None, None, None, STAGES, None, None),
+        lambda: checkpoint.answer(Asked(), replace(RUN, copies=CopyTexts(copies="2", domains=(text,)))),
+        lambda: risk.answer(Asked(), "8", "3", text, None, None, None, None),
+    ]
+    for make in makes:
+        try:
+            assert make().document()["headline"]
+        except (BadNumber, NoProgress) as refusal:
+            assert str(refusal)
