@@ -16,13 +16,11 @@ def saves(package: str, folder: Path, tensors: dict[str, Any]) -> dict[str, Call
     managing: Any = import_module(f"{LOCAL}.ckpt_managers.local_manager")
     replicating: Any = import_module(f"{LOCAL}.replication.strategies")
 
-    class OnCpu(states.BasicTensorAwareStateDict):  # type: ignore[misc]
-        def __init__(self, state: dict[str, Any]) -> None:
-            self.state_dict, self._is_hollow = state, False
-
-        def copy_tensors_to_cpu(self, non_blocking: bool = False) -> None:
-            """What lies on the CPU already has to be copied all the same."""
-            self.state_dict = {name: tensor.clone() for name, tensor in self.state_dict.items()}
+    def on_cpu() -> Any:
+        """Past its question for CUDA; the copy that it would make from the device is made here."""
+        made = states.BasicTensorAwareStateDict.__new__(states.BasicTensorAwareStateDict)
+        made.state_dict, made._is_hollow = {name: tensor.clone() for name, tensor in tensors.items()}, False
+        return made
 
     replicated = replicating.CliqueReplicationStrategy.from_replication_params(1, 2)
     managers = {
@@ -31,6 +29,6 @@ def saves(package: str, folder: Path, tensors: dict[str, Any]) -> dict[str, Call
     }
 
     def save(manager: Any) -> Callable[[int], None]:
-        return lambda step: manager.save(OnCpu(dict(tensors)), step, is_async=False)
+        return lambda step: manager.save(on_cpu(), step, is_async=False)
 
     return {name: save(manager) for name, manager in managers.items()}
