@@ -42,8 +42,9 @@ class Here:
         try:
             agent = AgentVerdicts(options.node, options.verdict_file)
             members = plan.members if self.company.leads else ()
-            suspicion = Suspicion(options.node, kernel, agent, self.company, members)
+            suspicion = Suspicion(options.node, kernel, agent, self.company, members, options.sys)
             watch = Watch(options, plan.number, self.accounts, self.company, suspicion, self.tell)
+            watch.alone = len(plan.members) == 1
             watch.dumps = self._dumps(plan)
             outcome = watch.run(self._environ(plan), log)
             return self._report(outcome, log, kernel, self._dumps(plan))

@@ -33,6 +33,11 @@ class Look:
             return True
         return self.cpu_seconds - earlier.cpu_seconds > 0.5 and not self.in_collective
 
+    def only_spins_since(self, earlier: "Look") -> bool:
+        """Whether all it did was to burn processor time where it stands, as one that waits for its GPU does."""
+        same = (self.pid, self.frames, self.io_bytes) == (earlier.pid, earlier.frames, earlier.io_bytes)
+        return same and self.cpu_seconds > earlier.cpu_seconds
+
     @property
     def in_collective(self) -> bool:
         return any("distributed_c10d.py" in frame or "synchronize (torch" in frame for frame in self.frames[:6])

@@ -20,6 +20,8 @@ class Options:
     storage_patience_seconds: float = 3600.0
     kernel_log: str = "/dev/kmsg"
     verdict_file: str = "/run/holdfast/verdict.json"  # of this node's agent, where one runs
+    sys: str = "/sys"
+    nvml: str = ""  # the NVIDIA driver library, where it is not the system's
     probe: tuple[str, ...] = ()  # the command that proves this node; empty: no probe
     probe_patience_seconds: float = 900.0
     environ: Mapping[str, str] = field(default_factory=dict)  # for the command, where it is not set already

@@ -26,11 +26,11 @@ class Presumed:
 
 class Suspicion:
     def __init__(
-        self, node: str, kernel: KernelWatch, agent: AgentVerdicts, company: Company, members: Sequence[str]
+        self, node: str, kernel: KernelWatch, agent: AgentVerdicts, company: Company, members: Sequence[str], sys: str
     ) -> None:
         self._node, self._kernel, self._company, self._members = node, kernel, company, members
         self._agent = agent
-        self._ports = PortWatch()
+        self._ports = PortWatch(sys)
         self._next = 0.0
         self._found: dict[str, Presumed] = {}
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from holdfast.model.evidence import Evidence
 from holdfast.supervisor import capture, confirmation, looks, processes, progress
 from holdfast.supervisor.accounts import Accounts
+from holdfast.supervisor.activity import Activity, Signs
 from holdfast.supervisor.child import Child
 from holdfast.supervisor.company import Company
+from holdfast.supervisor.hardware import Hardware
 from holdfast.supervisor.looks import Look
 from holdfast.supervisor.options import Options
 from holdfast.supervisor.report import Over
@@ -46,6 +48,10 @@ class Watch:
         self._options, self._number, self._accounts = options, number, accounts
         self._company, self._suspicion, self._tell = company, suspicion, tell
         self._silence = progress.Silence(options.hang_factor, options.hang_floor_seconds)
+        self._pulse = progress.Silence(options.hang_factor, options.hang_floor_seconds)  # of GPUs and ports that work
+        self._hardware = Hardware(options.node, options.sys, options.nvml)
+        self._activity = Activity()
+        self.alone = False  # all ranks are here: whatever waits, waits for something here
         self._outcome = Outcome()
         self._told_to_end = 0
         self._looked: list[Look] = []
@@ -58,10 +64,12 @@ class Watch:
         before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             child = Child(self._options.command, environ, log, self._hear)
+            self._hardware.start(child.pid)
             try:
                 while child.pump(_BEAT_SECONDS) is None and not self._is_over(child):
-                    pass
+                    self._feel()
             finally:
+                self._hardware.stop()
                 self._end(child)
         finally:
             for number, handler in before.items():
@@ -95,12 +103,23 @@ class Watch:
             return
         assert told.step is not None
         self._silence.progress(now)
+        self._activity.progress(now)
         self._accounts.step(now, told.step)
         first = self._outcome.first_step
         self._outcome.first_step = told.step if first is None else first
         self._outcome.last_step = told.step
         self._looked = []
         self._confirmed = False
+
+    def _feel(self) -> None:
+        """What the hardware did since the last beat; where no line tells of progress, its work is what does."""
+        if self._number == 1 and (blind := self._hardware.blind()):
+            self._tell(blind)
+        for sample in self._hardware.news():
+            self._activity.add(sample)
+            if self._silence.last is None and self._activity.is_busy(sample):
+                self._pulse.progress(sample.at)
+                self._activity.progress(sample.at)
 
     def _is_over(self, child: Child) -> bool:
         if self._told_to_end:
@@ -127,16 +146,22 @@ class Watch:
         presumed = self._suspicion.look()
         if presumed and self._confirmed:
             self._looked = looks.at_ranks(child.pid, self._options.node)
-            self._give_up(presumed, now)
+            self._give_up(presumed, now, Signs())
             return True
-        if now < self._look_at or not (self._silence.is_too_long(now) or self._explained(presumed, now)):
+        signs = self._activity.signs(now)
+        silent = self._silence.is_too_long(now) or self._works_no_more(signs, now) or self._explained(presumed, now)
+        if now < self._look_at or not silent:
             return False
         self._look_at = now + _BETWEEN_LOOKS_SECONDS
         before, self._looked = self._looked, looks.at_ranks(child.pid, self._options.node)
-        if not _all_still(before, self._looked):
+        if signs.moves or not _all_still(before, self._looked, signs.waiting):
             return False
-        self._give_up(presumed, now)
+        self._give_up(presumed, now, signs)
         return True
+
+    def _works_no_more(self, signs: Signs, now: float) -> bool:
+        """Without progress lines: GPUs that worked only wait now, and whom they wait for is on this machine."""
+        return self.alone and self._silence.last is None and signs.waiting > 0 and self._pulse.is_too_long(now)
 
     def _explained(self, presumed: list[Presumed], now: float) -> bool:
         """A shorter silence is enough where something was lost before it or while it lasts."""
@@ -146,13 +171,15 @@ class Watch:
         patience = max(self._options.presumed_floor_seconds, self._options.hang_factor * usual)
         return any(one.since >= last - 2 * usual - 1.0 and now - last > patience for one in presumed)
 
-    def _give_up(self, presumed: list[Presumed], now: float) -> None:
+    def _give_up(self, presumed: list[Presumed], now: float, signs: Signs) -> None:
         outcome = self._outcome
         outcome.looks, outcome.presumed = self._looked, presumed
-        outcome.silent_seconds = self._silence.seconds(now)
-        why = f"no progress for {outcome.silent_seconds:.0f} s where {self._silence.usual or 0.0:.1f} s is usual"
+        silence = self._pulse if self._silence.last is None else self._silence
+        outcome.silent_seconds = silence.seconds(now)
+        why = f"no progress for {outcome.silent_seconds:.0f} s where {silence.usual or 0.0:.1f} s is usual"
         proof = "the job itself says that a connection is lost" if self._confirmed else "no rank does anything"
-        outcome.ended_by = f"{why}, and {proof}" + "".join(f"; {one.what}" for one in presumed)
+        more = [*signs.says, *(one.what for one in presumed)]
+        outcome.ended_by = f"{why}, and {proof}" + "".join(f"; {one}" for one in more)
         self._tell(outcome.ended_by)
         self._capture()
 
@@ -163,11 +190,13 @@ class Watch:
         self._outcome.captured = capture.of_ras(self._options.node)
 
 
-def _all_still(before: list[Look], now: list[Look]) -> bool:
+def _all_still(before: list[Look], now: list[Look], waiting: int) -> bool:
+    """No rank moved, but for those that spin while their GPU waits: at most as many as GPUs wait."""
     earlier = {one.rank: one for one in before}
-    return bool(before) and earlier.keys() == {one.rank for one in now} and not any(
-        one.moved_since(earlier[one.rank]) for one in now
-    )  # fmt: skip
+    if not before or earlier.keys() != {one.rank for one in now}:
+        return False
+    moved = [one for one in now if one.moved_since(earlier[one.rank])]
+    return len(moved) <= waiting and all(one.only_spins_since(earlier[one.rank]) for one in moved)
 
 
 def _wait_for(child: Child, seconds: float) -> None:
