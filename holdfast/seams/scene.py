@@ -30,6 +30,7 @@ class Scene:
         self._calm = calm
         self._moves: dict[str, Moves] = {}
         self._named: dict[str, dict[Subject, Symptom]] = {}
+        self._nodes_seen: dict[str, frozenset[Subject]] = {}
         self._wholes: dict[tuple[Subject, ...], list[Subject]] = {}
         self._down: dict[tuple[Subject, tuple[str, ...] | None], frozenset[Subject]] = {}
         self.distrusted: set[tuple[str, Subject]] = set()
@@ -66,6 +67,7 @@ class Scene:
     def distrust(self, signal: str, subject: Subject) -> None:
         self.distrusted.add((signal, subject))
         self._named.pop(signal, None)
+        self._nodes_seen.pop(signal, None)
 
     def fell(self, signal: str) -> dict[Subject, Symptom]:
         return {subject: one for subject, one in self.moved(signal).items() if one.now < one.before}
@@ -115,8 +117,10 @@ class Scene:
         table = self.moves(signal)
         return self._by_node(table.subjects, table.seen, self._wanted(signal, rising))
 
-    def nodes_seen(self, signal: str) -> set[Subject]:
-        return {whole_of(one) or one for one in self.seen(signal)}
+    def nodes_seen(self, signal: str) -> frozenset[Subject]:
+        if signal not in self._nodes_seen:
+            self._nodes_seen[signal] = frozenset(whole_of(one) or one for one in self.seen(signal))
+        return self._nodes_seen[signal]
 
     def _wanted(self, signal: str, rising: bool | None) -> list[Symptom]:
         found = list(self.moved(signal).values())

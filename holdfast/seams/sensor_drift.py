@@ -44,7 +44,7 @@ def _wandering(scene: Scene, signal: str) -> Iterator[Candidate]:
     if not table.subjects:
         return
     signs = moves(table, scene.panel.times, fact).symptoms()
-    if len(signs) > max(MANY, 0.2 * len(table.subjects)):
+    if len(signs) > max(MANY, min(0.2 * len(table.subjects), 8 * MANY)):
         return
     for sign in signs:
         small = sign.now - sign.before < LEAST_RISE.get(signal, -np.inf)
