@@ -143,4 +143,7 @@ def _png(chart: Chart, target: Path) -> None:
         axes.set_xscale("log")
     axes.set(title=chart.title, xlabel=chart.across, ylabel=chart.up)
     axes.legend()
-    figure.savefig(target)
+    try:
+        figure.savefig(target)
+    except OSError as error:
+        raise Refusal(f"--plot: cannot write {target}: {error.strerror}") from None

@@ -36,7 +36,8 @@ def changes(path: str) -> Changes:
     rate = log.events / log.unit_years
     words = f"{path}: {log.events:,} failures of {log.units:,} units in {log.unit_years:,.0f} unit-years"
     ageing = dict(found).get("hazard[0].shape")
-    law = f"ageing, Weibull shape {ageing:.2f}" if ageing else f"{rate:.4g} per unit-year, counted as constant"
+    age = "; new parts, unless hazard[0].age_years says how old they are, and certain, for no replica draws it anew"
+    law = f"ageing, Weibull shape {ageing:.2f}{age}" if ageing else f"{rate:.4g} per unit-year, counted as constant"
     again = f"; {log.repeats:,} repeats within a day not counted" if log.repeats else ""
     sys.stderr.write(f"{words}: {law}{again}\n")
     return found

@@ -156,8 +156,9 @@ def verdict(first: Results, second: Results) -> str:
     name, pairs = second.setting.told().scenario.title, len(first.outcomes)
     if found.by.mean == 0 and found.p == 1:
         return f"{name} makes no difference at all to the productive share in {pairs} pairs of replicas."
-    how = "more" if found.by.mean > 0 else "less"
-    by = f"{abs(found.by.mean) * 100:.3g} points (95 %: {found.by.low * 100:+.3g} to {found.by.high * 100:+.3g})"
+    how, sign = ("more", 1) if found.by.mean > 0 else ("less", -1)
+    low, high = sorted((sign * found.by.low * 100, sign * found.by.high * 100))
+    by = f"{abs(found.by.mean) * 100:.3g} points (95 %: {low:.3g} to {high:.3g})"
     chance = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
     luck = f"{pairs} pairs of replicas with the same luck"
     if not found.significant:

@@ -118,6 +118,15 @@ def test_the_terminal_shows_the_curve_too(command: str, capsys: pytest.CaptureFi
     assert inked == list(range(60))  # the curve goes through every column
 
 
+def test_a_png_where_matplotlib_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'holdfast[plan]'")
+    command = [*shlex.split(ANSWERED[0]), "--plot"]
+    assert run([*command, str(tmp_path / "curve.png")]) == 0
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert run([*command, str(tmp_path / "no" / "curve.png")]) == 64
+    assert "cannot write" in capsys.readouterr().err
+
+
 def test_own_counts_give_an_interval(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "risk", "--gpus", "256", "--days", "30", "--events", "24", "--gpu-years", "100", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

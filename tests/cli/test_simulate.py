@@ -75,6 +75,7 @@ def test_two_policies_are_told_apart_with_the_same_luck(
     found = answer(capsys, small, "--compare", str(other), "--replicas", "4")
     assert "slower has" in str(found["verdict"]) and "less productive time: significant, p" in str(found["verdict"])
     assert "4 pairs of replicas with the same luck" in str(found["verdict"])
+    assert "(95 %: -" not in str(found["verdict"]), "less is said in words, not with a sign besides"
     same = answer(capsys, small, "--compare", small, "--replicas", "4")
     assert "no difference at all" in str(same["verdict"])
 
@@ -127,6 +128,19 @@ def test_what_was_reported_stands_beside_the_answer(small: str, capsys: pytest.C
     assert answer(capsys, small, "--replicas", "2")["reported"] == ["419 interruptions"]
     assert run(["simulate", small, "--replicas", "2"]) == 0
     assert "Reported: 419 interruptions" in capsys.readouterr().out
+
+
+def test_ageing_parts_are_new_and_that_is_said(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "lives.csv"
+    rows = [f"{number},{4 + number / 100},true" for number in range(100)]
+    log.write_text("\n".join(["device,years,died", *rows]))
+    command = ["simulate", small, "--calibrate", str(log), "--replicas", "2", "--json"]
+    assert run(command) == 0
+    printed = capsys.readouterr()
+    assert "new parts, unless hazard[0].age_years says how old they are" in printed.err
+    assert json.loads(printed.out)["interruptions"]["mean"] == 0
+    assert run([*command, "--set", "hazard[0].age_years=4.5"]) == 0
+    assert json.loads(capsys.readouterr().out)["interruptions"]["mean"] > 0
 
 
 def test_the_coarse_model_says_that_it_is_another(small: str, capsys: pytest.CaptureFixture[str]) -> None:

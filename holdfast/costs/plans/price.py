@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from holdfast.costs.claims import Agreement, Tier
 from holdfast.costs.feasible import BadNumber, positive
+from holdfast.costs.gamma import poisson_quantile
 from holdfast.costs.plans.answer import Answer, Figure, Sway
 from holdfast.costs.plans.chart import Chart, Line
 from holdfast.costs.plans.inputs import MOST_DAYS, MOST_MACHINES, Asked
@@ -133,11 +134,13 @@ def _restarts(
         failover_hours=hours["failover"],
     )
     failures = expected_failures(machines, length, chosen.per_gpu_year)
+    low, high = (poisson_quantile(chance, failures) for chance in (0.025, 0.975))
     expense = restart_expense(stages, failures, price)
     paid = machines * length * 24 * price
     shown = ", ".join(f"{kind} {money(cost)} ({percent(cost / paid)})" for kind, cost in expense.items())
     return [
-        Figure("failures", failures, f"failures in {length:g} days", f"{failures:.3g}"),
+        Figure("failures", failures, f"failures in {length:g} days", f"{failures:.3g}, with 95 % {low} to {high}"),
+        Figure("failures_95_percent", [low, high]),
         Figure("restart_expense", expense, "they cost, by recovery", shown),
     ]
 
