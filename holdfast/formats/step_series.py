@@ -12,6 +12,7 @@ KEPT = 4096
 _RECENT = 64
 _FEW = 10
 _EVERY = 8  # steps after which what is usual is looked at again
+_FEW_PACES = 6
 _SURE = 3  # steps that must agree before a jump is one
 
 
@@ -153,8 +154,11 @@ class Pace:
         self._medians: deque[float] = deque(maxlen=_RECENT)
         self._slow: Finding | None = None
         self._slow_windows = 0
+        self._early: list[Step] = []  # of a log too short for windows
 
     def add(self, step: Step) -> None:
+        if len(self._early) < 3 * self.WINDOW:
+            self._early.append(step)
         self._window.append(step)
         if len(self._window) < self.WINDOW:
             return
@@ -174,4 +178,19 @@ class Pace:
         self._window = []
 
     def finding(self) -> Finding | None:
+        if len(self._early) < 3 * self.WINDOW:
+            return self._clean_cut()
         return self._slow if self._slow and self._slow.steps >= 2 * self.WINDOW else None
+
+    def _clean_cut(self) -> Finding | None:
+        """Few steps are enough where from one on every step is slower than any before it, but for the first."""
+        paces = [one.seconds or 0.0 for one in self._early[1:]]
+        numbers = [one.step or 0 for one in self._early]
+        if numbers != sorted(numbers):  # an evaluation with a bar of its own, or a restart
+            return None
+        for cut in range(_FEW_PACES, len(paces) - _FEW_PACES + 1):
+            before, after = paces[:cut], paces[cut:]
+            if min(after) > self.FACTOR * max(before):
+                first = self._early[1 + cut]
+                return Finding("slow", first, len(after), median(before), median(after), True)
+        return None

@@ -38,6 +38,8 @@ _PACES = tuple(  # (a word of the line, the number beside it, what it makes seco
         (b"step_timing in s", rb"in s['\"]?[:=] ?([\d.]{1,15})", "s"),
         (b"step_time", rb"step_time['\"]?[:=] ?([\d.]{1,15})(?! ?ms)", "s"),
         (b"s/it", rb"([\d.]{1,12})s/it", "s"),
+        (b"sec/step", rb"([\d.]{1,12}) ?sec/step", "s"),
+        (b"sec/batch", rb"([\d.]{1,12}) ?sec/batch", "s"),
         (b"it/s", rb"([\d.]{1,12})it/s", "rate"),
         (b"ms", rb"(?<!\w)(?:iter[_ ])?(?:time|dt|step_time)[:= ]+([\d.]{1,15}) ?ms|\| *([\d.]{1,12}) ms \|", "ms"),
     )

@@ -21,6 +21,8 @@ LINES = [
     ("\x1b[31mstep: 10  \x1b[32mloss:  7.1234  \x1b[33mgrad_norm: 1.2", 10, 7.1234, None),
     ("Training epoch 0, iteration 9/99 | lr: 1e-5 | global_step: 9 | reduced_train_loss: 11.03 | train_step_timing in s: 12.3", 9, 11.03, 12.3),
     ("epoch: 3451 loss: 0.21", 3451, 0.21, None),
+    ("ep 1 train, step 7, loss 250.549, mem_usage:cuda:1 4.9GB, 8.291 sec/step", 7, 250.549, 8.291),
+    ("2016-07-23 14:34:15.784645: step 2720, loss = 2.63 (68.5 examples/sec; 3.740 sec/batch)", 2720, 2.63, 3.74),
     ("| [   1/   3][   100/  1000] |  399/1932 batches | ms/batch 4.5376 | train_loss 5.790506e-01", 3, 0.5790506, None),
 ]  # fmt: skip
 
@@ -68,6 +70,19 @@ def test_a_jump_that_stays_is_a_spike_and_one_step_is_none() -> None:
 def test_a_falling_or_noisy_loss_is_healthy() -> None:
     assert codes(series([11.0 - n / 20 for n in range(150)])) == []
     assert codes(series([1.0 + (n * 7 % 13) / 10 for n in range(200)])) == []
+
+
+def test_of_few_steps_a_clean_cut_is_enough() -> None:
+    assert codes(series([2.0] * 16, [9.0, *[1.0] * 7, *[3.0] * 8])) == ["slow"]
+    assert codes(series([2.0] * 16, [9.0, *[1.0] * 7, *[3.0] * 7, 1.2])) == []
+    assert codes(series([2.0] * 12, [1.0] * 8 + [3.0] * 4)) == []
+
+
+def test_an_evaluation_with_a_bar_of_its_own_is_no_slowdown() -> None:
+    told = StepSeries()
+    for line, (step, seconds) in enumerate([(n, 1.0) for n in range(90, 100)] + [(n, 3.0) for n in range(10)], 1):
+        told.add(Step(line, step, 2.0, seconds))
+    assert codes(told) == []
 
 
 def test_slower_steps_are_seen_when_they_stay() -> None:
