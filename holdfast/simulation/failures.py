@@ -13,7 +13,7 @@ from holdfast.simulation.clock import Clock
 from holdfast.simulation.scenario import YEAR, Cluster, Hazard
 from holdfast.simulation.spread import Draws, Streams
 
-MOST = 1e9  # failures expected of one unit: more comes after any end
+LATEST = 1e6  # years of age: what comes later comes after any end
 LOTS = 12  # uniform numbers that a failure brings along for all that follows from it
 
 
@@ -98,7 +98,7 @@ class Failures:
         if scale <= 0:
             return
         reached = age**hazard.shape - log1p(-chance) / scale
-        if reached < MOST:
+        if reached < LATEST**hazard.shape:
             self._clock.at(born + reached ** (1 / hazard.shape) * YEAR, self._age_out, (unit, born))
 
     def _age_out(self, who: tuple[int, float]) -> None:
