@@ -19,6 +19,7 @@ LATELY = 4
 MOST_OF_ONE_LOOK = 1.2
 MOST_OF_ONE_LOOK_TOGETHER = 1.5
 SEVERAL = 2
+ENOUGH_NODES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,14 @@ def _excesses(
 
 
 def _together(above: dict[Subject, list[float]], nodes: Mapping[Subject, str], unit: float) -> dict[str, float]:
-    """The evidence of each node: of its members the middle counts at every look, so that one cannot speak for all."""
+    """The evidence of each node: of its members the middle counts at every look, so that one cannot speak for all.
+    Among few nodes one whose looks were cut at other moments would look like a slow one."""
     members: dict[str, list[list[float]]] = defaultdict(list)
     for one, ratios in above.items():
         if nodes.get(one):
             members[nodes[one]].append(ratios)
+    if len(members) < ENOUGH_NODES:
+        return {}
     return {
         node: _evidence([median_low(look) for look in zip(*told, strict=True)], unit, MOST_OF_ONE_LOOK_TOGETHER)
         for node, told in members.items()

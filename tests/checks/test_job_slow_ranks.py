@@ -53,6 +53,13 @@ def test_the_ranks_of_a_node_bear_witness_for_each_other():
     assert guilty(CHECK(alone.window())) == {"job/llama/rank/3"}
 
 
+def test_among_few_nodes_each_rank_stands_for_itself():
+    ranks = Ranks(24).look(jitter, 6).look(node_slow(0.1, 1), 3)
+    assert CHECK(ranks.window()).health is Health.PASS
+    ranks.look(node_slow(0.1, 1), 3)
+    assert len(guilty(CHECK(ranks.window()))) == 8
+
+
 def test_a_rank_that_began_later_than_most_does_not_blind_the_others():
     ranks = Ranks(32).look(slow_by(0.2), 1)
     ranks.world = 33
