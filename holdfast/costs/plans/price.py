@@ -92,9 +92,9 @@ def _offer(asked: Asked, text: str) -> Offer:
         for what in ("extras", "credits")
     )
     goodput = asked.share(f"offer {name} goodput", found["goodput"])
+    positive(f"--offer {name}: price", price)
     if credits >= price + extras:
         raise BadNumber(f"--offer {name}: expected credits below what is paid, found {money(credits)}")
-    positive(f"--offer {name}: price", price)
     return Offer(name=name, price=price, goodput=goodput, extras=extras, credits=credits)
 
 

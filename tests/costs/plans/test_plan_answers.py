@@ -136,6 +136,10 @@ def test_the_memory_tier_outside_its_validity_says_so() -> None:
             lambda: price.answer(Asked(), ["a=2@.9"], "8", None, "1", STAGES, None, "2h"),
             "--down: expected --sla with it",
         ),
+        (
+            lambda: price.answer(Asked(), ["a=0@.9"], None, None, None, STAGES, None, None),
+            "a: price: expected a number above",
+        ),
         (lambda: price.answer(Asked(), ["a=2-3@.9"], None, None, None, STAGES, None, None), "credits below"),
         (lambda: price.answer(Asked(), ["a=2@.9"], "8", "1e12", "1", STAGES, None, None), "--days: expected"),
     ],
