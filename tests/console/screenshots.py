@@ -17,7 +17,7 @@ from .conftest import BROWSER_ARGUMENTS
 from .demo import Demo, demo
 
 PATIENCE = 300_000
-WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+WIDE, SMALL, PHONE = ({"width": w, "height": h} for w, h in ((1280, 800), (1180, 620), (390, 844)))
 LARGEST_BYTES = 150_000
 
 
@@ -64,18 +64,21 @@ def drill(page: Any) -> None:
     page.get_by_role("slider", name="Minute of the drill").press("End")
 
 
+def alive(page: Any) -> None:
+    page.get_by_role("button", name=re.compile(r"allocated [1-9]")).wait_for()
+
+
 SHOTS: tuple[tuple[str, str, str, dict[str, int], Callable[[Any], None]], ...] = (
     ("drill", "#/drill", "dark", WIDE, drill),
     ("plan", "#/plan/checkpoint", "light", WIDE, plan),
     ("fleet-dark", "#/", "dark", WIDE, fleet),
     ("fleet-light", "#/?group=leaf", "light", WIDE, fleet),
-    ("node", "#/node/n001", "dark", WIDE, node),
-    ("incident", "#/incidents", "light", WIDE, incident),
+    ("incident", "#/incidents", "light", SMALL, incident),
+    ("phone-fleet", "#/", "dark", PHONE, alive),
+    ("node", "#/node/n001", "dark", SMALL, node),
     ("probes", "#/probes", "dark", WIDE, probes),
-    ("jobs", "#/jobs", "dark", WIDE, jobs),
+    ("jobs", "#/jobs", "dark", SMALL, jobs),
     ("job", "#/jobs", "light", WIDE, job),
-    ("phone-fleet", "#/", "dark", PHONE, fleet),
-    ("phone-incident", "#/incidents", "dark", PHONE, incident),
     ("phone-plan", "#/plan/spares", "light", PHONE, plan),
 )
 

@@ -1,4 +1,4 @@
-"""12,500 nodes: the work the page does grows with what changed, not with the fleet. Times are for measure_frames.py."""
+"""12,500 nodes: the work the page does grows with what changed, not with the fleet. Times are for bench/console.py."""
 
 from collections.abc import Callable
 

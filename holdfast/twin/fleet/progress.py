@@ -10,6 +10,7 @@ from holdfast.twin.fleet.training import COMPUTE_SECONDS, SAVE_SECONDS, Training
 EVERY_SECONDS = 4.0  # real ones
 DATA_SHARE = 0.02  # of computing
 TOKENS_A_STEP = 4.2e6
+OWNER = "uid-1000"
 Wall = Callable[[float], float]
 
 
@@ -30,6 +31,8 @@ class Teller:
             self._begin(job)
             if ended:
                 return ended
+            if job is not None:  # heard of at once, so that nobody takes it for one that tells nothing
+                return tuple(self._hello(node, gpu, job, wall(now)) for gpu in range(GPUS))
         if job is None or wall(now) - self.told_at < EVERY_SECONDS:
             return ()
         made = job.since_checkpoint(now)
@@ -55,6 +58,21 @@ class Teller:
             for one in self.last
         )
 
+    def _hello(self, node: FleetNode, gpu: int, job: TrainingJob, at: float) -> RankWindow:
+        return RankWindow(
+            job=f"twin-{job.number}",
+            owner=OWNER,
+            rank=job.nodes.index(node) * GPUS + gpu,
+            world=job.size * GPUS,
+            session=self.session,
+            began=at,
+            at=at,
+            step=job.saved - 1,
+            saved_step=job.saved - 1,
+            gpu=gpu,
+            group="data",
+        )
+
     def _rank(self, node: FleetNode, gpu: int, job: TrainingJob, until: float, made: int, wall: Wall) -> RankWindow:
         pace = wall(1.0) - wall(0.0)
         steps = job.saved + made - self.step
@@ -66,14 +84,9 @@ class Teller:
         data = min(DATA_SHARE * own * steps, whole)
         waiting = max(0.0, whole - saving - data - own * steps)
         done = job.saved + made
-        return RankWindow(
-            job=f"twin-{job.number}",
-            owner="uid-1000",
-            rank=job.nodes.index(node) * GPUS + gpu,
-            world=job.size * GPUS,
-            session=self.session,
+        return replace(
+            self._hello(node, gpu, job, wall(until)),
             began=wall(job.start),
-            at=wall(until),
             step=done - 1,
             steps=steps,
             seconds=whole * pace,
@@ -86,7 +99,4 @@ class Teller:
             tokens=TOKENS_A_STEP * steps / (job.size * GPUS),
             loss=2.1 + 8 / (1 + done / 40),
             gradient_norm=0.4 + 1 / (1 + done / 40),
-            saved_step=job.saved - 1,
-            gpu=gpu,
-            group="data",
         )

@@ -1,0 +1,20 @@
+import { ask } from "../live/session";
+import { useAnswer } from "../live/use_answer";
+import { open } from "../shell/route";
+
+const LOOK_EVERY_SECONDS = 30;
+
+/** How much of the fabric was proven; silent where nobody probes. */
+export function Coverage() {
+  const { value: probes } = useAnswer(() => ask().probes(), "probes", LOOK_EVERY_SECONDS);
+  if (!probes?.enabled || probes.leaves.length === 0) return null;
+  const proven = probes.leaves.filter((pair) => pair.proven_at !== null).length;
+  return (
+    <li class="pool">
+      <button type="button" onClick={() => open("probes")}>
+        <strong>fabric</strong> {proven} of {probes.leaves.length} pairs of leaves proven
+        {probes.suspects.length > 0 && <span class="short">{probes.suspects.length} suspected</span>}
+      </button>
+    </li>
+  );
+}
