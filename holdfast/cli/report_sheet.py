@@ -37,7 +37,22 @@ def load(path: str) -> Sheet:
     if not isinstance(tables, list) or not tables:
         raise document.refuse("", "supplier", "expected at least one table headed [[supplier]]")
     suppliers = tuple(_supplier(Table(document, one, f"supplier[{number}]")) for number, one in enumerate(tables))
+    _refuse_twice(document, suppliers)
     return Sheet(suppliers, top.seconds("checkpoint_interval", "0s"))
+
+
+def _refuse_twice(document: Document, suppliers: tuple[Supplier, ...]) -> None:
+    """A node that two are paid for, or a second one who has the rest: only the first would ever count."""
+    for number, one in enumerate(suppliers):
+        for other in suppliers[:number]:
+            if one.name == other.name:
+                raise document.refuse(f"supplier[{number}]", "name", f"another supplier is called {one.name!r} already")
+            if not one.nodes and not other.nodes:
+                raise document.refuse(
+                    f"supplier[{number}]", "nodes", f"is missing: {other.name!r} has the rest already"
+                )
+            if shared := one.nodes & other.nodes:
+                raise document.refuse(f"supplier[{number}]", "nodes", f"{min(shared)} is of {other.name!r} already")
 
 
 def _supplier(table: Table) -> Supplier:

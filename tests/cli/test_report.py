@@ -27,6 +27,9 @@ price_per_gpu_hour = 1.0
 """
 
 
+ONE = "[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\nnodes = 'n[1-3]'\n"
+
+
 @pytest.fixture
 def sheet(tmp_path: Path) -> str:
     path = tmp_path / "prices.toml"
@@ -93,6 +96,12 @@ def test_a_month_is_its_seconds_in_utc() -> None:
         ("", "supplier: expected at least one"),
         ("supplier = 3", "expected at least one"),
         ("[[supplier]]\nname = 'a'\nprice = 1", "price_per_gpu_hour"),
+        ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\n" * 2, "line 5: .* is called 'a' already"),
+        (ONE + "[[supplier]]\nname = 'b'\nprice_per_gpu_hour = 1\nnodes = 'n[3-4]'", "line 8: .* n3 is of 'a' already"),
+        (
+            ONE.replace("nodes", "#") + ONE.replace("nodes", "#").replace("'a'", "'b'"),
+            "nodes: is missing: 'a' has the rest",
+        ),
         ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = -1", "line 3"),
         ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\nnodes = 'n[1'", "brackets do not match"),
         ("[[supplier]]\nname = 'a'\nprice_per_gpu_hour = 1\nsla = [{ uptime = 2, credit = 0 }]", "uptime = 0.999"),
