@@ -28,17 +28,24 @@ def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
 
 def _subject_key(cause: causes.Cause, one: Evidence) -> tuple[str, str]:
     if cause.subject == "gpu":
-        return one.host, one.event.device
+        return one.host, _address(one.event.device)
     if cause.subject in _BY_HOST:
         return one.host, ""
     return "", ""
 
 
+def _address(device: str) -> str:
+    """Kernel, NVML and CUDA spell the address of one GPU in three ways."""
+    domain, _, rest = device.lower().partition(":")
+    return f"{domain[-4:]}:{rest.removesuffix('.0')}" if rest else device
+
+
 def _ranks(evidence: Sequence[Evidence]) -> tuple[int, ...]:
-    told = {one.rank for one in evidence if one.rank is not None}
+    """Those that the lines name; who says so is meant only where they name nobody."""
+    named: set[int] = set()
     for one in evidence:
-        told |= {int(word) for word in one.word("ranks").replace(",", " ").split() if word.isdecimal()}
-    return tuple(sorted(told))
+        named |= {int(word) for word in one.word("ranks").replace(",", " ").split() if word.isdecimal()}
+    return tuple(sorted(named or {one.rank for one in evidence if one.rank is not None}))
 
 
 def _note(candidate: Candidate) -> str:

@@ -51,6 +51,8 @@ def subject_of(one: Candidate) -> subject.Subject:
         return subject.pci(host, one.device) if one.device else subject.node(host) if one.host else _rank(one)
     if one.cause.subject == "port" and one.device:
         name, _, number = one.device.partition(":")
+        if ":" in number:  # the adapter's place, where its driver names no port
+            return subject.pci(host, one.device)
         return subject.port(host, name, number or 1)
     if one.cause.subject in ("port", "node"):
         return subject.node(host)

@@ -24,6 +24,7 @@ _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
 )  # who speaks does not indent
 _DEEP = " " * 8
+_PATH_AT_THE_END = re.compile(r":\s*'?(/[^'\s:]{1,500})'?$")
 _TRACEBACK = "Traceback (most recent call last)"
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
@@ -87,6 +88,8 @@ def of_exception(raised: Raised, line: JobLine, meaning: Meaning) -> Evidence:
         detail["chained"] = "yes"
     if raised.where:
         detail["where"] = printable(raised.where)
+    if meaning.cause.startswith("storage.") and (path := _PATH_AT_THE_END.search(raised.message)):
+        detail["path"] = printable(path[1])
     return _told("exception", raised.type, line, Meaning(role, meaning.cause), detail)
 
 

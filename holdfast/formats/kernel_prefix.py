@@ -11,7 +11,7 @@ _MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if na
 _STAMP = rb"(?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.\d+)?"
 _PREFIX = re.compile(
     rb"(?:<\d+>\d? ?)?(?:" + _STAMP + rb"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|\[\s*\d+\.\d+\]) "
-    rb"(?P<host>[\w.-]{1,255}) (?:kernel|nv-fabricmanager|systemd-networkd)\b"
+    rb"(?P<host>[\w.-]{1,255}) (?:kernel|nv-fabricmanager|nvidia-fabricmanager|systemd-networkd)\b"
 )
 _QUOTES = re.compile(rb"(?<!\w)'|'(?!\w)|\"|`+")
 _ABOUT = re.compile(rb"\s*(?:#|//|\"\"\"|'|\"|`|raise |print\(|assert )")

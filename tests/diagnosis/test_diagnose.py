@@ -156,3 +156,25 @@ def test_a_file_is_named_after_a_host_by_whole_words() -> None:
         "logs/rank_3.n12-gpu.log": "n12-gpu",
         "logs/n123.log": "",
     }
+
+
+def test_one_gpu_spelled_in_three_ways_is_one() -> None:
+    lost = [
+        Evidence(
+            event=Event(kind="gpu_lost", at=0.0, text="lost", code="79", device=device, line=line),
+            file="k.log", host="n1", role="strong", cause="gpu.fell_off_bus",
+        )
+        for line, device in enumerate(["0000:17:00", "0000:17:00.0", "00000000:17:00.0"], 1)
+    ]  # fmt: skip
+    assert [subject_of(one) for one in diagnose(lost).causes] == ["node/n1/pci/0000:17:00"]
+
+
+def test_who_tells_of_a_missing_rank_is_not_missing() -> None:
+    told = evidence("watchdog", "strong", "job.rank_missing", rank=3, ranks="0")
+    assert [subject_of(one) for one in diagnose([told]).causes] == ["job/this/rank/0"]
+
+
+def test_an_adapter_without_a_port_is_named_by_its_place() -> None:
+    event = Event(kind="mlx5", at=0.0, text="probe failed", code="probe_failed", device="0000:03:00.0", line=1)
+    failed = Evidence(event=event, file="k.log", host="n1", role="strong", cause="fabric.hca")
+    assert [subject_of(one) for one in diagnose([failed]).causes] == ["node/n1/pci/0000:03:00.0"]
