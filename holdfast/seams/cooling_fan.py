@@ -1,6 +1,6 @@
 """Do the fans of a node fail? Its GPUs get hot while the coolant of its rack is as ever."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
@@ -13,6 +13,8 @@ from holdfast.seams.seam import Seam
 FAN = "fan_speed_ratio"
 RACK_FLOW = "rack_flow_litres_per_minute"
 WITHOUT_INSTRUMENT = 1.0
+HALF = 0.5  # of its speed: a fan that turns so slowly while its GPUs work is broken, whatever else is
+RESTING = 0.3
 FEW = 0.5  # of the working nodes of a rack: more are the rack's affair
 
 
@@ -21,14 +23,25 @@ def explain(scene: Scene) -> Iterator[Candidate]:
     for node, sign in slower.items():
         one = _candidate(scene, node)
         one.signs.append(sign)
-        one.speaks(2.0, weigh.moved_text(sign))
-        weigh.warms(scene, one, [node], expected=weigh.fall(sign) >= 0.5)
-        _not_the_rack(scene, one, node)
+        far = weigh.fall(sign) >= HALF
+        one.speaks(3.0 if far else 2.0, weigh.moved_text(sign))
+        if _rests(scene, node, slower):
+            one.doubt(3.0, "its GPUs have less to do: fans may rest then, and others' do")
+        weigh.warms(scene, one, [node], expected=far)
+        _not_the_rack(scene, one, node, 0.5 if far else 2.0)
         yield one
     seen = scene.nodes_seen(FAN)
     for node in sorted(set(scene.hot) - seen):
         if _alone(scene, node):
             yield _inferred(scene, node)
+
+
+def _rests(scene: Scene, node: Subject, slower: Collection[Subject]) -> bool:
+    """Has it less to do than before, and do the fans of others that have less to do rest too, or is there no other?"""
+    idle = scene.nodes_seen(FAN) - scene.loaded
+    alike = idle if node in idle else scene.drawing_less & scene.nodes_seen(FAN)
+    part = weigh.share(slower, alike - {node})
+    return node in alike and (part is None or part > RESTING)
 
 
 def _candidate(scene: Scene, node: Subject) -> Candidate:
@@ -43,14 +56,14 @@ def _inferred(scene: Scene, node: Subject) -> Candidate:
     one.most = WITHOUT_INSTRUMENT
     one.unknown.append(f"{node}: its fans are not measured")
     weigh.warms(scene, one, [node], expected=True)
-    _not_the_rack(scene, one, node)
+    _not_the_rack(scene, one, node, 2.0)
     return one
 
 
-def _not_the_rack(scene: Scene, one: Candidate, node: Subject) -> None:
+def _not_the_rack(scene: Scene, one: Candidate, node: Subject, against: float) -> None:
     racks = {edge.source for edge in scene.topology.sources.get(node, ()) if edge.kind == "cools"}
     if any(rack in scene.fell(RACK_FLOW) for rack in racks):
-        one.doubt(2.0, "the coolant of its rack flows slower")
+        one.doubt(against, "the coolant of its rack flows slower")
     elif racks & scene.seen(RACK_FLOW):
         one.speaks(1.0, "the coolant of its rack flows as ever")
 

@@ -95,7 +95,13 @@ def _fully(
 
 
 def _brake_events(scene: Scene) -> dict[Subject, Symptom]:
-    recent = [event for event in scene.panel.events_of(EVENT) if event.at >= scene.now - EVENT_SECONDS]
+    """Lately, of nodes that are slow still, as far as anybody sees: the brake may be off again."""
+    seen = scene.nodes_seen("gpu_clock_sm_hertz")
+    recent = [
+        event
+        for event in scene.panel.events_of(EVENT)
+        if event.at >= scene.now - EVENT_SECONDS and (event.subject in scene.slow_clocks or event.subject not in seen)
+    ]
     return {event.subject: Symptom(event.subject, EVENT, event.at, 0.0, 1.0) for event in recent}
 
 

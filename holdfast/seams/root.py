@@ -10,7 +10,7 @@ from holdfast.model.finding import Finding, Rival, Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams.candidate import Candidate, sure
-from holdfast.seams.effects import HELD_BACK, HELD_BACK_BITS, NEEDING_A_CAUSE, REASONS
+from holdfast.seams.effects import FAN_FAILS, HELD_BACK, HELD_BACK_BITS, NEEDING_A_CAUSE, REASONS
 from holdfast.seams.scene import Scene
 
 LEAST_CONFIDENCE = 0.6
@@ -130,6 +130,8 @@ def explains(scene: Scene, candidate: Candidate, symptom: Symptom) -> bool:
     family = signals()[symptom.signal].family if symptom.signal in signals() else symptom.signal
     if family == REASONS and symptom.now == symptom.now and int(symptom.now) & HELD_BACK_BITS:
         family = HELD_BACK
+    if family == "fan" and symptom.now < symptom.before:
+        family = FAN_FAILS  # heat makes fans turn faster
     place, whole = symptom.subject, whole_of(symptom.subject)
     if family in OF_ONE_RANK and place in scene.topology.sources:
         whole = None

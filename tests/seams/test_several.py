@@ -87,3 +87,22 @@ def test_failures_of_one_node_do_not_blame_the_version_it_has(world: Any) -> Non
     for at in (1700.0, 1900.0, 2100.0):
         world.events.append(Event(kind="xid", at=at, text="", subject="node/n1/gpu/0", code=79))
     assert world.named() == []
+
+
+def test_a_fan_fails_in_a_rack_that_is_hot_already(world: Any) -> None:
+    for rack in ("rack/r1", "rack/r2"):
+        world.change(RACK_FLOW, rack, times=0.5)
+    world.change(FLOW, "cdu/c1", times=0.5)
+    world.change(PRESSURE, "cdu/c1", times=0.3)
+    world.hot(*(f"node/n{n}" for n in range(1, 7)))
+    world.change("fan_speed_ratio", "node/n2", times=0.2, at=190)
+    assert set(world.named()) == {("cdu/c1", "cooling.flow_low"), ("node/n2", "cooling.fan")}
+
+
+def test_fans_that_rest_with_their_gpus_have_not_failed(world: Any) -> None:
+    gpus = ["node/n5/gpu/0", "node/n5/gpu/1"]
+    world.change("gpu_utilization_ratio", *gpus, times=0.0)
+    world.change("gpu_power_watts", *gpus, times=0.15)
+    world.change("gpu_temperature_celsius", *gpus, by=-25.0)
+    world.change("fan_speed_ratio", "node/n5", times=0.4)
+    assert world.named() == []
