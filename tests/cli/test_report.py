@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from holdfast.cli import report_here, report_page, report_sheet
 from holdfast.cli.app import run
@@ -125,3 +127,29 @@ def test_what_was_asked_wrongly_is_refused(
 ) -> None:
     assert run(["report", "--month", "2026-10", "--prices", sheet, *arguments]) == 64
     assert said in capsys.readouterr().err
+
+
+VALUES = st.sampled_from(
+    ("-1", "0", "1e9", "inf", "nan", "true", "'x'", "'n[1-999999999]'", "[]", "[{}]", "{ a = 1 }", "[[1]]")
+)
+KEYS = st.sampled_from(
+    ("name", "price_per_gpu_hour", "gpus_per_node", "nodes", "sla", "claim_days", "checkpoint_interval")
+)
+
+
+RIGHT = {"name": "'a'", "price_per_gpu_hour": "1"}
+
+
+def written(told: dict[str, str]) -> str:
+    return "\n".join(["[[supplier]]", *(f"{key} = {value}" for key, value in (RIGHT | told).items())])
+
+
+@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=100) | st.dictionaries(KEYS, VALUES, max_size=2).map(written))
+def test_any_sheet_is_read_or_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "any.toml"
+    path.write_text(text, encoding="utf-8", newline="")
+    try:
+        assert report_sheet.load(str(path)).suppliers
+    except (SettingsError, Refusal) as refusal:
+        assert "any.toml" in str(refusal)
