@@ -1,5 +1,5 @@
 """How often the first cause is right: every shipped drill and many drawn ones, with bounds; peer: alarms of single
-components, on the same panels. `--seeds 200` is the full count."""
+components, on the same panels. `--seeds 200 --hard 60` is the full count; `--hard` are drawn as unkind people would."""
 
 import argparse
 import time
@@ -33,19 +33,23 @@ def against_alerts(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seeds", type=int, default=200)
+    options.add_argument("--hard", type=int, default=60)
     options.add_argument("--first", type=int, default=1)
     options.add_argument("--processes", type=int, default=0)
     asked = options.parse_args()
     began = time.perf_counter()
     known = list(spread(played, [load(name) for name in shipped()], asked.processes, "shipped"))
     random = list(spread(drawn, tasks(asked.seeds, asked.first, "", 0.15), asked.processes, "drawn"))
+    hard = list(spread(drawn, tasks(asked.hard, asked.first, "", 0.15, hard=True), asked.processes, "drawn hard"))
     everything = [*known, *random]
-    found = summary(random)
+    found, unkind = summary(random), summary(hard)
     publish("drills", {
         "shipped": score_summary(known),
         "shipped_missed": [one["drill"] for one in known if not one["score"]["top1"]],
         "drawn": {key: value for key, value in found.items() if key not in ("confusion", "misses")},
         "drawn_missed": [one["drill"] for one in found["misses"]],
+        "hard": {key: value for key, value in unkind.items() if key not in ("confusion", "misses")},
+        "hard_missed": [one["drill"] for one in unkind["misses"]],
         "together": score_summary(everything),
         "component_alerts": against_alerts(everything),
         "confusion": found["confusion"],
