@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from statistics import median_low
 
-from holdfast.formats.job_progress import Ended, Hello, Step, Steps
+from holdfast.formats.job_progress import Ended, Hello, Message, Step, Steps
 from holdfast.model.progress import MOST_LINKS, WINDOW_SECONDS, RankWindow
 
 LARGEST = 1e15  # of a sum, whatever is added
@@ -104,7 +104,7 @@ class Tally:
         )
 
 
-def windows(messages: Iterable[Hello | Steps | Ended], owner: str) -> list[RankWindow]:
+def windows(messages: Iterable[Message], owner: str) -> list[RankWindow]:
     """Of a whole file, cut as an agent would have."""
     found: list[RankWindow | None] = []
     tally: Tally | None = None
