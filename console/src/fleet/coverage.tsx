@@ -10,11 +10,8 @@ export function Coverage() {
   if (!probes?.enabled || probes.leaves.length === 0) return null;
   const proven = probes.leaves.filter((pair) => pair.proven_at !== null).length;
   return (
-    <li class="pool">
-      <button type="button" onClick={() => open("probes")}>
-        <strong>fabric</strong> {proven} of {probes.leaves.length} pairs of leaves proven
-        {probes.suspects.length > 0 && <span class="short">{probes.suspects.length} suspected</span>}
-      </button>
-    </li>
+    <button type="button" class="link" onClick={() => open("probes")}>
+      {proven} of {probes.leaves.length} pairs of leaves proven{probes.suspects.length > 0 && `, ${probes.suspects.length} suspected`}
+    </button>
   );
 }

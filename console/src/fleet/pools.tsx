@@ -1,6 +1,5 @@
 import type { PoolView } from "../api";
 import { go, route } from "../shell/route";
-import { Coverage } from "./coverage";
 import { toggleWord } from "./filter";
 
 function Pool({ pool }: { pool: PoolView }) {
@@ -36,11 +35,10 @@ function Pool({ pool }: { pool: PoolView }) {
 
 export function Pools({ pools }: { pools: readonly PoolView[] }) {
   return (
-    <ul class="pools" aria-label="Pools and their breakers, and the fabric">
+    <ul class="pools" aria-label="Pools and their breakers">
       {pools.map((pool) => (
         <Pool key={pool.pool} pool={pool} />
       ))}
-      <Coverage />
     </ul>
   );
 }

@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { roster } from "../live/session";
 import { go, route } from "../shell/route";
 import { groupings, LARGEST_PITCH, SMALLEST_PITCH } from "./arrange";
+import { Coverage } from "./coverage";
 
 interface Props {
   shown: number;
@@ -64,6 +65,7 @@ export function Toolbar({ shown, pitch, zoom, onZoom }: Props) {
         {shown === total ? "" : `${shown.toLocaleString("en")} of `}
         {total.toLocaleString("en")} nodes
       </output>
+      <Coverage />
       <span class="spacer" />
       <span class="zoom" role="group" aria-label="Size of the cells">
         <button
