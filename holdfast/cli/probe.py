@@ -17,6 +17,9 @@ def run(
         "", help="Hosts by Slurm instead, as a hostlist such as n[1-4]: workers start with srun."
     ),
     local: int = typer.Option(0, help="So many processes on this machine instead of hosts."),
+    torchrun: bool = typer.Option(
+        False, "--torchrun", help="Workers are the processes that torchrun started with these same words."
+    ),
     operation: str = typer.Option(
         "all_reduce", help="all_reduce, all_gather, reduce_scatter, all_to_all or send_recv."
     ),
@@ -52,7 +55,7 @@ def run(
     from holdfast.cli.probe_here import Wish, carry_out
 
     sizes, more = (smallest, largest, pair_bytes), (topology, adaptive, baseline)
-    wish = Wish(hosts, slurm, local, operation, backend, *sizes, spoil, fabric, nccl_tests, *more)
+    wish = Wish(hosts, slurm, local, operation, backend, *sizes, spoil, fabric, nccl_tests, *more, torchrun)
     raise typer.Exit(carry_out(wish, longest_seconds, patience_seconds, json_output))
 
 
@@ -62,6 +65,9 @@ def fingerprint(
     slurm: str = typer.Option("", help="Hosts by Slurm instead, as a hostlist."),
     local: int = typer.Option(0, help="So many processes on this machine instead of hosts."),
     repeats: int = typer.Option(5, min=2, help="How often each device computes: silent corruption is rare."),
+    golden: str = typer.Option(
+        "", help="File with the bits of every kind of device: compared with, and learned from the majority where new."
+    ),
     flip: int = typer.Option(-1, help="A drill: turn one bit of the inputs of this rank."),
     json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
 ) -> None:
@@ -71,7 +77,7 @@ def fingerprint(
     """
     from holdfast.cli.probe_fingerprint import carry_out
 
-    raise typer.Exit(carry_out((hosts, slurm, local), repeats, flip, json_output))
+    raise typer.Exit(carry_out((hosts, slurm, local), repeats, flip, golden, json_output))
 
 
 @app.command()

@@ -1,8 +1,10 @@
 """What `holdfast probe fingerprint` does: the same numbers on every host, and who gets other bits than the majority."""
 
 import sys
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,10 +23,12 @@ from holdfast.model.verdict import Row, Verdict
 from holdfast.probes.crew import Crew
 
 PATIENCE_SECONDS = 600.0
+LEAST_PEERS = CHECK.limits["least_peers"]
 
 
-def carry_out(hosts: tuple[str, str, int], repeats: int, flip: int, json_output: bool) -> int:
+def carry_out(hosts: tuple[str, str, int], repeats: int, flip: int, golden: str, json_output: bool) -> int:
     chosen = chosen_hosts(*hosts)
+    known = _load(golden) if golden else {}
     if not -1 <= flip < len(chosen):
         raise Refusal(f"--flip: expected a rank from 0 to {len(chosen) - 1}, found {flip}")
     with Console(stderr=True).status("computing"), Crew(chosen) as crew:
@@ -34,7 +38,10 @@ def carry_out(hosts: tuple[str, str, int], repeats: int, flip: int, json_output:
         answers = dict(zip(names, crew.finish(names, PATIENCE_SECONDS), strict=True))
         troubles = {name: worker.trouble for name, worker in crew.workers.items() if worker.trouble}
     troubles |= {name: str(answer["error"]) for name, answer in answers.items() if "error" in answer}
-    verdict = judge([device for answer in answers.values() for device in answer.get("devices", ())], troubles)
+    devices = [device for answer in answers.values() for device in answer.get("devices", ())]
+    verdict = judge(devices, troubles, known)
+    if golden and (learned := majorities(devices)).keys() - known.keys():
+        _keep(golden, learned | known)
     if json_output:
         sys.stdout.write(msgspec.json.encode(verdict.as_json()).decode() + "\n")
     else:
@@ -46,9 +53,41 @@ def _command(name: str, repeats: int, flip: bool) -> dict[str, Any]:
     return {"do": "fingerprint", "node": node(name), "repeats": repeats, "flip": flip}
 
 
-def judge(devices: Sequence[Any], troubles: dict[str, str]) -> Verdict:
+def majorities(devices: Sequence[Any]) -> dict[str, str]:
+    """Kind of device and library -> the bits of more than half of them, where enough were asked."""
+    seen: dict[str, Counter[str]] = defaultdict(Counter)
+    for _, key, digest, _, unstable in devices:
+        if not unstable:
+            seen[str(key)][str(digest)] += 1
+    best = {key: (counts.most_common(1)[0], counts.total()) for key, counts in seen.items()}
+    return {key: digest for key, ((digest, count), all_) in best.items() if all_ >= LEAST_PEERS and 2 * count > all_}
+
+
+def _load(path: str) -> dict[str, str]:
+    try:
+        said = msgspec.json.decode(Path(path).read_bytes(), type=dict[str, str])
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise Refusal(f"--golden {path}: cannot be read: {error.strerror}") from None
+    except msgspec.MsgspecError as error:
+        raise Refusal(f"--golden {path}: expected an object of kinds and their bits: {error}") from None
+    return said
+
+
+def _keep(path: str, golden: dict[str, str]) -> None:
+    """Whole or not at all. What is known stays: a fleet that has drifted is not what is right."""
+    beside = Path(f"{path}.new")
+    try:
+        beside.write_bytes(msgspec.json.format(msgspec.json.encode(golden)) + b"\n")
+        beside.replace(path)
+    except OSError as error:
+        raise Refusal(f"--golden {path}: cannot be written: {error.strerror}") from None
+
+
+def judge(devices: Sequence[Any], troubles: dict[str, str], golden: Mapping[str, str]) -> Verdict:
     """The check of the bootstrap, over the devices of many nodes; who could not take part is unknown."""
-    signals = []
+    signals = [Signal(one[0], "probe_fingerprint_golden", golden[one[1]]) for one in devices if one[1] in golden]
     for subject, key, digest, repeats, unstable in devices:
         signals += [
             Signal(subject, "probe_fingerprint", digest),

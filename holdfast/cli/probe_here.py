@@ -16,6 +16,7 @@ from holdfast.cli.probe_nccl_tests import from_nccl_tests
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import console, plain, styled, table
 from holdfast.formats import hostlist
+from holdfast.probes.crew import Crew
 from holdfast.probes.hosts import Host, HostsError, parse
 from holdfast.probes.report import Report
 from holdfast.probes.run import Options, probe
@@ -45,6 +46,7 @@ class Wish:
     topology: str = ""
     adaptive: bool = False
     baseline: str = ""
+    torchrun: bool = False
 
 
 def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_output: bool) -> int:
@@ -66,15 +68,22 @@ def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_
     )
     if options.smallest > options.largest:
         raise Refusal(f"--smallest {wish.smallest} is larger than --largest {wish.largest}")
-    hosts = chosen_hosts(wish.hosts, wish.slurm, wish.local)
-    _refuse_idle_drill(options, hosts)
-    known = probe_topology.find(wish.topology, wish.adaptive, hosts)
+    crew = _torchrun_crew(wish) if wish.torchrun else Crew(chosen_hosts(wish.hosts, wish.slurm, wish.local))
+    if crew is None:
+        return 0
+    try:
+        hosts = [worker.host for worker in crew.workers.values()]
+        _refuse_idle_drill(options, hosts)
+        known = probe_topology.find(wish.topology, wish.adaptive, hosts)
+    except Refusal:
+        crew.stop()
+        raise
 
     def slow(report: Report) -> list[int]:
         return slow_band(report, wish.fabric, known_past(report, wish.backend, wish.baseline))
 
     with Console(stderr=True).status("probing") as status:
-        report = probe(hosts, options, known.map, slow, lambda words: status.update(words))
+        report = probe(crew, options, known.map, slow, lambda words: status.update(words))
     report.suspects = known.with_counters(report.suspects)
     past = known_past(report, wish.backend, wish.baseline)
     report.judgement = [one.as_json() for one in judged(report, wish.fabric, past)]
@@ -91,6 +100,22 @@ def _tell(report: Report, json_output: bool) -> int:
     shapes = {verdict["health"] for verdict in report.judgement}  # limits nobody knows do not change the exit code
     failed = "fail" in healths | shapes or report.suspects or any(row.correct is False for row in report.sweep)
     return FAILED if failed else UNKNOWN if "unknown" in healths else int("degraded" in shapes)
+
+
+def _torchrun_crew(wish: Wish) -> Crew | None:
+    """The first process leads; the others serve until it is done, and have nothing to tell."""
+    from holdfast.probes import elastic
+
+    if wish.hosts or wish.slurm or wish.local:
+        raise Refusal("--torchrun: torchrun chose the hosts; leave out --hosts, --slurm and --local")
+    try:
+        store, rank, world = elastic.join()
+    except elastic.NotStarted as error:
+        raise Refusal(f"--torchrun: {error}") from None
+    if rank == 0:
+        return elastic.lead(store, world)
+    elastic.serve(store, rank)
+    return None
 
 
 def chosen_hosts(file: str, slurm: str, local: int) -> list[Host]:

@@ -9,10 +9,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from holdfast.formats import nccl_tests
 from holdfast.probes.hosts import Host
@@ -33,6 +33,23 @@ def host_of(seat: str) -> str:
 
 def number_of(seat: str) -> int:
     return int(seat.partition("#")[2] or 0)
+
+
+class Hand(Protocol):
+    """What a crew asks of a host, however it got there."""
+
+    host: Host
+    trouble: str
+    network: str
+    facts: Answer
+
+    def ask(self, command: Answer, seat: int = 0) -> None: ...
+
+    def answer(
+        self, seconds: float, progress: Progress | None = None, seat: int = 0, to: int | None = None
+    ) -> Answer: ...
+
+    def stop(self) -> None: ...
 
 
 class Worker:
@@ -122,11 +139,15 @@ class Worker:
 class Crew:
     """Every host that can take part. `with` stops them all, also on Ctrl-C."""
 
-    def __init__(self, hosts: Sequence[Host], python: str = sys.executable) -> None:
+    def __init__(
+        self, hosts: Sequence[Host], python: str = sys.executable, workers: Mapping[str, Hand] | None = None
+    ) -> None:
+        """`workers`: those that somebody else started, by host."""
         self._ids = count(1)
         self._asked: dict[str, int] = {}  # by seat, what it was asked last
         self._vain: dict[str, str] = {}  # by seat, why its group could not begin
-        self.workers = {host.name: Worker(host, python) for host in hosts}
+        self.workers: dict[str, Hand] = {host.name: Worker(host, python) for host in hosts}
+        self.workers.update(workers or {})
 
     def __enter__(self) -> "Crew":
         return self

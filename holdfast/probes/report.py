@@ -76,7 +76,9 @@ def finding(suspect: Suspect, measured: Sequence[Measured]) -> Finding:
     evidence = [
         f"{suspect.slow} of {suspect.measured} measurements over it are slow, {suspect.loss:.0%} below the others"
     ]
+    _, _, rail = suspect.part.rpartition("rail/")
     for one, other in suspect.evidence[:4]:
-        rates = [m.bytes_per_second for m in measured if {m.one, m.other} == {one, other}]
+        met = [m for m in measured if {m.one, m.other} == {one, other}]
+        rates = [m.bytes_per_second for m in met if "rail/" not in suspect.part or m.rail == rail]
         evidence.append(f"{one} with {other}: {median(rates) / 1e6:.1f} MB/s")
     return Finding(suspect.part, kind, round(suspect.confidence, 4), tuple(evidence))

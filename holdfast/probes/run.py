@@ -8,7 +8,6 @@ from holdfast.formats.nccl_tests import network_among
 from holdfast.probes import code_paths, isolation
 from holdfast.probes.crew import Crew, host_of, number_of, seat_name
 from holdfast.probes.fabric_map import FabricMap
-from holdfast.probes.hosts import Host
 from holdfast.probes.pairs import Pairs
 from holdfast.probes.report import Finding, Report, finding, sweep_rows
 from holdfast.probes.sizes import fitting, sizes
@@ -31,10 +30,10 @@ class Options:
     spoil: tuple[int, int] | None = None  # a drill: this rank is wrong at this size
 
 
-def probe(hosts: Sequence[Host], options: Options, known: FabricMap, slow_band: SlowBand, tell: Tell) -> Report:
-    """`slow_band` judges a sweep and tells the sizes that are worth another look."""
-    with Crew(hosts) as crew:
-        tell(f"starting a worker on {len(hosts)} hosts")
+def probe(crew: Crew, options: Options, known: FabricMap, slow_band: SlowBand, tell: Tell) -> Report:
+    """`slow_band` judges a sweep and tells the sizes that are worth another look. The crew is let go at the end."""
+    with crew:
+        tell(f"waiting for the workers of {len(crew.workers)} hosts")
         run = _Run(crew, options, tell)
         present = run.report.hosts = crew.muster()
         if len(present) >= 2:

@@ -28,11 +28,14 @@ def main() -> int:
     threading.Thread(target=_listen, args=(commands, answers), daemon=True).start()
     say(answers, hello())
     while True:
-        command = commands.get()
-        try:
-            say(answers, {"id": command["id"], **_PERFORM[command["do"]](command, answers)})
-        except (RuntimeError, ValueError, OSError, MemoryError) as error:
-            say(answers, {"id": command["id"], "error": " ".join(str(error).split())[:400]})
+        perform(commands.get(), answers)
+
+
+def perform(command: dict[str, Any], answers: IO[str]) -> None:
+    try:
+        say(answers, {"id": command["id"], **_PERFORM[command["do"]](command, answers)})
+    except (RuntimeError, ValueError, OSError, MemoryError) as error:
+        say(answers, {"id": command["id"], "error": " ".join(str(error).split())[:400]})
 
 
 def _listen(commands: "queue.SimpleQueue[dict[str, Any]]", answers: IO[str]) -> None:

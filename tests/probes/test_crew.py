@@ -1,6 +1,11 @@
 """Workers on hosts: who cannot take part spoils nothing for the others, and nobody outlives the one who asked."""
 
 import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,6 +17,7 @@ from holdfast.probes.isolation import Measured
 from holdfast.probes.pairs import Pairs
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+BIN = Path(sys.executable).parent
 EXCHANGE = {
     "backend": "gloo",
     "operation": "all_reduce",
@@ -59,6 +65,42 @@ def test_a_group_that_could_not_form_leaves_nothing_that_a_later_one_trips_over(
     while left and Path(f"/proc/{left}").exists() and time.monotonic() < until:
         time.sleep(0.05)
     assert left and not Path(f"/proc/{left}").exists()
+
+
+@needs_torch
+@pytest.mark.slow
+def test_processes_of_torchrun_are_the_workers_and_the_first_tells():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    words = [
+        "--nnodes",
+        "2",
+        "--nproc-per-node",
+        "1",
+        "--master-addr",
+        "127.0.0.1",
+        "--master-port",
+        port,
+        "--no-python",
+    ]
+    probe = ["probe", "run", "--torchrun", "--largest", "64", "--pair-bytes", "4KiB", "--json"]
+    nodes = [
+        subprocess.Popen(
+            [str(BIN / "torchrun"), "--node-rank", str(number), *words, str(BIN / "holdfast"), *probe],
+            env={**os.environ, "GLOO_SOCKET_IFNAME": "lo"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in (0, 1)
+    ]
+    (told, errors), (nothing, _) = (node.communicate(timeout=240) for node in nodes)
+    assert told, errors
+    document = json.loads(told)
+    assert (document["ranks"], len(document["hosts"]), len(document["pairs"]), nothing) == (2, 2, 2, "")
+    assert {row["correct"] for row in document["sweep"]} == {True}
+    assert nodes[1].returncode == 0
 
 
 def pairs_of(names, failed):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.probe_fingerprint import judge, majorities
+
 pytest.importorskip("torch", reason="torch is not installed")
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 
@@ -27,9 +29,33 @@ def test_a_flipped_bit_is_found_and_its_process_named():
 def test_healthy_processes_agree_and_a_host_that_cannot_start_is_unknown(tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text("a 127.0.0.1\nb 127.0.0.1\nc 127.0.0.1\nd 127.0.0.1 sh -c 'exit 255'\n")
-    code, document = run("--hosts", str(hosts))
+    code, document = run("--hosts", str(hosts), "--golden", str(tmp_path / "golden.json"))
     assert [row["health"] for row in document["subjects"]] == ["pass", "pass", "pass", "unknown"]
     assert code == 3
+    (bits,) = json.loads((tmp_path / "golden.json").read_text()).values()
+    assert bits == document["subjects"][0]["value"]
+
+
+def device(name, bits, kind="H100 torch 2.13", unstable=0):
+    return (f"node/{name}", kind, bits, 5, unstable)
+
+
+def test_what_the_majority_taught_judges_those_who_are_alone():
+    learned = majorities([device("a", "x"), device("b", "x"), device("c", "y"), device("d", "z", kind="H200")])
+    assert learned == {"H100 torch 2.13": "x"}
+    healths = {row.subject: row.health.value for row in judge([device("e", "y"), device("f", "x")], {}, learned).rows}
+    assert healths == {"node/e": "fail", "node/f": "pass"}
+    assert majorities([device("a", "x"), device("b", "x"), device("c", "x", unstable=1)]) == {}
+
+
+def test_a_golden_file_of_another_shape_is_refused(tmp_path):
+    (tmp_path / "golden.json").write_text("[1]")
+    done = subprocess.run(
+        [HOLDFAST, "probe", "fingerprint", "--local", "2", "--golden", str(tmp_path / "golden.json")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 64 and "expected an object" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_a_rank_that_is_not_there_is_refused():

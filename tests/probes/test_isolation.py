@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.probes.isolation import Measured, doubts, leaf_parts, learn, suspects
 from holdfast.probes.pairing import every_pair, next_round, pair
+from holdfast.probes.report import finding
 
 HOSTS = ["h1", "h2", "h3", "h4"]
 LEAVES = {"h1": "east", "h2": "east", "h3": "west", "h4": "west"}
@@ -120,3 +121,17 @@ def test_rails_of_a_host_hang_on_their_own_leaves():
     ]
     found = [one.part for one in suspects(measured, leaf_parts(leaves), learn(measured)) if one.confirmed]
     assert found in (["leaf/l1"], ["rail/1"])  # here one and the same
+
+
+def test_the_evidence_of_a_rail_is_of_that_rail():
+    measured = [
+        Measured(one, other, 4e6 if rail == "1" and "h2" in (one, other) else 80e6, rail)
+        for _ in range(2)
+        for turn in every_pair(HOSTS)
+        for one, other in turn
+        for rail in "01"
+    ]
+    (suspect,) = [one for one in suspects(measured, leaf_parts({}), learn(measured)) if one.confirmed]
+    told = finding(suspect, measured)
+    assert told.subject == "node/h2/rail/1"
+    assert all(words.endswith("4.0 MB/s") for words in told.evidence[1:]) and len(told.evidence) > 2

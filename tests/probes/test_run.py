@@ -111,6 +111,8 @@ def test_a_host_that_cannot_start_is_a_set_up_failure_never_a_slow_fabric(tmp_pa
         (["--local", "2", "--operation", "gossip"], "gossip"),
         (["--local", "2", "--largest", "2 fathoms"], "2 fathoms"),
         (["--hosts", "/nowhere"], "/nowhere"),
+        (["--torchrun"], "not started by torchrun"),
+        (["--torchrun", "--local", "2"], "torchrun chose the hosts"),
         (["--local", "2", "--spoil", "1:5000"], "no payload of 5000 bytes"),
         (["--local", "2", "--spoil", "2:4096"], "a rank from 0 to 1"),
     ],
