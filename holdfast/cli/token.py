@@ -43,9 +43,7 @@ def create(
 @app.command("list")
 def list_tokens(
     role: Annotated[str, typer.Option(help=f"Only one of {', '.join(LISTED)}.")] = "",
-    ended: Annotated[
-        bool, typer.Option("--ended", help="Also those that expired or were revoked.")
-    ] = False,
+    ended: Annotated[bool, typer.Option("--ended", help="Also those that expired or were revoked.")] = False,
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
