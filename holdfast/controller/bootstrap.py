@@ -1,13 +1,12 @@
 """The first tokens of a store: somebody must be able to make the others."""
 
 import os
-import secrets
 import time
 from pathlib import Path
 
 from holdfast.model.settings import SettingsError
 from holdfast.store import Store
-from holdfast.store.credentials import token_hash
+from holdfast.store.credentials import new_token, token_hash
 from holdfast.store.words import AuditEntry, Credential, JoinToken, Role
 
 TOKEN_SECONDS = 365 * 86_400.0
@@ -30,7 +29,7 @@ def kept_token(store: Store, path: Path, role: Role) -> str:
     known = store.credential(token_hash(held)) if held else None
     if known is not None and known.role is role and known.valid(now):
         return held
-    token = secrets.token_urlsafe(32)
+    token = new_token()
     made = Credential(
         token_hash=token_hash(token), name=role.value, role=role, created=now, expires=now + TOKEN_SECONDS
     )
@@ -42,7 +41,7 @@ def kept_token(store: Store, path: Path, role: Role) -> str:
 
 def join_token(store: Store, uses: int) -> str:
     now = time.time()
-    token = secrets.token_urlsafe(32)
+    token = new_token()
     store.add_join_token(
         JoinToken(
             token_hash=token_hash(token), created=now, expires=now + JOIN_SECONDS, uses_left=uses, created_by="holdfast"

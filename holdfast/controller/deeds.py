@@ -1,7 +1,6 @@
 """What the writer is asked to do, each a function of its turn: reports taken, nodes enrolled, wishes, tokens."""
 
 import re
-import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,7 @@ from holdfast.controller.job_book import JobBook
 from holdfast.controller.turn import Turn
 from holdfast.model.life import Happening
 from holdfast.model.report import OrderOutcome, Report
-from holdfast.store.credentials import bound_hash, token_hash
+from holdfast.store.credentials import bound_hash, new_token, token_hash
 from holdfast.store.words import AuditEntry, Credential, JoinToken, Outcome, Role
 
 CREDENTIAL_SECONDS = 90 * 86_400.0
@@ -90,7 +89,7 @@ def _finish(turn: Turn, number: int, outcome: Outcome, detail: str) -> bool:
 
 def enrol(ask: EnrolAsk, demo: bool, turn: Turn, fresh: Sequence[bool]) -> Enrolled:
     """A credential for one node. One that an agent reports for already is not given away for any join token."""
-    token = secrets.token_urlsafe(32)
+    token = new_token()
     expires = turn.now + CREDENTIAL_SECONDS
     if ask.twin and not demo:
         raise Problem(403, "simulated nodes are taken only by a controller in demo mode")
@@ -117,7 +116,7 @@ def _use_join_token(ask: EnrolAsk, credential: Credential, turn: Turn) -> None:
 
 def renew(node: str, turn: Turn, fresh: Sequence[bool]) -> Enrolled:
     """A new credential for one that will expire; the old one lasts until then, for the new one may not arrive."""
-    token = secrets.token_urlsafe(32)
+    token = new_token()
     expires = turn.now + CREDENTIAL_SECONDS
     turn.store.add_credential(
         Credential(token_hash=token_hash(token), name=node, role=Role.AGENT, created=turn.now, expires=expires)
@@ -156,7 +155,7 @@ def wish(node: str, kind: Happening, wish: Wish, caller: Caller, turn: Turn, fre
 
 
 def make_token(ask: TokenAsk, caller: Caller, turn: Turn, fresh: Sequence[bool]) -> TokenMade:
-    token = secrets.token_urlsafe(32)
+    token = new_token()
     hashed = bound_hash(ask.node, token) if ask.node else token_hash(token)
     expires = turn.now + ask.hours * 3600
     if ask.role is None:

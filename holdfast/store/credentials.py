@@ -1,6 +1,7 @@
 """Who may speak: tokens are kept as hashes, so a stolen store is not a stolen fleet."""
 
 import hashlib
+import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -12,6 +13,11 @@ from holdfast.store.text import clean
 from holdfast.store.words import Credential, JoinToken, Role
 
 _find = select(credentials).where(credentials.c.token_hash.in_(bindparam("hashes", expanding=True)))
+
+
+def new_token() -> str:
+    """A word that a secret scanner knows and that no command line takes for an option, as one with a leading dash is."""
+    return f"hf_{secrets.token_urlsafe(32)}"
 
 
 def token_hash(token: str) -> str:
