@@ -16,7 +16,7 @@ _find = select(credentials).where(credentials.c.token_hash.in_(bindparam("hashes
 
 
 def new_token() -> str:
-    """A word that a secret scanner knows, and that no command line takes for an option as it does with a leading dash."""
+    """A secret scanner knows it, and no command line takes it for an option, as it does with a leading dash."""
     return f"hf_{secrets.token_urlsafe(32)}"
 
 
