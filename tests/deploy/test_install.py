@@ -92,7 +92,7 @@ def test_one_is_taken_away_and_the_other_stays(tmp_path: Path) -> None:
     assert install(tmp_path, "agent", "--uninstall").returncode == 0
     left = tree(tmp_path)
     assert f"{UNITS}/holdfast-agent.service" not in left and f"{UNITS}/holdfast-controller.service" in left
-    assert "usr/local/bin/holdfast" in left
+    assert "usr/local/bin/holdfast" in left and "etc/tmpfiles.d/holdfast-controller.conf" in left
     assert install(tmp_path, "controller", "--uninstall").returncode == 0
     left = tree(tmp_path)
     assert {Path(path).parent.as_posix() for path in left} == {"etc/holdfast", "etc/slurm/holdfast"}
@@ -144,6 +144,50 @@ def test_the_user_is_made(tmp_path: Path) -> None:
     if "Operation not permitted" in told.stderr:
         pytest.skip(told.stderr.strip())
     assert "holdfast:" in (tmp_path / "etc/passwd").read_text(), told.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-tmpfiles") is None, reason="systemd-tmpfiles is not installed")
+def test_a_node_without_the_controllers_user_gets_its_directories(tmp_path: Path) -> None:
+    install(tmp_path, "agent")
+    (tmp_path / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+    (tmp_path / "etc/group").write_text("root:x:0:\n")
+    rules = sorted(str(path) for path in (tmp_path / "etc/tmpfiles.d").iterdir())
+    told = subprocess.run(
+        ["systemd-tmpfiles", "--create", f"--root={tmp_path}", *rules], capture_output=True, text=True, check=False
+    )
+    if "Operation not permitted" in told.stderr:
+        pytest.skip(told.stderr.strip())
+    assert told.returncode == 0 and (tmp_path / "run/holdfast").is_dir(), told.stderr
+
+
+def test_the_agents_rules_name_nobody_but_root(tmp_path: Path) -> None:
+    install(tmp_path, "agent")
+    rules = [path.read_text() for path in (tmp_path / "etc/tmpfiles.d").iterdir()]
+    lines = [line.split() for line in "\n".join(rules).splitlines() if not line.startswith("#")]
+    assert lines and {name for words in lines for name in words[3:5]} == {"root"}
+
+
+def test_a_url_that_a_kept_configuration_does_not_name_is_said(tmp_path: Path) -> None:
+    assert install(tmp_path, "agent").stderr == ""
+    told = install(tmp_path, *AGENT)
+    assert told.returncode == 0 and told.stderr.count("\n") == 1
+    assert 'put url = "https://holdfast.example:9477" and join_token_file' in told.stderr
+    with (tmp_path / "etc/holdfast/holdfast.toml").open("a") as config:
+        config.write('[controller]\nurl = "https://holdfast.example:9477"\n')
+    assert install(tmp_path, *AGENT).stderr == ""
+
+
+def test_a_clone_without_its_page_is_said(tmp_path: Path) -> None:
+    clone, root = tmp_path / "clone", tmp_path / "root"
+    (clone / "console").mkdir(parents=True)
+    root.mkdir()
+    arguments = ("controller", "--dry-run", "--from", str(clone))
+    told = install(root, *arguments, holdfast=False)
+    assert told.returncode == 0 and "make console" in told.stderr and told.stderr.count("\n") == 1
+    page = clone / "holdfast/console/static/index.html"
+    page.parent.mkdir(parents=True)
+    page.touch()
+    assert install(root, *arguments, holdfast=False).stderr == ""
 
 
 @pytest.mark.soak
