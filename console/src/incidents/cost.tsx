@@ -34,7 +34,7 @@ export function Cost({ bill }: { bill: Bill }) {
         {bill.tokens != null && bill.tokens > 0 && `, ${bill.tokens.toExponential(2)} tokens not trained`}
         {bill.finish_shift_hours > 0 && `; the finish moves by ${bill.finish_shift_hours.toFixed(1)} h`}.
       </p>
-      <div class="scroll">
+      <div class="scroll" role="region" aria-label="Cost by layer" tabIndex={0}>
         <table>
           <thead>
             <tr>

@@ -33,7 +33,7 @@ export function Matrix({ probes }: { probes: ProbesView }) {
   const pairs = new Map(probes.leaves.flatMap((pair) => [[`${pair.one} ${pair.other}`, pair], [`${pair.other} ${pair.one}`, pair]]));
   if (leaves.length === 0) return <p class="empty">No leaf is known: nodes enrol with their place, or nobody probes yet.</p>;
   return (
-    <div class="scroll">
+    <div class="scroll" role="region" aria-label="Bandwidth between leaves" tabIndex={0}>
       <table class="matrix">
         <caption>Bandwidth between leaves in per cent of the usual; – is not proven</caption>
         <thead>
