@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { connect } from "./live/session";
+import { connectWhileSeen } from "./live/session";
 import { App } from "./shell/app";
 import { followAddress } from "./shell/route";
 import "./shell/base.css";
@@ -10,6 +10,6 @@ import "./shell/view.css";
 import "./plan/plan.css";
 
 followAddress();
-connect();
+connectWhileSeen();
 const root = document.getElementById("console");
 if (root) render(<App />, root);

@@ -43,6 +43,10 @@ class MockFleet:
     answering: bool = True
     asked: list[str] = field(default_factory=list)
     role: str = "viewer"
+    anonymous: bool = False
+    """Who brings no token may look."""
+    brake: str = ""
+    """Why no more nodes may be taken out, unless with force."""
     wished: list[tuple[str, ...]] = field(default_factory=list)
     jobs: dict[str, View] = field(default_factory=dict)
     verdicts: int = 0
@@ -254,15 +258,20 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         path = [unquote(part) for part in urlsplit(self.path).path.split("/")[2:]]
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.fleet.wished.append((*path, body["reason"]))
+        self.fleet.wished.append((*path, body["reason"], *(["force"] if body["force"] else [])))
         if self.fleet.role != "operator":
             self._json(403, {"error": f"a token of role {self.fleet.role} may not operate"})
+            return
+        if self.fleet.brake and not body["force"]:
+            self._json(409, {"error": self.fleet.brake})
             return
         self.fleet.change(path[1], stage="draining", reason=body["reason"])
         self._json(200, self.fleet.nodes[path[1]])
 
     def _api(self, path: list[str], query: dict[str, list[str]]) -> None:
-        if self.fleet.token and self.headers.get("Authorization") != f"Bearer {self.fleet.token}":
+        brought = self.headers.get("Authorization", "")
+        admitted = brought == f"Bearer {self.fleet.token}" or (self.fleet.anonymous and not brought)
+        if self.fleet.token and not admitted:
             path = ["refused"]
         if path == ["stream"]:
             self._stream()

@@ -190,6 +190,39 @@ def test_a_token_in_the_fragment_signs_in_and_leaves_the_address(open_page: Open
     assert "s3cret" not in opened.page.url
 
 
+def test_who_has_a_stale_token_may_look_without_one_where_everybody_may(open_page: Open) -> None:
+    opened = open_page(token="s3cret", address="#token=stale")
+    opened.page.get_by_text("this token is not known").wait_for()
+    assert opened.page.get_by_role("button", name="Look without a token").count() == 0
+    opened.fleet.anonymous = True
+    opened.page.reload()
+    opened.page.get_by_role("button", name="Look without a token").click()
+    opened.live().page.reload()
+    opened.live()
+
+
+def test_a_hidden_tab_lets_its_stream_go_and_reads_anew_when_it_is_seen(open_page: Open) -> None:
+    opened = open_page()
+    opened.page.clock.install()
+    opened.page.reload()
+    opened.live()
+    before = opened.fleet.asked.count("/v1/stream")
+    _turn(opened, hidden=True)
+    opened.page.clock.run_for(15_000)
+    assert opened.fleet.asked.count("/v1/stream") == before
+    opened.fleet.change("n003", stage="quarantined", health="fail", reason="Xid 79 on GPU 3")
+    opened.counted("quarantined", 0).wait_for()
+    _turn(opened, hidden=False)
+    opened.counted("quarantined", 1).wait_for()
+    assert opened.fleet.asked.count("/v1/stream") == before + 1
+
+
+def _turn(opened: Opened, *, hidden: bool) -> None:
+    script = "hidden => Object.defineProperty(document, 'hidden', {value: hidden, configurable: true})"
+    opened.page.evaluate(script, hidden)
+    opened.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+
 def test_an_expired_token_brings_the_sign_in_back(open_page: Open) -> None:
     opened = open_page(token="s3cret", address="#token=s3cret").live()
     opened.fleet.token = "another"

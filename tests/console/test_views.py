@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 Open = Callable[..., "Opened"]
+PHONE = 390
 
 
 def test_an_operator_sees_what_a_quarantine_does_and_asks_for_it_with_a_reason(open_page: Open) -> None:
@@ -31,6 +32,25 @@ def test_an_operator_sees_what_a_quarantine_does_and_asks_for_it_with_a_reason(o
     assert opened.fleet.wished == [("nodes", "n001", "quarantine", "fans <b>rattle</b>")]
     page.get_by_role("button", name="Release", exact=True).wait_for()
     assert opened.troubles == []
+
+
+def test_what_the_breaker_refuses_may_be_insisted_on_by_keyboard_alone(open_page: Open) -> None:
+    opened = open_page(address="#/node/n001")
+    opened.fleet.role, opened.fleet.brake = "operator", "quarantine of n001 is refused: 4 of 48 nodes are out"
+    page = opened.live().page
+    page.reload()
+    page.get_by_role("button", name="Quarantine", exact=True).press("Enter")
+    form = page.get_by_role("form", name="Quarantine n001")
+    form.wait_for()
+    page.wait_for_function("() => document.activeElement.matches('.confirm input')")
+    page.keyboard.type("fans rattle")
+    assert form.get_by_role("button", name="Quarantine all the same").count() == 0
+    page.keyboard.press("Enter")
+    form.get_by_role("alert").get_by_text("4 of 48 nodes are out").wait_for()
+    form.get_by_role("button", name="Quarantine all the same").press("Enter")
+    page.locator(".panel .why", has_text="fans rattle").wait_for()
+    asked = ("nodes", "n001", "quarantine", "fans rattle")
+    assert opened.fleet.wished == [asked, (*asked, "force")]
 
 
 def test_a_viewer_sees_the_actions_and_why_they_are_not_his(open_page: Open) -> None:
@@ -143,9 +163,10 @@ def test_a_job_shows_its_ledger_its_risk_and_who_is_slow(open_page: Open) -> Non
     assert opened.troubles == []
 
 
-@pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_no_view_has_a_serious_fault_of_accessibility(open_page: Open, scheme: str) -> None:
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", 1280), ("light", PHONE)])
+def test_no_view_has_a_serious_fault_of_accessibility(open_page: Open, scheme: str, width: int) -> None:
     opened = open_page(scheme=scheme)
+    opened.page.set_viewport_size({"width": width, "height": 800})
     opened.fleet.incident("cdu/c2", "coolant flow fell", cause="cooling.flow_low", account=account(), evidence=["n001"])
     opened.fleet.jobs["llama"] = training()
     page = opened.live().page
@@ -160,4 +181,4 @@ def test_no_view_has_a_serious_fault_of_accessibility(open_page: Open, scheme: s
     ):
         page.goto(opened.url + address)
         page.get_by_role(landmark).first.wait_for()
-        assert serious(page) == [], (scheme, address)
+        assert serious(page) == [], (scheme, width, address)

@@ -104,8 +104,9 @@ export class Client {
     return this.get(`v1/nodes/${encodeURIComponent(name)}/wishes`);
   }
 
-  wish(name: string, wish: string, reason: string): Promise<NodeView> {
-    return this.post(`v1/nodes/${encodeURIComponent(name)}/${encodeURIComponent(wish)}`, { reason });
+  /** `force` asks for it also where more of the pool would be out of service than its policy allows. */
+  wish(name: string, wish: string, reason: string, force: boolean): Promise<NodeView> {
+    return this.post(`v1/nodes/${encodeURIComponent(name)}/${encodeURIComponent(wish)}`, { reason, force });
   }
 
   /** The newest, open and past. */

@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { FleetView, Incident, NodeView, TransitionView } from "../api";
+import { followAttention } from "./attention";
 import { Client, Refused } from "./client";
 import { Outings } from "./outings";
 import { Roster } from "./roster";
@@ -105,6 +106,15 @@ export function connect(): void {
   stream.start();
 }
 
+/** Connects, and lets the connection go while nobody looks. */
+export function connectWhileSeen(): void {
+  connect();
+  followAttention(document, {
+    away: () => stream?.stop(),
+    back: () => connection.value.kind !== "signed-out" && connect(),
+  });
+}
+
 function signedOut(reason: string): void {
   connection.value = { kind: "signed-out", reason: client.token ? reason : "" };
 }
@@ -113,6 +123,14 @@ export function signIn(token: string): void {
   keepToken(token);
   client = new Client(document.baseURI, token, hearClock);
   connect();
+}
+
+/** Whether the controller lets everybody look, as a demo does. Asked without the token. */
+export function letsEverybodyLook(): Promise<boolean> {
+  return new Client(document.baseURI, "").fleet().then(
+    ({ demo }) => demo,
+    () => false,
+  );
 }
 
 export function retryNow(): void {

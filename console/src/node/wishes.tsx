@@ -1,5 +1,6 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { NodeView, WishView } from "../api";
+import { Refused } from "../live/client";
 import { ask, whyFailed } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 
@@ -20,23 +21,30 @@ function Confirm({ node, wish, dryRun, close }: { node: string; wish: WishView; 
   const [reason, setReason] = useState("");
   const [trouble, setTrouble] = useState("");
   const [waiting, setWaiting] = useState(false);
-  const submit = async (event: Event): Promise<void> => {
-    event.preventDefault();
+  const [braked, setBraked] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const send = async (force: boolean): Promise<void> => {
     setWaiting(true);
     try {
-      await ask().wish(node, wish.wish, reason);
+      await ask().wish(node, wish.wish, reason, force);
       close();
     } catch (error) {
       setTrouble(whyFailed(error));
+      setBraked(!force && error instanceof Refused && error.status === 409);
       setWaiting(false);
     }
+  };
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    void send(false);
   };
   return (
     <form class="confirm" onSubmit={submit} aria-label={`${NAMES[wish.wish]} ${node}`}>
       <p>{meaning(wish, dryRun)}.</p>
       <label>
         Reason, for the node's story
-        <input value={reason} onInput={(event) => setReason(event.currentTarget.value)} maxLength={1000} required autofocus />
+        <input ref={field} value={reason} onInput={(event) => setReason(event.currentTarget.value)} maxLength={1000} required />
       </label>
       {trouble && (
         <p class="trouble" role="alert">
@@ -47,6 +55,11 @@ function Confirm({ node, wish, dryRun, close }: { node: string; wish: WishView; 
         <button type="submit" class="primary" disabled={waiting || !reason.trim()}>
           {NAMES[wish.wish]} {node}
         </button>
+        {braked && (
+          <button type="button" disabled={waiting || !reason.trim()} onClick={() => void send(true)}>
+            {NAMES[wish.wish]} all the same
+          </button>
+        )}
         <button type="button" onClick={close}>
           Leave it
         </button>
@@ -82,6 +95,7 @@ export function Wishes({ node }: { node: NodeView }) {
       {!may && <p class="hint">You look as a {me.role}: actions need an operator's token.</p>}
       {wish && may && (
         <Confirm
+          key={wish.wish}
           node={node.name}
           wish={wish}
           dryRun={shown.dry_run}

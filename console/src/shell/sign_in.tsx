@@ -1,8 +1,12 @@
-import { useRef } from "preact/hooks";
-import { signIn } from "../live/session";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { letsEverybodyLook, signIn } from "../live/session";
 
 export function SignIn({ reason }: { reason: string }) {
   const field = useRef<HTMLInputElement>(null);
+  const [open, setOpen] = useState(false);
+  useEffect(() => {
+    if (reason) void letsEverybodyLook().then(setOpen);
+  }, [reason]);
   const submit = (event: Event): void => {
     event.preventDefault();
     const token = field.current?.value.trim();
@@ -22,6 +26,11 @@ export function SignIn({ reason }: { reason: string }) {
           <input ref={field} type="password" name="token" autocomplete="off" spellcheck={false} autofocus required />
         </label>
         <button type="submit">Sign in</button>
+        {open && (
+          <button type="button" onClick={() => signIn("")}>
+            Look without a token
+          </button>
+        )}
         <p class="hint">
           An administrator makes one with <code>holdfast token create</code>; a viewer's is enough to look. It is kept
           until this tab is closed.

@@ -1,0 +1,35 @@
+/**
+ * A browser opens six connections to a server over HTTP/1.1, and every tab's stream holds one: with six tabs nothing else
+ * gets through. A tab nobody looks at lets its own go.
+ */
+
+const AWAY_SECONDS = 10;
+
+interface Follower {
+  /** Hidden for a while; a glance at another tab does not count. */
+  away(): void;
+  /** Seen again, after `away`. */
+  back(): void;
+}
+
+type Page = Pick<Document, "hidden" | "addEventListener">;
+
+export function followAttention(page: Page, follower: Follower): void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let away = false;
+  const leave = (): void => {
+    away = true;
+    follower.away();
+  };
+  const look = (): void => {
+    clearTimeout(timer);
+    if (page.hidden) {
+      timer = setTimeout(leave, AWAY_SECONDS * 1000);
+    } else if (away) {
+      away = false;
+      follower.back();
+    }
+  };
+  page.addEventListener("visibilitychange", look);
+  look(); // a tab may be opened in the background
+}
