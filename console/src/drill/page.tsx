@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { DrillRunView, DrillsView } from "../api";
 import { ask, whyFailed } from "../live/session";
 import { useAnswer } from "../live/use_answer";
@@ -58,6 +58,7 @@ function List({ value, onPlay }: { value: DrillsView; onPlay: (drill: string) =>
 export function DrillPage() {
   const { value, trouble, again } = useAnswer(() => ask().drills(), "drills", LOOK_EVERY_SECONDS);
   const [refused, setRefused] = useState("");
+  const top = useRef<HTMLParagraphElement>(null);
   const { run, outcome, trouble: lost } = useRun(value?.run?.id ?? null);
   useEffect(() => void (run && run.state !== "playing" && again()), [run?.state]);
   const act = (deed: Promise<unknown>): void => {
@@ -66,11 +67,12 @@ export function DrillPage() {
   };
   const play = (drill: string): void => {
     open("drill", drill);
+    top.current?.scrollIntoView(); // how far it has come is told there
     act(ask().playDrill(drill));
   };
   return (
     <View title="Drill" what="The drills" trouble={trouble || lost}>
-      <p class="lead">
+      <p class="lead" ref={top}>
         Staged incidents with a known truth, played through the real path to findings in a process of its own. Nothing of the fleet is touched.
         {value && !value.may_play && " You look as a viewer: an operator's token plays them, everybody watches."}
       </p>
