@@ -1,6 +1,7 @@
 import type { TrainingDetail } from "../api";
 import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
+import { amount, many } from "../shell/figures";
 import { age, timeOfDay } from "../shell/time";
 import { View } from "../shell/view";
 import { Checkpoints } from "./checkpoints";
@@ -15,12 +16,12 @@ function Facts({ job }: { job: TrainingDetail }) {
   const facts: [string, string][] = [
     ["State", `${job.state}, attempt ${job.attempt}, step ${job.step.toLocaleString("en")}`],
     ["Pace against its usual", percent(pace)],
-    ["Tokens a second", job.tokens_per_second?.toPrecision(4) ?? "unknown"],
+    ["Tokens a second", job.tokens_per_second == null ? "unknown" : many(job.tokens_per_second)],
     ["Loss", job.loss?.toPrecision(5) ?? "unknown"],
     ["ETTR", percent(job.ettr)],
     ["Goodput", percent(job.goodput)],
     ["Checkpoint efficiency", percent(job.checkpoint_efficiency)],
-    ["Cluster-days of progress", job.cluster_days.toPrecision(3)],
+    ["Cluster-days of progress", amount(job.cluster_days)],
   ];
   return (
     <dl class="facts">
@@ -42,8 +43,8 @@ function Exposure({ job }: { job: TrainingDetail }) {
         "What a failure now would cost is unknown: no step was told to be safe."
       ) : (
         <>
-          If it died this second: <strong>{risk.gpu_hours.toPrecision(3)} GPU-hours</strong>, {risk.steps} steps since step{" "}
-          {risk.saved_step}, {risk.tokens.toExponential(2)} tokens.
+          If it died this second: <strong>{amount(risk.gpu_hours)} GPU-hours</strong>, {risk.steps} steps since step{" "}
+          {risk.saved_step}, {many(risk.tokens)} tokens.
         </>
       )}
     </p>
@@ -72,7 +73,7 @@ function Restarts({ job }: { job: TrainingDetail }) {
       {job.restarts.map((one) => (
         <li key={one.at}>
           {timeOfDay(one.at)}: down {age(0, one.down_seconds)}, {one.lost_steps} steps from step {one.from_step} done again;{" "}
-          <strong>{one.gpu_hours.toPrecision(3)} GPU-hours</strong>
+          <strong>{amount(one.gpu_hours)} GPU-hours</strong>
           {one.said.map((line) => (
             <p key={line}>{line}</p>
           ))}

@@ -1,5 +1,7 @@
 /** Where the GPU-hours went, as one bar: the parts always add up to the whole. Names are those of the ledger everywhere. */
 
+import { amount } from "../shell/figures";
+
 export const PARTS = ["productive", "degraded", "checkpoint", "rework", "restart", "waiting", "idle", "unknown"] as const;
 
 export function LedgerBar({ hours }: { hours: Readonly<Record<string, number>> }) {
@@ -22,7 +24,7 @@ export function LedgerBar({ hours }: { hours: Readonly<Record<string, number>> }
           .map(({ part, hours: spent, share }) => (
             <li key={part}>
               <span class={`swatch ${part}`} aria-hidden="true" /> {part} <strong>{(share * 100).toFixed(1)} %</strong>{" "}
-              <span class="faint">{spent.toPrecision(3)} GPU-h</span>
+              <span class="faint">{amount(spent)} GPU-h</span>
             </li>
           ))}
       </ul>
