@@ -28,21 +28,24 @@ interface Drawn {
 const HEIGHT = 300;
 const EDGE = { left: 62, right: 14, top: 10, bottom: 44 };
 
-/** A round number that divides a span into four to ten parts. */
-export function step(span: number): number {
+const LETTER = 7;
+const MOST_TICKS = 10;
+
+/** A round number that divides a span into at most so many parts, two at least. */
+export function step(span: number, most = MOST_TICKS): number {
   if (!(span > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(span));
-  return [0.1, 0.2, 0.5, 1].map((part) => power * part).find((size) => span / size <= 10) ?? power;
+  return [0.1, 0.2, 0.5, 1, 2, 5].map((part) => power * part).find((size) => span / size <= most) ?? power * 5;
 }
 
-export function ticks(low: number, high: number, log = false, base = 10): number[] {
+export function ticks(low: number, high: number, log = false, base = 10, most = MOST_TICKS): number[] {
   if (log) {
     const first = Math.ceil(Math.log(low) / Math.log(base) - 1e-9);
     const last = Math.floor(Math.log(high) / Math.log(base) + 1e-9);
-    const every = Math.ceil((last - first + 1) / 8);
+    const every = Math.ceil((last - first + 1) / Math.min(8, most));
     return Array.from({ length: Math.max(0, last - first + 1) }, (_, power) => base ** (first + power)).filter((_, at) => at % every === 0);
   }
-  const size = step(high - low);
+  const size = step(high - low, most);
   const first = Math.ceil(low / size - 1e-9);
   return Array.from({ length: Math.floor(high / size + 1e-9) - first + 1 }, (_, number) => (first + number) * size);
 }
@@ -81,6 +84,8 @@ export function Curve({ title, across, up, lines, logX = false, mark, span, tick
   };
   const y = (value: number): number => HEIGHT - EDGE.bottom - (value / top) * (HEIGHT - EDGE.top - EDGE.bottom);
   const bottom = HEIGHT - EDGE.bottom;
+  const label = LETTER * (Math.max(tick(left).length, tick(right).length) + 2);
+  const fitting = Math.min(MOST_TICKS, Math.max(2, Math.floor((width - EDGE.left - EDGE.right) / label)));
   return (
     <figure class="curve">
       <figcaption>{title}</figcaption>
@@ -94,7 +99,7 @@ export function Curve({ title, across, up, lines, logX = false, mark, span, tick
               </text>
             </g>
           ))}
-          {ticks(left, right, logX, base).map((value) => (
+          {ticks(left, right, logX, base, fitting).map((value) => (
             <g key={value}>
               <line class="axis" x1={x(value)} x2={x(value)} y1={bottom} y2={bottom + 5} />
               <text x={x(value)} y={bottom + 18} text-anchor="middle">
