@@ -31,6 +31,8 @@ from holdfast.training.wire import WireError
 
 LOG = logging.getLogger("holdfast.checkpoint")
 KEEPER_RETRY_SECONDS = 30.0
+# Besides a keeper that is gone: what torch, NumPy and texts raise for a state that cannot be copied.
+UNKEEPABLE = (OSError, ValueError, TypeError, RuntimeError, OverflowError)
 SOON_STEPS = 20  # after a load: what is no number by then came with it
 
 State = dict[str, Any]
@@ -76,7 +78,7 @@ class Checkpoint:
         try:
             self._be_joined(step - 1)
             self._copy(step, state)
-        except (OSError, EncodingError) as error:
+        except UNKEEPABLE as error:
             if isinstance(error, OSError) and not isinstance(error, Refused):
                 self._keeper.close()  # it is gone or no longer understood; the next save looks for it anew
             self._say("save", f"step {step} was not kept: {error}")
@@ -100,13 +102,14 @@ class Checkpoint:
                 assert got is not None
                 _apply(got, state)
                 self._loaded = candidate
-                self._be_joined(candidate.step)
+                self._join_or_say(candidate.step)
                 LOG.info("rank %d: step %d from %s", self._circle.rank, candidate.step, self.loaded_from)
                 return candidate.step
             LOG.warning("step %d cannot be had by all ranks, trying an older one", candidate.step)
         if rows:
             raise CheckpointError(f"{self.folder}: none of {len(rows)} saved steps could be read whole by all ranks")
-        self._be_joined(-1)
+        self._say_remains()
+        self._join_or_say(-1)
         return None
 
     def status(self) -> dict[str, Any]:
@@ -181,19 +184,41 @@ class Checkpoint:
         chances = [f"{lost}: {chance_of_recovery(self.placement, lost):.1%}" for lost in range(1, min(nodes, 4) + 1)]
         LOG.info("chance that memory survives the loss of so many nodes: %s", ", ".join(chances))
 
+    def _join_or_say(self, step: int) -> None:
+        """Without a keeper the training goes on; the next save looks for one."""
+        try:
+            self._be_joined(step)
+        except Refused:
+            raise
+        except OSError as error:
+            self._keeper.close()
+            self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
+
     def _be_joined(self, step: int) -> None:
         """Tell the keeper who is in this run; again where it had to be started anew."""
         if not self._keeper.connected:
             if time.monotonic() < self._keeper_due:
                 raise WireError("the keeper of this node is gone")
             self._keeper_due = time.monotonic() + KEEPER_RETRY_SECONDS
-            address = self._keeper.about.get("address", "")
-            self._keeper.options = (*self._keeper.options, *(("--listen", address) if address else ()))
-            self._keeper.attach()
-            self._joined = False
+            self._attach_anew()
         if not self._joined:
             self._keeper.join({**self._crew, "step": step})
             self._joined = True
+
+    def _attach_anew(self) -> None:
+        address = self._keeper.about.get("address", "")
+        self._keeper.options = (*self._keeper.options, *(("--listen", address) if address else ()))
+        self._keeper.attach()
+        self._joined = False
+
+    def _say_remains(self) -> None:
+        """Training begins anew although something was saved: whoever pays for that should know why."""
+        ranks = sorted({copy.rank for one in self._found for copy in one.held})
+        parts = sorted(path.name for path in self.folder.glob("step-*"))
+        if ranks or parts:
+            held = f"memory has copies of ranks {', '.join(map(str, ranks))} only" if ranks else "memory has nothing"
+            stored = f"storage has no whole step ({', '.join(parts[-3:])})" if parts else "storage has nothing"
+            self._say("load", f"no step is whole, so this run begins anew: {held}, {stored}")
 
     def _copy(self, step: int, state: State) -> None:
         about = shard.About(self.job, self._circle.rank, self._circle.world, step)
@@ -206,10 +231,12 @@ class Checkpoint:
         self._keeper.seal(order)
 
     def _refuse_other_worlds(self, rows: list[Candidate]) -> None:
-        if rows and rows[0].world != self._circle.world:
-            was, now = rows[0].world, self._circle.world
+        copies = [copy for one in self._found for copy in one.held]  # where fewer ranks came, none is whole
+        newest = rows[0] if rows else max(copies, key=lambda copy: copy.step, default=None)
+        if newest is not None and newest.world != self._circle.world:
+            was, now = newest.world, self._circle.world
             raise CheckpointError(
-                f"{self.folder}: step {rows[0].step} was saved by {was} ranks and this run has {now}; "
+                f"{self.folder}: step {newest.step} was saved by {was} ranks and this run has {now}; "
                 f"start it with {was} ranks, or read the storage copy with torch.distributed.checkpoint"
             )
 
@@ -223,10 +250,18 @@ class Checkpoint:
                 got = shard.read(pages.map, held.size)
             except (OSError, EncodingError) as error:
                 self._say("load", f"step {candidate.step} from {address or 'own memory'}: {error}")
+                if isinstance(error, OSError) and not isinstance(error, Refused):
+                    self._find_keeper()  # partners are asked by way of our own
                 continue
             self.loaded_from = f"partner {address}" if address else "own memory"
             return got
         return self._from_storage(candidate) if candidate.in_storage else None
+
+    def _find_keeper(self) -> None:
+        try:
+            self._attach_anew()
+        except OSError as error:
+            self._say("keeper", str(error))
 
     def _from_storage(self, candidate: Candidate) -> shard.Shard | None:
         try:
@@ -237,6 +272,8 @@ class Checkpoint:
         if attempt != candidate.attempt:
             self._say("load", f"step {candidate.step} from storage: it was written over by another run")
             return None
+        if got.about.job != self.job:
+            self._say("job", f"step {candidate.step} in storage was saved by job {got.about.job}, this is {self.job}")
         self.loaded_from = "storage"
         return got
 

@@ -107,7 +107,7 @@ class Flushing:
                 raise EncodingError("the copy in memory is damaged")
             storage.write(self._folder, shard.read(copy.pages.map, copy.size), copy.attempt)
             if copy.rank == 0:
-                storage.prune(self._folder, STEPS_KEPT)
+                storage.prune(self._folder, STEPS_KEPT, copy.attempt)
         except (OSError, RuntimeError, EncodingError) as error:
             self._troubles[_about(copy)] = f"step {copy.step} of rank {copy.rank} is not in storage: {error}"
             LOG.warning("storage: step %d of rank %d: %s", copy.step, copy.rank, error)

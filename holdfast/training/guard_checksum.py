@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
 
+WILD = 1e12  # told of a number that no rounding makes
 MARGIN = 16.0  # times the spread that rounding is expected to have
 SAMPLED_ROWS = 1024  # of one product; a larger batch is looked at in part
 
@@ -67,9 +68,19 @@ def error(layer: nn.Linear, given: torch.Tensor, output: torch.Tensor) -> torch.
         expected = expected + layer.bias.detach().float().sum()
     difference = (result.sum(-1) - expected).abs()
     size = factor.norm(dim=-1) * weight.norm()
-    roundings = _precision(output, given) * (result.norm(dim=-1) + size) + torch.finfo(torch.float32).tiny
-    told = difference / (MARGIN * roundings)
-    return torch.where(torch.isfinite(result.sum(-1)) & torch.isfinite(expected), told, torch.zeros_like(told)).max()
+    # in FP64: the norm of a row with one number gone wild must not become infinite and excuse it
+    spread = result.norm(dim=-1, dtype=torch.float64) + size
+    roundings = _precision(output, given) * spread + torch.finfo(torch.float32).tiny
+    told = difference.double() / (MARGIN * roundings)
+    known = torch.isfinite(result.sum(-1)) & torch.isfinite(expected)
+    told = torch.where(known, told, torch.zeros_like(told))
+    return torch.where(_out_of_nothing(layer, result, size, output.dtype), torch.full_like(told, WILD), told).max()
+
+
+def _out_of_nothing(layer: nn.Linear, result: torch.Tensor, size: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
+    """Rows with an infinite number or none at all, made of factors too small to make one."""
+    bias = layer.bias.detach().float().abs().max() if layer.bias is not None else 0.0
+    return ~torch.isfinite(result).all(-1) & (size + bias < torch.finfo(kind).max)
 
 
 def _precision(output: torch.Tensor, given: torch.Tensor) -> float:

@@ -13,7 +13,7 @@ from holdfast.training.increments import Marks, Sent, changed, marks_of
 from holdfast.training.pace import Pace
 from holdfast.training.peers import Caller, Refused
 from holdfast.training.vault import Copy, Vault
-from holdfast.training.wire import Message
+from holdfast.training.wire import Message, WireError
 
 LOG = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class Replication:
         """What changed since the copy that the partner has; everything, where that does not come out right."""
         before = self._sent.pop((partner, copy.rank), None)
         parts = changed(before, copy, marks)
-        with Caller(crew.addresses[partner], self._secret) as caller:
+        with Caller(_address(crew, partner), self._secret) as caller:
             try:
                 sent = caller.put(copy, self._pace, before.step if before else -1, parts, self._vault.committed)
             except Refused:
@@ -94,7 +94,7 @@ class Replication:
                     raise
                 sent = -1
         if sent < 0:
-            with Caller(crew.addresses[partner], self._secret) as caller:
+            with Caller(_address(crew, partner), self._secret) as caller:
                 sent = caller.put(copy, self._pace, committed=self._vault.committed)
         self.sent_bytes += sent
         self._sent[partner, copy.rank] = Sent(copy.step, copy.attempt, copy.size, marks)
@@ -125,9 +125,16 @@ class Replication:
 
     def _tell(self, node: str, crew: Crew, message: Message) -> None:
         try:
-            with Caller(crew.addresses[node], self._secret) as caller:
+            with Caller(_address(crew, node), self._secret) as caller:
                 caller.tell(message)
         except OSError as error:
             self._troubles[f"keeper {node}"] = f"was not told that step {message['step']} is safe: {error}"
         else:
             self._troubles.pop(f"keeper {node}", None)
+
+
+def _address(crew: Crew, node: str) -> str:
+    """A node whose keeper could not be reached at the start has none."""
+    if node not in crew.addresses:
+        raise WireError(f"no keeper of {node} is known to this run")
+    return crew.addresses[node]

@@ -146,9 +146,10 @@ def _whole(path: Path) -> tuple[str, int] | None:
     return (attempt, world) if ranks == set(range(world)) else None
 
 
-def prune(folder: Path, keep: int) -> None:
-    """Remove whole steps older than the newest `keep`, and what was left unfinished before them."""
-    steps = [step for step, _, _ in whole_steps(folder)]
+def prune(folder: Path, keep: int, attempt: str) -> None:
+    """Remove what is older than this run's newest `keep` whole steps. Until it has so many, all others are kept too:
+    an earlier run that came further, with steps that are suspect by now, must not cost this one what it wrote."""
+    steps = [step for step, writer, _ in whole_steps(folder) if writer == attempt]
     if len(steps) <= keep:
         return
     oldest = steps[-keep]

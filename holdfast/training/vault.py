@@ -136,7 +136,8 @@ class Vault:
             return spare.pop()
         used = sum(pages.size for other in self._ranks() for pages in self._buffers(other))
         if len(self._buffers(rank)) < BUFFERS_PER_RANK and used + size <= self.budget_bytes:
-            return Pages.new(f"rank-{rank}", size)
+            roomy = _roomy(size)
+            return Pages.new(f"rank-{rank}", roomy if used + roomy <= self.budget_bytes else size)
         if self._evict(rank, hurry):
             return self._find_room(rank, size, hurry)
         if not self._buffers(rank):
@@ -169,3 +170,9 @@ class Vault:
         """Every buffer of this rank. One that is read although its copy was replaced is found again when it is free."""
         copies = [copy.pages for (owner, _), copy in self._copies.items() if owner == rank]
         return copies + self._spare.get(rank, []) + self._lent.get(rank, [])
+
+
+def _roomy(size: int) -> int:
+    """Up to an eighth more: a state that grows by some bytes at every step fits into the buffer it had."""
+    unit = 1 << max(size.bit_length() - 4, 0)
+    return -(-size // unit) * unit

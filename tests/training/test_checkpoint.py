@@ -148,7 +148,29 @@ def test_what_cannot_be_kept_is_said_and_survived(place: Path) -> None:
     ckpt = Checkpoint(place, replicas=1)
     assert ckpt.save(1, {"loader": object()}) is False
     assert "state at loader: a object cannot be kept" in ckpt.troubles["save"]
+    for strange in ("\udcff", torch.empty(3, device="meta")):
+        assert ckpt.save(2, {"loader": strange}) is False
     assert ckpt.save(2, state(2)) is True
+    ckpt.close()
+
+
+def test_a_new_run_keeps_what_it_wrote_below_the_steps_of_an_older_one(place: Path) -> None:
+    ckpt = saved(place, 7)
+    ckpt.flush()
+    ckpt.close()
+    shard, _ = storage.read(place, 7, 0)
+    for attempt, step in (("old", 90), ("old", 100), ("new", 10), ("new", 20)):
+        about = type(shard.about)(place.name, 0, 1, step)
+        storage.write(place, type(shard)(about, shard.tree, shard.names, shard.tensors), attempt)
+        storage.prune(place, 1, attempt)
+    assert [step for step, _, _ in storage.whole_steps(place)] == [20, 100]
+
+
+def test_who_begins_anew_although_something_was_saved_says_so(place: Path) -> None:
+    (place / "step-00000010").mkdir(parents=True)
+    ckpt = Checkpoint(place, replicas=1)
+    assert ckpt.load(state(0)) is None
+    assert "storage has no whole step (step-00000010)" in ckpt.troubles["load"]
     ckpt.close()
 
 

@@ -94,6 +94,20 @@ def test_rounding_is_no_error_and_a_flip_of_an_exponent_is(dtype: torch.dtype) -
         assert float(error(layer, given_, output)) > 1.0
 
 
+@pytest.mark.parametrize("wild", [-2.5e38, 3e37, float("inf"), float("nan")])
+def test_the_largest_flip_is_an_error_too(wild: float) -> None:
+    torch.manual_seed(6)
+    layer, given_ = nn.Linear(256, 512), torch.randn(64, 256)
+    output = layer(given_).detach().clone()
+    output[3, 7] = wild
+    assert float(error(layer, given_, output)) > 1.0
+
+
+def test_numbers_too_large_for_their_kind_are_no_error_of_the_product() -> None:
+    layer, given_ = nn.Linear(256, 512), torch.full((4, 256), 1e38)
+    assert float(error(layer, given_, layer(given_))) < 1.0
+
+
 A, B, C = b"a", b"b", b"c"
 
 

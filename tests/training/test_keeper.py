@@ -160,6 +160,16 @@ def test_buffers_are_used_again(vault: Vault) -> None:
     assert len(numbers) <= 3
 
 
+def test_a_state_that_grows_a_little_fits_into_the_buffers_it_had() -> None:
+    vault, numbers = Vault(10_000_000), set()
+    for step in range(1, 200):
+        pages = vault.reserve(0, 1_000_000 + 100 * step)
+        numbers.add(pages.number)
+        vault.add(Copy(0, step, "run", 1, 1_000_000, "", pages))
+        vault.commit(step)
+    assert len(numbers) <= 3
+
+
 def test_a_copy_that_is_read_is_not_written_over(vault: Vault) -> None:
     vault.add(Copy(0, 1, "run", 1, 1000, "", vault.reserve(0, 1000)))
     with vault.reading(0, 1) as copy:
