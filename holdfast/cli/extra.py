@@ -15,4 +15,4 @@ def needs_extra(name: str) -> Iterator[None]:
         if error.name is not None and error.name.startswith("holdfast"):
             raise
         package = str(error.name).partition(".")[0]
-        raise Refusal(f"{package} is not installed; it comes with: pip install 'holdfast[{name}]'", 1) from None
+        raise Refusal(f"{package} is not installed; it comes with: pip install '.[{name}]' in a clone", 1) from None

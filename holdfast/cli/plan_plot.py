@@ -132,7 +132,8 @@ def _png(chart: Chart, target: Path) -> None:
     try:
         from matplotlib.figure import Figure  # type: ignore[import-not-found,unused-ignore]
     except ModuleNotFoundError:
-        raise Refusal("--plot: a PNG needs matplotlib (pip install 'holdfast[plan]'); an .svg needs nothing") from None
+        need = "matplotlib (pip install '.[plan]' in a clone)"
+        raise Refusal(f"--plot: a PNG needs {need}; an .svg needs nothing") from None
     figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=150, layout="constrained")
     axes: Axes = figure.subplots()
     for line in chart.lines:

@@ -80,7 +80,7 @@ class ModbusSource:
         try:
             from pymodbus.client import ModbusTcpClient
         except ImportError:
-            return self._blind(now, "pymodbus is not installed: pip install holdfast[facility]")
+            return self._blind(now, "pymodbus is not installed: pip install '.[facility]' in a clone")
         logging.getLogger("pymodbus").setLevel(logging.CRITICAL)  # it tells every packet of a failure; we say it once
         host, _, port = self.settings.address.rpartition(":")
         client: Any = ModbusTcpClient(host.strip("[]"), port=int(port), timeout=self.settings.timeout, retries=0)

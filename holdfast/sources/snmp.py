@@ -95,7 +95,7 @@ class SnmpSource:
             self._loop = self._loop or asyncio.new_event_loop()
             found, trouble = self._loop.run_until_complete(self._ask(who))
         except ImportError:
-            return self._blind(now, "pysnmp is not installed: pip install holdfast[facility]")
+            return self._blind(now, "pysnmp is not installed: pip install '.[facility]' in a clone")
         except (OSError, ValueError) as error:
             return self._blind(now, str(error))
         if trouble:

@@ -119,7 +119,7 @@ def test_the_terminal_shows_the_curve_too(command: str, capsys: pytest.CaptureFi
 
 
 def test_a_png_where_matplotlib_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'holdfast[plan]'")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[plan]' in a clone")
     command = [*shlex.split(ANSWERED[0]), "--plot"]
     assert run([*command, str(tmp_path / "curve.png")]) == 0
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")

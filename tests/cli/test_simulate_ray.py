@@ -30,7 +30,7 @@ noticed = "10m"
 
 @pytest.fixture
 def two_nodes() -> Iterator[int]:
-    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'holdfast[sweep]'")
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[sweep]' in a clone")
     from ray.cluster_utils import Cluster
 
     try:

@@ -137,7 +137,7 @@ def test_what_cannot_be_shown_is_said_in_one_sentence(
 
 @pytest.mark.parametrize(
     ("hidden", "told"),
-    [("textual", "textual is not installed; it comes with: pip install 'holdfast[top]'"), ("", "token")],
+    [("textual", "textual is not installed; it comes with: pip install '.[top]' in a clone"), ("", "token")],
     ids=["without the extra", "with a wrong token"],
 )
 def test_in_a_terminal_it_refuses_before_it_takes_the_screen(
