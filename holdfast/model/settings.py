@@ -45,7 +45,7 @@ AGENT_VERBS = ("retest", "reset_gpu", "reboot", "probe")  # what an agent knows 
 class ControllerSettings:
     """Whom the agent reports to, and what it does when told."""
 
-    url: str = ""  # such as https://holdfast.example:8443; '' means that it reports to nobody
+    url: str = ""  # such as https://holdfast.example:9477; '' means that it reports to nobody
     join_token_file: str = ""  # lets the agent enrol, also again when its credential has expired
     credential_file: str = ""  # '' means `credential` in the state directory
     ca_file: str = ""  # '' trusts what this machine trusts
