@@ -74,13 +74,17 @@ class Guard:
 
     def step(self, step: int, loss: Number = None, grad_norm: Number = None) -> list[Finding]:
         """What is found now. Numbers on a GPU are looked at when they have arrived, so that nobody waits for them."""
+        first = not self._ended
+        if first:  # what was loaded is an earlier run's, which had its own checks
+            self._last_sound = step - 1
         self._ended.append((step, time.time()))
         found = self._numbers(step, {"loss": loss, "grad_norm": grad_norm})
         if self.checksum_every:
             found += self._sums(step)
         self._untold += found
         told = [self.event(*one) for one in (self._progress.happened() if self._progress else ())]
-        if self.vote_every and step % self.vote_every == 0:
+        # At the first step too: who finds a difference later must not doubt all that was saved before this run.
+        if self.vote_every and (first or step % self.vote_every == 0):
             found += self._vote(step)
         for finding in found:
             self._tell(finding)

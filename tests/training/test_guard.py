@@ -118,3 +118,14 @@ def test_no_number_soon_after_a_load_leads_to_the_next_tier(place: Path, monkeyp
     second = Checkpoint(place, replicas=1)
     assert (second.load({"weights": torch.zeros(8)}), second.loaded_from) == (5, "storage")
     second.close()
+
+
+def test_what_was_saved_before_this_run_is_not_doubted_for_a_product_of_now() -> None:
+    layer = torch.nn.Linear(64, 64)
+    layer.register_forward_hook(lambda _, __, output: output.index_fill(1, torch.tensor([3]), 1e6))
+    guard = Guard(layer, vote_every=0, checksum_every=20)
+    guard.step(39)
+    layer(torch.randn(8, 64))
+    (finding,) = guard.step(40)
+    guard.close()
+    assert (finding.kind, finding.since) == (Kind.CHECKSUM, 39)
