@@ -5,13 +5,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import typer
 
 from holdfast.cli.extra import needs_extra
 from holdfast.cli.refusal import Refusal
+
+if TYPE_CHECKING:
+    import ssl
 
 Url = Annotated[
     str, typer.Option("--url", help="The controller; $HOLDFAST_URL, or the one that `holdfast up` started.")
@@ -56,7 +59,14 @@ class Client:
         try:
             for _ in range(MOST_REDIRECTS):
                 reply = httpx.request(
-                    method, address, json=body, params=query, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False
+                    method,
+                    address,
+                    json=body,
+                    params=query,
+                    headers=headers,
+                    timeout=TIMEOUT_SECONDS,
+                    trust_env=False,
+                    verify=trusted(address),
                 )
                 if reply.status_code != 307:  # a standby names the leader
                     break
@@ -68,6 +78,15 @@ class Client:
             said = answer.get("error", "") if isinstance(answer, dict) else ""
             raise Refusal(said or f"the controller answered {reply.status_code}", 1)
         return answer
+
+
+def trusted(address: str) -> "ssl.SSLContext | bool":
+    """This machine's own certificates, and $SSL_CERT_FILE: controllers of a site rarely have a public one."""
+    if not address.startswith("https://"):
+        return True
+    import ssl
+
+    return ssl.create_default_context()
 
 
 def connect(url: str, token: str) -> Client:

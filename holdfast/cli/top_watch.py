@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.cli.client import Client
+from holdfast.cli.client import Client, trusted
 from holdfast.cli.extra import needs_extra
 from holdfast.cli.refusal import Refusal
 
@@ -93,8 +93,9 @@ def _stream(client: Client) -> Iterator[tuple[str, str]]:
     headers = {"Authorization": f"Bearer {client.token}"} if client.token else {}
     patience = httpx.Timeout(15.0, read=SILENT_SECONDS)
     try:
+        address = f"{client.url}/v1/stream"
         with httpx.stream(
-            "GET", f"{client.url}/v1/stream", headers=headers, timeout=patience, trust_env=False
+            "GET", address, headers=headers, timeout=patience, trust_env=False, verify=trusted(address)
         ) as reply:
             if reply.status_code != 200:
                 raise Refusal(f"the controller answered {reply.status_code}: {_error(reply.read())}")

@@ -8,12 +8,15 @@ from pathlib import Path
 import httpx
 import pytest
 
+from holdfast.cli.client import Client
+from holdfast.cli.refusal import Refusal
+
 from .running import start
 
 pytestmark = pytest.mark.slow
 
 
-def test_it_speaks_tls_with_the_certificate_it_was_given(tmp_path: Path) -> None:
+def test_it_speaks_tls_with_the_certificate_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed, so no certificate can be made")
     certificate, key = tmp_path / "tls.pem", tmp_path / "tls.key"
@@ -32,5 +35,10 @@ def test_it_speaks_tls_with_the_certificate_it_was_given(tmp_path: Path) -> None
         assert controller.get("/v1/fleet")["nodes"] == 0
         with pytest.raises(httpx.HTTPError):
             httpx.get(controller.url.replace("https", "http") + "/healthz", trust_env=False)
+        token = (tmp_path / "admin.token").read_text().strip()
+        with pytest.raises(Refusal, match="certificate verify failed"):
+            Client(controller.url, token).get("/v1/nodes")
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert Client(controller.url, token).get("/v1/nodes")["nodes"] == []
     finally:
         controller.kill()
