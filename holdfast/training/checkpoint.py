@@ -14,16 +14,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from holdfast.training import shard, storage, suspects
 from holdfast.training.agreement import Circle
 from holdfast.training.candidates import Candidate, Found, candidates, sources
 from holdfast.training.client import Held, Keeper
-from holdfast.training.encoding import decode, encode, has_shards
+from holdfast.training.encoding import encode
 from holdfast.training.message import EncodingError
 from holdfast.training.peers import Refused
 from holdfast.training.placement import Node, Placement, chance_of_recovery, place
+from holdfast.training.restoring import CheckpointError, State, apply, snapshot
 from holdfast.training.site import node_name
 from holdfast.training.suspects import FILE as SUSPECTS
 from holdfast.training.suspects import trusted
@@ -34,12 +33,6 @@ KEEPER_RETRY_SECONDS = 30.0
 # Besides a keeper that is gone: what torch, NumPy and texts raise for a state that cannot be copied.
 UNKEEPABLE = (OSError, ValueError, TypeError, RuntimeError, OverflowError)
 SOON_STEPS = 20  # after a load: what is no number by then came with it
-
-State = dict[str, Any]
-
-
-class CheckpointError(RuntimeError):
-    """What stands in the way of loading, in one sentence."""
 
 
 class Checkpoint:
@@ -100,7 +93,7 @@ class Checkpoint:
             got = self._obtain(candidate)
             if self._circle.all(got is not None):
                 assert got is not None
-                _apply(got, state)
+                apply(got, state)
                 self._loaded = candidate
                 self._join_or_say(candidate.step)
                 LOG.info("rank %d: step %d from %s", self._circle.rank, candidate.step, self.loaded_from)
@@ -222,7 +215,7 @@ class Checkpoint:
 
     def _copy(self, step: int, state: State) -> None:
         about = shard.About(self.job, self._circle.rank, self._circle.world, step)
-        encoded = encode({name: _snapshot(part) for name, part in state.items()})
+        encoded = encode({name: snapshot(part) for name, part in state.items()})
         layout = shard.plan(about, encoded)
         buffer, pages = self._keeper.reserve(layout.size, self.patience_seconds)
         shard.write(layout, encoded, pages.map)
@@ -286,25 +279,3 @@ class Checkpoint:
 
 def _row(copy: Held) -> list[object]:
     return [copy.rank, copy.step, copy.attempt, copy.world, copy.size, copy.digest]
-
-
-def _snapshot(part: Any) -> Any:
-    return part.state_dict() if hasattr(part, "state_dict") else part
-
-
-def _apply(got: shard.Shard, state: State) -> None:
-    """Put the saved values into the state; nothing is touched unless both have the same parts."""
-    like = {name: _snapshot(part) for name, part in state.items()} if has_shards(got.tree) else None
-    # Optimizers keep the tensors they are given: what they get must not be the keeper's memory.
-    saved = decode(got.tree, [tensor.clone() for tensor in got.tensors], like)
-    if not isinstance(saved, dict) or saved.keys() != state.keys():
-        there = ", ".join(map(str, saved)) if isinstance(saved, dict) else "nothing of this kind"
-        raise CheckpointError(f"the checkpoint holds {there}; the state to load has {', '.join(state)}")
-    for name, part in state.items():
-        if hasattr(part, "load_state_dict"):
-            part.load_state_dict(saved[name])
-        elif isinstance(part, torch.Tensor):
-            with torch.no_grad():
-                part.copy_(saved[name])
-        else:
-            state[name] = saved[name]

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 
 
 def until(holds: Callable[[], Any], what: str, patience: float = PATIENCE_SECONDS) -> Any:

@@ -1,5 +1,6 @@
 """A real agent on a twin node of a real Slurm, and a reset that mends the twin."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,8 +41,7 @@ def twin_site(directory: Path, nodes: int, policy: str = "") -> Iterator[Site]:
 @contextmanager
 def agent_on_twin(site: Site, node: str) -> Iterator[Path]:
     home: Path = site.slurm.root / node
-    (home / "run").rmdir()
-    home.rmdir()
+    shutil.rmtree(home)  # a second try finds what the first one left
     make_node(home, name=node)
     token = home / "join.token"
     token.write_text(site.controller.token())

@@ -67,6 +67,8 @@ def test_ctrl_c_leaves_no_process_and_no_file_behind(tmp_path):
     config = write_config(tmp_path, "peer_copy", "node_collective", more="")
     config.write_text(config.read_text().replace("seconds = 0.2", "seconds = 60"))
     before = sorted(tmp_path.rglob("*")), shared_memory()
+    # a shell's background job ignores Ctrl-C, and so would everything that it starts: with a handler here they do not
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [HOLDFAST, "check", "--stage", "bootstrap", "--config", str(config)],
         stdout=subprocess.DEVNULL,

@@ -11,9 +11,9 @@ import torch
 import torch.distributed.checkpoint as dcp
 
 from holdfast.training import Checkpoint, storage
-from holdfast.training.checkpoint import CheckpointError
 from holdfast.training.client import Keeper
 from holdfast.training.message import EncodingError
+from holdfast.training.restoring import CheckpointError
 from holdfast.training.wire import WireError
 
 pytestmark = pytest.mark.slow
@@ -222,6 +222,15 @@ def test_parts_that_differ_are_named_and_nothing_is_touched(place: Path) -> None
     ):
         ckpt.load(into)
     assert not into["weights"].any()
+    ckpt.close()
+
+
+@pytest.mark.parametrize("other", [torch.zeros(7, 1000, dtype=torch.int64), torch.zeros(1000)])
+def test_a_tensor_of_another_shape_or_kind_is_refused_and_not_stretched(place: Path, other: torch.Tensor) -> None:
+    saved(place, 1).close()
+    ckpt = Checkpoint(place, replicas=1)
+    with pytest.raises(CheckpointError, match=r"weights: the checkpoint holds torch.int64 of \(1000,\)"):
+        ckpt.load({"weights": other, "note": ""})
     ckpt.close()
 
 

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from holdfast.training import Checkpoint, Guard
-from holdfast.training.checkpoint import CheckpointError
 from holdfast.training.guard_finding import Kind
+from holdfast.training.restoring import CheckpointError
 from holdfast.training.suspects import FILE
 
 

@@ -12,7 +12,7 @@ from holdfast.twin.fleet.run import FleetRun, Target
 from holdfast.twin.fleet.simulation import Simulation
 from tests.agent.desk import Desk, desk
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 90.0
 
 
 def run_until(at: Desk, fleet: FleetRun, reached: Callable[[], bool]) -> None:
