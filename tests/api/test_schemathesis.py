@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
-def test_generated_requests_find_no_server_error(controller: "Controller", tmp_path: Path) -> None:
+@pytest.mark.parametrize("examples", [8, pytest.param(100, marks=pytest.mark.soak)])
+def test_generated_requests_find_no_server_error(controller: "Controller", tmp_path: Path, examples: int) -> None:
     if importlib.util.find_spec("schemathesis") is None:
         pytest.skip("schemathesis is not installed: pip install schemathesis")
-    agent = controller.enrol("generated")
+    agent = controller.enrol(f"generated-{examples}")
     for token in (controller.admin, agent.credential):
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"{controller.url}/schema/openapi.json"]
-        command += ["--checks", "not_a_server_error", "--max-examples", "25", "--seed", "1"]
+        command += ["--checks", "not_a_server_error", "--max-examples", str(examples), "--seed", "1"]
         # How fast a busy machine answers is not the question here.
         command += ["--suppress-health-check", "all", "--request-timeout", "60"]
         command += ["--header", f"Authorization: Bearer {token}", "--exclude-path", "/v1/stream"]
