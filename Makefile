@@ -1,7 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
-.PHONY: screenshots docs-site agreement setup torch system console demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
+.PHONY: screenshots docs-site agreement setup torch system console dist demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
 
@@ -27,6 +27,11 @@ system:
 # The web page; needs Node.js, and says so where it is missing. Everything but the page works without it.
 console:
 	@scripts/build-console
+
+# The wheels, in dist/: `pip install dist/*.whl` brings everything, the first of them alone what a node needs.
+dist: setup
+	@scripts/build-console
+	@PYTHON=$(PY) scripts/build-wheels
 
 # A simulated fleet of 64 nodes with its controller and web page, until Ctrl-C; `make demo SECONDS=90` ends by itself.
 SECONDS := 0

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import typer
 
-from holdfast.cli.extra import needs_extra
 from holdfast.cli.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ class Client:
         return self._ask("POST", path, body, {})
 
     def _ask(self, method: str, path: str, body: Mapping[str, object] | None, query: Mapping[str, str]) -> Any:
-        with needs_extra("controller"):
-            import httpx
+        import httpx  # here: commands that ask nobody start without it
 
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         address = self.url + path
@@ -75,9 +73,13 @@ class Client:
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
             raise Refusal(f"the controller at {self.url} does not answer: {error}", UNREACHABLE) from None
         if reply.status_code >= 300:
-            said = answer.get("error", "") if isinstance(answer, dict) else ""
-            raise Refusal(said or f"the controller answered {reply.status_code}", 1)
+            raise _refused(answer if isinstance(answer, dict) else {}, reply.status_code)
         return answer
+
+
+def _refused(answer: dict[str, Any], status: int) -> Refusal:
+    said = str(answer.get("error") or f"the controller answered {status}")
+    return Refusal(said.replace("with force", "with --force") if answer.get("code") == "breaker" else said, 1)
 
 
 def trusted(address: str) -> "ssl.SSLContext | bool":

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.cli.client import Client, trusted
-from holdfast.cli.extra import needs_extra
 from holdfast.cli.refusal import Refusal
 
 WHOLE_SECONDS = 30.0  # when a node was last heard travels with the whole only
@@ -87,8 +86,7 @@ class Watch:
 
 def _stream(client: Client) -> Iterator[tuple[str, str]]:
     """Events as (name, data); a comment is ('', '')."""
-    with needs_extra("top"):
-        import httpx
+    import httpx
 
     headers = {"Authorization": f"Bearer {client.token}"} if client.token else {}
     patience = httpx.Timeout(15.0, read=SILENT_SECONDS)

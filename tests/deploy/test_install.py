@@ -114,6 +114,8 @@ def test_the_units_are_enabled(tmp_path: Path) -> None:
         (("agent", "--url"), "--url: expected a value"),
         (("agent", "--join-token-file", "/no/such"), "/no/such cannot be read"),
         (("controller", "--slurm"), "for the agent"),
+        (("controller", "--torch"), "for the agent"),
+        (("agent", "--torch", "--holdfast", "/bin/true"), "--torch is for an environment of our own"),
         (("server",), "found 'server'"),
     ],
 )
@@ -188,6 +190,13 @@ def test_a_clone_without_its_page_is_said(tmp_path: Path) -> None:
     page.parent.mkdir(parents=True)
     page.touch()
     assert install(root, *arguments, holdfast=False).stderr == ""
+
+
+def test_torch_is_a_choice_that_is_said(tmp_path: Path) -> None:
+    without = install(tmp_path, "agent", "--dry-run", holdfast=False).stdout
+    assert "without torch the full suite looks and computes nothing; --torch brings it" in without
+    told = install(tmp_path, "agent", "--torch", "--dry-run", holdfast=False).stdout
+    assert f"would install {ROOT}[training] into it" in told and "computes nothing" not in told
 
 
 @pytest.mark.soak
