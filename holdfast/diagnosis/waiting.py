@@ -78,12 +78,10 @@ def _mismatch(waiting: Waiting) -> Candidate | None:
 
 def _behind(waiting: Waiting) -> Candidate | None:
     """The rank that has enqueued least, where the others are well ahead."""
-    last: dict[int, int] = {}
-    for one in waiting.told:
-        number = one.number("enqueued")
-        number = one.number("seq") if number is None else number
-        if one.rank is not None and number is not None:
-            last[one.rank] = max(number, last.get(one.rank, -1))
+    last = _positions(waiting, "enqueued")
+    stuck_in = _positions(waiting, "seq")
+    if stuck_in.keys() - last.keys():  # what a rank waits in and what it enqueued last are not to be compared
+        last = stuck_in
     if len(last) < 2:
         return None
     stuck = max(last.values())
@@ -94,6 +92,15 @@ def _behind(waiting: Waiting) -> Candidate | None:
     candidate = Candidate(causes.find("job.rank_missing"), ranks=odd, evidence=evidence, base=0.7)
     candidate.note = f"{stuck - min(last[rank] for rank in odd)} collectives behind"
     return candidate
+
+
+def _positions(waiting: Waiting, name: str) -> dict[int, int]:
+    last: dict[int, int] = {}
+    for one in waiting.told:
+        number = one.number(name)
+        if one.rank is not None and number is not None:
+            last[one.rank] = max(number, last.get(one.rank, -1))
+    return last
 
 
 def _ahead(waiting: Waiting, last: dict[int, int]) -> Candidate | None:

@@ -178,3 +178,15 @@ def test_an_adapter_without_a_port_is_named_by_its_place() -> None:
     event = Event(kind="mlx5", at=0.0, text="probe failed", code="probe_failed", device="0000:03:00.0", line=1)
     failed = Evidence(event=event, file="k.log", host="n1", role="strong", cause="fabric.hca")
     assert [subject_of(one) for one in diagnose([failed]).causes] == ["node/n1/pci/0000:03:00.0"]
+
+
+def test_what_a_rank_waits_in_is_not_compared_with_what_another_enqueued_last() -> None:
+    """Ranks 0 and 4 wait in the same collective; only one of them said how far it had enqueued."""
+    told = [
+        evidence("watchdog", "watchdog", at=START, rank=0, seq="1580", line=1),
+        evidence("watchdog", "watchdog", at=START, rank=4, seq="1580", line=2),
+        evidence("watchdog", "watchdog", at=START, rank=0, seq="1580", enqueued="1582", code="position", line=3),
+        evidence("watchdog", "watchdog", at=START, rank=3, seq="1570", enqueued="1572", code="position", line=4),
+    ]
+    first = diagnose(told).causes[0]
+    assert (first.name, first.ranks) == ("job.rank_missing", (3,))

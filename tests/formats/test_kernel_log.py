@@ -141,6 +141,15 @@ def test_a_gpu_lost_without_an_xid(lines: list[str]) -> None:
     assert (event.kind, event.code, event.device, event.action) == ("gpu_lost", 79, "0000:9b:00.0", "restart_node")
 
 
+def test_the_rest_of_a_message_over_several_lines_has_the_time_of_its_first() -> None:
+    event = only(
+        "[  500.25] NVRM: The NVIDIA GPU 0000:9b:00.0",
+        "           NVRM: (PCI ID: 10de:2330) installed in this system has",
+        "           NVRM: fallen off the bus and is not responding to commands.",
+    )
+    assert (event.line, event.detail["since_boot_seconds"]) == (1, 500.25)
+
+
 def test_a_gpu_that_cannot_be_initialised_and_the_echoes_of_a_lost_one() -> None:
     failed = only("NVRM: GPU 0000:9b:00.0: RmInitAdapter failed! (0x62:0xffff:2477)")
     assert (failed.kind, failed.code, failed.detail["status"]) == ("gpu_lost", "init_failed", "(0x62:0xffff:2477)")
