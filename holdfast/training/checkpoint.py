@@ -149,7 +149,7 @@ class Checkpoint:
         except OSError as error:
             self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
         about = self._keeper.about
-        stored = storage.whole_steps(self.folder) if self._circle.rank == 0 else []
+        stored = storage.whole_steps(self.folder, self._say_damaged) if self._circle.rank == 0 else []
         mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], stored]
         marked = [suspects.to_row(one) for one in suspects.noted(self.folder)] if self._circle.rank == 0 else []
         heard = self._circle.share([*mine, secrets.token_hex(8), marked, refusal])
@@ -164,6 +164,7 @@ class Checkpoint:
             "addresses": {one.node: one.address for one in self._found if one.address},
             "partners": self.placement.partners(here.name),
             "counter": heard[0][0],
+            "stores": bool(self.storage_every),
         }
         if self._circle.rank == 0:
             self._describe(replicas)
@@ -269,6 +270,9 @@ class Checkpoint:
             self._say("job", f"step {candidate.step} in storage was saved by job {got.about.job}, this is {self.job}")
         self.loaded_from = "storage"
         return got
+
+    def _say_damaged(self, sentence: str) -> None:
+        self._say(f"storage {sentence.partition(':')[0]}", sentence)
 
     def _say(self, what: str, sentence: str) -> None:
         """Each trouble once, not at every step."""

@@ -4,12 +4,13 @@ import logging
 import queue
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 
 from holdfast.training.message import EncodingError
 from holdfast.training.pace import Pace
-from holdfast.training.storage_place import INDEX, rank_folder
 from holdfast.training.vault import Copy, Vault
 
 LOG = logging.getLogger(__name__)
@@ -22,30 +23,30 @@ class Flushing:
         self._folder, self._vault, self._troubles, self._pace = folder, vault, troubles, pace
         self.turn = 0  # of this keeper among all
         self._own: set[int] = set()
-        self._queued: dict[int, int] = {}
+        self.writes = 0  # that came to storage
         self._written: set[tuple[int, int, str]] = set()
         self._last_seconds = 0.0
-        self._lock = threading.Lock()
         self._writing = threading.Lock()  # a flush and the queue may come to the same copy
-        self._waiting: queue.SimpleQueue[tuple[Copy, ExitStack]] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[Copy, ExitStack, Callable[[], None]]] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="flushing", daemon=True).start()
 
     def expect(self, rank: int) -> None:
         """A rank of this node: its copies are ours to write."""
         self._own.add(rank)
 
-    def store(self, copy: Copy) -> None:
-        """Queue a copy; it is not written over before it is in storage. One step of a rank waits, not more."""
-        with self._lock:
-            if copy.rank in self._queued:
-                older = self._queued[copy.rank]
-                behind = f"step {copy.step} of rank {copy.rank} is left out: step {older} is still on its way"
-                self._troubles[_about(copy)] = behind
-                return
-            self._queued[copy.rank] = copy.step
+    @property
+    def own_ranks(self) -> frozenset[int]:
+        return frozenset(self._own)
+
+    def prepare(self) -> None:
+        """Load what writing needs now and beside the work: the first step for storage should not be late for it."""
+        threading.Thread(target=import_module, args=("holdfast.training.storage",), name="torch", daemon=True).start()
+
+    def store(self, copy: Copy, written: Callable[[], None]) -> None:
+        """Queue a copy; it is not written over before it is in storage."""
         hold = ExitStack()
         hold.enter_context(self._vault.reading(copy.rank, copy.step))
-        self._waiting.put((copy, hold))
+        self._waiting.put((copy, hold, written))
 
     def flush(self, seconds: float) -> list[int]:
         """Write what memory holds and storage does not: the committed step, the newest, and partners' where missing."""
@@ -77,21 +78,22 @@ class Flushing:
 
     def _work(self) -> None:
         while True:
-            copy, hold = self._waiting.get()
+            copy, hold, written = self._waiting.get()
             time.sleep(self.turn // WRITERS * self._last_seconds)
             self._pace.wait(copy.size)
             with hold:
                 begun = time.monotonic()
                 self._write(copy)
                 self._last_seconds = time.monotonic() - begun
-            with self._lock:
-                self._queued.pop(copy.rank, None)
+            written()
 
     def _is_stored(self, copy: Copy) -> bool:
-        """A partner's copy is written by the partner, if it lives."""
+        """A partner's copy is written by the partner, if it lives; one of another run is another one."""
         if copy.rank in self._own:
             return (copy.rank, copy.step, copy.attempt) in self._written
-        return (rank_folder(self._folder, copy.step, copy.rank) / INDEX).exists()
+        from holdfast.training import storage
+
+        return storage.writer(self._folder, copy.step, copy.rank) == copy.attempt
 
     def _write(self, copy: Copy) -> bool:
         with self._writing:
@@ -114,6 +116,7 @@ class Flushing:
             return False
         self._troubles.pop(_about(copy), None)
         self._written.add((copy.rank, copy.step, copy.attempt))
+        self.writes += 1
         LOG.info("step %d of rank %d is in storage", copy.step, copy.rank)
         return True
 

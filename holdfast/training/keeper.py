@@ -23,6 +23,7 @@ from holdfast.training.peers import Answerer
 from holdfast.training.ranks import Desk, Parts
 from holdfast.training.replication import Replication
 from holdfast.training.site import SiteError, job_secret, node_name, own_address, socket_path
+from holdfast.training.storing import Storing
 from holdfast.training.vault import Vault
 
 LOG = logging.getLogger("holdfast.keeper")
@@ -64,7 +65,8 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     answerer = Answerer(host or own_address(), int(port or 0), secret, vault, replication.notice)
     about = {"job": options.job, "node": options.node, "address": answerer.address, "budget_bytes": vault.budget_bytes}
     flushing = Flushing(folder, vault, troubles, Pace(options.storage_bytes_per_second))
-    desk = Desk(path, Parts(vault, replication, flushing, secret, troubles, gaps, pace), about)
+    storing = Storing(vault, flushing, replication.ask, troubles)
+    desk = Desk(path, Parts(vault, replication, flushing, storing, secret, troubles, gaps, pace), about)
     desk.start()
     AgentLine(options.job, flushing.unsaved, flushing.flush)
     LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, vault.budget_bytes)

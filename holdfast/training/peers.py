@@ -14,7 +14,7 @@ from holdfast.training.wire import CHUNK, Message, NotTrusted, WireError, prove,
 LOG = logging.getLogger(__name__)
 SILENCE_SECONDS = 30.0  # a keeper that says nothing for so long is as good as gone
 
-Notice = Callable[[Message], None]  # what a keeper does with "safe" and "committed"
+Notice = Callable[[Message], Message]  # what a keeper answers to words about steps
 
 
 class Refused(OSError):
@@ -24,9 +24,9 @@ class Refused(OSError):
 class Caller:
     """One conversation with another keeper."""
 
-    def __init__(self, address: str, secret: bytes) -> None:
+    def __init__(self, address: str, secret: bytes, patience_seconds: float = SILENCE_SECONDS) -> None:
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=SILENCE_SECONDS)
+        self._socket = socket.create_connection((host, int(port)), timeout=patience_seconds)
         try:
             prove(self._socket, secret, caller=True)
         except OSError:
@@ -39,12 +39,15 @@ class Caller:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def put(self, copy: Copy, pace: Pace, base: int = -1, parts: list[int] | None = None, committed: int = -1) -> int:
+    def put(
+        self, copy: Copy, pace: Pace, base: int = -1, parts: list[int] | None = None, bound: Message | None = None
+    ) -> int:
         """Send a copy, or its changed parts where the other side has step `base`; returns the bytes that went.
 
-        It is there when this returns: the other side has checked the hash of the whole.
+        It is there when this returns: the other side has checked the hash of the whole, and wrote over nothing that is
+        `bound`: the committed step, and those of this rank that were called safe.
         """
-        order: Message = {"do": "put", "row": copy.row(), "committed": committed}
+        order: Message = {"do": "put", "row": copy.row(), **(bound or {})}
         send(self._socket, order if parts is None else {**order, "base": base, "parts": parts})
         self._answer()
         places = [(0, copy.size)] if parts is None else checked_parts(parts, copy.size)
@@ -62,9 +65,9 @@ class Caller:
         send(self._socket, {"do": "get", "rank": rank, "step": step})
         return take(self._socket, self._answer()["row"], vault)
 
-    def tell(self, message: Message) -> None:
+    def tell(self, message: Message) -> Message:
         send(self._socket, message)
-        self._answer()
+        return self._answer()
 
     def _answer(self) -> Message:
         answer = receive(self._socket)
@@ -145,19 +148,21 @@ class Answerer:
                     self._accept_copy(peer, row)
                 case {"do": "get", "rank": int(rank), "step": int(step)}:
                     self._hand_out(peer, rank, step)
-                case {"do": "safe" | "committed" | "rewind"}:
-                    self._notice(order)
-                    send(peer, {})
+                case {"do": "safe" | "withdraw" | "committed" | "ready"}:
+                    send(peer, self._notice(order))
                 case _:
                     raise WireError(f"not an order: {str(order.get('do'))[:40]}")
         except Full as error:
             send(peer, {"error": str(error)})
 
     def _catch_up(self, order: Message) -> None:
-        """Whoever sends the next copy knows what is committed; the notice of it may still be on its way to us."""
+        """Whoever sends the next copy knows what is committed; the notice of it may still be on its way to us. What it
+        called safe may be committed before we hear of it."""
         match order:
-            case {"do": "put", "row": [int(), int(step), *_], "committed": int(committed)} if 0 <= committed < step:
-                self._vault.commit(committed)
+            case {"do": "put", "row": [int(rank), int(step), *_], "committed": int(committed), "safe": list(safe)}:
+                if 0 <= committed < step:
+                    self._vault.commit(committed)
+                self._vault.protect(rank, [one for one in safe if isinstance(one, int)])
 
     def _accept_parts(self, peer: socket.socket, row: object, step: int, parts: Sequence[object]) -> None:
         rank, _, attempt, _, size, _ = checked_row(row)

@@ -16,7 +16,8 @@ from holdfast.training.memory import Pages
 from holdfast.training.pace import Gaps, Pace
 from holdfast.training.peers import Caller
 from holdfast.training.replication import Crew, Replication
-from holdfast.training.vault import Copy, Vault
+from holdfast.training.storing import Storing
+from holdfast.training.vault import Copy, Full, Vault
 from holdfast.training.wire import Message, NotTrusted, WireError, receive, same_user, send
 
 LOG = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ class Parts:
     vault: Vault
     replication: Replication
     flushing: Flushing
+    storing: Storing
     secret: bytes
     troubles: dict[str, str]  # what goes wrong now, by what it is about
     gaps: Gaps
@@ -41,7 +43,7 @@ class Desk:
 
     def __init__(self, path: Path, parts: "Parts", about: Message) -> None:
         self.vault, self.replication, self.flushing = parts.vault, parts.replication, parts.flushing
-        self.secret, self.troubles, self.about = parts.secret, parts.troubles, about
+        self.storing, self.secret, self.troubles, self.about = parts.storing, parts.secret, parts.troubles, about
         self.gaps, self.pace = parts.gaps, parts.pace
         self.last_seen = time.monotonic()
         self._attached: dict[int, Visit] = {}
@@ -156,11 +158,20 @@ class Visit:
         self._desk.replication.join(crew)
         self._desk.flushing.expect(self._rank)
         self._desk.flushing.turn = sorted(crew.addresses).index(crew.node) if crew.node in crew.addresses else 0
+        self._desk.storing.begin(crew.attempt)
         self._desk.vault.rewind(int(order["step"]))
+        if order.get("stores"):
+            self._desk.flushing.prepare()
         return {}, ()
 
     def _reserve(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        pages = self._desk.vault.reserve(self._rank, int(order["size"]), float(order["patience"]))
+        size = int(order["size"])
+        try:
+            pages = self._desk.vault.reserve(self._rank, size, float(order["patience"]))
+        except Full:
+            if not self._desk.replication.withdraw(self._rank):
+                raise
+            pages = self._desk.vault.reserve(self._rank, size)
         self._lent[pages.number] = pages
         return self._show(pages)
 
@@ -176,7 +187,7 @@ class Visit:
         copy = Copy(self._rank, step, attempt, self._world, size, pages.digest(size), pages)
         self._desk.vault.add(copy)
         if order["store"]:
-            self._desk.flushing.store(copy)
+            self._desk.storing.offer(copy)
         self._desk.replication.submit(copy)
         return {"digest": copy.digest}, ()
 

@@ -9,13 +9,15 @@ import queue
 import threading
 from dataclasses import dataclass
 
+from holdfast.training.ballot import Answer, Ballot
 from holdfast.training.increments import Marks, Sent, changed, marks_of
 from holdfast.training.pace import Pace
-from holdfast.training.peers import Caller, Refused
+from holdfast.training.peers import SILENCE_SECONDS, Caller, Refused
 from holdfast.training.vault import Copy, Vault
 from holdfast.training.wire import Message, WireError
 
 LOG = logging.getLogger(__name__)
+WITHDRAW_SECONDS = 2.0  # a save waits for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Replication:
         self._vault, self._secret, self._pace, self._troubles = vault, secret, pace, troubles
         self.crew: Crew | None = None
         self._safe: dict[int, set[int]] = {}
+        self._withdrawn: set[tuple[int, int]] = set()
+        self._ballot = Ballot(0)
         self._sent: dict[tuple[str, int], Sent] = {}  # the newest copy that a partner has of a rank
         self.sent_bytes = 0
         self._lock = threading.Lock()
@@ -45,19 +49,53 @@ class Replication:
         with self._lock:
             if self.crew is None or self.crew.attempt != crew.attempt:
                 self._safe.clear()
+                self._withdrawn.clear()
+                self._ballot = Ballot(crew.world)
             self.crew = crew
 
     def submit(self, copy: Copy) -> None:
         self._waiting.put(copy)
 
-    def notice(self, message: Message) -> None:
-        """Another keeper says that a shard is safe, or that a step is committed."""
+    def notice(self, message: Message) -> Message:
+        """What another keeper says, of its ranks or as the one that counts, and what it is answered."""
         match message:
             case {"do": "safe", "rank": int(rank), "step": int(step), "attempt": str(attempt)}:
                 self._count(rank, step, attempt)
+            case {"do": "withdraw", "rank": int(rank), "step": int(step), "attempt": str(attempt)}:
+                return {"committed": self._discount(rank, step, attempt)}
             case {"do": "committed", "step": int(step), "attempt": str(attempt)}:
                 if self.crew and attempt == self.crew.attempt:
                     self._vault.commit(step)
+            case {"do": "ready", "rank": int(rank), "step": int(step), "holds": int(holds), "attempt": str(attempt)}:
+                return self._choose(rank, step, holds, attempt)
+        return {}
+
+    def ask(self, message: Message, patience_seconds: float = SILENCE_SECONDS) -> Message:
+        """Ask the keeper that counts."""
+        crew = self.crew
+        if crew is None:
+            raise WireError("no rank has joined yet")
+        if crew.counter == crew.node:
+            return self.notice(message)
+        with Caller(_address(crew, crew.counter), self._secret, patience_seconds) as caller:
+            return caller.tell(message)
+
+    def withdraw(self, rank: int) -> bool:
+        """Room is needed: the oldest copy of this rank that was called safe is so no more, unless it is committed by
+        now. Whether that may have made room; what nobody knows of stays."""
+        crew, safe = self.crew, self._vault.protected(rank)
+        if crew is None or not safe:
+            return False
+        message = {"do": "withdraw", "rank": rank, "step": safe[0], "attempt": crew.attempt}
+        try:
+            committed = int(self.ask(message, WITHDRAW_SECONDS)["committed"])
+        except (OSError, KeyError, ValueError) as error:
+            LOG.warning("step %d of rank %d counts as safe and is not thrown away: %s", safe[0], rank, error)
+            return False
+        if committed >= safe[0]:
+            self._vault.commit(committed)
+        self._vault.protect(rank, safe[1:])
+        return True
 
     def _work(self) -> None:
         while True:
@@ -88,18 +126,23 @@ class Replication:
         parts = changed(before, copy, marks)
         with Caller(_address(crew, partner), self._secret) as caller:
             try:
-                sent = caller.put(copy, self._pace, before.step if before else -1, parts, self._vault.committed)
+                sent = caller.put(copy, self._pace, before.step if before else -1, parts, self._bound(copy))
             except Refused:
                 if parts is None:
                     raise
                 sent = -1
         if sent < 0:
             with Caller(_address(crew, partner), self._secret) as caller:
-                sent = caller.put(copy, self._pace, committed=self._vault.committed)
+                sent = caller.put(copy, self._pace, bound=self._bound(copy))
         self.sent_bytes += sent
         self._sent[partner, copy.rank] = Sent(copy.step, copy.attempt, copy.size, marks)
 
+    def _bound(self, copy: Copy) -> Message:
+        """What a partner must not write over for this copy."""
+        return {"committed": self._vault.committed, "safe": self._vault.protected(copy.rank)}
+
     def _say_safe(self, copy: Copy, crew: Crew) -> None:
+        self._vault.protect(copy.rank, [*self._vault.protected(copy.rank), copy.step])
         message = {"do": "safe", "rank": copy.rank, "step": copy.step, "attempt": copy.attempt}
         if crew.counter == crew.node:
             self._count(copy.rank, copy.step, copy.attempt)
@@ -112,16 +155,35 @@ class Replication:
             if crew is None or attempt != crew.attempt:
                 return
             safe = self._safe.setdefault(step, set())
-            safe.add(rank)
+            if (rank, step) not in self._withdrawn:
+                safe.add(rank)
             if len(safe) < crew.world:
                 return
             for old in [old for old in self._safe if old <= step]:
                 del self._safe[old]
-        self._vault.commit(step)
+            self._withdrawn = {(one, of) for one, of in self._withdrawn if of > step}
+            self._vault.commit(step)
         LOG.info("step %d is committed", step)
         for node in crew.addresses:
             if node != crew.node:
                 self._tell(node, crew, {"do": "committed", "step": step, "attempt": attempt})
+
+    def _discount(self, rank: int, step: int, attempt: str) -> int:
+        """This copy is to be thrown away: it counts no more. The committed step, which it may be part of."""
+        with self._lock:
+            if self.crew is None or attempt != self.crew.attempt:
+                raise WireError("not a copy of this run")
+            committed = self._vault.committed
+            if step > committed:
+                self._withdrawn.add((rank, step))
+                self._safe.get(step, set()).discard(rank)
+            return committed
+
+    def _choose(self, rank: int, step: int, holds: int, attempt: str) -> Message:
+        with self._lock:
+            known = self.crew is not None and attempt == self.crew.attempt
+            answer = self._ballot.hear(rank, step, holds) if known else Answer()
+        return {"chosen": answer.chosen, "settled": answer.settled, "why": answer.why}
 
     def _tell(self, node: str, crew: Crew, message: Message) -> None:
         try:

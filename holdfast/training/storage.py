@@ -7,9 +7,11 @@ Holdfast reads by its own index, since torch's is a pickle. A step is whole when
 """
 
 import io
+import logging
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from holdfast.training.message import EncodingError, pack, unpack
 from holdfast.training.shard import About, Shard
 from holdfast.training.storage_place import INDEX, rank_folder
 
+LOG = logging.getLogger(__name__)
 DESCRIPTION = "holdfast"  # the part that holds what is not a tensor
 STEP = re.compile(r"step-(\d+)")
 
@@ -98,12 +101,22 @@ def read(folder: Path, step: int, rank: int) -> tuple[Shard, str]:
 
 def read_index(path: Path) -> dict[str, Any]:
     raw = path.read_bytes()
-    if len(raw) < 16 or xxhash.xxh3_128_digest(raw[16:]) != raw[:16]:
-        raise EncodingError("the index is damaged")
+    found, expected = xxhash.xxh3_128_hexdigest(raw[16:]), raw[:16].hex()
+    if found != expected:
+        raise EncodingError(f"the index is damaged: {len(raw)} bytes with hash {found}, expected {expected or 'one'}")
     index = unpack(raw[16:])
     if not isinstance(index, dict):
         raise EncodingError("not an index")
     return index
+
+
+def writer(folder: Path, step: int, rank: int) -> str:
+    """The run whose shard of this rank and step is there; "" where none is, or a damaged one."""
+    try:
+        _, _, _, _, attempt = read_index(rank_folder(folder, step, rank) / INDEX)["about"]
+        return str(attempt)
+    except (OSError, KeyError, TypeError, ValueError):
+        return ""
 
 
 def _read_tensor(target: Path, name: str, offset: int, length: int, digest: str) -> torch.Tensor:
@@ -120,24 +133,30 @@ def _read_tensor(target: Path, name: str, offset: int, length: int, digest: str)
     return tensor
 
 
-def whole_steps(folder: Path) -> list[tuple[int, str, int]]:
+Damaged = Callable[[str], None]  # is told of each index that cannot be read
+
+
+def whole_steps(folder: Path, damaged: Damaged = LOG.warning) -> list[tuple[int, str, int]]:
     """Step, run and world of every step of which each rank's index is there, of one run."""
     found = []
-    for path in folder.glob("step-*"):
+    for path in sorted(folder.glob("step-*")):
         match = STEP.fullmatch(path.name)
-        if match and (whole := _whole(path)):
+        if match and (whole := _whole(path, damaged)):
             found.append((int(match[1]), *whole))
     return sorted(found)
 
 
-def _whole(path: Path) -> tuple[str, int] | None:
+def _whole(path: Path, damaged: Damaged) -> tuple[str, int] | None:
     runs: set[tuple[str, int]] = set()
     ranks: set[int] = set()
-    for index in path.glob(f"rank-*/{INDEX}"):
+    for index in sorted(path.glob(f"rank-*/{INDEX}")):
         try:
             _, rank, world, _, attempt = read_index(index)["about"]
-        except (OSError, KeyError, TypeError, ValueError):
-            continue  # a damaged one is a missing one
+        except FileNotFoundError:
+            continue  # it is just being replaced
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            damaged(f"{index}: {error}; {path.name} is not whole without it")
+            continue
         runs.add((attempt, world))
         ranks.add(rank)
     if len(runs) != 1:

@@ -6,7 +6,7 @@ the job lives. Of each rank there are at most three: the last committed step, on
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -31,6 +31,7 @@ class Copy:
     digest: str
     pages: Pages
     readers: int = field(default=0)
+    wanted: bool = field(default=False)  # for storage: thrown away last
 
     def row(self) -> list[object]:
         return [self.rank, self.step, self.attempt, self.world, self.size, self.digest]
@@ -44,6 +45,8 @@ class Vault:
         self._copies: dict[tuple[int, int], Copy] = {}
         self._spare: dict[int, list[Pages]] = {}
         self._lent: dict[int, list[Pages]] = {}
+        self._outlived: dict[int, list[Pages]] = {}  # read, although their copy was replaced
+        self._safe: dict[int, frozenset[int]] = {}  # steps that were called safe and may be committed at any moment
         self._changed = threading.Condition()
 
     def reserve(self, rank: int, size: int, patience_seconds: float = 0.0) -> Pages:
@@ -86,14 +89,35 @@ class Vault:
         with self._changed:
             self.committed = max(self.committed, step)
             self._behind = False
-            for key in [key for key in self._copies if key[1] < self.committed]:
-                self._let_go(self._copies.pop(key))
+            self._drop_older()
             self._changed.notify_all()
+
+    def want(self, copy: Copy, wanted: bool = True) -> None:
+        """Whether this copy is to go to storage: then it stays although newer ones are committed, as room allows."""
+        with self._changed:
+            copy.wanted = wanted
+            self._drop_older()
+            self._changed.notify_all()
+
+    def has(self, copy: Copy) -> bool:
+        with self._changed:
+            return self._copies.get((copy.rank, copy.step)) is copy
+
+    def protect(self, rank: int, steps: Iterable[int]) -> None:
+        """These copies of a rank count as safe: nothing writes over them until they do no more."""
+        with self._changed:
+            self._safe[rank] = frozenset(steps)
+            self._changed.notify_all()
+
+    def protected(self, rank: int) -> list[int]:
+        with self._changed:
+            return sorted(step for step in self._safe.get(rank, ()) if step > self.committed)
 
     def rewind(self, step: int) -> None:
         """The job starts again from this step: what was saved after it belongs to a run that is gone."""
         with self._changed:
             self.committed = min(self.committed, step)
+            self._safe.clear()
             for key in [key for key in self._copies if key[1] > step]:
                 self._let_go(self._copies.pop(key))
             self._changed.notify_all()
@@ -115,7 +139,9 @@ class Vault:
             if copy:
                 with self._changed:
                     copy.readers -= 1
-                    if not copy.readers and self._copies.get((rank, step)) is not copy:
+                    outlived = self._outlived.get(rank, [])
+                    if not copy.readers and copy.pages in outlived:
+                        outlived.remove(copy.pages)
                         self._spare.setdefault(rank, []).append(copy.pages)
                     self._changed.notify_all()
 
@@ -145,18 +171,27 @@ class Vault:
         return None
 
     def _evict(self, rank: int, hurry: bool) -> bool:
-        """Throw away what is older than the committed step; in a hurry the oldest that is neither it nor the newest."""
-        steps = sorted(step for owner, step in self._copies if owner == rank)
-        for step in steps[:-1]:
-            if (step < self.committed or (hurry and step != self.committed)) and not self._copies[rank, step].readers:
-                self._behind = self._behind or step > self.committed
-                self._let_go(self._copies.pop((rank, step)))
+        """Throw away what is older than the committed step; in a hurry the oldest that is neither it nor the newest,
+        nor counts as safe. What is to go to storage goes last."""
+        copies = sorted((copy for copy in self._copies.values() if copy.rank == rank), key=lambda copy: copy.step)
+        bound = {self.committed, *self._safe.get(rank, ())}
+        free = [copy for copy in copies[:-1] if copy.step not in bound and not copy.readers]
+        for copy in sorted(free, key=lambda copy: (copy.wanted, copy.step)):
+            if hurry or (copy.step < self.committed and not copy.wanted):
+                self._behind = self._behind or copy.step > self.committed
+                self._let_go(self._copies.pop((rank, copy.step)))
                 return True
         return False
 
+    def _drop_older(self) -> None:
+        for key, copy in list(self._copies.items()):
+            if copy.step < self.committed and not copy.wanted:
+                self._let_go(self._copies.pop(key))
+
     def _let_go(self, copy: Copy | None) -> None:
-        if copy and not copy.readers:
-            self._spare.setdefault(copy.rank, []).append(copy.pages)
+        if copy:
+            place = self._outlived if copy.readers else self._spare
+            place.setdefault(copy.rank, []).append(copy.pages)
 
     def _take_back(self, rank: int, pages: Pages) -> None:
         lent = self._lent.get(rank, [])
@@ -164,12 +199,11 @@ class Vault:
             lent.remove(pages)
 
     def _ranks(self) -> set[int]:
-        return {rank for rank, _ in self._copies} | set(self._spare) | set(self._lent)
+        return {rank for rank, _ in self._copies} | set(self._spare) | set(self._lent) | set(self._outlived)
 
     def _buffers(self, rank: int) -> list[Pages]:
-        """Every buffer of this rank. One that is read although its copy was replaced is found again when it is free."""
         copies = [copy.pages for (owner, _), copy in self._copies.items() if owner == rank]
-        return copies + self._spare.get(rank, []) + self._lent.get(rank, [])
+        return copies + [pages for pool in (self._spare, self._lent, self._outlived) for pages in pool.get(rank, [])]
 
 
 def _roomy(size: int) -> int:

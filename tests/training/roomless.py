@@ -2,7 +2,9 @@
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -12,6 +14,24 @@ from holdfast.training import Checkpoint
 LARGE, SMALL = 1 << 20, 1 << 10
 STEPS = 6
 PATIENCE_SECONDS = 200.0
+
+
+def settled(checkpoint: Checkpoint, step: int) -> dict[str, Any]:
+    """What the keeper says when the last step is committed, or when rank 0 knows that its partner has no room."""
+    refused = torch.zeros(1)
+    if dist.get_rank() == 0:
+        status = until(checkpoint, lambda now: now["committed"] >= step or "do not fit" in str(now["troubles"]))
+        refused[0] = status["committed"] < step
+    dist.broadcast(refused, 0)
+    return until(checkpoint, lambda now: bool(refused) or now["committed"] >= step)
+
+
+def until(checkpoint: Checkpoint, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition(status := checkpoint.status()):
+        assert time.monotonic() < deadline, status
+        time.sleep(0.05)
+    return status
 
 
 def train(folder: str) -> None:
@@ -28,7 +48,7 @@ def train(folder: str) -> None:
             assert time.monotonic() < deadline, checkpoint.troubles
         dist.barrier()
     stored = checkpoint.flush()
-    status = checkpoint.status()
+    status = settled(checkpoint, step)
     told = {"begun_with": begun_with, "stored": stored, "committed": status["committed"]}
     told["troubles"] = " ".join(status["troubles"].values())
     (Path(folder).parent / f"told.{rank}").write_text(json.dumps(told))

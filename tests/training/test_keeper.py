@@ -36,7 +36,7 @@ def vault() -> Vault:
 
 @pytest.fixture
 def answerer(vault: Vault) -> Iterator[Answerer]:
-    one = Answerer("127.0.0.1", 0, SECRET, vault, lambda message: None)
+    one = Answerer("127.0.0.1", 0, SECRET, vault, lambda message: {})
     yield one
     one.close()
 
@@ -114,7 +114,7 @@ def test_a_stranger_is_not_listened_to(answerer: Answerer, vault: Vault) -> None
 @given(raw=st.binary(min_size=1, max_size=300))
 def test_noise_on_the_port_changes_nothing(raw: bytes) -> None:
     vault = Vault(10_000)
-    answerer = Answerer("127.0.0.1", 0, SECRET, vault, lambda message: None)
+    answerer = Answerer("127.0.0.1", 0, SECRET, vault, lambda message: {})
     host, _, port = answerer.address.rpartition(":")
     with socket.create_connection((host, int(port))) as noisy, suppress(OSError):
         noisy.sendall(raw)

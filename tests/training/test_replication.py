@@ -41,7 +41,7 @@ def test_a_partner_nobody_knew_at_the_start_is_said_and_the_next_run_has_copies_
     while "no keeper of b is known" not in troubles.get("partner b", ""):
         assert time.monotonic() < deadline, "nobody said that the partner is unknown"
         time.sleep(0.01)
-    answerer = Answerer("127.0.0.1", 0, SECRET, theirs, lambda message: None)
+    answerer = Answerer("127.0.0.1", 0, SECRET, theirs, lambda message: {})
     replication.join(Crew("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
     assert saved(mine, replication, 2, 1) == SIZE
     assert troubles == {}
@@ -50,7 +50,7 @@ def test_a_partner_nobody_knew_at_the_start_is_said_and_the_next_run_has_copies_
 
 def test_a_partner_gets_what_changed_and_everything_where_it_lost_its_base() -> None:
     mine, theirs, troubles = Vault(1 << 30), Vault(1 << 30), dict[str, str]()
-    answerer = Answerer("127.0.0.1", 0, SECRET, theirs, lambda message: None)
+    answerer = Answerer("127.0.0.1", 0, SECRET, theirs, lambda message: {})
     replication = Replication(mine, SECRET, Pace(0), troubles)
     replication.join(Crew("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
     sent = [0] + [saved(mine, replication, step, touched) for step, touched in ((1, 1), (2, 1), (3, 2), (4, 8))]
