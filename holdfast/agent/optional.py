@@ -1,8 +1,10 @@
 """Checks that need a tool a site may do without: part of the suite where the tool is there or somebody asks for it."""
 
 import importlib.util
+import os
 import shutil
 from collections.abc import Callable, Mapping
+from ctypes.util import find_library
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,4 +64,12 @@ def torch_missing(settings: Settings) -> str:
     except (OSError, UnicodeDecodeError):
         return ""
     lines = [line for line in text.splitlines() if line.startswith("cuda")]
-    return "the torch that is installed is built without CUDA" if any(line.endswith("None") for line in lines) else ""
+    if any(line.endswith("None") for line in lines):
+        return "the torch that is installed is built without CUDA"
+    return "" if _has_cuda_driver() else "libcuda.so.1 is not here (in a container: the driver capability compute)"
+
+
+def _has_cuda_driver() -> bool:
+    """Where the loader would look, without loading it: it would stay in this process."""
+    folders = filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
+    return any(Path(folder, "libcuda.so.1").exists() for folder in folders) or find_library("cuda") is not None

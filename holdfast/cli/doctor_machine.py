@@ -5,6 +5,8 @@ import shutil
 import time
 from dataclasses import dataclass
 
+from holdfast.agent.optional import torch_missing
+from holdfast.catalog.fixes import fix_for
 from holdfast.model.settings import Settings
 
 _STALE_SECONDS = 120.0
@@ -28,6 +30,7 @@ def examine(settings: Settings) -> list[Missing]:
         _agent(settings.agent.verdict_file),
         _scheduler(),
         _other_processes(settings.roots.proc),
+        _active(settings),
     ]
     return [missing for missing in found if missing]
 
@@ -54,6 +57,15 @@ def _agent(verdict_file: str) -> Missing | None:
     if age > _STALE_SECONDS:
         return Missing("agent", f"it does not run: {verdict_file} is {age:.0f} s old", fix, costs=costs)
     return None
+
+
+def _active(settings: Settings) -> Missing | None:
+    """A suite without its active part passes too: that nothing was computed must not go unsaid."""
+    if settings.probes.active is False or settings.agent.twin:
+        return None
+    reason = torch_missing(settings)
+    costs = "the full suite looks and computes nothing: no burn-in, memory, copies, bits or sums are tested"
+    return Missing("active probes", reason, fix_for("probes", reason), costs=costs) if reason else None
 
 
 def _scheduler() -> Missing | None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from holdfast import checks
 from holdfast.cli.app import run
 from holdfast.cli.doctor_machine import examine
-from holdfast.model.settings import AgentSettings, Roots, Settings
+from holdfast.model.settings import AgentSettings, ProbeSettings, Roots, Settings
 
 
 def write_config(tmp_path: Path, **agent: str) -> Path:
@@ -83,6 +84,15 @@ def test_a_fresh_verdict_file_means_that_the_agent_runs(tmp_path: Path) -> None:
 
 def test_a_state_directory_that_can_be_made_is_not_missing(tmp_path: Path) -> None:
     assert "state directory" not in {m.what for m in examine(settings(tmp_path, str(tmp_path / "v.json")))}
+
+
+def test_a_suite_that_computes_nothing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    here = settings(tmp_path, str(tmp_path / "v.json"))
+    found = next(missing for missing in examine(here) if missing.what == "active probes")
+    assert found.reason == "torch is not installed" and "--torch" in found.fix and "computes nothing" in found.costs
+    chosen = replace(here, probes=ProbeSettings(active=False))
+    assert "active probes" not in {missing.what for missing in examine(chosen)}
 
 
 def test_a_proc_that_hides_processes_is_told(tmp_path: Path) -> None:

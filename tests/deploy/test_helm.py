@@ -66,6 +66,7 @@ def test_the_agents_configuration_is_one_that_it_takes(values: tuple[str, ...]) 
     scheme = "https" if values else "http"
     assert told.controller.url == f"{scheme}://{service['metadata']['name']}.holdfast.svc:9477"
     assert told.controller.pool == ("training" if values else "default")
+    assert told.probes.active is (True if values else None)
     mounts = [mount["mountPath"] for mount in container(find(documents, "DaemonSet", "holdfast-agent"))["volumeMounts"]]
     assert str(Path(told.controller.join_token_file).parent) in mounts
     assert not told.controller.ca_file or str(Path(told.controller.ca_file).parent) in mounts
@@ -109,6 +110,11 @@ def test_the_password_stands_in_no_file() -> None:
     assert env["PGPASSWORD"]["valueFrom"] == {"secretKeyRef": {"name": "db", "key": "password"}}
     assert not [one for one in documents if one["kind"] == "Secret"]
     assert not [one for one in documents if one["kind"] == "PersistentVolumeClaim"]
+
+
+def test_the_agent_may_compute_on_the_gpus() -> None:
+    env = {one["name"]: one for one in container(find(rendered(), "DaemonSet", "holdfast-agent"))["env"]}
+    assert env["NVIDIA_DRIVER_CAPABILITIES"]["value"] == "compute,utility"
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,10 @@ def test_a_node_with_a_driver_is_not_tested_by_a_torch_without_cuda(tmp_path, mo
     settings = replace(settings, roots=replace(settings.roots, proc=str(tmp_path)))
     assert "without CUDA" in left_out(settings, "probe.burn_in", "bootstrap", lambda settings: None)
     (package / "version.py").write_text("cuda: Optional[str] = '12.8'\n")
+    monkeypatch.setattr("holdfast.agent.optional.find_library", lambda name: None)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    assert "libcuda.so.1 is not here" in left_out(settings, "probe.burn_in", "bootstrap", lambda settings: None)
+    (tmp_path / "libcuda.so.1").touch()
     assert left_out(settings, "probe.burn_in", "bootstrap", lambda settings: None) == ""
 
 
