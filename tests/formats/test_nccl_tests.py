@@ -170,6 +170,10 @@ def test_who_took_part_over_what():
     assert found.complete and not found.trouble
 
 
+def test_who_took_part_is_read_where_a_page_took_the_signs_in_front_away():
+    assert parse((DEVICES + NEW + "\n" + END).replace("#", "")).hosts == ("n1", "n2")
+
+
 def test_what_breaks_off_or_never_began_says_so():
     assert parse(NEW).trouble == "the output breaks off after 1024 bytes"
     assert "fewer slots" in parse("There are not enough slots available in the system to satisfy the 16\n").trouble
