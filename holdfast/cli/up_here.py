@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from holdfast.cli import up_words
+from holdfast.cli import up_demo, up_words
 from holdfast.cli.client import client_file, state_directory
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.up_parts import Children, agent_config, make_private, only_one, start, stopped_afterwards
@@ -23,16 +23,6 @@ from holdfast.model.life import Verb
 from holdfast.store import Store, StoreError
 from holdfast.store.words import Role
 
-DEMO_POLICY = """# The demo's policy: actions are carried out, on simulated nodes.
-dry_run = false
-breaker_share = 0.15
-[probes]
-enabled = true
-period_hours = 0.1
-minutes_per_day = 1000.0
-patience_seconds = 600.0
-"""
-DEMO_SCENARIO = "demo"
 ADMIN_FILE = "admin.token"
 LOOK_SECONDS = 1.0
 BY_AGENTS = (Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)
@@ -57,6 +47,7 @@ def run(wanted: Wanted) -> None:
     with only_one(state):
         if wanted.demo:
             _start_anew(state)
+            up_demo.write(state, wanted.nodes)
         began = time.time()
         settings = _settings(wanted, state)
         try:
@@ -70,7 +61,7 @@ def run(wanted: Wanted) -> None:
 def _serve(settings: Controlling, state: Path, wanted: Wanted) -> None:
     url = settings.base.store
     up_words.step(f"the store is {url.removeprefix('sqlite:///')}")
-    tokens = _tokens(url, state, wanted.nodes if wanted.demo else 1)
+    tokens = _tokens(url, state, wanted.nodes if wanted.demo else 1, demo=wanted.demo)
     with stopped_afterwards() as children:
         watch = Watch(children)
         serve(settings, lambda address: _ready(address, tokens, state, wanted, watch))
@@ -83,14 +74,15 @@ def _settings(wanted: Wanted, state: Path) -> Controlling:
     base = Listening(
         store=f"sqlite:///{(state / 'holdfast.db').absolute()}",
         listen=wanted.listen,
-        policy=_policy(state, demo),
+        policy=_policy(state),
         admin_token_file=str(state / ADMIN_FILE),
         demo=demo,
         time_factor=wanted.speed if demo else 1.0,
     )
     if not demo:
         return Controlling(base=base)
-    return Controlling(base=base, actions={verb: AGENT if verb in BY_AGENTS else SIMULATED for verb in Verb})
+    actions = {verb: AGENT if verb in BY_AGENTS else SIMULATED for verb in Verb}
+    return Controlling(base=base, actions=actions, seams=up_demo.seams(state, wanted.nodes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +90,17 @@ class Tokens:
     admin: str
     viewer: str
     join: str
+    site: str
 
 
-def _tokens(url: str, state: Path, uses: int) -> Tokens:
+def _tokens(url: str, state: Path, uses: int, *, demo: bool) -> Tokens:
     store = Store.open(url)
     try:
         return Tokens(
             bootstrap.admin_token(store, state / ADMIN_FILE),
             bootstrap.kept_token(store, state / "viewer.token", Role.VIEWER),
             bootstrap.join_token(store, uses),
+            bootstrap.kept_token(store, state / "site.token", Role.OPERATOR) if demo else "",
         )
     finally:
         store.close()
@@ -120,9 +114,9 @@ def _ready(address: str, tokens: Tokens, state: Path, wanted: Wanted, watch: "Wa
     up_words.step(f"the controller listens on {address}")
     if wanted.demo:
         up_words.step(f"{wanted.nodes} simulated nodes of 8 GPUs enrol; their time runs {wanted.speed:g} times as fast")
-        size = ("--nodes", str(wanted.nodes), "--speed", f"{wanted.speed:g}", "--scenario", DEMO_SCENARIO)
+        size = ("--nodes", str(wanted.nodes), "--speed", f"{wanted.speed:g}", "--scenario", up_demo.SCENARIO)
         loud = ("--verbose",) if wanted.verbose else ()
-        told = ("--url", address, "--join-token", tokens.join, *size, *loud)
+        told = ("--url", address, "--join-token", tokens.join, "--site-token", tokens.site, *size, *loud)
         watch.children.append(start("the simulated fleet", "holdfast.twin.fleet", *told))
     elif wanted.agent:
         up_words.step("this machine's agent starts")
@@ -161,10 +155,8 @@ class Watch:
         signal.raise_signal(signal.SIGTERM)
 
 
-def _policy(state: Path, demo: bool) -> str:
+def _policy(state: Path) -> str:
     path = state / "policy.toml"
-    if demo and not path.exists():
-        bootstrap.write_private(path, DEMO_POLICY)
     return str(path) if path.exists() else ""
 
 

@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument("--infant-shape", type=float, default=1.0, help="below 1: young nodes fail more often")
     parser.add_argument("--pool", default="twins")
     parser.add_argument("--ca-file", default="")
+    parser.add_argument("--site-token", default="", help="tells what the plant's instruments say; '' tells nothing")
     parser.add_argument("--connections", type=_positive, default=32)
     parser.add_argument("--verbose", action="store_true", help="say every ten seconds how it goes")
     parser.add_argument("--seconds", type=float, help="end after so many seconds; without it, when interrupted")
@@ -39,6 +40,7 @@ def main() -> int:
         pool=options.pool,
         ca_file=options.ca_file,
         connections=options.connections,
+        site_token=options.site_token,
     )
     with suppress(KeyboardInterrupt, asyncio.CancelledError):
         asyncio.run(_run(simulation, target, options.seconds))

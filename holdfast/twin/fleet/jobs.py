@@ -1,7 +1,7 @@
 """The simulated fleet's scheduler: jobs wait, take open nodes, train, end; one whose node fails waits to go on."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from holdfast.model.job import JobState
@@ -10,6 +10,7 @@ from holdfast.model.signal import Event
 from holdfast.model.subject import job as job_subject
 from holdfast.twin.fleet.chance import Chance
 from holdfast.twin.fleet.clock import VirtualClock
+from holdfast.twin.fleet.kinds import Run
 from holdfast.twin.fleet.node import GPUS, FleetNode
 from holdfast.twin.fleet.training import TrainingJob
 
@@ -18,20 +19,26 @@ WEIGHTS = (4.0, 3.0, 3.0, 2.0, 1.0)
 MEAN_STEPS = 480.0
 FEWEST_STEPS = 12
 SCHEDULE_SECONDS = 20.0
+PATIENCE_SECONDS = 600.0  # for which a run waits for the nodes it wants; then any will do
+ENDLESS_STEPS = 10_000_000
+RUNS_SHARE = 0.75  # of what may be occupied; the rest is for jobs that come and go
 OCCUPIED_SHARE = 0.7
 STARTED, ENDED = "job_started", "job_ended"
 Tell = Callable[[FleetNode, Event, Sequence[JobSeen]], None]
 
 
 class Jobs:
-    def __init__(self, clock: VirtualClock, chance: Chance, nodes: list[FleetNode], tell: Tell) -> None:
+    def __init__(
+        self, clock: VirtualClock, chance: Chance, nodes: list[FleetNode], tell: Tell, runs: Sequence[Run] = ()
+    ) -> None:
         self._clock, self._chance, self._tell = clock, chance, tell
         self._free = deque(nodes)
         self._most = max(1, int(OCCUPIED_SHARE * len(nodes)))
-        self._sizes = [size for size in SIZES if size <= self._most]
-        self._waiting: deque[TrainingJob] = deque()
+        self._waiting = deque(_fitting(runs, len(nodes), RUNS_SHARE * self._most))
+        self._number = len(self._waiting)
+        left = self._most - sum(job.size for job in self._waiting)
+        self._sizes = [size for size in SIZES if size <= left]
         self._busy = 0
-        self._number = 0
         self.running: dict[str, TrainingJob] = {}
         self.started: Callable[[FleetNode], None] = lambda node: None
 
@@ -52,7 +59,8 @@ class Jobs:
     def _start(self, job: TrainingJob) -> bool:
         if self._busy + job.size > self._most:
             return False
-        chosen = self._choose(job.size)
+        wanted = job.wanted if self._clock.now < PATIENCE_SECONDS and not job.deaths else frozenset()
+        chosen = self._choose(job.size, wanted)
         if len(chosen) < job.size:
             self._free.extendleft(reversed(chosen))
             return False
@@ -68,12 +76,12 @@ class Jobs:
         self._clock.at(job.begin_stretch(now), partial(self._checkpoint, job, job.name))
         return True
 
-    def _choose(self, size: int) -> list[FleetNode]:
+    def _choose(self, size: int, wanted: frozenset[int]) -> list[FleetNode]:
         """The nodes that have been free the longest, passing over those that are closed, off or being worked on."""
         chosen: list[FleetNode] = []
         for _ in range(len(self._free)):
             node = self._free.popleft()
-            fit = node.open and not (node.down or node.working_on)
+            fit = node.open and not (node.down or node.working_on) and (not wanted or node.index in wanted)
             (chosen if fit else self._free).append(node)
             if len(chosen) == size:
                 break
@@ -110,6 +118,16 @@ class Jobs:
             node.open = False
             self._free.append(node)
             self._tell(node, _event(ENDED, job, words, now), (seen,))
+
+
+def _fitting(runs: Sequence[Run], nodes: int, room: float) -> Iterator[TrainingJob]:
+    """The runs that a fleet of this size has nodes for."""
+    for number, run in enumerate(runs, 1):
+        room -= run.size
+        if room < 0 or run.first - 1 + run.size > nodes:
+            return
+        wanted = frozenset(range(run.first - 1, run.first - 1 + run.size))
+        yield TrainingJob(number, run.size, ENDLESS_STEPS, title=run.name, wanted=wanted)
 
 
 def _event(kind: str, job: TrainingJob, text: str, now: float) -> Event:

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -43,21 +43,35 @@ class Kind:
     heals_seconds: float = 0.0
     unreachable: bool = False
     slows: float = 1.0
+    clock_share: float = 1.0  # of its clock that a GPU keeps
     fabric_share: float = 1.0  # of what the node, or the trunk, moves when it is well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strike:
     at: float
-    kind: str
+    kind: str  # of hazards.toml, or of what can go wrong in a plant
     within: float = 0.0
     lasts: float = 0.0  # 0: until it is mended
+    every: float = 0.0  # happens again so many seconds later; 0: once
     behind: str = ""
     of: int = 1  # the node it strikes, or whose neighbours
     to: int = 1  # of a trunk: a node behind its other end
     parts: str = "one"
     cured_by: str = ""
     once_tested: bool = False
+    subject: str = ""  # of the plant's: what it strikes
+    magnitude: float = 0.0
+    ramp: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A training that goes on for as long as the fleet does, at first on the nodes from number `first` on."""
+
+    name: str
+    first: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +81,9 @@ class Scenario:
     acceleration: float
     places: Mapping[str, int]
     tells_progress: bool = False
-    strikes: tuple[Strike, ...] = field(default=())
+    plant: bool = False
+    runs: tuple[Run, ...] = ()
+    strikes: tuple[Strike, ...] = ()
 
 
 @cache
@@ -87,7 +103,8 @@ def scenarios() -> dict[str, Scenario]:
     found = {}
     for name, table in _read("scenarios.toml").items():
         strikes = tuple(Strike(**strike) for strike in table.pop("strikes", ()))
-        found[name] = Scenario(name=name, strikes=strikes, **table)
+        runs = tuple(Run(**run) for run in table.pop("runs", ()))
+        found[name] = Scenario(name=name, strikes=strikes, runs=runs, **table)
     return found
 
 

@@ -56,6 +56,12 @@ class FleetNode:
     open: bool = False  # its gate: may work start? Uncordoned by the controller, closed by a job's end or a failure
     job: str = ""
     job_since: float = 0.0
+    heat_slows: float = 1.0  # how much longer its hottest GPU computes
+
+    def slows(self, gpu: int) -> float:
+        """How much longer this GPU computes than a healthy one that is cool."""
+        own = (fault.kind.slows for fault in self.faults if fault.kind.on != "gpu" or gpu in fault.parts)
+        return max((self.heat_slows, *own))
 
     def jobs(self) -> tuple[JobSeen, ...]:
         """What its agent sees on the GPUs."""

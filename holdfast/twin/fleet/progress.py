@@ -60,7 +60,7 @@ class Teller:
 
     def _hello(self, node: FleetNode, gpu: int, job: TrainingJob, at: float) -> RankWindow:
         return RankWindow(
-            job=f"twin-{job.number}",
+            job=job.training,
             owner=OWNER,
             rank=job.nodes.index(node) * GPUS + gpu,
             world=job.size * GPUS,
@@ -76,12 +76,12 @@ class Teller:
     def _rank(self, node: FleetNode, gpu: int, job: TrainingJob, until: float, made: int, wall: Wall) -> RankWindow:
         pace = wall(1.0) - wall(0.0)
         steps = job.saved + made - self.step
-        slow = max((f.kind.slows for f in node.faults if f.kind.on != "gpu" or gpu in f.parts), default=1.0)
         jitter = 1 + 0.01 * ((node.index * GPUS + gpu) * 7 % 5 - 2) / 2
-        own = COMPUTE_SECONDS * slow * jitter
+        own = COMPUTE_SECONDS * node.slows(gpu) * jitter
         whole = until - self.until
         saving = SAVE_SECONDS if job.stretch_began > self.until else 0.0
         data = min(DATA_SHARE * own * steps, whole)
+        own = min(own, max(0.0, whole - saving - data) / steps)  # a job feels what slows it from its next stretch on
         waiting = max(0.0, whole - saving - data - own * steps)
         done = job.saved + made
         return replace(

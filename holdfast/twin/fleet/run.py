@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from holdfast.twin.fleet.connection import Connection, NoAnswer
+from holdfast.twin.fleet.gateway import Gateway
 from holdfast.twin.fleet.orders import Order
 from holdfast.twin.fleet.progress import Teller
 from holdfast.twin.fleet.simulation import Simulation
@@ -31,6 +32,7 @@ class Target:
     pool: str = "twins"
     ca_file: str = ""
     connections: int = 32
+    site_token: str = ""  # of the gateway that tells what a plant's instruments say; '' tells nothing
 
 
 @dataclass(slots=True)
@@ -66,16 +68,19 @@ class FleetRun:
     async def run(self, seconds: float | None = None) -> None:
         """Until cancelled, or for so many real seconds."""
         workers = [asyncio.create_task(self._work()) for _ in range(self.target.connections)]
-        pace = asyncio.create_task(self._pace())
+        tasks = [asyncio.create_task(self._pace()), *workers]
+        if self.simulation.plant is not None and self.target.site_token:
+            gateway = Gateway(self.simulation.plant, self.target.url, self.target.site_token, self.target.ca_file)
+            tasks.append(asyncio.create_task(gateway.run(self.wall, self.target.speed)))
         try:
-            await asyncio.wait([pace, *workers], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            for task in (pace, *workers):
+            await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
                 if task.done():
                     task.result()
         finally:
-            for task in (pace, *workers):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(pace, *workers, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def wall(self, virtual: float) -> float:
         """The controller lives in real time: what happened at a virtual moment was told at this one."""
@@ -95,7 +100,7 @@ class FleetRun:
             for told in self.simulation.advance((now - self._started) * self.target.speed):
                 agent = self._agents[told.node]
                 job = self.simulation.jobs.running.get(agent.node.job)
-                agent.say(told, self._run, self.wall, self.simulation.chance, job)
+                agent.say(told, self._run, self.wall, self.simulation.chance, job, self.simulation.plant)
                 self._offer(agent)
             if now - told_at >= TOLD_SECONDS:
                 told_at = now

@@ -1,19 +1,24 @@
 """The simulated fleet, without network or real time: virtual seconds and orders in, what the agents say out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from holdfast.model.health import Health
 from holdfast.model.report import JobSeen, OrderOutcome, VerdictChange
 from holdfast.model.signal import Event
+from holdfast.twin.fleet import strikes
 from holdfast.twin.fleet.chance import Chance
 from holdfast.twin.fleet.clock import VirtualClock
 from holdfast.twin.fleet.jobs import Jobs
-from holdfast.twin.fleet.kinds import Kind, Scenario, Strike, kinds
+from holdfast.twin.fleet.kinds import Kind, Scenario, kinds
 from holdfast.twin.fleet.node import GPUS, Fault, FleetNode, heard
 from holdfast.twin.fleet.orders import OrderBook
 from holdfast.twin.fleet.probes import ProbeMeetings
+
+if TYPE_CHECKING:
+    from holdfast.twin.fleet.plant import FleetPlant
 
 HEARTBEAT_SECONDS = 30.0
 YEAR_SECONDS = 365.25 * 86400.0
@@ -41,18 +46,23 @@ class Simulation:
         self._scenario = scenario
         self.tells_progress = scenario.tells_progress
         self._shape = infant_shape
-        width = max(3, len(str(nodes)))
-        self.nodes = [FleetNode(i, f"n{i + 1:0{width}d}", _place(i, scenario)) for i in range(nodes)]
+        self.nodes = [FleetNode(i, name, place) for i, (name, place) in enumerate(places(scenario, nodes))]
         self._told: list[Told] = []
         self._tested = False
-        self.jobs = Jobs(self.clock, self.chance, self.nodes, self._tell_job)
+        self.jobs = Jobs(self.clock, self.chance, self.nodes, self._tell_job, scenario.runs)
         self.orders = OrderBook(self)
         self.meetings = ProbeMeetings(self)
         self.slow_trunks: dict[frozenset[str], float] = {}
         self.jobs.started = self.meetings.leave
         self._hazards = list(kinds().values())
         self._weights = [kind.per_gpu_year for kind in self._hazards]
+        self.plant = self._built(seed) if scenario.plant else None
         self._plan()
+
+    def _built(self, seed: int) -> "FleetPlant":
+        from holdfast.twin.fleet.plant import FleetPlant  # needs NumPy, which a fleet without a plant does not
+
+        return FleetPlant(self, self._scenario.places["rack"], self._scenario.places["loop"], seed)
 
     @property
     def now(self) -> float:
@@ -123,7 +133,7 @@ class Simulation:
             self._tested = True
             for number, strike in enumerate(self._scenario.strikes):
                 if strike.once_tested:
-                    self._plan_strike(number, strike)
+                    strikes.plan(self, number, strike)
 
     def _say(self, node: FleetNode, fault: Fault) -> None:
         """The next thing its checks say of a fault; one that fails closes the gate and ends the job there."""
@@ -145,7 +155,7 @@ class Simulation:
             self._plan_fault(node)
         for number, strike in enumerate(self._scenario.strikes):
             if not strike.once_tested:
-                self._plan_strike(number, strike)
+                strikes.plan(self, number, strike)
         self.clock.at(90.0, self.jobs.schedule)
 
     def _beat(self, node: FleetNode) -> None:
@@ -165,24 +175,9 @@ class Simulation:
         self.strike(node, kind, (self.chance.below(GPUS, "part", node.index, count),))
         self._plan_fault(node, count + 1)
 
-    def _plan_strike(self, number: int, strike: Strike) -> None:
-        kind = kinds()[strike.kind]
-        first = self.nodes[min(strike.of, len(self.nodes)) - 1]
-        if kind.on == "trunk":
-            last = self.nodes[min(strike.to, len(self.nodes)) - 1]
-            trunk = frozenset((first.place["leaf"], last.place["leaf"]))
-            self.clock.at(strike.at, partial(self.slow_trunks.__setitem__, trunk, kind.fabric_share))
-            return
-        hit = [first]
-        if strike.behind:
-            hit = [node for node in self.nodes if node.place[strike.behind] == first.place[strike.behind]]
-        for node in hit:
-            late = strike.within * self.chance.uniform("late", number, node.index)
-            parts = tuple(range(GPUS)) if strike.parts == "all" else (0,)
-            deed = partial(self.strike, node, kind, parts, strike.lasts, strike.cured_by)
-            self.clock.at((self.clock.now if strike.once_tested else 0.0) + strike.at + late, deed)
 
-
-def _place(index: int, scenario: Scenario) -> dict[str, str]:
-    """What a node shares with its neighbours: rack r1, leaf l1, loop c1, feed f1."""
-    return {kind: f"{kind}{index // size + 1}" for kind, size in scenario.places.items()}
+def places(scenario: Scenario, nodes: int) -> Iterator[tuple[str, dict[str, str]]]:
+    """Every node's name, and what it shares with its neighbours: rack1, leaf1, loop1, feed1."""
+    width = max(3, len(str(nodes)))
+    for index in range(nodes):
+        yield f"n{index + 1:0{width}d}", {kind: f"{kind}{index // size + 1}" for kind, size in scenario.places.items()}

@@ -23,6 +23,8 @@ class TrainingJob:
     saved: int = 0
     lost: int = 0
     deaths: int = 0
+    title: str = ""
+    wanted: frozenset[int] = frozenset()  # nodes it is to start on first
     nodes: tuple[FleetNode, ...] = ()
     start: float = 0.0
     stretch_began: float = 0.0
@@ -31,7 +33,12 @@ class TrainingJob:
     @property
     def name(self) -> str:
         """Each attempt has its own: twin-7, after a death twin-7.1."""
-        return f"twin-{self.number}.{self.deaths}" if self.deaths else f"twin-{self.number}"
+        return f"{self.training}.{self.deaths}" if self.deaths else self.training
+
+    @property
+    def training(self) -> str:
+        """The same in every attempt."""
+        return self.title or f"twin-{self.number}"
 
     @property
     def next_steps(self) -> int:
@@ -60,7 +67,7 @@ class TrainingJob:
 
 def step_seconds(nodes: Sequence[FleetNode]) -> float:
     """The slowest GPU computes, then everybody waits for the fabric."""
-    slowest = max((fault.kind.slows for node in nodes for fault in node.faults), default=1.0)
+    slowest = max((node.slows(gpu) for node in nodes for gpu in range(GPUS)), default=1.0)
     return COMPUTE_SECONDS * slowest + FABRIC.all_reduce_seconds(map(_port, nodes), GRADIENT_BYTES)
 
 

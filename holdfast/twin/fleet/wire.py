@@ -2,19 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.model.digest import pack
 from holdfast.model.report import Report
 from holdfast.twin.fleet.chance import Chance
+from holdfast.twin.fleet.digest import digest
 from holdfast.twin.fleet.node import FleetNode
 from holdfast.twin.fleet.progress import Teller
 from holdfast.twin.fleet.simulation import Told
 from holdfast.twin.fleet.training import TrainingJob
 
+if TYPE_CHECKING:
+    from holdfast.twin.fleet.plant import FleetPlant
+
 MOST_WAITING = 200  # reports of one node while nobody takes them; then heartbeats go first
-_LOAD = {0: (38.0, 44.0, 78.0, 345e6, 0.0), 1: (62.0, 74.0, 640.0, 1755e6, 0.97)}  # idle, and with a job
 
 
 class Agent:
@@ -39,6 +42,7 @@ class Agent:
         wall: Callable[[float], float],
         chance: Chance,
         job: TrainingJob | None = None,
+        plant: "FleetPlant | None" = None,
     ) -> None:
         """Make a report of it and let it wait. `wall` turns virtual seconds into the controller's time."""
         if told.session != self.session:
@@ -55,7 +59,7 @@ class Agent:
             events=tuple(replace(event, at=wall(event.at)) for event in told.events),
             outcomes=tuple(replace(outcome, began=wall(outcome.began)) for outcome in told.outcomes),
             jobs=tuple(replace(job, start=wall(job.start or 0.0)) for job in told.jobs),
-            digest=_digest(self.node, told.at, chance) if told.heartbeat and self.beats % 2 else b"",
+            digest=digest(self.node, told.at, chance, plant) if told.heartbeat and self.beats % 2 else b"",
             progress=self.teller.windows(self.node, job, told.at, wall) if self.teller and told.heartbeat else (),
             twin=True,
         )
@@ -66,26 +70,6 @@ class Agent:
 
     def batch(self) -> bytes:
         return b"[" + b",".join(body for _, body in self.waiting) + b"]"
-
-
-def _digest(node: FleetNode, at: float, chance: Chance) -> bytes:
-    """Plausible numbers: warm under load, hot and slow where it throttles."""
-    core, memory, power, clock, busy = _LOAD[1 if node.job else 0]
-    warmer = 3.0 * chance.uniform("warmer", node.index, int(at))
-    hot = {part for fault in node.faults if fault.kind.name == "throttle_thermal" for part in fault.parts}
-
-    def look(subject: str, name: str) -> float | None:
-        throttled = int(subject.rpartition("/")[2]) in hot
-        return {
-            "gpu_temperature_celsius": 89.0 if throttled else core + warmer,
-            "gpu_memory_temperature_celsius": 96.0 if throttled else memory + warmer,
-            "gpu_power_watts": power,
-            "gpu_clock_sm_hertz": 990e6 if throttled else clock,
-            "gpu_clock_event_reasons": 72.0 if throttled else 0.0,
-            "gpu_utilization_ratio": busy,
-        }.get(name)
-
-    return pack(node.name, look)
 
 
 def enrolment(node: FleetNode, pool: str, join_token: str) -> bytes:
