@@ -37,7 +37,9 @@ def caller_of(request: Request[Any, Any, Any]) -> Caller:
 
 def on_problem(request: Request[Any, Any, Any], problem: Problem) -> Response[bytes]:
     _note(request, problem.status, problem.sentence, problem.who)
-    return _refusal(problem.status, problem.sentence, headers_for(problem, request.url.path, request.url.query))
+    return _refusal(
+        problem.status, problem.sentence, headers_for(problem, request.url.path, request.url.query), problem.code
+    )
 
 
 def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
@@ -63,8 +65,8 @@ def _sentence(error: HTTPException) -> str:
     return " ".join("; ".join([error.detail, *where]).split())[:500]
 
 
-def _refusal(status: int, sentence: str, headers: dict[str, str]) -> Response[bytes]:
-    body = msgspec.json.encode(Refused(sentence))
+def _refusal(status: int, sentence: str, headers: dict[str, str], code: str = "") -> Response[bytes]:
+    body = msgspec.json.encode(Refused(sentence, code))
     return Response(body, status_code=status, headers=headers, media_type="application/json")
 
 

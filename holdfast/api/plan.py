@@ -14,17 +14,18 @@ from holdfast.api.problem import Problem
 from holdfast.costs.feasible import BadNumber, NoProgress
 from holdfast.costs.plans import checkpoint, cost, limit, price, risk, spares
 from holdfast.costs.plans.answer import Answer
+from holdfast.costs.plans.copies import CopyTexts
 from holdfast.costs.plans.inputs import Asked
 from holdfast.costs.plans.run import Wanted
 
 LONGEST_TEXT = 200
-MOST_OFFERS = 20
+MOST_SAID = 20  # of what may be said several times
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 Asker = Request[Any, Any, Any]
 Text = Annotated[str | None, Parameter(max_length=LONGEST_TEXT)]
 State = Annotated[str | None, Parameter(query="state", max_length=LONGEST_TEXT)]  # the framework keeps the name
-Offers = Annotated[list[Annotated[str, Parameter(max_length=LONGEST_TEXT)]] | None, Parameter(max_items=MOST_OFFERS)]
+Several = Annotated[list[Annotated[str, Parameter(max_length=LONGEST_TEXT)]] | None, Parameter(max_items=MOST_SAID)]
 OPEN: dict[str, Any] = {"opt": {"right": "read"}, "tags": ["plan"]}
 
 
@@ -87,6 +88,11 @@ async def plan_checkpoint(
     memory_restart: Text = None,
     memory_survives: Text = None,
     target: Text = None,
+    copies: Text = None,
+    rebuild: Text = None,
+    domain: Several = None,
+    apart: bool = False,
+    gpus_per_node: Text = None,
 ) -> PlanView:
     """How often to write checkpoints, where, and what the run then delivers."""
     wanted = Wanted(
@@ -103,6 +109,9 @@ async def plan_checkpoint(
         memory_restart=memory_restart,
         memory_survives=memory_survives,
         target=target,
+        copies=CopyTexts(
+            copies=copies, rebuild=rebuild, domains=tuple(domain or ()), apart=apart, gpus_per_node=gpus_per_node
+        ),
     )
     return await _tell(request, lambda asked: checkpoint.answer(asked, wanted))
 
@@ -154,7 +163,7 @@ async def plan_limit(
 @get("/v1/plan/price", **OPEN)
 async def plan_price(
     request: Asker,
-    offer: Offers = None,
+    offer: Several = None,
     gpus: Text = None,
     days: Text = None,
     rate: Text = None,

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+
+class Refused(msgspec.Struct, frozen=True, omit_defaults=True):
     """The body of every answer that is not a success."""
 
     error: str
+    code: str = ""
+    """Which refusal it is, where one status has several: a program need not read the sentence."""
 
 
 @dataclass(slots=True)
@@ -19,6 +22,8 @@ class Problem(Exception):
     headers: Mapping[str, str] = field(default_factory=dict)
     who: tuple[str, str] = ("", "")
     """Name and role of who asked, where they are known and yet refused."""
+    code: str = ""
+    """Of `Refused`; every 409 has one."""
 
     def __str__(self) -> str:
         return self.sentence

@@ -29,13 +29,14 @@ class Contents(TyperGroup):
 
 def _command(name: str) -> Any:
     """Of the file that has it. `CONTEXT` there says how its arguments are read, where that is not the usual way."""
-    file, _, what = contents.ENTRIES[name].where.partition(":")
+    entry = contents.ENTRIES[name]
+    file, _, what = entry.where.partition(":")
     module = import_module(f"holdfast.cli.{file}")
     found = getattr(module, what)
     holder = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     holder.callback()(lambda: None)
     if isinstance(found, typer.Typer):
-        holder.add_typer(found, name=name)
+        holder.add_typer(found, name=name, help=f"{entry.words}.")
     else:
         holder.command(name, context_settings=getattr(module, "CONTEXT", None))(found)
     group: Any = typer.main.get_command(holder)
@@ -54,7 +55,7 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+def _version(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
     if version:
         typer.echo(f"holdfast {__version__}")
         raise typer.Exit

@@ -19,7 +19,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Every wish, enrolment, token and refusal, oldest first. Needs an admin's token."""
-    found = connect(url, token).get("/v1/audit", since=time.time() - span.seconds(since), limit=limit)
+    found = connect(url, token).get("/v1/audit", since=time.time() - span.seconds(since, "--since"), limit=limit)
     if as_json:
         typer.echo(json.dumps(found))
         return

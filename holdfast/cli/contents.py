@@ -25,7 +25,7 @@ PARTS: dict[str, dict[str, Entry]] = {
     "A fleet": {
         "controller": Entry("controller:controller", "Watch a fleet for ever: decide, keep every story, act (daemon)"),
         "top": Entry("top:top", "The fleet and its nodes in the terminal, live"),
-        "node": Entry("node:app", "List, show, story; quarantine, release, retest, remove; learn"),
+        "node": Entry("node:app", "Where every node is and why; take nodes out, let them back"),
         "incident": Entry("incident:app", "What is wrong: where it starts, what it costs, what to do"),
         "seam": Entry("seam:app", "What is watched between cooling, power, fabric, storage and jobs"),
         "topology": Entry("topology:app", "What cools, powers, connects what: check it, draw it"),

@@ -22,7 +22,7 @@ def diagnose(
     json: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
     markdown: bool = typer.Option(False, "--markdown", help="Print Markdown for a ticket."),
     ras: str = typer.Option(
-        "", help="HOST[:PORT] of a node of a live job, whose NCCL is asked which ranks are behind."
+        "", help="A node of a live job, whose NCCL is asked which ranks are behind; the port may be left out."
     ),
     job: str = typer.Option("", help="A job's id: what the controller knows of it and of its nodes in that time."),
     url: Url = "",

@@ -7,7 +7,7 @@ import typer
 from holdfast.cli.client import AsJson
 from holdfast.cli.extra import needs_extra
 
-app = typer.Typer(help="Staged incidents with a known truth: score the judgement, train people.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 Which = Annotated[
     list[str] | None, typer.Argument(help="Drills in TOML, or names of shipped ones; none means all shipped.")

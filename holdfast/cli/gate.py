@@ -17,7 +17,7 @@ EXIT_CODES = {"pass": 0, "degraded": 1, "fail": 2, "unknown": 3}
 USAGE_ERROR = 64
 FLAGS = ("--json", "--tested", "--take")
 USAGE = """\
-usage: holdfast gate [--max-age SECONDS] [--on-unknown allow|refuse] [--file PATH | --config FILE]
+usage: holdfast gate [--max-age SECONDS] [--on-unknown allow|refuse] [--file FILE | --config FILE]
                      [--node NAME] [--drain auto|never] [--tested | --take] [--json]
 
 May work start on this node? Answers from the agent's verdict file and never probes.
@@ -25,7 +25,7 @@ Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
 
   --max-age SECONDS          an older verdict is unknown (default 120)
   --on-unknown allow|refuse  allow: an unknown exits 0 with a note on stderr (default refuse: 3)
-  --file PATH                the verdict file (default /run/holdfast/verdict.json)
+  --file FILE                the verdict file (default /run/holdfast/verdict.json)
   --config FILE              the agent's configuration, where it names another verdict file or node (some ms slower)
   --node NAME                this node's name, where the host name is not it (in a container)
   --drain auto|never         auto: in a Slurm prolog or HealthCheckProgram, drain with our reason before refusing

@@ -21,14 +21,7 @@ from holdfast.model.verdict import Verdict
 
 DEFAULT_MANIFEST = "/etc/holdfast/manifest.toml"
 
-app = typer.Typer(help="About nodes.", no_args_is_help=True)
-
-
-@app.callback()
-def _node() -> None:
-    """About nodes."""
-
-
+app = typer.Typer(no_args_is_help=True)
 app.command("list")(nodes.list_nodes)
 for _command in (nodes.show, nodes.story, nodes.quarantine, nodes.release, nodes.retest, nodes.remove):
     app.command()(_command)
@@ -37,9 +30,7 @@ for _command in (nodes.show, nodes.story, nodes.quarantine, nodes.release, nodes
 @app.command()
 def learn(
     config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
-    output: str = typer.Option(
-        "", "--out", "--output", help=f"File to write; the configured manifest, or {DEFAULT_MANIFEST}."
-    ),
+    out: str = typer.Option("", help=f"File to write; the configured manifest, or {DEFAULT_MANIFEST}."),
     lacks: str = typer.Option("", help="Parts that nodes of this kind do not have, with commas: rdma,edac."),
     identities: bool = typer.Option(False, help="Also expect serials and UUIDs: a manifest for this one node."),
     force: bool = typer.Option(False, help="Overwrite the file, and learn even from a node that is not healthy."),
@@ -47,7 +38,7 @@ def learn(
 ) -> None:
     """Write a manifest of this node: what it has now is what nodes of its kind should have."""
     settings = load_settings(config)
-    path = Path(output or settings.agent.manifest or DEFAULT_MANIFEST)
+    path = Path(out or settings.agent.manifest or DEFAULT_MANIFEST)
     if path.exists() and not force:
         raise Refusal(f"{path} exists; --force overwrites it", exit_code=1)
     parts = manifests.with_implied(part.strip() for part in lacks.split(",") if part.strip())

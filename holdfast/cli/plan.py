@@ -21,7 +21,7 @@ from holdfast.cli.plan_options import (
 )
 from holdfast.cli.refusal import Refusal
 
-app = typer.Typer(help="What failures cost and what helps, before the money is spent.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command()

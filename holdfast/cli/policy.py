@@ -7,19 +7,20 @@ import typer
 from holdfast.cli.client import AsJson
 from holdfast.cli.extra import needs_extra
 
-app = typer.Typer(help="Policies: what is done about what.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command()
 def check(
     file: Annotated[str, typer.Argument(help="A policy file.", metavar="FILE")],
     config: Annotated[str, typer.Option(help="The controller's configuration: its nodes tell which pools are.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Say whether a policy file can be used; if not, its line, key and what was expected. Pools that no node is in are
     named too."""
     with needs_extra("controller"):
         from holdfast.cli import policy_here
-    policy_here.check(file, config)
+    policy_here.check(file, config, as_json)
 
 
 @app.command()

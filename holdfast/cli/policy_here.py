@@ -36,14 +36,17 @@ class Seen:
     """Times that a node left service in truth."""
 
 
-def check(file: str, config: str) -> None:
+def check(file: str, config: str, as_json: bool) -> None:
     policy = policy_file.load(file)
+    known = _pools(config) if config or _local().exists() else set()
+    strange = policy_file.strange_pools(file, known) if known else []
+    if as_json:
+        told = {"file": file, "dry_run": policy.dry_run, "pools_compared": bool(known), "strange_pools": strange}
+        typer.echo(json_.dumps(told))
+        return
     doing = "carries nothing out (dry_run = true)" if policy.dry_run else "carries actions out"
-    typer.echo(f"{file}: a policy that {doing}")
-    if config or _local().exists():
-        known = _pools(config)
-        for sentence in policy_file.strange_pools(file, known) if known else ():
-            typer.echo(sentence)
+    for sentence in (f"{file}: a policy that {doing}", *strange):
+        typer.echo(sentence)
 
 
 def _pools(config: str) -> set[str]:
@@ -60,7 +63,7 @@ def _pools(config: str) -> set[str]:
 
 def show_preview(file: str, since: str, config: str, as_json: bool) -> None:
     policy = policy_file.load(file) if file else Policy()
-    begin = time.time() - span.seconds(since)
+    begin = time.time() - span.seconds(since, "--since")
     with _store(config) as store:
         seen = _replay(policy, store, begin, MOST_CHANGES)
     if as_json:

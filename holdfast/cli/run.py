@@ -42,7 +42,7 @@ def run(
     nodes: int = typer.Option(
         0, min=0, help="On several nodes, one of us on each: how many take part; others stand by."
     ),
-    store: str = typer.Option("", help="HOST:PORT on the leader's node, over which the nodes agree; see docs/run.md."),
+    store: str = typer.Option("", help="On the leader's node; the nodes agree over it: docs/run.md."),
     lead: bool = typer.Option(False, help="Decide here. Without it the first node of a Slurm or Kubernetes job does."),
     probe: str = typer.Option("", help="Proves a node before a restart that wants it; else the suite of `check`."),
     url: Url = "",

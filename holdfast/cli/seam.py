@@ -7,12 +7,12 @@ import typer
 
 from holdfast.cli.client import AsJson, Token, Url, connect
 
-app = typer.Typer(help="About seams: what is watched between the domains.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()
 def _seam() -> None:
-    """About seams."""
+    """Its one command keeps its name."""
 
 
 @app.command("list")

@@ -6,14 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
+from holdfast.cli import span
 from holdfast.cli.client import AsJson, Token, Url, connect
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import ago, clock, console, count, plain, table
 
+HOUR = 3600.0
 ROLES = ("viewer", "operator", "admin")
 LISTED = (*ROLES, "agent", "join")
 
-app = typer.Typer(help="Tokens: who may speak to the controller.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command()
@@ -23,7 +25,7 @@ def create(
     join: Annotated[bool, typer.Option("--join", help="A join token instead: agents enrol with it.")] = False,
     uses: Annotated[int, typer.Option(min=1, help="Of a join token: how many nodes may enrol.")] = 1,
     node: Annotated[str, typer.Option(help="A join token for this node alone, also if it is enrolled already.")] = "",
-    hours: Annotated[float, typer.Option(help="How long it holds.")] = 24 * 30,
+    lasts: Annotated[str, typer.Option("--for", help="How long it holds: 12h, 30d.")] = "30d",
     url: Url = "",
     token: Token = "",
     as_json: AsJson = False,
@@ -34,7 +36,12 @@ def create(
         raise Refusal(f"--role: expected one of {', '.join(ROLES)}, found {role!r}")
     if not join and not name:
         raise Refusal("expected whose token it is, or --join")
-    body: dict[str, object] = {"name": name, "role": None if join else role, "hours": hours, "uses": uses}
+    body: dict[str, object] = {
+        "name": name,
+        "role": None if join else role,
+        "hours": span.seconds(lasts, "--for") / HOUR,
+        "uses": uses,
+    }
     body |= {"node": node} if node else {}
     made = connect(url, token).post("/v1/tokens", body)
     typer.echo(json.dumps(made) if as_json else made["token"])

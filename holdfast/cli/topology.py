@@ -9,14 +9,9 @@ import typer
 from holdfast.cli.client import AsJson, Token, Url, connect
 from holdfast.cli.refusal import Refusal
 
-app = typer.Typer(help="What cools, powers, connects, carries and feeds what.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 File = Annotated[str, typer.Argument(help="A topology in TOML; without one, what the controller found missing in its.")]
 Seen = Annotated[str, typer.Argument(help="What ibnetdiscover printed, or Slurm's topology.conf.")]
-
-
-@app.callback()
-def _topology() -> None:
-    """What acts on what."""
 
 
 @app.command()
@@ -40,7 +35,7 @@ def check(file: File = "", url: Url = "", token: Token = "", as_json: AsJson = F
 
 
 @app.command()
-def draw(seen: Seen) -> None:
+def draw(seen: Seen, as_json: AsJson = False) -> None:
     """The edges of a network as a topology file, to go on from: switches, links, nodes or the ports of rails."""
     from holdfast.cli.text_file import read_text
     from holdfast.formats import ib_topology, slurm_topology
@@ -52,7 +47,10 @@ def draw(seen: Seen) -> None:
         edges = of_fabric(fabric) if fabric.cables else of_leaves(slurm_topology.parse(text, seen))
     except slurm_topology.TopologyError as error:
         raise Refusal(f"{seen}: neither what ibnetdiscover prints nor Slurm's topology.conf: {error}") from None
-    typer.echo(as_toml(edges), nl=False)
+    if as_json:
+        typer.echo(json.dumps({"edges": [{"kind": one.kind, "from": one.source, "to": one.target} for one in edges]}))
+    else:
+        typer.echo(as_toml(edges), nl=False)
 
 
 def _of_file(file: str) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from holdfast import twin
+from holdfast.cli.client import AsJson
 from holdfast.cli.refusal import Refusal
 
-app = typer.Typer(help="Simulated hardware behind the same interfaces as the real one.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
-Directory = Annotated[Path, typer.Argument(help="The node's directory.", metavar="DIR")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Directory = Annotated[Path, typer.Argument(help="The node's folder.", metavar="FOLDER")]
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def make(
     name: Annotated[str, typer.Option(help="The node's name.")] = "n01",
     as_json: AsJson = False,
 ) -> None:
-    """Make a healthy node in a new directory, with a configuration that points every source at it."""
+    """Make a healthy node in a new folder, with a configuration that points every source at it."""
     with _one_sentence():
         made = twin.make_node(directory, model=model, name=name)
     config = made.directory / "holdfast.toml"
@@ -125,11 +125,15 @@ def tick(
     live: Annotated[
         bool, typer.Option("--live", help="Go on in real time, a tick a second, until interrupted.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Let time pass: traffic counters grow, temperatures and power move a little."""
+    if live and as_json:
+        raise Refusal("--json: there is no answer to print with --live, which ends when it is interrupted")
     with _one_sentence():
         node = twin.open_node(directory)
         twin.tick(node, seconds, seed)
         while live:
             time.sleep(1.0)
             twin.tick(node, 1.0, seed)
+    typer.echo(json.dumps({"node": node.name, "seconds": seconds}) if as_json else f"{node.name}: {seconds:g} s passed")

@@ -145,10 +145,11 @@ def wish(node: str, kind: Happening, wish: Wish, caller: Caller, turn: Turn, fre
         raise Problem(404, f"no node is called {node[:80]!r}")
     brake = turn.fleet.brake(node) if kind in TAKING_OUT else ""
     if brake and not wish.force:
-        raise Problem(409, f"{kind.value} of {node} is refused: {brake}; if it is meant so, ask again with force")
+        words = f"{kind.value} of {node} is refused: {brake}; if it is meant so, ask again with force"
+        raise Problem(409, words, code="breaker")
     steps = turn.fleet.operator(node, kind, wish.reason, caller.name, turn.now)
     if not steps:
-        raise Problem(409, f"{kind.value} changes nothing while {node} is {life.stage.value}")
+        raise Problem(409, f"{kind.value} changes nothing while {node} is {life.stage.value}", code="no_change")
     turn.decide(steps)
     words = f"{wish.reason} (with force: {brake})" if brake else wish.reason
     turn.audit.append(_entry(turn, caller.name, caller.role, kind.value, node, "done", words))

@@ -35,7 +35,8 @@ class DrillRoom:
 
     async def play(self, ask: DrillAsk, by: str) -> DrillRunView:
         if self.run is not None and self.run.state == "playing":
-            raise Problem(409, f"{self.run.drill} is played already; wait for its end or cancel it")
+            words = f"{self.run.drill} is played already; wait for its end or cancel it"
+            raise Problem(409, words, code="drill_playing")
         number = self.run.id + 1 if self.run else 1
         run = DrillRunView(
             id=number, drill=ask.drill, title=shipped()[ask.drill].title, seed=ask.seed, by=by, at=time.time(),
@@ -48,7 +49,7 @@ class DrillRoom:
 
     async def cancel(self) -> DrillRunView:
         if self.run is None or self.run.state != "playing":
-            raise Problem(409, "no drill is played at this moment")
+            raise Problem(409, "no drill is played at this moment", code="no_drill")
         cancelled = replace(self.run, state="cancelled")
         self._tell(cancelled)
         if self._process is not None:

@@ -57,7 +57,7 @@ def test_checks_that_judge_growth_pass_one_look_with_the_word_that_they_did_not_
 def test_a_missing_port_shows_in_one_look_when_a_manifest_lists_it(tmp_path: Path) -> None:
     made = twin.make_node(tmp_path / "n01")
     config, manifest = made.directory / "holdfast.toml", made.directory / "manifest.toml"
-    assert run(["node", "learn", "--config", str(config), "--output", str(manifest)]) == 0
+    assert run(["node", "learn", "--config", str(config), "--out", str(manifest)]) == 0
     config.write_text(config.read_text().replace("[agent]\n", f'[agent]\nmanifest = "{manifest}"\n'))
     twin.inject(made, "port_missing")
     seen = look(made, "bootstrap").verdicts

@@ -17,6 +17,8 @@ SAME = {
     "--url": "The controller; $HOLDFAST_URL, or the one that `holdfast up` started.",
     "--token": "Your token; $HOLDFAST_TOKEN, or that of `holdfast up`.",
 }
+# They run until they are told to end, or talk with a person.
+ANSWER_NOTHING = {"up", "agent", "controller", "top", "run", "drill play"}
 INDENT = 4  # two before a name, two behind the longest
 
 
@@ -70,6 +72,12 @@ def test_the_same_thing_has_the_same_name_everywhere(path: str, command: Any) ->
         if one.param_type_name == "option":
             for option, words in SAME.items():
                 assert option not in one.opts or one.help == words, f"{option} of {path}"
+
+
+def test_every_command_that_answers_can_answer_in_json() -> None:
+    ends = {path: command for path, command in COMMANDS if not getattr(command, "commands", {})}
+    without = {path for path, one in ends.items() if not any("--json" in option.opts for option in one.params)}
+    assert without - {"gate"} == ANSWER_NOTHING  # the gate reads its own words
 
 
 @pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[path for path, _ in COMMANDS])

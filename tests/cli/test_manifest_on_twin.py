@@ -23,7 +23,7 @@ def twin(tmp_path: Path) -> Path:
     home = tmp_path / "n01"
     assert run(["twin", "node", str(home)]) == 0
     config = home / "holdfast.toml"
-    assert run(["node", "learn", "--config", str(config), "--output", str(home / "manifest.toml")]) == 0
+    assert run(["node", "learn", "--config", str(config), "--out", str(home / "manifest.toml")]) == 0
     config.write_text(config.read_text().replace("[agent]\n", f'[agent]\nmanifest = "{home}/manifest.toml"\n'))
     return home
 

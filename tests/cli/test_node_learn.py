@@ -76,7 +76,7 @@ def test_blindness_is_no_model_either(config: Path, capfd: pytest.CaptureFixture
 def test_a_manifest_is_not_overwritten_unasked(config: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "other.toml"
     file.write_text("mine")
-    learn = ["node", "learn", "--config", str(config), "--output", str(file), *LACKING]
+    learn = ["node", "learn", "--config", str(config), "--out", str(file), *LACKING]
     assert run(learn) == 1
     assert f"{file} exists" in capfd.readouterr().err
     assert file.read_text() == "mine"
@@ -89,5 +89,5 @@ def test_a_place_that_cannot_be_written_is_one_sentence(
 ) -> None:
     (tmp_path / "file").write_text("")
     output = str(tmp_path / "file" / "manifest.toml")
-    assert run(["node", "learn", "--config", str(config), "--output", output, *LACKING]) == 1
+    assert run(["node", "learn", "--config", str(config), "--out", output, *LACKING]) == 1
     assert str(tmp_path / "file") in capfd.readouterr().err

@@ -36,6 +36,9 @@ def test_slurms_file_is_drawn_and_can_be_checked(tmp_path: Path, capsys: pytest.
     drawn.write_text(capsys.readouterr().out)
     assert run(["topology", "check", str(drawn)]) == 0
     assert "4 connects" in capsys.readouterr().out
+    assert run(["topology", "draw", str(seen), "--json"]) == 0
+    edges = json.loads(capsys.readouterr().out)["edges"]
+    assert len(edges) == 4 and {"kind": "connects", "from": "switch/s1", "to": "node/n1"} in edges
 
 
 def test_what_is_neither_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -263,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(403, {"error": f"a token of role {self.fleet.role} may not operate"})
             return
         if self.fleet.brake and not body["force"]:
-            self._json(409, {"error": self.fleet.brake})
+            self._json(409, {"error": self.fleet.brake, "code": "breaker"})
             return
         self.fleet.change(path[1], stage="draining", reason=body["reason"])
         self._json(200, self.fleet.nodes[path[1]])

@@ -60,7 +60,7 @@ def test_more_than_the_policy_allows_is_taken_out_only_with_force(
         controller.ready_node(name, pool="tight")
     assert run(["node", "quarantine", "tight[1-2]", "--reason", "the wrong list"]) == 1
     said = capsys.readouterr().err
-    assert "1 of 2 nodes of pool tight are out of service, 1 may be" in said and "force" in said
+    assert "1 of 2 nodes of pool tight are out of service, 1 may be" in said and "ask again with --force" in said
     assert "done before: tight1" in said
     assert (controller.stage("tight2"), len(controller.audited(target="tight2", verb="quarantine"))) == ("ready", 0)
     assert run(["node", "remove", "tight2", "--reason", "x"]) == 1
@@ -71,7 +71,7 @@ def test_more_than_the_policy_allows_is_taken_out_only_with_force(
 
 
 def test_tokens_are_listed_without_being_told(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
-    for made in (["token", "create", "lister"], ["token", "create", "--join", "--uses", "7"]):
+    for made in (["token", "create", "lister", "--for", "2h"], ["token", "create", "--join", "--uses", "7"]):
         assert run(made) == 0
     secret, join = capsys.readouterr().out.split()
     assert run(["token", "list"]) == 0
@@ -80,6 +80,9 @@ def test_tokens_are_listed_without_being_told(controller: Controller, capsys: py
     assert run(["token", "list", "--role", "viewer", "--json"]) == 0
     [one] = [one for one in json.loads(capsys.readouterr().out)["tokens"] if one["name"] == "lister"]
     assert (one["valid"], one["uses_left"]) == (True, None)
+    assert one["expires"] - one["created"] == pytest.approx(7200, abs=1)
+    assert run(["token", "create", "lister", "--for", "soon"]) == 64
+    assert "--for: expected a number and s, m, h, d or w" in capsys.readouterr().err
     assert run(["token", "revoke", one["hash"]]) == 0
     capsys.readouterr()
     assert run(["token", "list", "--role", "viewer"]) == 0

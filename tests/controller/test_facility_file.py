@@ -45,7 +45,7 @@ def test_a_good_one() -> None:
     ("before", "after", "why"),
     [
         ("register = 0", "registers = 0", "modbus[0].register[0].registers: unknown key"),
-        ("register = 0", "register = 'first'", "modbus[0].register[0].register: Expected `int`"),
+        ("register = 0", "register = 'first'", "modbus[0].register[0].register: expected a whole number"),
         ("register = 0", "register = 0\ntype = 'float31'", "modbus[0].register[0].type"),
         ("cdu_flow_litres_per_minute", "cdu_flow", "'cdu_flow' is not one of the signals"),
         ('address = "10.0.0.5:502"', 'address = "10.0.0.5"', "expected HOST:PORT"),

@@ -49,6 +49,9 @@ def test_pools_that_no_node_is_in_are_named_with_the_nearest(
         f"{policy}, line 1: pool.defalt: no node is in a pool called 'defalt'; the nearest is 'default'",
         f"{policy}, line 7: maintenance[0].pool: no node is in a pool called 'other'",
     ]
+    assert run(["policy", "check", str(policy), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"file": str(policy), "dry_run": True, "pools_compared": True, "strange_pools": strange}
 
 
 def test_a_check_of_no_such_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

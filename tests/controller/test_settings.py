@@ -55,7 +55,7 @@ commands = { inspect = ["page", "{node}"] }
         ('[actions]\ndrain = "slurm"', "line 2: actions.drain: no back end is called 'slurm'"),
         ('[actions]\ndrain = "simulated"', "no back end is called 'simulated'"),
         ("[actions]\nfly = 1", "line 2: actions.fly: unknown key"),
-        ("[slurm]\ntimeout = 'x'", "line 2: slurm.timeout: Expected `float`"),
+        ("[slurm]\ntimeout = 'x'", "line 2: slurm.timeout: expected a number"),
         ("[redfish]\nuser = 'root'", "redfish.password: is missing"),
         ("[command]\ncommands = { ticket = ['x', '{nod}'] }", "{nod} is not one of"),
         ("listen = 'nowhere'", "line 1: listen: expected HOST:PORT"),

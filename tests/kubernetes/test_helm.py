@@ -12,10 +12,11 @@ NAMESPACE = "gpu-care"
 NAME = "care"
 
 
-def released(cluster: Cluster, verb: str, *more: str) -> None:
+def released(cluster: Cluster, verb: str, *more: str) -> str:
     where = ("--kubeconfig", cluster.kubeconfig("admin"), "--namespace", NAMESPACE)
     done = helm(verb, NAME, *more, *where)
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def controllers(cluster: Cluster) -> Any:
@@ -23,7 +24,9 @@ def controllers(cluster: Cluster) -> Any:
 
 
 def test_it_is_installed_upgraded_and_leaves_nothing_but_its_memory(cluster: Cluster) -> None:
-    released(cluster, "install", str(CHART), "--create-namespace")
+    notes = released(cluster, "install", str(CHART), "--create-namespace")
+    label = f"kubectl label namespace {NAMESPACE} pod-security.kubernetes.io/enforce=privileged"
+    assert label in notes and "agent.requireActive" in notes
     [controller] = controllers(cluster)
     assert controller["metadata"]["name"] == f"{NAME}-controller" and controller["spec"]["replicas"] == 1
     [agent] = cluster.ask("GET", f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets")["items"]
@@ -34,7 +37,10 @@ def test_it_is_installed_upgraded_and_leaves_nothing_but_its_memory(cluster: Clu
     body = {**review, "spec": {"user": user, "resourceAttributes": asked}}
     answer = cluster.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body)
     assert answer["status"]["allowed"] is True
-    released(cluster, "upgrade", str(CHART), *chosen(FULL))
+    labels = {"pod-security.kubernetes.io/enforce": "privileged"}
+    cluster.patch(f"/api/v1/namespaces/{NAMESPACE}", {"metadata": {"labels": labels}})
+    notes = released(cluster, "upgrade", str(CHART), *chosen(FULL))
+    assert "pod-security" not in notes and "agent.requireActive" not in notes
     [controller] = controllers(cluster)
     assert controller["spec"]["replicas"] == 3
     released(cluster, "uninstall")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from holdfast.cli.refusal import Refusal
 from holdfast.cli.twin import app
 from holdfast.twin import all_faults, open_node
 
@@ -43,6 +44,9 @@ def test_time_passes_by_command(tmp_path: Path) -> None:
     RUN.invoke(app, ["node", home])
     assert RUN.invoke(app, ["tick", home, "--seconds", "60"]).exit_code == 0
     assert open_node(home).state.gpu[0].energy_millijoules > 0
+    told = json.loads(RUN.invoke(app, ["tick", home, "--seconds", "5", "--json"]).stdout)
+    assert told == {"node": "n01", "seconds": 5.0}
+    assert isinstance(RUN.invoke(app, ["tick", home, "--live", "--json"]).exception, Refusal)
 
 
 def test_the_list_of_faults_says_what_each_breaks_and_turns() -> None:

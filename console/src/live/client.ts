@@ -22,6 +22,8 @@ export class Refused extends Error {
   constructor(
     readonly status: number,
     message: string,
+    /** Which refusal it is, where one status has several (409). */
+    readonly code = "",
   ) {
     super(message);
   }
@@ -31,13 +33,15 @@ const SECONDS_TO_ANSWER = 30;
 
 async function refusal(response: Response): Promise<Refused> {
   let words = `the controller answered ${response.status}`;
+  let code = "";
   try {
     const body: unknown = await response.json();
     if (typeof body === "object" && body !== null && "error" in body) words = String(body.error);
+    if (typeof body === "object" && body !== null && "code" in body) code = String(body.code);
   } catch {
     // Not JSON: a proxy answered. The number says enough.
   }
-  return new Refused(response.status, words);
+  return new Refused(response.status, words, code);
 }
 
 export class Client {

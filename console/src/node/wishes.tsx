@@ -31,7 +31,7 @@ function Confirm({ node, wish, dryRun, close }: { node: string; wish: WishView; 
       close();
     } catch (error) {
       setTrouble(whyFailed(error));
-      setBraked(!force && error instanceof Refused && error.status === 409);
+      setBraked(!force && error instanceof Refused && error.code === "breaker");
       setWaiting(false);
     }
   };
