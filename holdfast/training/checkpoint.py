@@ -18,6 +18,7 @@ from holdfast.training import shard, storage, suspects
 from holdfast.training.agreement import Circle
 from holdfast.training.candidates import Candidate, Found, candidates, sources
 from holdfast.training.client import Held, Keeper
+from holdfast.training.device import GpuMemory
 from holdfast.training.encoding import encode
 from holdfast.training.message import EncodingError
 from holdfast.training.peers import Refused
@@ -49,15 +50,17 @@ class Checkpoint:
         group: str = "",  # parallel group of this node; partners are chosen outside
         patience_seconds: float = 10.0,  # how long a save waits where copying to partners is behind
         keeper_options: tuple[str, ...] = (),  # for a keeper that has to be started
+        gpu_bytes: int = 0,  # for this rank's newest copy in the memory of another GPU of its node; 0 is none
     ) -> None:
         self.folder = Path(dir)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.job = job or os.environ.get("HOLDFAST_JOB") or self.folder.resolve().name
         self.every_steps, self.storage_every, self.patience_seconds = every_steps, storage_every, patience_seconds
-        self.loaded_from = ""  # own memory, partner or storage, after `load`
+        self.loaded_from = ""  # GPU memory, own memory, partner or storage, after `load`
         self.troubles: dict[str, str] = {}
         self._circle = Circle()
         self._keeper = Keeper(self.job, self.folder, self._circle.rank, self._circle.world, keeper_options)
+        self._gpu = GpuMemory(gpu_bytes, self._say)
         self._crew: dict[str, Any] = {}
         self._joined = False
         self._loaded: Candidate | None = None
@@ -107,7 +110,7 @@ class Checkpoint:
 
     def status(self) -> dict[str, Any]:
         """What this node's keeper holds, and the last committed step."""
-        return self._keeper.status()
+        return {**self._keeper.status(), "gpu": self._gpu.describe()}
 
     def flush(self, seconds: float = 120.0) -> list[int]:
         """Have this node's keeper write to storage now what it holds, and wait; the steps that are there."""
@@ -218,11 +221,14 @@ class Checkpoint:
         about = shard.About(self.job, self._circle.rank, self._circle.world, step)
         encoded = encode({name: snapshot(part) for name, part in state.items()})
         layout = shard.plan(about, encoded)
-        buffer, pages = self._keeper.reserve(layout.size, self.patience_seconds)
-        shard.write(layout, encoded, pages.map)
         store = bool(self.storage_every) and step % self.storage_every == 0
-        order = {"buffer": buffer, "size": layout.size, "step": step, "attempt": self._crew["attempt"], "store": store}
-        self._keeper.seal(order)
+        order = {"size": layout.size, "step": step, "attempt": self._crew["attempt"], "store": store}
+        if self._gpu.put(self._keeper, layout, encoded, {**order, "patience": self.patience_seconds}):
+            return
+        buffer, pages = self._keeper.reserve(layout.size, self.patience_seconds)
+        self._gpu.lock(pages, encoded)
+        shard.write(layout, encoded, pages.map)
+        self._keeper.seal({**order, "buffer": buffer})
 
     def _refuse_other_worlds(self, rows: list[Candidate]) -> None:
         copies = [copy for one in self._found for copy in one.held]  # where fewer ranks came, none is whole
@@ -236,6 +242,9 @@ class Checkpoint:
 
     def _obtain(self, candidate: Candidate) -> shard.Shard | None:
         """This rank's shard of the step from the nearest place that has it whole."""
+        if candidate.in_memory and (near := self._gpu.get(self._keeper, candidate.step, candidate.attempt)) is not None:
+            self.loaded_from = "GPU memory"
+            return near
         for address in sources(self._found, self._circle.rank, candidate):
             try:
                 held, pages = self._keeper.fetch(candidate.step, address)

@@ -106,6 +106,17 @@ class Keeper:
         answer, pages = self._ask_pages({"do": "fetch", "step": step, "address": address})
         return Held.of(answer["row"]), pages
 
+    def lend(self, order: Message) -> Message:
+        """A buffer in GPU memory for this rank's next copy."""
+        return self._ask({"do": "lend", **order})
+
+    def land(self, order: Message) -> None:
+        """The buffer in GPU memory is filled: the keeper takes it to host memory, and nobody waits for that."""
+        self._say({"do": "land", **order})
+
+    def fetch_gpu(self, step: int) -> Message:
+        return self._ask({"do": "fetch_gpu", "step": step})
+
     def drop(self, step: int) -> None:
         self._ask({"do": "drop", "step": step})
 

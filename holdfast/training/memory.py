@@ -4,6 +4,7 @@ import fcntl
 import mmap
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 
@@ -20,6 +21,7 @@ class Pages:
         self.fd = fd
         self.size = size
         self.number = next(_NUMBERS)  # descriptors are used again, these are not
+        self.before_close: Callable[[], None] | None = None
         self.map = mmap.mmap(fd, size, flags=mmap.MAP_SHARED | MAP_POPULATE)
 
     @classmethod
@@ -42,6 +44,8 @@ class Pages:
 
     def close(self) -> None:
         """Give the memory back; a view that is still used keeps it until it is gone."""
+        if self.before_close is not None:
+            self.before_close()
         with suppress(BufferError):  # views hold the mapping, and the mapping holds the memory
             self.map.close()
         os.close(self.fd)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.training.device_shelf import Shelf
 from holdfast.training.flushing import Flushing
 from holdfast.training.memory import Pages
 from holdfast.training.pace import Gaps, Pace
@@ -45,6 +46,7 @@ class Desk:
         self.vault, self.replication, self.flushing = parts.vault, parts.replication, parts.flushing
         self.storing, self.secret, self.troubles, self.about = parts.storing, parts.secret, parts.troubles, about
         self.gaps, self.pace = parts.gaps, parts.pace
+        self.shelf = Shelf()
         self.last_seen = time.monotonic()
         self._attached: dict[int, Visit] = {}
         self._changed = threading.Condition()
@@ -63,6 +65,11 @@ class Desk:
     def busy(self) -> bool:
         with self._changed:
             return bool(self._attached)
+
+    def rows(self) -> list[list[object]]:
+        """What is held here, in host or GPU memory."""
+        held = [copy.row() for copy in self.vault.held()]
+        return held + [row for row in self.shelf.rows() if row not in held]
 
     def attach(self, rank: int, visit: "Visit") -> None:
         """One process per rank: a second job of the same name is told so, a restarted rank waits for its old self."""
@@ -115,6 +122,9 @@ class Visit:
             "reserve": self._reserve,
             "seal": self._seal,
             "fetch": self._fetch,
+            "lend": self._lend,
+            "land": self._land,
+            "fetch_gpu": self._fetch_gpu,
             "drop": self._drop,
             "flush": self._flush,
             "status": self._status,
@@ -144,7 +154,7 @@ class Visit:
         self._desk.attach(int(order["rank"]), self)
         self._rank, self._world = int(order["rank"]), int(order["world"])
         mark = self._desk.gaps.mark_of(self._rank)
-        return {**self._desk.about, "held": [copy.row() for copy in self._desk.vault.held()]}, (mark.fd,)
+        return {**self._desk.about, "held": self._desk.rows(), "on_gpu": self._desk.shelf.rows()}, (mark.fd,)
 
     def _join(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         crew = Crew(
@@ -160,11 +170,15 @@ class Visit:
         self._desk.flushing.turn = sorted(crew.addresses).index(crew.node) if crew.node in crew.addresses else 0
         self._desk.storing.begin(crew.attempt)
         self._desk.vault.rewind(int(order["step"]))
+        self._desk.shelf.rewind(int(order["step"]))
         if order.get("stores"):
             self._desk.flushing.prepare()
         return {}, ()
 
     def _reserve(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        return self._show(self._room(order))
+
+    def _room(self, order: Message) -> Pages:
         size = int(order["size"])
         try:
             pages = self._desk.vault.reserve(self._rank, size, float(order["patience"]))
@@ -173,7 +187,7 @@ class Visit:
                 raise
             pages = self._desk.vault.reserve(self._rank, size)
         self._lent[pages.number] = pages
-        return self._show(pages)
+        return pages
 
     def _show(self, pages: Pages) -> tuple[Message, tuple[int, ...]]:
         new = pages.number not in self._known
@@ -181,7 +195,10 @@ class Visit:
         return {"buffer": pages.number}, (pages.fd,) if new else ()
 
     def _seal(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        pages = self._lent.pop(order["buffer"])
+        copy = self._keep(self._lent.pop(order["buffer"]), order)
+        return {"digest": copy.digest}, ()
+
+    def _keep(self, pages: Pages, order: Message) -> Copy:
         size = min(int(order["size"]), pages.size)
         step, attempt = int(order["step"]), str(order["attempt"])
         copy = Copy(self._rank, step, attempt, self._world, size, pages.digest(size), pages)
@@ -189,7 +206,25 @@ class Visit:
         if order["store"]:
             self._desk.storing.offer(copy)
         self._desk.replication.submit(copy)
+        return copy
+
+    def _lend(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        return self._desk.shelf.lend(self._rank, int(order["size"]), int(order["budget"]), str(order["gpu"])), ()
+
+    def _land(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        """What the rank copied into GPU memory is taken to host memory; from there it goes the way of all copies."""
+        pages = self._room(order)
+        try:
+            self._desk.shelf.take(self._rank, int(order["step"]), int(order["size"]), order["sums"], pages)
+        except OSError:
+            self._desk.vault.give_up(self._rank, self._lent.pop(pages.number))
+            raise
+        copy = self._keep(self._lent.pop(pages.number), order)
+        self._desk.shelf.landed(copy)
         return {"digest": copy.digest}, ()
+
+    def _fetch_gpu(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        return self._desk.shelf.fetch(self._rank, int(order["step"])), ()
 
     def _fetch(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         """This rank's copy: of this node's memory, or brought here from another keeper's."""
@@ -216,4 +251,4 @@ class Visit:
         status["sent_bytes"] = self._desk.replication.sent_bytes
         status["communicating"] = self._desk.gaps.communicating()
         status["waited_for_gaps_seconds"] = self._desk.pace.waited_seconds
-        return {**self._desk.about, **status, "held": [copy.row() for copy in vault.held()]}, ()
+        return {**self._desk.about, **status, "held": self._desk.rows(), "on_gpu": self._desk.shelf.rows()}, ()

@@ -6,21 +6,15 @@ next NVML call of any process. Every field is naturally aligned, so a single sto
 
 import ctypes
 from ctypes import Array, Structure
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated
 
-S = TypeVar("S", bound=Structure)
+from holdfast.twin.c_layout import F64, I32, U32, U64, Text, c_struct, packed
 
 MAGIC = 0x4E49575444464C48  # 'HLFDTWIN' in memory order
 VERSION = 1
 MAX_GPUS = 16
 MAX_LINKS = 18
 MAX_PROCESSES = 16
-
-U32 = Annotated[int, ctypes.c_uint32]
-I32 = Annotated[int, ctypes.c_int32]
-U64 = Annotated[int, ctypes.c_uint64]
-F64 = Annotated[float, ctypes.c_double]
-Text = Annotated[bytes, ctypes.c_char * 96]
 
 # What a GPU may answer with "not supported"; the position is the bit in Gpu.unsupported.
 CAPABILITIES = (
@@ -58,14 +52,7 @@ CAPABILITIES = (
 ECC_LOCATIONS = ("l1", "l2", "dram", "register_file", "texture", "texture_shm", "cbu", "sram")
 
 
-def _packed(cls: type[S]) -> type[S]:
-    """Derive ctypes' _fields_ from the annotations, so that names and types are written once."""
-    hints = get_type_hints(cls, include_extras=True)
-    cls._fields_ = [(name, get_args(hints[name])[1]) for name in cls.__annotations__]
-    return cls
-
-
-@_packed
+@packed
 class Link(Structure):
     active: U32
     version: U32
@@ -86,7 +73,7 @@ class Link(Structure):
     symbol_ber: U64
 
 
-@_packed
+@packed
 class Process(Structure):
     pid: U32
     gpu_instance: U32
@@ -94,14 +81,14 @@ class Process(Structure):
     name: Text
 
 
-@_packed
+@packed
 class Ecc(Structure):
     """Counts by location; index is NVML's memory location."""
 
     count: Annotated["Array[ctypes.c_uint64]", ctypes.c_uint64 * len(ECC_LOCATIONS)]
 
 
-@_packed
+@packed
 class Gpu(Structure):
     lost: U32
     minor_number: U32
@@ -201,7 +188,7 @@ class Gpu(Structure):
     inlet_celsius: F64
 
 
-@_packed
+@packed
 class State(Structure):
     magic: U64
     version: U32
@@ -214,33 +201,9 @@ class State(Structure):
     gpu: Annotated["Array[Gpu]", Gpu * MAX_GPUS]
 
 
-_C_NAMES: dict[Any, str] = {
-    ctypes.c_uint8: "uint8_t",
-    ctypes.c_uint32: "uint32_t",
-    ctypes.c_int32: "int32_t",
-    ctypes.c_uint64: "uint64_t",
-    ctypes.c_double: "double",
-    ctypes.c_char: "char",
-}
-
-
 def c_header() -> str:
-    """The same layout as C, with its size asserted, so that the two cannot drift apart."""
+    """The same layout as C."""
     lines = ["/* generated from layout.py */", "#include <stdint.h>"]
     lines += [f"#define STATE_MAGIC 0x{MAGIC:x}ULL", f"#define STATE_VERSION {VERSION}", f"#define MAX_GPUS {MAX_GPUS}"]
     lines += [f"enum {{ {', '.join(f'CAN_{name.upper()}' for name in CAPABILITIES)} }};"]
-    for struct in (Link, Process, Ecc, Gpu, State):
-        members = " ".join(_c_member(name, kind) for name, kind, *_ in struct._fields_)
-        lines.append(f"struct {struct.__name__.lower()} {{ {members} }};")
-        lines.append(f'_Static_assert(sizeof(struct {struct.__name__.lower()}) == {ctypes.sizeof(struct)}, "layout");')
-    return "\n".join(lines) + "\n"
-
-
-def _c_member(name: str, kind: Any) -> str:
-    if hasattr(kind, "_length_"):
-        return f"{_c_type(kind._type_)} {name}[{kind._length_}];"
-    return f"{_c_type(kind)} {name};"
-
-
-def _c_type(kind: Any) -> str:
-    return _C_NAMES.get(kind) or f"struct {kind.__name__.lower()}"
+    return "\n".join(lines) + "\n" + "".join(map(c_struct, (Link, Process, Ecc, Gpu, State)))

@@ -1,0 +1,136 @@
+"""The keeper's GPU memory: one buffer for each rank, on another GPU than the rank's where there is one.
+
+A trainer's allocation dies with it, so the keeper allocates, and the trainer opens the memory by a handle of the CUDA
+runtime and copies into it from GPU to GPU. The keeper then takes the copy to host memory, from where it goes the way
+of every other; what lies on the GPU stays there as the nearest copy of the newest step.
+"""
+
+import logging
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from holdfast.training import device_pages
+from holdfast.training.device_runtime import CudaError, Runtime, open_runtime
+from holdfast.training.memory import Pages
+from holdfast.training.vault import Copy
+from holdfast.training.wire import Message
+
+LOG = logging.getLogger(__name__)
+UNIT = 2 << 20  # smaller allocations share a block with others, and a handle opens the whole block
+WORD = 8
+
+Sums = Sequence[tuple[int, int, int]]  # of each part: where it lies, its bytes, the sum of its words
+
+
+@dataclass(slots=True)
+class Buffer:
+    pointer: int
+    size: int
+    handle: bytes
+    gpu: str
+    owner: str  # the rank's own GPU
+    row: list[object] | None = None  # what lies in it; None while it is written
+
+
+class Shelf:
+    def __init__(self) -> None:
+        self._runtime: Runtime | None = None
+        self._buffers: dict[int, Buffer] = {}
+        self._failed: dict[int, str] = {}
+        self._lock = threading.Lock()
+
+    def lend(self, rank: int, size: int, budget: int, owner: str) -> Message:
+        """The handle of a buffer for this rank's next copy. What lay in it is in host memory, and is given up here."""
+        with self._lock:
+            if rank in self._failed:
+                raise CudaError(self._failed[rank])
+            buffer = self._buffers.get(rank)
+            if buffer is None or buffer.size < size or buffer.owner != owner:
+                buffer = self._allocate(rank, size, budget, owner)
+            buffer.row = None
+            return {"handle": buffer.handle, "gpu": buffer.gpu, "size": buffer.size}
+
+    def take(self, rank: int, step: int, size: int, sums: Sums, pages: Pages) -> None:
+        """Bring what was copied to host memory, and see that all of it is what the rank had."""
+        buffer = self._buffers[rank]
+        assert self._runtime is not None
+        device_pages.lock(self._runtime, pages)
+        try:
+            self._runtime.copy(device_pages.address_of(pages.map), buffer.pointer, min(size, buffer.size))
+            self._runtime.wait()
+            _compare(sums, pages)
+        except CudaError as error:
+            with self._lock:
+                self._failed[rank] = f"step {step} of rank {rank} was lost on GPU {buffer.gpu}: {error}"
+                self._give_back(rank)
+            raise CudaError(self._failed[rank]) from error
+
+    def landed(self, copy: Copy) -> None:
+        self._buffers[copy.rank].row = copy.row()
+
+    def fetch(self, rank: int, step: int) -> Message:
+        buffer = self._buffers.get(rank)
+        if buffer is None or buffer.row is None or buffer.row[1] != step:
+            raise CudaError(f"step {step} of rank {rank} is not in GPU memory")
+        return {"handle": buffer.handle, "gpu": buffer.gpu, "row": buffer.row}
+
+    def rewind(self, step: int) -> None:
+        """The job starts again from this step: what was saved after it belongs to a run that is gone."""
+        for buffer in self._buffers.values():
+            if buffer.row is not None and int(str(buffer.row[1])) > step:
+                buffer.row = None
+
+    def rows(self) -> list[list[object]]:
+        return [buffer.row for _, buffer in sorted(self._buffers.items()) if buffer.row is not None]
+
+    def _allocate(self, rank: int, size: int, budget: int, owner: str) -> Buffer:
+        self._give_back(rank)
+        size = -(-size // UNIT) * UNIT
+        if size > budget:
+            raise CudaError(f"{size} bytes for rank {rank} are more than the {budget} that were granted")
+        if self._runtime is None:
+            self._runtime = open_runtime()
+        device = self._device_for(rank, owner)
+        self._runtime.use(device)
+        gpu, free = self._runtime.bus_id(device), self._runtime.free_bytes()
+        try:
+            pointer = self._runtime.allocate(size)
+        except CudaError as error:
+            raise CudaError(f"GPU {gpu} has no {size} bytes for rank {rank}, {free} are free: {error}") from error
+        self._buffers[rank] = Buffer(pointer, size, self._runtime.handle(pointer), gpu, owner)
+        LOG.info("rank %d of GPU %s: %d bytes of GPU %s for its copies", rank, owner, size, gpu)
+        return self._buffers[rank]
+
+    def _device_for(self, rank: int, owner: str) -> int:
+        """The next GPU that the rank's own can reach, so that one that dies does not take its own copy with it."""
+        assert self._runtime is not None
+        count, own = self._runtime.count(), self._runtime.device_of(owner)
+        if own is None:  # ranks that see one GPU each: the keeper sees that of the rank which started it
+            return rank % count
+        others = [(own + step) % count for step in range(1, count)]
+        return next((other for other in others if self._runtime.reaches(own, other)), own)
+
+    def _give_back(self, rank: int) -> None:
+        buffer = self._buffers.pop(rank, None)
+        if buffer is not None and self._runtime is not None:
+            with suppress(CudaError):  # of a lost device there is nothing to give back
+                self._runtime.free(buffer.pointer)
+
+
+def _compare(sums: Sums, pages: Pages) -> None:
+    for place, size, expected in sums:
+        if _word_sum(pages, place, size) != expected:
+            raise CudaError(f"what arrived is not what the rank had, at byte {place} of the copy")
+
+
+def _word_sum(pages: Pages, place: int, size: int) -> int:
+    """As `guard_hash.word_sum` of the tensor's bytes: the wrapping sum of words, the rest as a number of its own."""
+    import numpy as np  # only the keeper that has GPU memory pays for it
+
+    if size == 1:
+        return int(np.frombuffer(pages.map, np.int8, 1, place)[0])
+    total = int(np.frombuffer(pages.map, np.int64, size // WORD, place).sum())
+    rest = int.from_bytes(pages.map[place + size // WORD * WORD : place + size], "little")
+    return (total + rest + (1 << 63)) % (1 << 64) - (1 << 63)
