@@ -33,6 +33,7 @@ export type Bill = Schemas["Bill"];
 export type TrainingView = Schemas["TrainingView"];
 export type TrainingDetail = Schemas["TrainingDetail"];
 export type RankView = Schemas["RankView"];
+export type CheckpointsView = Schemas["CheckpointsView"];
 export type PartsView = Schemas["PartsView"];
 export type ProofView = Schemas["ProofView"];
 export type VerdictView = Schemas["VerdictView"];

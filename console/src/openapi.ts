@@ -618,6 +618,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/probes/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** BeginProbeRun */
+        post: operations["V1ProbesRunsBeginProbeRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/probes/runs/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowProbeRun */
+        get: operations["V1ProbesRunsNumberShowProbeRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/probes/runs/{number}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** StopProbeRun */
+        post: operations["V1ProbesRunsNumberStopStopProbeRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/incidents/{wanted}": {
         parameters: {
             query?: never;
@@ -812,6 +863,35 @@ export interface components {
             step: number;
             values: (number | null)[];
         };
+        /** CheckpointsView */
+        CheckpointsView: {
+            /** @default  */
+            unknown: string;
+            /** @default  */
+            kept_as: string;
+            /** @default 0 */
+            world: number;
+            /** @default 0 */
+            replicas: number;
+            /** @default 0 */
+            keepers: number;
+            /** @default -1 */
+            committed_step: number;
+            /** @default -1 */
+            stored_step: number;
+            /** @default -1 */
+            unsaved_step: number;
+            /** @default 0 */
+            used_bytes: number;
+            /** @default 0 */
+            budget_bytes: number;
+            /** @default [] */
+            steps: components["schemas"]["PlacesView"][];
+            /** @default  */
+            storage_unknown: string;
+            /** @default [] */
+            troubles: string[];
+        };
         /** DrillAsk */
         DrillAsk: {
             drill: string;
@@ -914,6 +994,14 @@ export interface components {
                 [key: string]: (number | null)[];
             };
         };
+        /** Guest */
+        Guest: {
+            name: string;
+            /** @default  */
+            address: string;
+            /** @default  */
+            leaf: string;
+        };
         /**
          * Happening
          * @description What can happen to a node. The keys of the transition table.
@@ -925,6 +1013,38 @@ export interface components {
          * @enum {string}
          */
         Health: "pass" | "degraded" | "fail" | "unknown" | "not_applicable";
+        /** HeldStep */
+        HeldStep: {
+            step: number;
+            /** @default [] */
+            own: number[];
+            /** @default [] */
+            partners: number[];
+            /** @default [] */
+            stored: number[];
+        };
+        /** Holdings */
+        Holdings: {
+            node: string;
+            /** @default [] */
+            ranks: number[];
+            /** @default 0 */
+            world: number;
+            /** @default 0 */
+            replicas: number;
+            /** @default -1 */
+            committed_step: number;
+            /** @default 0 */
+            used_bytes: number;
+            /** @default 0 */
+            budget_bytes: number;
+            /** @default [] */
+            steps: components["schemas"]["HeldStep"][];
+            /** @default [] */
+            troubles: string[];
+            /** @default  */
+            storage_unknown: string;
+        };
         /** Incident */
         Incident: {
             id: string;
@@ -989,6 +1109,13 @@ export interface components {
         /** JobsView */
         JobsView: {
             jobs: components["schemas"]["Job"][];
+        };
+        /** Keeping */
+        Keeping: {
+            job: string;
+            owner: string;
+            unsaved_step: number;
+            holds: components["schemas"]["Holdings"];
         };
         /** LayerCost */
         LayerCost: {
@@ -1110,6 +1237,12 @@ export interface components {
             /** @default  */
             key: string;
             bytes_per_second?: number | null;
+            /** @default  */
+            about: string;
+            /** @default false */
+            under_way: boolean;
+            /** @default  */
+            document: string;
         };
         /** Other */
         Other: {
@@ -1138,6 +1271,14 @@ export interface components {
             outages: components["schemas"]["OutageView"][];
             tests: components["schemas"]["TestView"][];
             note: string;
+        };
+        /** PlacesView */
+        PlacesView: {
+            step: number;
+            own_memory: number;
+            partner: number;
+            storage: number;
+            committed: boolean;
         };
         /** PlanChartView */
         PlanChartView: {
@@ -1210,6 +1351,31 @@ export interface components {
             port: number;
             bytes: number;
             seconds: number;
+            /** @default  */
+            key: string;
+            /** @default [] */
+            guests: components["schemas"]["Guest"][];
+            sweep?: components["schemas"]["SweepWish"] | null;
+        };
+        /** ProbeRunAsk */
+        ProbeRunAsk: {
+            nodes: string[];
+            reason: string;
+            sweep?: components["schemas"]["SweepWish"];
+        };
+        /** ProbeRunView */
+        ProbeRunView: {
+            number: number;
+            nodes: string[];
+            reason: string;
+            since: number;
+            ordered: string[];
+            leader: string;
+            at: string;
+            ended: number | null;
+            report: {
+                [key: string]: unknown;
+            } | null;
         };
         /** ProbeSuspectView */
         ProbeSuspectView: {
@@ -1258,9 +1424,9 @@ export interface components {
             node: string;
             gpu: number | null;
             step: number;
-            compute: number;
+            compute: number | null;
             data: number;
-            wait: number;
+            wait: number | null;
             checkpoint: number;
             saved_step: number;
         };
@@ -1331,6 +1497,8 @@ export interface components {
             progress: components["schemas"]["RankWindow"][];
             /** @default [] */
             unsaved: string[];
+            /** @default [] */
+            keepers: components["schemas"]["Keeping"][];
         };
         /** RestartView */
         RestartView: {
@@ -1455,6 +1623,25 @@ export interface components {
             entries: components["schemas"]["StoryEntry"][];
             next: string;
         };
+        /** SweepWish */
+        SweepWish: {
+            /** @default all_reduce */
+            operation: string;
+            /** @default gloo */
+            backend: string;
+            /** @default 8 */
+            smallest: number;
+            /** @default 2147483648 */
+            largest: number;
+            /** @default 8388608 */
+            pair_bytes: number;
+            /** @default 10 */
+            longest_seconds: number;
+            /** @default 120 */
+            patience_seconds: number;
+            /** @default  */
+            fabric: string;
+        };
         /** TestView */
         TestView: {
             at: number;
@@ -1525,6 +1712,7 @@ export interface components {
                 [key: string]: number;
             };
             exposure: components["schemas"]["ExposureView"] | null;
+            checkpoints: components["schemas"]["CheckpointsView"];
             restarts: components["schemas"]["RestartView"][];
             slow: components["schemas"]["SlowView"][];
             verdicts: {
@@ -2739,6 +2927,11 @@ export interface operations {
                 memory_restart?: string | null;
                 memory_survives?: string | null;
                 target?: string | null;
+                copies?: string | null;
+                rebuild?: string | null;
+                domain?: string[] | null;
+                apart?: boolean;
+                gpus_per_node?: string | null;
             };
             header?: never;
             path?: never;
@@ -2945,6 +3138,119 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PlanView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1ProbesRunsBeginProbeRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProbeRunAsk"];
+            };
+        };
+        responses: {
+            /** @description Request accepted, processing continues off-line */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProbeRunView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1ProbesRunsNumberShowProbeRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProbeRunView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1ProbesRunsNumberStopStopProbeRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProbeRunView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */

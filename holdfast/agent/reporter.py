@@ -18,6 +18,7 @@ from holdfast.agent.node import Change
 from holdfast.agent.orders import Order
 from holdfast.agent.spool import Entry, Spool
 from holdfast.agent.wording import chunks, loss, shortened, worded
+from holdfast.model.keeping import Keeping
 from holdfast.model.progress import RankWindow
 from holdfast.model.report import JobSeen, OrderOutcome, Report
 from holdfast.model.signal import Event
@@ -67,11 +68,12 @@ class Reporter:
         jobs: Callable[[], tuple[JobSeen, ...] | None] = lambda: None,
         progress: Callable[[], tuple[RankWindow, ...]] = tuple,
         unsaved: Callable[[], tuple[str, ...]] = tuple,
+        keepers: Callable[[], tuple[Keeping, ...]] = tuple,
     ) -> None:
         self._node, self._session, self._twin = node, session, twin
         self._spool, self._link, self._enrolment = spool, link, enrolment
         self._clock, self._digest, self._jobs, self._progress = clock, digest, jobs, progress
-        self._unsaved = unsaved
+        self._unsaved, self._keepers = unsaved, keepers
         self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
         self._take_orders: Callable[[list[Order]], None] = lambda orders: None
         self._take_cancelled: Callable[[list[int]], None] = lambda numbers: None
@@ -196,6 +198,7 @@ class Reporter:
             jobs=self._jobs(),
             progress=self._progress(),
             unsaved=self._unsaved(),
+            keepers=self._keepers(),
         )
 
     def _send(self) -> None:

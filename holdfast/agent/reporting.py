@@ -19,6 +19,7 @@ from holdfast.agent.reboot import reboot
 from holdfast.agent.reporter import Reporter
 from holdfast.agent.spool import Spool
 from holdfast.model import digest
+from holdfast.model.keeping import Keeping
 from holdfast.model.report import OrderOutcome
 from holdfast.model.settings import Settings
 from holdfast.model.signal import Event, Reading
@@ -46,7 +47,7 @@ class Reporting:
         self._events: list[Event] = []
         self._jobs = JobsHere(clock.now)
         self._progress = progress
-        self._unsaved_told: tuple[str, ...] = ()
+        self._kept_told: tuple[tuple[str, ...], tuple[Keeping, ...]] = ((), ())
         spool = Spool(directory / "spool.jsonl", self._started_at)
         self._told_before = spool.events_until
         enrolment = Enrolment(
@@ -70,9 +71,10 @@ class Reporting:
             twin=settings.agent.twin,
             jobs=self._jobs.seen,
             progress=progress.take if progress else tuple,
-            unsaved=self._unsaved,
+            unsaved=lambda: self._kept()[0],
+            keepers=lambda: self._kept()[1],
         )
-        prober = Prober(lambda: [job.id for job in self._jobs.seen() or ()], settings.agent.verdict_file)
+        prober = Prober(name, self._held_by, settings.agent.verdict_file, self._reporter.answer)
         deeds = {
             "probe": prober.deed(),
             "retest": self._without_jobs(retest(settings)),
@@ -102,13 +104,14 @@ class Reporting:
     def hear(self, reading: Reading) -> None:
         """Keep its events until the inventory can say whose they are."""
         self._events += [event for event in reading.events if not self._was_told(event)]
-        told = reading.source == JobSocketSource.name and (reading.signals or self._unsaved() != self._unsaved_told)
+        told = reading.source == JobSocketSource.name and (reading.signals or self._kept() != self._kept_told)
         if self._jobs.hear(reading) or told:
-            self._unsaved_told = self._unsaved()
+            self._kept_told = self._kept()
             self._reporter.tell_jobs()
 
-    def _unsaved(self) -> tuple[str, ...]:
-        return self._progress.unsaved() if self._progress else ()
+    def _kept(self) -> tuple[tuple[str, ...], tuple[Keeping, ...]]:
+        """Jobs with state that is not in storage, and what their keepers hold."""
+        return (self._progress.unsaved(), self._progress.kept()) if self._progress else ((), ())
 
     def tell(self, changes: list[Change]) -> None:
         inventory = self._node.history.inventory
@@ -126,6 +129,9 @@ class Reporting:
                 return deed.perform(order, now)
 
         return replace(deed, perform=carry_out)
+
+    def _held_by(self) -> list[str]:
+        return [job.id for job in self._jobs.seen() or ()]
 
     def _standing(self) -> list[Change]:
         with self._guard:

@@ -51,7 +51,7 @@ def jobs(found: Sequence[TrainingDetail]) -> Iterable[Metric]:
     )
     yield gauge(
         "holdfast_job_slow_ratio",
-        "Pace of a rank, link or GPU that is slower than its peers, as a share of theirs.",
+        "How much longer a rank, link or GPU takes than its peers, as a share: 0.11 is 11 % longer.",
         (*JOB, "subject"),
         {(one.job, one.owner, slow.subject): slow.ratio for one in found for slow in one.slow},
     )

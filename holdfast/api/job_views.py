@@ -52,6 +52,47 @@ class ExposureView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlacesView:
+    """One saved step: of how many ranks the part is in each place."""
+
+    step: int
+    own_memory: int
+    """Held by the keeper of the rank's own node."""
+    partner: int
+    """Held by the keeper of another node."""
+    storage: int
+    committed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointsView:
+    """Where its checkpoints live, by the word of its keepers. A step of -1 is none."""
+
+    unknown: str = ""
+    """Why nothing is known of it; then the rest says nothing."""
+    kept_as: str = ""
+    """What its keepers call the job."""
+    world: int = 0
+    replicas: int = 0
+    """Nodes that hold each rank's part."""
+    keepers: int = 0
+    """Heard lately."""
+    committed_step: int = -1
+    """The newest of which every rank's part is on that many nodes."""
+    stored_step: int = -1
+    """The newest that is whole in storage."""
+    unsaved_step: int = -1
+    """The newest that some keeper holds for its ranks and storage does not have."""
+    used_bytes: int = 0
+    budget_bytes: int = 0
+    steps: tuple[PlacesView, ...] = ()
+    """Newest first."""
+    storage_unknown: str = ""
+    """Why some keeper does not know what is in storage."""
+    troubles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RestartView:
     at: float
     down_seconds: float
@@ -59,6 +100,8 @@ class RestartView:
     lost_steps: int
     rework_seconds: float
     gpu_hours: float
+    nodes: tuple[str, ...] = ()
+    """Of the attempt that died."""
     said: tuple[str, ...] = ()
     """What happened to its nodes shortly before: the nearest to a diagnosis without its logs."""
 
@@ -70,21 +113,23 @@ class SlowView:
     subject: str
     check: str
     ratio: float
+    """How much longer it takes than they do: 0.11 is 11 % longer."""
     since: float | None
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankView:
-    """How one rank spends a step, in seconds."""
+    """How one rank spends a step, in seconds. Where nobody tells waiting for others apart from computing, both are
+    unknown: together they are what data and checkpoint leave of the step."""
 
     rank: int
     node: str
     gpu: int | None
     step: float
-    compute: float
+    compute: float | None
     data: float
-    wait: float
+    wait: float | None
     checkpoint: float
     saved_step: int
     """The newest that it told to be safe; -1: none."""
@@ -104,6 +149,7 @@ class TrainingDetail(TrainingView):
     gpu_hours: Mapping[str, float]
     """The ledger: every GPU-hour has one name, and they add up to the elapsed time of all GPUs."""
     exposure: ExposureView | None
+    checkpoints: CheckpointsView
     restarts: tuple[RestartView, ...]
     slow: tuple[SlowView, ...]
     verdicts: tuple[Mapping[str, Any], ...]

@@ -126,8 +126,10 @@ def by_group(window: Window, subjects: Sequence[Subject]) -> dict[str, list[Subj
 
 
 def slow_ranks(window: Window, limits: Limits) -> tuple[list[Excess], dict[Subject, Excess]]:
-    """Those whose own computing takes longer than their peers', the slowest first; and what was compared."""
-    ranks = list(window.values(OWN))
+    """Those whose own computing takes longer than their peers', the slowest first; and what was compared. A rank that
+    does not tell waiting apart from computing is not compared: its waiting would look like slowness."""
+    split = window.values("job_rank_split")
+    ranks = [one for one in window.values(OWN) if split.get(one)]
     nodes = {one: str(window.value(one, "job_rank_node") or "") for one in ranks}
     told = compared(window, OWN, by_group(window, ranks), limits, nodes)
     return sorted((one for one in told.values() if one.slow), key=lambda one: -one.ratio), told

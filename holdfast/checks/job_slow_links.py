@@ -28,10 +28,15 @@ def judge(window: Window, limits: Limits) -> Verdict:
         why = f"fewer than {limits['least_peers']:.0f} links of a kind were told of"
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
     slow = sorted((one for one in found.values() if one.slow), key=lambda one: -one.ratio)
-    rows = tuple(
-        Row(one.subject, Health.DEGRADED if one.slow else Health.PASS, one.ratio, one.unit) for one in found.values()
-    )
+    rows = tuple(_row(one) for one in found.values())
     return Verdict(rows=rows, reason=_sentence(window, slow, found) if slow else "")
+
+
+def _row(one: Excess) -> Row:
+    if not one.slow:
+        return Row(one.subject, Health.PASS, one.ratio, one.unit)
+    words = f"takes {percent(one.ratio)} longer than links of its kind"
+    return Row(one.subject, Health.DEGRADED, one.ratio, one.unit, words)
 
 
 def _sentence(window: Window, slow: list[Excess], found: dict[Subject, Excess]) -> str:

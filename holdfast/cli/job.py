@@ -8,6 +8,7 @@ from urllib.parse import quote
 import typer
 
 from holdfast.cli.client import AsJson, Token, Url, connect
+from holdfast.cli.job_places import show_places
 from holdfast.cli.table import ago, console, count, lasting, plain, styled, table
 
 app = typer.Typer(help="About training jobs.", no_args_is_help=True)
@@ -50,7 +51,7 @@ def show(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """One training job: ledger, exposure, restarts, slow ranks and links."""
+    """One training job: ledger, exposure, where its checkpoints live, restarts, slow ranks and links."""
     if files:
         from holdfast.cli.job_files import read
 
@@ -80,6 +81,7 @@ def _print(found: Document) -> None:
         f"{found['cluster_days']:.3g} cluster-days of progress in {lasting(found['elapsed_seconds'])}"
     )
     _exposed(found["exposure"], out)
+    show_places(found["checkpoints"], out)
     rows = table("GPU-hours", "", "share")
     whole = sum(found["gpu_hours"].values()) or 1.0
     for part, hours in found["gpu_hours"].items():
@@ -91,7 +93,9 @@ def _print(found: Document) -> None:
         again = f"{count(one['lost_steps'], 'step')} made again from step {one['from_step']}"
         out.print(f"restart {ago(time.time(), one['at'])}: {cost}, {again}")
     for one in found["slow"]:
-        out.print(f"slow: {plain(one['subject'])}: {one['ratio']:.0%} {plain(one['reason'])}")
+        words = one["reason"] or f"takes {100 * one['ratio']:.0f} % longer than its peers"
+        since = "" if one["since"] is None else f", for {lasting(time.time() - one['since'])}"
+        out.print(f"slow: {plain(one['subject'])}: {plain(words)}{since}")
     if found["trouble"]:
         out.print(plain(found["trouble"]))
 

@@ -18,6 +18,7 @@ MOST_FILES = 65_536
 
 def read(folder: str, name: str) -> dict[str, Any]:
     with needs_extra("controller"):
+        from holdfast.api.job_views import CheckpointsView
         from holdfast.controller.job_judge import JobJudge
         from holdfast.controller.job_record import JobRecord
         from holdfast.controller.job_show import detail
@@ -33,7 +34,8 @@ def read(folder: str, name: str) -> dict[str, Any]:
             job.judge(looked, lambda _: [], {})
         job.record.take(node, window, window.at)
     job.judge(told[-1][1].at, lambda _: [], {})
-    document: dict[str, Any] = msgspec.to_builtins(detail(job, told[-1][1].at))
+    kept = CheckpointsView(unknown="the files of ranks do not tell what keepers hold")
+    document: dict[str, Any] = msgspec.to_builtins(detail(job, told[-1][1].at, kept))
     return document
 
 

@@ -3,11 +3,13 @@
 import logging
 from collections.abc import Callable, Sequence
 
-from holdfast.api.job_views import TrainingDetail, TrainingsView
+from holdfast.api.job_views import CheckpointsView, TrainingDetail, TrainingsView
 from holdfast.api.problem import Problem
 from holdfast.controller.job_hardware import Digest
 from holdfast.controller.job_judge import JobJudge, Verdicts
+from holdfast.controller.job_keepers import JobKeepers
 from holdfast.controller.job_memory import keep, recall
+from holdfast.controller.job_places import where
 from holdfast.controller.job_quiet import QuietJobs
 from holdfast.controller.job_record import JobRecord
 from holdfast.controller.job_show import detail, summary
@@ -34,12 +36,14 @@ class JobBook:
         self._digests: dict[str, Digest] = {}
         self._told_at: dict[str, float] = {}  # when a job on a node last told its progress
         self._quiet = QuietJobs()
+        self._keepers = JobKeepers()
         self._stored: dict[Key, tuple[float, int, str]] = {}  # when, and of which attempt and end
         self._epoch: int | None = None  # of the lead in which the jobs were read from the store
 
     def take(self, report: Report, turn: Turn) -> None:
         self._recall(turn)
         self._take_digest(report, turn)
+        self._keepers.take(report, turn.now)
         touched = {self._hear(report.node, window, turn.now) for window in report.progress}
         for key in touched:
             self._judge(self._jobs[key], turn.now, turn.fleet.verdicts)
@@ -112,7 +116,8 @@ class JobBook:
 
     def list(self, turn: Turn, fresh: Sequence[bool]) -> TrainingsView:
         self._recall(turn)
-        shown = [summary(job, turn.now) for job in self._jobs.values()] + self._quiet.list(turn.now)
+        told = [summary(job, turn.now, self._where(job, turn.now)) for job in self._jobs.values()]
+        shown = told + self._quiet.list(turn.now)
         return TrainingsView(jobs=tuple(sorted(shown, key=lambda view: (-view.heard_at, view.job))))
 
     def show(self, name: str) -> Callable[[Turn, Sequence[bool]], TrainingDetail]:
@@ -127,7 +132,12 @@ class JobBook:
                 raise Problem(404, f"no job called {name[:80]!r} tells its progress, and no node holds one of that id")
             if len(found) > 1:
                 named = ", ".join(f"{owner}:{job}" for job, owner in found)
-                raise Problem(409, f"several jobs are called {name[:80]!r}: ask for one of {named}")
-            return detail(self._jobs[found[0]], turn.now)
+                words = f"several jobs are called {name[:80]!r}: ask for one of {named}"
+                raise Problem(409, words, code="several_jobs")
+            job = self._jobs[found[0]]
+            return detail(job, turn.now, self._where(job, turn.now))
 
         return do
+
+    def _where(self, job: JobJudge, now: float) -> CheckpointsView:
+        return where(self._keepers.of(job.record, self._jobs), now)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast import checks
-from holdfast.api.job_views import SlowView, TrainingDetail, TrainingView
+from holdfast.api.job_views import CheckpointsView, SlowView, TrainingDetail, TrainingView
 from holdfast.controller.job_hardware import REASONS, Digest, throttled
 from holdfast.model.health import Health
 from holdfast.model.history import History
@@ -83,6 +83,7 @@ class QuietJobs:
             cluster_days=0.0,
             gpu_hours=Ledger().parts(),
             exposure=None,
+            checkpoints=CheckpointsView(unknown="its ranks import nothing of ours: nobody tells of its checkpoints"),
             restarts=(),
             slow=tuple(
                 SlowView(

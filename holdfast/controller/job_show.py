@@ -3,9 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.api.job_views import ExposureView, RankView, RestartView, SlowView, TrainingDetail, TrainingView
+from holdfast.api.job_views import (
+    CheckpointsView,
+    ExposureView,
+    RankView,
+    RestartView,
+    SlowView,
+    TrainingDetail,
+    TrainingView,
+)
 from holdfast.controller.job_judge import JobJudge
-from holdfast.controller.job_record import SILENT_SECONDS, JobRecord
+from holdfast.controller.job_record import SILENT_SECONDS, JobRecord, Rank
 from holdfast.model.health import Health
 from holdfast.model.verdict import Verdict, overall
 
@@ -23,17 +31,17 @@ def told_until(record: JobRecord, now: float) -> float:
     return now if state_of(record, now) == "running" else record.accounts.at
 
 
-def summary(judge: JobJudge, now: float) -> TrainingView:
-    return TrainingView(**_common(judge, now))
+def summary(judge: JobJudge, now: float, kept: CheckpointsView) -> TrainingView:
+    return TrainingView(**_common(judge, now, kept))
 
 
-def detail(judge: JobJudge, now: float) -> TrainingDetail:
+def detail(judge: JobJudge, now: float, kept: CheckpointsView) -> TrainingDetail:
     record, accounts = judge.record, judge.record.accounts
     until = told_until(record, now)
     ledger = accounts.ledger_until(until)
     gpus = max(record.world, 1)
     return TrainingDetail(
-        **_common(judge, now),
+        **_common(judge, now, kept),
         began=accounts.began,
         elapsed_seconds=ledger.total,
         usual_step_seconds=accounts.usual_seconds,
@@ -43,7 +51,8 @@ def detail(judge: JobJudge, now: float) -> TrainingDetail:
         ),
         cluster_days=ledger.productive / 86_400,
         gpu_hours={name: seconds * gpus / HOUR for name, seconds in ledger.parts().items()},
-        exposure=exposure(record, until),
+        exposure=exposure(record, until, kept),
+        checkpoints=kept,
         restarts=tuple(
             RestartView(
                 at=one.at,
@@ -51,6 +60,7 @@ def detail(judge: JobJudge, now: float) -> TrainingDetail:
                 from_step=one.from_step,
                 lost_steps=one.lost_steps,
                 rework_seconds=one.rework_seconds,
+                nodes=one.nodes,
                 gpu_hours=(one.down_seconds + one.rework_seconds) * gpus / HOUR,
             )
             for one in accounts.restarts
@@ -75,9 +85,9 @@ def _ranks(record: JobRecord) -> tuple[RankView, ...]:
             node=rank.node,
             gpu=rank.window.gpu,
             step=rank.window.seconds / rank.window.steps,
-            compute=rank.window.own_seconds,
+            compute=rank.window.own_seconds if _split(rank) else None,
             data=rank.window.data_seconds / rank.window.steps,
-            wait=rank.window.wait_seconds / rank.window.steps,
+            wait=rank.window.wait_seconds / rank.window.steps if _split(rank) else None,
             checkpoint=rank.window.checkpoint_seconds / rank.window.steps,
             saved_step=rank.window.saved_step,
         )
@@ -85,18 +95,25 @@ def _ranks(record: JobRecord) -> tuple[RankView, ...]:
     )
 
 
-def exposure(record: JobRecord, now: float) -> ExposureView | None:
-    """Steps since the last safe one, the one under way, and what they took."""
+def _split(rank: Rank) -> bool:
+    """A rank that is alone waits for nobody."""
+    return rank.window.split or rank.window.world == 1
+
+
+def exposure(record: JobRecord, now: float, kept: CheckpointsView) -> ExposureView | None:
+    """Steps since the last safe one, the one under way, and what they took. Safe is what a rank said to be, or what
+    the keepers committed since."""
     accounts = record.accounts
     if accounts.began is None:
         return None
-    steps = max(0, accounts.step - max(record.saved_step, 0))
+    saved = max(record.saved_step, kept.committed_step)
+    steps = max(0, accounts.step - max(saved, 0))
     usual = accounts.usual_seconds or _share(accounts.ledger.productive, float(max(accounts.step, 1))) or 0.0
     under_way = max(0.0, now - accounts.at)
     seconds = steps * usual + under_way
     tokens = sum(rank.tokens_per_step for rank in record.current)
     return ExposureView(
-        saved_step=record.saved_step,
+        saved_step=saved,
         steps=steps,
         seconds=seconds,
         gpu_hours=seconds * max(record.world, 1) / HOUR,
@@ -104,7 +121,7 @@ def exposure(record: JobRecord, now: float) -> ExposureView | None:
     )
 
 
-def _common(judge: JobJudge, now: float) -> dict[str, Any]:
+def _common(judge: JobJudge, now: float, kept: CheckpointsView) -> dict[str, Any]:
     record, accounts = judge.record, judge.record.accounts
     ranks = record.current
     fresh = record.fresh(now)
@@ -113,7 +130,7 @@ def _common(judge: JobJudge, now: float) -> dict[str, Any]:
     tokens = sum(rank.tokens_per_step for rank in made)
     until = told_until(record, now)
     ledger = accounts.ledger_until(until)
-    lost = exposure(record, until)
+    lost = exposure(record, until, kept)
     first = made[0].window if made else None
     return {
         "job": record.name,

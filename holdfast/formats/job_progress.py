@@ -4,6 +4,7 @@ from math import isfinite
 
 import msgspec
 
+from holdfast.model.keeping import Holdings
 from holdfast.model.progress import LARGEST_STEP, LONGEST_NAME, MOST_LINKS, MOST_RANKS
 
 LARGEST_MESSAGE = 64 << 10
@@ -54,10 +55,12 @@ class Ended(msgspec.Struct, tag="ended", tag_field="say", frozen=True):
 
 
 class Keeper(msgspec.Struct, tag="keeper", tag_field="say", frozen=True):
-    """A keeper of checkpoints: the newest step that it holds and storage does not, -1 where there is none."""
+    """A keeper of checkpoints: the newest step that it holds and storage does not, -1 where there is none; and what
+    lies where, of a keeper that tells it."""
 
     job: str
     unsaved_step: int = -1
+    holds: Holdings | None = None
 
 
 Message = Hello | Steps | Ended | Keeper

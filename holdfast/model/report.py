@@ -5,17 +5,20 @@ from dataclasses import dataclass
 from math import isfinite
 
 from holdfast.model.job import JobState
+from holdfast.model.keeping import Keeping
 from holdfast.model.progress import RankWindow
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
 
 LONGEST_NAME = 255  # characters; a host name has at most 253
 LONGEST_TEXT = 16_384
+LONGEST_DOCUMENT = 400_000  # of a probe; a request has at most 1 MB
 MOST_EVENTS = 1_000
 MOST_CHANGES = 1_000
 MOST_OUTCOMES = 100
 MOST_JOBS = 256
 MOST_PROGRESS = 4_096
+MOST_KEEPERS = 64
 MOST_SUBJECTS = 1_024
 MOST_EVIDENCE = 64
 LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 and what names them
@@ -49,6 +52,9 @@ class OrderOutcome:
     suite: str = ""
     key: str = ""  # the order's own: its number alone may have been another's in a store that was lost
     bytes_per_second: float | None = None  # of a probe; 0: what arrived was wrong
+    about: str = ""  # of a probe that failed: the node whose trouble it is, if not the one that tells
+    under_way: bool = False  # of a probe that goes on: `reason` says what it is at
+    document: str = ""  # of a probe that was asked for: its report as JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +84,7 @@ class Report:
     jobs: tuple[JobSeen, ...] | None = None  # all that hold GPUs here now; None where the agent cannot tell
     progress: tuple[RankWindow, ...] = ()  # of ranks on this node that tell it; the controller keeps what it counts
     unsaved: tuple[str, ...] = ()  # jobs whose state is in the memory of this node and not in storage
+    keepers: tuple[Keeping, ...] = ()  # of checkpoints on this node: what they hold now, kept in memory and not stored
 
     def when(self, at: float, now: float) -> float:
         """What has no time happened when it was reported; nothing happened later than it was heard of."""
@@ -111,9 +118,11 @@ class Report:
             _require(isfinite(rate) and rate >= 0, "outcomes.bytes_per_second", "a finite number of at least 0")
             _require(0 <= outcome.order <= LARGEST_SEQUENCE, "outcomes.order", f"0 to {LARGEST_SEQUENCE}")
             _require_short("outcomes", (outcome.verb, outcome.health, outcome.cause, outcome.suite), LONGEST_NAME)
-            _require_short("outcomes.reason", (outcome.reason, outcome.key), LONGEST_TEXT)
+            _require_short("outcomes.reason", (outcome.reason, outcome.key, outcome.about), LONGEST_TEXT)
+            _require_short("outcomes.document", (outcome.document,), LONGEST_DOCUMENT)
         _require(len(self.jobs or ()) <= MOST_JOBS, "jobs", f"at most {MOST_JOBS}")
         _require(len(self.progress) <= MOST_PROGRESS, "progress", f"at most {MOST_PROGRESS}")
+        _require(len(self.keepers) <= MOST_KEEPERS, "keepers", f"at most {MOST_KEEPERS}")
         _require(len(self.unsaved) <= MOST_JOBS, "unsaved", f"at most {MOST_JOBS}")
         _require_short("unsaved", self.unsaved, LONGEST_NAME)
         for job in self.jobs or ():

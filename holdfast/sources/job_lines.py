@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from holdfast.formats import job_orders
 from holdfast.formats.job_progress import Ended, Hello, Keeper, ProgressError, Steps, decode
 from holdfast.formats.job_windows import Tally
+from holdfast.model.keeping import Keeping
 from holdfast.model.progress import RankWindow
 from holdfast.sources.job_peer import Peer
 
@@ -14,6 +15,7 @@ MOST_LINES = 512
 MOST_OF_ONE_USER = 256
 MOST_MESSAGES = 2_000  # of one line between two cuts
 FLUSH_AGAIN_SECONDS = 30.0
+MOST_KEEPERS = 64
 
 
 class Refused(ValueError):
@@ -100,6 +102,17 @@ class Lines:
         with self._guard:
             held = [line.keeper for line in self._lines if line.keeper is not None]
         return tuple(sorted({keeper.job for keeper in held if keeper.unsaved_step >= 0}))
+
+    def kept(self) -> tuple[Keeping, ...]:
+        """What the keepers here hold, as they said it last; in an order that does not change with who came first."""
+        with self._guard:
+            told = [(line.keeper, line.peer.owner) for line in self._lines if line.keeper is not None]
+        found = [
+            Keeping(job=keeper.job, owner=owner, unsaved_step=keeper.unsaved_step, holds=keeper.holds)
+            for keeper, owner in told
+            if keeper.holds is not None
+        ]
+        return tuple(sorted(found, key=lambda one: (one.job, one.owner, one.holds.node)))[:MOST_KEEPERS]
 
     def _admit(self, line: Line, hello: Hello) -> None:
         """A name is its user's and its job's as long as somebody of it speaks; a rank is one process."""

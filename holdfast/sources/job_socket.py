@@ -13,6 +13,7 @@ from functools import partial
 
 from holdfast.formats.job_progress import LARGEST_MESSAGE
 from holdfast.model import subject
+from holdfast.model.keeping import Keeping
 from holdfast.model.progress import WINDOW_SECONDS, RankWindow
 from holdfast.model.signal import Reading, Signal
 from holdfast.sources.job_lines import Line, Lines, Refused
@@ -54,6 +55,10 @@ class JobSocketSource:
     def unsaved(self) -> tuple[str, ...]:
         """Jobs whose keepers here hold what storage does not."""
         return self._lines.unsaved()
+
+    def kept(self) -> tuple[Keeping, ...]:
+        """What the keepers here hold now."""
+        return self._lines.kept()
 
     def take(self) -> tuple[RankWindow, ...]:
         """What was counted since the last time, for the controller."""

@@ -1,4 +1,4 @@
-"""The keeper's line to the agent of its node: what is not in storage yet, and the agent's word to put it there."""
+"""The keeper's line to the agent of its node: which copies lie where, and the agent's word to put them into storage."""
 
 import contextlib
 import logging
@@ -19,8 +19,8 @@ TELL_SECONDS = 1.0
 class AgentLine:
     """On a thread of its own. Without an agent nobody asks, and nothing is missed."""
 
-    def __init__(self, job: str, unsaved: Callable[[], int], flush: Callable[[float], object]) -> None:
-        self._job, self._unsaved, self._flush = job, unsaved, flush
+    def __init__(self, told: Callable[[], Keeper], flush: Callable[[float], object]) -> None:
+        self._told, self._flush = told, flush
         self._path = os.environ.get("HOLDFAST_AGENT_SOCKET", SOCKET)
         threading.Thread(target=self._run, name="agent", daemon=True).start()
 
@@ -34,11 +34,11 @@ class AgentLine:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
             line.settimeout(TELL_SECONDS)
             line.connect(self._path)
-            told: int | None = None
+            said = b""
             while True:
-                if (unsaved := self._unsaved()) != told:
-                    line.send(encode(Keeper(self._job.replace("/", "_"), unsaved)))
-                    told = unsaved
+                if (words := encode(self._told())) != said:
+                    line.send(words)
+                    said = words
                 with contextlib.suppress(TimeoutError):
                     if not (text := line.recv(job_orders.LARGEST_ORDER)):
                         return

@@ -16,6 +16,7 @@ import threading
 import time
 from pathlib import Path
 
+from holdfast.training.account import Account
 from holdfast.training.agent_line import AgentLine
 from holdfast.training.flushing import Flushing
 from holdfast.training.pace import Gaps, Pace
@@ -66,9 +67,10 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     about = {"job": options.job, "node": options.node, "address": answerer.address, "budget_bytes": vault.budget_bytes}
     flushing = Flushing(folder, vault, troubles, Pace(options.storage_bytes_per_second))
     storing = Storing(vault, flushing, replication.ask, troubles)
-    desk = Desk(path, Parts(vault, replication, flushing, storing, secret, troubles, gaps, pace), about)
+    parts = Parts(vault, replication, flushing, storing, secret, troubles, gaps, pace)
+    desk = Desk(path, parts, about)
     desk.start()
-    AgentLine(options.job, flushing.unsaved, flushing.flush)
+    AgentLine(Account(about, folder, parts).told, flushing.flush)
     LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, vault.budget_bytes)
     while not stop.wait(1.0):
         if not desk.busy() and time.monotonic() - desk.last_seen > options.linger_seconds:

@@ -126,5 +126,12 @@ def test_where_waiting_is_not_told_apart_nobody_is_blamed():
     assert verdict.health is Health.UNKNOWN and "waiting is not told apart" in verdict.summary()
 
 
+def test_a_rank_whose_waiting_is_in_its_computing_is_not_blamed_for_it():
+    """One that does not `watch` its model: what it waits for the others looks like work of its own."""
+    ranks = Ranks(16).look(lambda rank: 1.5 if rank == 3 else 1.0, 8)
+    ranks.tell(Ranks.rank(3), job_rank_split=0.0)
+    assert guilty(CHECK(ranks.window())) == set()
+
+
 def test_a_job_that_tells_nothing_is_unknown():
     assert CHECK(Ranks(0).window()).health is Health.UNKNOWN

@@ -5,7 +5,15 @@ from typing import Any
 
 import msgspec
 
-from holdfast.api.job_views import ExposureView, RankView, RestartView, SlowView, TrainingDetail
+from holdfast.api.job_views import (
+    CheckpointsView,
+    ExposureView,
+    PlacesView,
+    RankView,
+    RestartView,
+    SlowView,
+    TrainingDetail,
+)
 from holdfast.model.account import Account, Bill, Chart, LayerCost, Moment, Other
 from holdfast.model.health import Health
 
@@ -80,6 +88,23 @@ def training() -> dict[str, Any]:
             cluster_days=0.07,
             gpu_hours={"productive": 24.0, "degraded": 4.0, "checkpoint": 1.0, "rework": 2.0, "restart": 1.0},
             exposure=ExposureView(saved_step=8_000, steps=140, seconds=281.0, gpu_hours=1.25, tokens=5.3e8),
+            checkpoints=CheckpointsView(
+                kept_as="llama",
+                world=16,
+                replicas=2,
+                keepers=2,
+                committed_step=8_000,
+                stored_step=7_000,
+                unsaved_step=8_000,
+                used_bytes=96 << 30,
+                budget_bytes=256 << 30,
+                steps=(
+                    PlacesView(step=8_140, own_memory=16, partner=3, storage=0, committed=False),
+                    PlacesView(step=8_000, own_memory=16, partner=16, storage=0, committed=True),
+                    PlacesView(step=7_000, own_memory=0, partner=0, storage=16, committed=False),
+                ),
+                troubles=("n013: partner n012: step 8140 of rank 9 is not there: it is full",),
+            ),
             restarts=(
                 RestartView(
                     at=now - 3600,
@@ -93,7 +118,7 @@ def training() -> dict[str, Any]:
             ),
             slow=(
                 SlowView(
-                    subject="job/llama/rank/37", check="job.slow_rank", ratio=1.11, since=now - 600, reason="throttled"
+                    subject="job/llama/rank/37", check="job.slow_rank", ratio=0.11, since=now - 600, reason="throttled"
                 ),
             ),
             verdicts=(),

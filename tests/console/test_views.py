@@ -154,7 +154,7 @@ def test_a_job_shows_its_ledger_its_risk_and_who_is_slow(open_page: Open) -> Non
     for said in (
         "If it died this second: 1.25 GPU-hours",
         "90.1 %",
-        "job/llama/rank/37 takes 1.11 times",
+        "job/llama/rank/37 takes 11 % longer",
         "31 steps",
         "Xid 79",
         "Step 8,000 is safe",

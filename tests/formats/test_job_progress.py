@@ -10,6 +10,7 @@ from holdfast.formats.job_progress import (
     LARGEST_MESSAGE,
     Ended,
     Hello,
+    Keeper,
     ProgressError,
     Step,
     Steps,
@@ -17,6 +18,7 @@ from holdfast.formats.job_progress import (
     encode,
 )
 from holdfast.formats.job_windows import Tally, windows
+from holdfast.model.keeping import MOST_STEPS, HeldStep, Holdings
 
 HELLO = Hello(job="llama", rank=1, world=4, session="s1", began=100.0, node="n1", gpu=1)
 
@@ -26,7 +28,9 @@ def row(step: int, at: float, compute: float = 0.6, **more: object) -> Step:
 
 
 def test_what_is_said_is_heard_the_same():
-    for message in (HELLO, Steps([row(1, 101.0, loss=2.5, links={"pp:0-1": 0.1})], True, 7, 2), Ended(5.0)):
+    holds = Holdings(node="n1", ranks=(0, 1), world=4, replicas=2, steps=(HeldStep(step=3, own=(0, 1), stored=(0,)),))
+    told = (Keeper("llama", 7, holds), Keeper("llama"))
+    for message in (*told, HELLO, Steps([row(1, 101.0, loss=2.5, links={"pp:0-1": 0.1})], True, 7, 2), Ended(5.0)):
         assert decode(encode(message)) == message
 
 
@@ -41,7 +45,7 @@ def test_any_bytes_are_a_message_or_one_sentence(text):
 _values = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.lists(st.integers()))
 
 
-@given(st.sampled_from(["hello", "steps", "ended", "other"]), st.dictionaries(st.text(max_size=8), _values))
+@given(st.sampled_from(["hello", "steps", "ended", "keeper", "other"]), st.dictionaries(st.text(max_size=8), _values))
 def test_any_document_is_a_message_or_one_sentence(tag, fields):
     known = {"job": "j", "rank": 0, "world": 1, "session": "s", "began": 0.0, "rows": []}
     try:
@@ -114,3 +118,23 @@ def test_a_process_that_came_again_left_the_first_life_without_a_word():
     again = Hello(job="llama", rank=1, world=4, session="s2", began=300.0)
     found = windows([HELLO, Steps([row(1, 101.0)]), again, Steps([row(1, 301.0)])], "uid-7")
     assert [(one.session, one.ended) for one in found] == [("s1", "gone"), ("s2", "")]
+
+
+_ranks = st.lists(st.integers(-1, 300), max_size=3)
+_steps = st.lists(st.fixed_dictionaries({"step": st.integers(-2, 9), "own": _ranks, "stored": _ranks}), max_size=8)
+
+
+@given(_steps, st.dictionaries(st.sampled_from(["ranks", "world", "troubles", "node", "used_bytes"]), _values))
+def test_whatever_a_keeper_says_it_holds_is_bounded_or_refused(steps, fields):
+    holds = {"node": "n1", "steps": steps, **fields}
+    try:
+        message = decode(json.dumps({"say": "keeper", "job": "j", "holds": holds}).encode())
+    except ProgressError as error:
+        assert "\n" not in str(error)
+    else:
+        assert isinstance(message, Keeper) and message.holds is not None
+        assert len(message.holds.steps) <= MOST_STEPS and all(one.step >= 0 for one in message.holds.steps)
+
+
+def test_what_an_older_keeper_says_is_heard():
+    assert decode(b'{"say":"keeper","job":"llama","unsaved_step":3}') == Keeper("llama", 3)

@@ -53,6 +53,35 @@ def test_a_keeper_writes_to_storage_when_the_node_is_to_be_released(place: Path,
     agent.close()
 
 
+def test_a_keeper_tells_where_its_copies_lie(place: Path, agent_socket: Path) -> None:
+    agent = JobSocketSource(str(agent_socket))
+    assert agent.read(100.0).blind == ""
+    checkpoint = Checkpoint(place, replicas=1, storage_every=2)
+    assert checkpoint.load({"weights": torch.zeros(8)}) is None
+    assert checkpoint.save(2, {"weights": torch.arange(8.0)})
+    assert checkpoint.save(3, {"weights": torch.arange(8.0)})
+
+    def told() -> tuple[object, ...]:
+        found = [one for one in agent.kept() if one.holds.steps and not one.holds.storage_unknown]
+        return tuple(
+            (
+                one.job,
+                one.unsaved_step,
+                one.holds.committed_step,
+                [(step.step, step.own, step.stored) for step in one.holds.steps],
+            )
+            for one in found
+        )
+
+    patiently(lambda: told() == ((place.name, 3, 3, [(3, (0,), ()), (2, (), (0,))]),), f"both places, not {told()}")
+    (kept,) = agent.kept()
+    assert (kept.owner, kept.holds.node, kept.holds.world, kept.holds.replicas) == (f"uid-{os.getuid()}", "node0", 1, 1)
+    assert 0 < kept.holds.used_bytes <= kept.holds.budget_bytes
+    assert kept.holds.troubles == ()
+    checkpoint.close()
+    agent.close()
+
+
 def test_an_xid_on_the_node_makes_the_steps_since_suspect(place: Path, agent_socket: Path) -> None:
     """The whole way: a fault of the twin, its kernel log, the agent, the socket, the guard, the checkpoints."""
     home = agent_socket.parents[1]

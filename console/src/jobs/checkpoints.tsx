@@ -1,34 +1,91 @@
-import type { TrainingDetail } from "../api";
+import type { CheckpointsView, TrainingDetail } from "../api";
+import { amount } from "../shell/figures";
 
-/** Which steps are safe, and what lies between them and now. */
+/** Which steps are safe, where their copies lie, and what lies between them and now. */
+
+const GIB = 2 ** 30;
+
+export function step(number: number): string {
+  return number.toLocaleString("en");
+}
+
+export function share(ranks: number, world: number): string {
+  return ranks === 0 ? "" : ranks === world ? "all ranks" : `${step(ranks)} of ${step(world)}`;
+}
+
+function Places({ kept }: { kept: CheckpointsView }) {
+  return (
+    <div class="scroll" role="region" aria-label="Where the copies of each step lie" tabIndex={0}>
+      <table class="matrix">
+        <caption>Ranks whose part of a step is in each place; newest first</caption>
+        <thead>
+          <tr>
+            {["Step", "Own memory", "Partner", "Storage", ""].map((head) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {kept.steps.map((one) => (
+            <tr key={one.step}>
+              <th scope="row">{step(one.step)}</th>
+              <td>{share(one.own_memory, kept.world)}</td>
+              <td>{kept.replicas < 2 ? "no replica" : share(one.partner, kept.world)}</td>
+              <td>{share(one.storage, kept.world)}</td>
+              <td>{one.committed ? "committed" : ""}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Kept({ kept }: { kept: CheckpointsView }) {
+  const stored = kept.storage_unknown
+    ? `what is in storage is not fully known (${kept.storage_unknown})`
+    : kept.stored_step < 0
+      ? "none is whole in storage"
+      : `step ${step(kept.stored_step)} is whole in storage`;
+  return (
+    <>
+      <p>
+        <strong>{kept.committed_step < 0 ? "No step is committed yet" : `Step ${step(kept.committed_step)} is committed`}</strong>; {stored};{" "}
+        {kept.unsaved_step < 0 ? "storage has all that is held" : `step ${step(kept.unsaved_step)} is in memory only`}.{" "}
+        <span class="faint">
+          {kept.keepers} keepers of {kept.kept_as}, {kept.replicas} replicas, {amount(kept.used_bytes / GIB)} of {amount(kept.budget_bytes / GIB)} GiB of memory.
+        </span>
+      </p>
+      {kept.steps.length > 0 && <Places kept={kept} />}
+      {kept.troubles.length > 0 && (
+        <ul class="cards">
+          {kept.troubles.map((sentence) => (
+            <li key={sentence}>{sentence}</li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
 export function Checkpoints({ job }: { job: TrainingDetail }) {
   const saved = job.exposure?.saved_step ?? -1;
-  if (saved < 0 && job.ranks.every((rank) => rank.saved_step < 0)) {
-    return <p class="faint">No rank told of a checkpoint: what a failure costs is not known.</p>;
-  }
-  const nodes = new Map<string, number>();
-  for (const rank of job.ranks) {
-    if (rank.saved_step >= 0) nodes.set(rank.node, Math.max(nodes.get(rank.node) ?? -1, rank.saved_step));
-  }
-  const behind = [...nodes].filter(([, step]) => step < saved);
+  const kept = job.checkpoints;
   return (
-    <ul class="cards">
-      <li>
-        <strong>Step {saved.toLocaleString("en")} is safe</strong>, {job.exposure?.steps ?? 0} steps behind the run; {nodes.size} of {job.nodes.length} nodes
-        told of it.
-      </li>
-      {behind.length > 0 && (
-        <li>
-          Behind it:{" "}
-          {behind
-            .slice(0, 20)
-            .map(([node, step]) => `${node} (step ${step.toLocaleString("en")})`)
-            .join(", ")}
-        </li>
+    <>
+      {saved < 0 ? (
+        <p class="faint">Nobody told of a safe step: what a failure costs is everything since the start.</p>
+      ) : (
+        <p>
+          <strong>Step {step(saved)} is safe</strong>, {step(job.exposure?.steps ?? 0)} steps behind the run.
+        </p>
       )}
-      <li class="faint">
+      {kept.unknown ? <p class="faint">Where its checkpoints live is unknown: {kept.unknown}.</p> : <Kept kept={kept} />}
+      <p class="faint">
         Saving takes {job.checkpoint_efficiency == null ? "an unknown share" : `${((1 - job.checkpoint_efficiency) * 100).toFixed(1)} %`} of the time of its steps.
-      </li>
-    </ul>
+      </p>
+    </>
   );
 }

@@ -57,7 +57,7 @@ function Slow({ job }: { job: TrainingDetail }) {
     <ul class="cards">
       {job.slow.map((one) => (
         <li key={`${one.subject} ${one.check}`}>
-          <strong>{one.subject}</strong> takes {one.ratio.toFixed(2)} times its peers' time
+          <strong>{one.subject}</strong> takes {(one.ratio * 100).toFixed(0)} % longer than its peers
           {one.since != null && ` since ${timeOfDay(one.since)}`}
           <p class="faint">{one.reason}</p>
         </li>

@@ -26,23 +26,35 @@ export function level(phase: Phase, value: number, usual: number, step: number):
   return ratio >= SLOW ? "slow" : ratio >= WORTH_A_LOOK ? "below" : "usual";
 }
 
+/** Of ranks that tell waiting for others apart from computing; of the rest neither is known. */
+function known(ranks: readonly RankView[], phase: Phase): number[] {
+  return ranks.map((rank) => rank[phase]).filter((value) => value != null);
+}
+
 /** The slowest first, then by number. */
 export function ordered(ranks: readonly RankView[]): readonly RankView[] {
-  const usual = middle(ranks.map((rank) => rank.compute));
-  const slow = (rank: RankView): number => (usual && rank.compute / usual >= SLOW ? rank.compute : 0);
+  const usual = middle(known(ranks, "compute"));
+  const slow = (rank: RankView): number => (usual && (rank.compute ?? 0) / usual >= SLOW ? (rank.compute ?? 0) : 0);
   return ranks.toSorted((one, other) => slow(other) - slow(one) || one.rank - other.rank);
+}
+
+function Cell({ phase, value, usual }: { phase: Phase; value: number | null | undefined; usual: Record<Phase, number> }) {
+  if (value == null) return <td class="plain">unknown</td>;
+  return <td class={level(phase, value, usual[phase], usual.step)}>{value.toPrecision(3)}</td>;
 }
 
 export function HeatMap({ ranks, leftOut }: { ranks: readonly RankView[]; leftOut: number }) {
   if (ranks.length === 0) return <p class="faint">No rank tells how it spends its steps.</p>;
-  const usual = Object.fromEntries(PHASES.map((phase) => [phase, middle(ranks.map((rank) => rank[phase]))])) as Record<Phase, number>;
+  const usual = Object.fromEntries(PHASES.map((phase) => [phase, middle(known(ranks, phase))])) as Record<Phase, number>;
   const shown = ordered(ranks).slice(0, MOST_ROWS);
+  const mixed = ranks.some((rank) => rank.compute == null);
   const hidden = ranks.length - shown.length + leftOut;
   return (
     <div class="scroll tall" role="region" aria-label="Ranks and phases" tabIndex={0}>
       <table class="matrix heat">
         <caption>
           Seconds a step, rank by phase; red and bold is a tenth above the middle of its peers{hidden > 0 && `; ${hidden.toLocaleString("en")} quicker ranks are left out`}
+          {mixed && "; waiting is not told apart from computing, so both are unknown (docs/progress.md)"}
         </caption>
         <thead>
           <tr>
@@ -66,9 +78,7 @@ export function HeatMap({ ranks, leftOut }: { ranks: readonly RankView[]; leftOu
                 {rank.gpu != null && ` GPU ${rank.gpu}`}
               </th>
               {PHASES.map((phase) => (
-                <td key={phase} class={level(phase, rank[phase], usual[phase], usual.step)}>
-                  {rank[phase].toPrecision(3)}
-                </td>
+                <Cell key={phase} phase={phase} value={rank[phase]} usual={usual} />
               ))}
             </tr>
           ))}

@@ -1,0 +1,73 @@
+"""Where the checkpoints of a job live, put together from what its keepers tell."""
+
+from collections.abc import Sequence
+
+from holdfast.api.job_views import CheckpointsView, PlacesView
+from holdfast.controller.job_keepers import Heard
+from holdfast.model.keeping import HeldStep
+
+MOST_STEPS = 8
+MOST_TROUBLES = 16
+NOBODY = "no keeper of it is heard: it uses no Checkpoint, or its keepers do not reach an agent"
+
+
+def where(heard: Sequence[Heard], now: float) -> CheckpointsView:
+    fresh = [one for one in heard if one.fresh(now)]
+    if not fresh:
+        return CheckpointsView(unknown=_silence(heard))
+    holds = [one.keeping.holds for one in fresh]
+    world = max(one.world for one in holds)
+    committed = max(one.committed_step for one in holds)
+    steps = _steps([step for one in holds for step in one.steps], committed)
+    stored = [one.step for one in steps if world and one.storage == world]
+    return CheckpointsView(
+        kept_as=fresh[0].keeping.job,
+        world=world,
+        replicas=max(one.replicas for one in holds),
+        keepers=len(fresh),
+        committed_step=committed,
+        stored_step=max(stored, default=-1),
+        unsaved_step=max(one.keeping.unsaved_step for one in fresh),
+        used_bytes=sum(one.used_bytes for one in holds),
+        budget_bytes=sum(one.budget_bytes for one in holds),
+        steps=tuple(steps[:MOST_STEPS]),
+        storage_unknown=next((one.storage_unknown for one in holds if one.storage_unknown), ""),
+        troubles=_troubles(fresh, world),
+    )
+
+
+def _steps(held: Sequence[HeldStep], committed: int) -> list[PlacesView]:
+    """Newest first. A rank counts once for each kind of place, however many nodes have it."""
+    own: dict[int, set[int]] = {}
+    partners: dict[int, set[int]] = {}
+    stored: dict[int, set[int]] = {}
+    for one in held:
+        own.setdefault(one.step, set()).update(one.own)
+        partners.setdefault(one.step, set()).update(one.partners)
+        stored.setdefault(one.step, set()).update(one.stored)
+    return [
+        PlacesView(
+            step=step,
+            own_memory=len(own[step]),
+            partner=len(partners[step]),
+            storage=len(stored[step]),
+            committed=step == committed,
+        )
+        for step in sorted(own, reverse=True)
+    ]
+
+
+def _troubles(fresh: Sequence[Heard], world: int) -> tuple[str, ...]:
+    told = [f"{one.keeping.holds.node}: {words}" for one in fresh for words in one.keeping.holds.troubles]
+    unheard = world - len({rank for one in fresh for rank in one.keeping.holds.ranks})
+    if unheard > 0:
+        told.insert(0, f"the keepers of {unheard} of {world} ranks are not heard: what they hold is not known")
+    return tuple(told[:MOST_TROUBLES])
+
+
+def _silence(heard: Sequence[Heard]) -> str:
+    if not heard:
+        return NOBODY
+    stored = max((step.step for one in heard for step in one.keeping.holds.steps if step.stored), default=-1)
+    last = f"the newest they had told to be in storage was step {stored}" if stored >= 0 else "none was in storage then"
+    return f"its keepers are not heard any more; {last}"
