@@ -1,7 +1,7 @@
 """How a training gets on, told by itself: where each step's time went, on which rank.
 
 with Progress(job="llama") as progress:
-    progress.watch(model)  # under DDP: tells waiting for other ranks apart from computing
+    progress.watch(model)  # under DDP or FSDP2: tells waiting for other ranks apart from computing
     for batch in loader:
         with progress.step(tokens=batch.numel()):
             ...
@@ -163,20 +163,31 @@ class Progress:
         self._sender.saved_step = step
 
     def watch(self, model: Any, checkpoint: Communicating | None = None) -> bool:
-        """Tell waiting for other ranks apart from computing, under DDP. False, and said, for any other model. The
-        keeper of a checkpoint is told when this rank communicates, so that it sends in between."""
+        """Tell waiting for other ranks apart from computing, under DDP and, on CPUs, FSDP2. False, and said, for any
+        other model. The keeper of a checkpoint is told when this rank communicates, so that it sends in between."""
         self._checkpoint = checkpoint
+        from torch.distributed.fsdp import FSDPModule
         from torch.nn.parallel import DistributedDataParallel
 
-        if not isinstance(model, DistributedDataParallel):
-            LOG.warning("waiting is told apart from computing only under DDP; put `waiting` around communication")
-            return False
+        if isinstance(model, DistributedDataParallel):
+            self._watch_replicas(model)
+        elif not isinstance(model, FSDPModule):
+            return _not_apart("it is neither under DDP nor under FSDP2")
+        else:
+            from holdfast.training import progress_sharded
+
+            try:
+                progress_sharded.watch(model, self.waiting)
+            except progress_sharded.NotApart as error:
+                return _not_apart(str(error))
+        self._sender.split = True
+        return True
+
+    def _watch_replicas(self, model: Any) -> None:
         self._marker = marker_for(model)
         trained: list[Any] = [one for one in model.parameters() if one.requires_grad]
         for parameter in trained[-HOOKED:]:
             parameter.register_post_accumulate_grad_hook(self._backward_begins)
-        self._sender.split = True
-        return True
 
     def _communicates(self, now: bool) -> None:
         if self._checkpoint is not None:
@@ -228,6 +239,11 @@ def _resolved(
         compute = max(0.0, total - data - waited - saved)
     loss, norm = _number(noted.get("loss")), _number(noted.get("gradient_norm"))
     return Step(number, at, total, data, compute, waited, saved, tokens, loss, norm, links or None)
+
+
+def _not_apart(why: str) -> bool:
+    LOG.warning("waiting is not told apart from computing: %s; put `waiting` around communication", why)
+    return False
 
 
 def _number(value: Any) -> float | None:

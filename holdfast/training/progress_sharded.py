@@ -1,0 +1,73 @@
+"""Waiting for other ranks under FSDP2, whose collectives run inside forward and backward: they are timed one by one.
+
+On a CPU a collective is waited for where it is called. On a GPU the call returns at once and the device waits later, in
+torch's own code: there the waiting cannot be told apart from here, and that is said.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch.distributed as dist
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
+
+Waiting = Callable[[], AbstractContextManager[None]]
+
+
+class NotApart(ValueError):
+    """Why waiting cannot be told apart from computing here, in a few words."""
+
+
+def watch(model: Any, waiting: Waiting) -> None:
+    """Raises NotApart before anything is changed."""
+    for parameter in model.parameters():
+        if parameter.is_cuda:
+            raise NotApart("FSDP2 on GPUs waits inside torch's own code")
+        if isinstance(parameter, DTensor) and parameter.device_mesh.ndim > 1:
+            raise NotApart("a mesh of several dimensions communicates by other ways too")
+    parts: list[tuple[Any, Any]] = [
+        (part, _collectives(part)) for part in model.modules() if isinstance(part, FSDPModule)
+    ]
+    for part, pair in parts:
+        if pair is not None:
+            gather, scatter = pair
+            part.set_custom_all_gather(_Timed(gather, waiting))
+            part.set_custom_reduce_scatter(_Timed(scatter, waiting))
+
+
+def _collectives(part: Any) -> tuple[Any, Any] | None:
+    """The ones in use, which may be the script's own; None of a part that holds no parameters itself."""
+    try:
+        groups = part._get_fsdp_state()._fsdp_param_groups
+        pairs = [(group._all_gather_comm, group._reduce_scatter_comm) for group in groups]
+    except AttributeError:
+        raise NotApart("this version of torch does not say how FSDP2 communicates") from None
+    if len(pairs) > 1:
+        raise NotApart("a part of the model is sharded over several meshes")
+    return pairs[0] if pairs else None
+
+
+class _Timed:
+    """A collective of FSDP2 (its all-gather or reduce-scatter) that is waited for under `waiting`."""
+
+    def __init__(self, inner: Any, waiting: Waiting) -> None:
+        self._inner, self._waiting = inner, waiting
+        self.allocate = inner.allocate
+
+    def __call__(self, *arguments: Any, **named: Any) -> dist.Work | None:
+        with self._waiting():
+            work: dist.Work | None = self._inner(*arguments, **named)
+        return None if work is None else _TimedWork(work, self._waiting)
+
+
+class _TimedWork(dist.Work):
+    """What is waited for later than it is called."""
+
+    def __init__(self, work: dist.Work, waiting: Waiting) -> None:
+        super().__init__()
+        self._work, self._waiting = work, waiting
+
+    def wait(self, *arguments: Any, **named: Any) -> bool:
+        with self._waiting():
+            return bool(self._work.wait(*arguments, **named))
