@@ -10,6 +10,7 @@ import logging
 import time
 from bisect import bisect_left
 from collections import deque
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
@@ -19,7 +20,7 @@ from holdfast.training.guard_checksum import Checksums, linear_layers
 from holdfast.training.guard_finding import Finding, Kind, finding_of, finding_row
 from holdfast.training.guard_hash import digests, held
 from holdfast.training.guard_jumps import Series
-from holdfast.training.guard_replay import Compute, Replayed, replay
+from holdfast.training.guard_replay import Cause, Compute, Replayed, replay
 from holdfast.training.guard_vote import Result, count
 from holdfast.training.later import Later
 
@@ -102,7 +103,14 @@ class Guard:
 
     def replay(self, compute: Compute, batch: object, observed: torch.Tensor, before: dict[str, Any]) -> Replayed:
         """Compute the last step again, here and on the next rank; for all ranks together. See guard_replay."""
-        return replay(self._circle, compute, batch, observed, before)
+        told = replay(self._circle, compute, batch, observed, before)
+        step = self._ended[-1][0] if self._ended else -1
+        since = {Cause.TRANSIENT: step, Cause.PERSISTENT: min(self.last_good, self._last_sound, step - 1) + 1}
+        told = replace(told, step=step, since=since.get(told.cause, -1))
+        LOG.warning("%s", told.sentence())
+        if told.suspect and self._checkpoint is not None and self._marks(told.ranks):
+            self._checkpoint.distrust(told.since, told.step, told.sentence())
+        return told
 
     def close(self) -> None:
         self._checksums.close()
@@ -159,13 +167,17 @@ class Guard:
     def _tell(self, finding: Finding) -> None:
         self.findings.append(finding)
         LOG.warning("%s", finding.sentence())
-        if self._checkpoint is None or not (self._circle.rank == 0 or self._circle.rank in finding.ranks):
+        if self._checkpoint is None or not self._marks(finding.ranks):
             return
         if finding.kind is Kind.NOT_A_NUMBER:
             self._checkpoint.not_a_number(finding.step, finding.sentence())
         elif finding.kind is not Kind.JUMP:
             until = self._next_vote(finding.step) if finding.kind is Kind.HARDWARE else finding.step
             self._checkpoint.distrust(finding.since, until, finding.sentence())
+
+    def _marks(self, ranks: tuple[int, ...]) -> bool:
+        """Whether this rank writes down what is suspect: not all of a thousand, and not only one that may die."""
+        return self._circle.rank == 0 or self._circle.rank in ranks
 
     def _next_vote(self, step: int) -> int:
         """What is saved until the replicas are next compared stands on what may be wrong."""

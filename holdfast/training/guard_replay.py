@@ -31,6 +31,28 @@ class Replayed:
     cause: Cause
     ranks: tuple[int, ...]  # who computed something else; empty where nobody did
     what: str
+    step: int = -1  # the one that was computed again
+    since: int = -1  # the first step whose checkpoints are suspect; -1: none is
+
+    @property
+    def suspect(self) -> bool:
+        return self.since >= 0
+
+    def sentence(self) -> str:
+        who = f"rank{'s' if len(self.ranks) > 1 else ''} {', '.join(map(str, self.ranks))}: " if self.ranks else ""
+        return f"{who}{self.cause} at step {self.step}: {self.what}; {self.advice()}"
+
+    def advice(self) -> str:
+        """Which checkpoints are suspect and what to do, in one sentence."""
+        back = f"checkpoints of steps {self.since} to {self.step} are suspect: go back to one before"
+        match self.cause:
+            case Cause.TRANSIENT:
+                return f"{back}; the machine goes on, and is to be tested if it happens again"
+            case Cause.PERSISTENT:
+                return f"{back}, and take the machine out to be tested"
+            case Cause.DATA:
+                return f"no checkpoint is suspect: go back to one before step {self.step} and leave this batch out"
+        return "no checkpoint is proven right or wrong: run the step on another machine"
 
 
 def replay(circle: Circle, compute: Compute, batch: object, observed: torch.Tensor, before: dict[str, Any]) -> Replayed:

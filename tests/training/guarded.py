@@ -82,7 +82,8 @@ class Training:
 
 def with_faults(folder: str) -> None:
     """Rank 2's product is wrong at step 4, rank 1's parameters are from step 7 on."""
-    run = Training(vote_every=5, checksum_every=2, layers=["module.0"])
+    marked = Marked()
+    run = Training(vote_every=5, checksum_every=2, layers=["module.0"], checkpoint=marked)
     told = []
     for step in range(1, 11):
         run.first.wrong = run.rank == 2 and step == 4
@@ -90,7 +91,21 @@ def with_faults(folder: str) -> None:
         if run.rank == 1 and step == 7:
             flip(next(run.model.parameters()).detach(), 100, 0)
         told += [[one.kind, one.step, one.since, list(one.ranks), one.named] for one in found]
-    run.end(folder, {"found": told, "replayed": _replayed(run)})
+    marked.steps.clear()
+    run.end(folder, {"found": told, "replayed": _replayed(run), "marked": marked.steps})
+
+
+class Marked:
+    """In place of a checkpoint: which of its steps were called suspect."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int]] = []
+
+    def distrust(self, since: int, until: int, why: str) -> None:
+        self.steps.append((since, until))
+
+    def not_a_number(self, step: int, why: str) -> None:
+        raise AssertionError(why)
 
 
 def _replayed(run: Training) -> list[object]:
@@ -105,7 +120,7 @@ def _replayed(run: Training) -> list[object]:
         observed = run.alone(batch)
         run.last.wrong = run.rank == 1 and case == "persistent"
         result = run.guard.replay(run.alone, batch, observed, before)
-        answers.append([case, str(result.cause), list(result.ranks)])
+        answers.append([case, str(result.cause), list(result.ranks), result.since, result.advice()])
     return answers
 
 

@@ -34,11 +34,16 @@ def test_a_flipped_bit_is_named_by_vote_by_checksum_and_by_replay(place: Path) -
         sums = [one for one in row["found"] if one[0] == Kind.CHECKSUM]
         assert [one for one in row["found"] if one[0] == Kind.REPLICA] == [vote], rank
         assert sums == [product], rank  # by the rank itself, by the others at the next vote
-        assert row["replayed"] == [
-            ["persistent", "persistent", [1]],
-            ["transient", "transient", [1]],
-            ["data", "the data did it", []],
+        assert [one[:4] for one in row["replayed"]] == [
+            ["persistent", "persistent", [1], 6],  # since the last step that was proven good: the vote at 5
+            ["transient", "transient", [1], 10],
+            ["data", "the data did it", [], -1],
         ]
+        advice = [one[4] for one in row["replayed"]]
+        assert advice[0].startswith("checkpoints of steps 6 to 10 are suspect") and "take the machine out" in advice[0]
+        assert advice[1].startswith("checkpoints of steps 10 to 10 are suspect")
+        assert advice[2].startswith("no checkpoint is suspect")
+        assert row["marked"] == ([[6, 10], [10, 10]] if rank in (0, 1) else []), "by rank 0 and by who is named"
 
 
 @pytest.mark.slow
