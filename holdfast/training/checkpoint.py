@@ -139,6 +139,7 @@ class Checkpoint:
         self._keeper.communicating(now)
 
     def close(self) -> None:
+        self._gpu.close()
         self._keeper.close()
 
     def _meet(self, replicas: int, here: Node) -> None:

@@ -49,7 +49,7 @@ class GpuMemory:
             about = {"size": plan.size, "budget": self.budget_bytes, "gpu": self._owner}
             pointer = self._open(runtime, keeper.lend(about))
             sums = _copy(runtime, plan, encoded, pointer)
-        except (CudaError, Refused) as error:
+        except (CudaError, Refused, torch.cuda.OutOfMemoryError) as error:  # the last: tensors that lie out of order
             self._give_up(error)
             return False
         keeper.land({**order, "sums": sums})
@@ -130,7 +130,10 @@ class GpuMemory:
         except CudaError as error:
             LOG.info("a buffer of a keeper that is gone: %s", error)
 
-    def _give_up(self, error: OSError) -> None:
+    def close(self) -> None:
+        self._close()
+
+    def _give_up(self, error: Exception) -> None:
         self._close()
         self._given_up, self.trouble, self.gpu = True, str(error), ""
         self._say("GPU memory", f"it is not used: {error}; {INSTEAD}")
@@ -157,8 +160,9 @@ def _copy(runtime: Runtime, plan: shard.Plan, encoded: Encoded, pointer: int) ->
     for source, place in zip(sources, places, strict=True):
         runtime.copy(pointer + place, source.data_ptr(), source.numel())
     runtime.wait()
-    rows = zip(places, sources, sums, strict=True)
-    return [(place, source.numel(), int(total)) for place, source, total in rows if source.numel()]
+    totals: list[int] = torch.stack([total.to(sums[-1].device) for total in sums]).tolist()  # one answer for all
+    rows = zip(places, sources, totals, strict=True)
+    return [(place, source.numel(), total) for place, source, total in rows if source.numel()]
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

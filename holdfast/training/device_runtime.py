@@ -30,6 +30,7 @@ class Handle(ctypes.Structure):
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "cudaGetDeviceCount": (POINTER(c_int),),
     "cudaSetDevice": (c_int,),
+    "cudaDeviceReset": (),
     "cudaDeviceGetPCIBusId": (c_char_p, c_int, c_int),
     "cudaDeviceGetByPCIBusId": (POINTER(c_int), c_char_p),
     "cudaDeviceCanAccessPeer": (POINTER(c_int), c_int, c_int),
@@ -68,6 +69,10 @@ class Runtime:
     def use(self, device: int) -> None:
         """For this thread: what is allocated, opened and asked next is on this device."""
         self._call("cudaSetDevice", device)
+
+    def leave(self) -> None:
+        """Give back all that this process has on the device in use, what the runtime took for itself too."""
+        self._call("cudaDeviceReset")
 
     def bus_id(self, device: int) -> str:
         text = ctypes.create_string_buffer(BUS_ID_BYTES)

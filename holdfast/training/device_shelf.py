@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.training import device_pages
 from holdfast.training.device_runtime import CudaError, Runtime, open_runtime
@@ -29,9 +29,11 @@ class Buffer:
     pointer: int
     size: int
     handle: bytes
+    device: int
     gpu: str
     owner: str  # the rank's own GPU
-    row: list[object] | None = None  # what lies in it; None while it is written
+    step: int = -1  # of what lies in it; -1 while it is written
+    row: list[object] = field(default_factory=list)
 
 
 class Shelf:
@@ -41,6 +43,12 @@ class Shelf:
         self._failed: dict[int, str] = {}
         self._lock = threading.Lock()
 
+    def greet(self, rank: int) -> None:
+        """A new process of this rank: what failed for the last one may be tried again."""
+        with self._lock:
+            if self._failed.pop(rank, None) is not None:
+                self._give_back(rank)
+
     def lend(self, rank: int, size: int, budget: int, owner: str) -> Message:
         """The handle of a buffer for this rank's next copy. What lay in it is in host memory, and is given up here."""
         with self._lock:
@@ -49,41 +57,56 @@ class Shelf:
             buffer = self._buffers.get(rank)
             if buffer is None or buffer.size < size or buffer.owner != owner:
                 buffer = self._allocate(rank, size, budget, owner)
-            buffer.row = None
+            buffer.step = -1
             return {"handle": buffer.handle, "gpu": buffer.gpu, "size": buffer.size}
 
     def take(self, rank: int, step: int, size: int, sums: Sums, pages: Pages) -> None:
-        """Bring what was copied to host memory, and see that all of it is what the rank had."""
-        buffer = self._buffers[rank]
-        assert self._runtime is not None
-        device_pages.lock(self._runtime, pages)
+        """Bring what was copied to host memory, and see that all of it is what the rank had.
+
+        After a failure the buffer stays: the rank has it open, and memory that is open elsewhere must not be freed.
+        """
+        buffer = self._buffers.get(rank)
+        if buffer is None or self._runtime is None:
+            raise CudaError(f"step {step} of rank {rank} is not in GPU memory")
         try:
+            self._runtime.use(buffer.device)
+            device_pages.lock(self._runtime, pages)
             self._runtime.copy(device_pages.address_of(pages.map), buffer.pointer, min(size, buffer.size))
             self._runtime.wait()
             _compare(sums, pages)
         except CudaError as error:
-            with self._lock:
-                self._failed[rank] = f"step {step} of rank {rank} was lost on GPU {buffer.gpu}: {error}"
-                self._give_back(rank)
+            self._failed[rank] = f"step {step} of rank {rank} was lost on GPU {buffer.gpu}: {error}"
             raise CudaError(self._failed[rank]) from error
 
     def landed(self, copy: Copy) -> None:
-        self._buffers[copy.rank].row = copy.row()
+        buffer = self._buffers[copy.rank]
+        buffer.step, buffer.row = copy.step, copy.row()
 
     def fetch(self, rank: int, step: int) -> Message:
         buffer = self._buffers.get(rank)
-        if buffer is None or buffer.row is None or buffer.row[1] != step:
+        if buffer is None or buffer.step != step:
             raise CudaError(f"step {step} of rank {rank} is not in GPU memory")
-        return {"handle": buffer.handle, "gpu": buffer.gpu, "row": buffer.row}
+        return {"handle": buffer.handle, "gpu": buffer.gpu}
 
     def rewind(self, step: int) -> None:
         """The job starts again from this step: what was saved after it belongs to a run that is gone."""
         for buffer in self._buffers.values():
-            if buffer.row is not None and int(str(buffer.row[1])) > step:
-                buffer.row = None
+            buffer.step = buffer.step if buffer.step <= step else -1
 
     def rows(self) -> list[list[object]]:
-        return [buffer.row for _, buffer in sorted(self._buffers.items()) if buffer.row is not None]
+        return [buffer.row for _, buffer in sorted(self._buffers.items()) if buffer.step >= 0]
+
+    def clear(self) -> None:
+        """Nobody is here: the GPUs may be another's by now, and host memory has all that lies on them."""
+        with self._lock:
+            devices = {buffer.device for buffer in self._buffers.values()}
+            self._buffers.clear()
+            self._failed.clear()
+            for device in devices:
+                assert self._runtime is not None
+                with suppress(CudaError):  # of a lost device there is nothing to give back
+                    self._runtime.use(device)
+                    self._runtime.leave()
 
     def _allocate(self, rank: int, size: int, budget: int, owner: str) -> Buffer:
         self._give_back(rank)
@@ -99,7 +122,7 @@ class Shelf:
             pointer = self._runtime.allocate(size)
         except CudaError as error:
             raise CudaError(f"GPU {gpu} has no {size} bytes for rank {rank}, {free} are free: {error}") from error
-        self._buffers[rank] = Buffer(pointer, size, self._runtime.handle(pointer), gpu, owner)
+        self._buffers[rank] = Buffer(pointer, size, self._runtime.handle(pointer), device, gpu, owner)
         LOG.info("rank %d of GPU %s: %d bytes of GPU %s for its copies", rank, owner, size, gpu)
         return self._buffers[rank]
 

@@ -30,6 +30,7 @@ from holdfast.training.vault import Vault
 LOG = logging.getLogger("holdfast.keeper")
 USAGE_ERROR = 64
 LINGER_SECONDS = 3600.0  # long enough for a repair, short enough not to sit on memory for ever
+GPU_LINGER_SECONDS = 120.0  # host memory has the same, and the next job wants the GPU
 FLUSH_SECONDS = 120.0
 SHARE_OF_MEMORY = 0.5
 
@@ -73,6 +74,8 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     AgentLine(Account(about, folder, parts).told, flushing.flush)
     LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, vault.budget_bytes)
     while not stop.wait(1.0):
+        if not desk.busy() and time.monotonic() - desk.last_seen > GPU_LINGER_SECONDS:
+            desk.shelf.clear()
         if not desk.busy() and time.monotonic() - desk.last_seen > options.linger_seconds:
             LOG.info("nobody came for %g s", options.linger_seconds)
             break

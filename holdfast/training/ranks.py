@@ -19,7 +19,7 @@ from holdfast.training.peers import Caller
 from holdfast.training.replication import Crew, Replication
 from holdfast.training.storing import Storing
 from holdfast.training.vault import Copy, Full, Vault
-from holdfast.training.wire import Message, NotTrusted, WireError, receive, same_user, send
+from holdfast.training.wire import Message, NotTrusted, Process, WireError, receive, same_user, send
 
 LOG = logging.getLogger(__name__)
 PREDECESSOR_SECONDS = 10.0  # how long a killed process may need to disappear before its successor is refused
@@ -63,7 +63,10 @@ class Desk:
         self._listener.close()
 
     def busy(self) -> bool:
+        """Whether a rank is here. One that ended is not, although a child of it may still hold its connection open."""
         with self._changed:
+            for visit in self._attached.values():
+                visit.leave_if_ended()
             return bool(self._attached)
 
     def rows(self) -> list[list[object]]:
@@ -95,7 +98,7 @@ class Desk:
         visit = Visit(self, client)
         with client:
             try:
-                same_user(client)
+                visit.process = Process(same_user(client))
                 visit.talk()
             except NotTrusted as error:
                 LOG.warning("a local process was turned away: %s", error)
@@ -111,6 +114,7 @@ class Visit:
     def __init__(self, desk: Desk, client: socket.socket) -> None:
         self._desk, self._client = desk, client
         self.pid = 0
+        self.process = Process(0)
         self._rank, self._world = -1, 0
         self._lent: dict[int, Pages] = {}
         self._known: set[int] = set()  # buffers whose descriptor this process already has
@@ -141,11 +145,17 @@ class Visit:
             with suppress(OSError):  # it may be gone, but what it said before it went is still to be read and done
                 send(self._client, {**answer, "troubles": dict(self._desk.troubles)}, fds)
 
+    def leave_if_ended(self) -> None:
+        if self.process.ended():
+            with suppress(OSError):
+                self._client.shutdown(socket.SHUT_RDWR)  # what it said before is still read
+
     def leave(self) -> None:
         for pages in self._lent.values():
             self._desk.vault.give_up(self._rank, pages)
         self._desk.gaps.left(self._rank)
         self._desk.detach(self)
+        self.process.close()
 
     def _attach(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         if order["job"] != self._desk.about["job"]:
@@ -153,6 +163,7 @@ class Visit:
         self.pid = int(order["pid"])
         self._desk.attach(int(order["rank"]), self)
         self._rank, self._world = int(order["rank"]), int(order["world"])
+        self._desk.shelf.greet(self._rank)
         mark = self._desk.gaps.mark_of(self._rank)
         return {**self._desk.about, "held": self._desk.rows(), "on_gpu": self._desk.shelf.rows()}, (mark.fd,)
 

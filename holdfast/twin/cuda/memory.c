@@ -204,6 +204,16 @@ API cudaError_t cudaFree(void *pointer) { ALONE(pointer ? release(pointer, 0) : 
 
 API cudaError_t cudaIpcCloseMemHandle(void *pointer) { ALONE(release(pointer, 1)); }
 
+static cudaError_t reset(void)
+{
+    for (int at = 0; at < MAX_REGIONS; at++)
+        if (regions[at].base && regions[at].device == current_device())
+            forget(&regions[at]);
+    return device_answers(current_device());
+}
+
+API cudaError_t cudaDeviceReset(void) { ALONE(reset()); }
+
 static cudaError_t export(cudaIpcMemHandle_t *handle, void *pointer)
 {
     struct region *region = pointer ? with_base(regions, pointer) : NULL;
