@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import os
+import select
 import socket
 import struct
 from typing import Any
@@ -78,12 +79,36 @@ def receive_into(source: socket.socket, view: memoryview) -> None:
         done += got
 
 
-def same_user(client: socket.socket) -> None:
-    """Whoever connected to the Unix socket must be the user that the keeper runs as."""
+def same_user(client: socket.socket) -> int:
+    """Whoever connected to the Unix socket must be the user that the keeper runs as. Its process; 0 is not known."""
     raw = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-    _, user, _ = CREDENTIALS.unpack(raw)
+    pid, user, _ = CREDENTIALS.unpack(raw)
     if user != os.geteuid():
         raise NotTrusted(f"user {user} is not the user {os.geteuid()} of this job")
+    return int(pid)
+
+
+class Process:
+    """Another process: the same one and no other that got its number later, for as long as this is open."""
+
+    def __init__(self, pid: int) -> None:
+        try:
+            self._fd = os.pidfd_open(pid) if pid > 0 else None
+        except OSError:  # it is gone already, which shows as a connection that ends, or nobody may look
+            self._fd = None
+
+    def ended(self) -> bool:
+        """Whether it is known to have ended; one that nobody has waited for yet has too."""
+        if self._fd is None:
+            return False
+        look = select.poll()
+        look.register(self._fd, select.POLLIN)
+        return bool(look.poll(0))
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
 
 
 def prove(peer: socket.socket, secret: bytes, caller: bool) -> None:
