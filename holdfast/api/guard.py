@@ -2,7 +2,7 @@
 
 import logging
 import time
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 from litestar import Request, Response
@@ -13,6 +13,7 @@ from litestar.handlers import BaseRouteHandler
 from holdfast.api.access import Caller, bearer
 from holdfast.api.desk import Desk
 from holdfast.api.problem import Problem, Refused, headers_for
+from holdfast.model.choices import named
 from holdfast.store import StoreError
 from holdfast.store.words import AuditEntry
 
@@ -47,7 +48,7 @@ def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Resp
     if error.status_code >= 500:
         return on_mistake(request, error)
     _note(request, error.status_code, error.detail)
-    return _refusal(error.status_code, _sentence(error), dict(error.headers or {}))
+    return _refusal(error.status_code, _sentence(request, error), dict(error.headers or {}))
 
 
 def on_store_error(request: Request[Any, Any, Any], error: StoreError) -> Response[bytes]:
@@ -59,10 +60,19 @@ def on_mistake(request: Request[Any, Any, Any], error: Exception) -> Response[by
     return _refusal(500, "the controller made a mistake of its own; its log says more", {})
 
 
-def _sentence(error: HTTPException) -> str:
+def _sentence(request: Request[Any, Any, Any], error: HTTPException) -> str:
     extra = error.extra if isinstance(error.extra, list) else []
-    where = [f"{one.get('key', '')}: {one.get('message', '')}" for one in extra if isinstance(one, dict)]
-    return " ".join("; ".join([error.detail, *where]).split())[:500]
+    wrong = [(str(one.get("key", "")), str(one.get("message", ""))) for one in extra if isinstance(one, dict)]
+    kinds = _kinds(request.route_handler) if wrong else {}
+    where = [": ".join(filter(None, (key, named(words, kinds.get(key))))) for key, words in wrong]
+    return " ".join(("; ".join(where) or error.detail).split())[:500]
+
+
+def _kinds(handler: BaseRouteHandler) -> dict[str, Any]:
+    """What a route takes, by name: in its address and, of a body, field by field."""
+    taken = {name: one.annotation for name, one in handler.parsed_fn_signature.parameters.items()}
+    body = taken.get("data")
+    return {**taken, **(get_type_hints(body) if isinstance(body, type) else {})}
 
 
 def _refusal(status: int, sentence: str, headers: dict[str, str], code: str = "") -> Response[bytes]:

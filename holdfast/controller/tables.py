@@ -1,15 +1,15 @@
 """TOML tables into dataclasses: a wrong key or value is refused with its file, line, place and what was expected."""
 
-import enum
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
+from holdfast.model.choices import named
 from holdfast.model.settings import SettingsError
 
 T = TypeVar("T")
@@ -81,17 +81,8 @@ class Document:
 def _sentence(error: str, kind: Any, value: Any) -> str:
     """What msgspec found, in the words of a person who writes a file."""
     told = error.partition(" - at ")[0]
-    if choice := re.fullmatch(r"Invalid enum value (.+)", told):
-        return f"{choice[1]} is not one of {', '.join(_choices(kind))}"
+    if (sentence := named(told, kind)) != told:
+        return sentence
     if mismatch := re.fullmatch(r"Expected `([^`]+)`, got `[^`]+`", told):
         return f"expected {_CALLED.get(mismatch[1], mismatch[1])}, found {value!r}"
     return f"{told}, found {value!r}"
-
-
-def _choices(kind: Any) -> list[str]:
-    """Of an enumeration, wherever in a type it stands."""
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return [str(one.value) for one in kind]
-    if get_origin(kind) is Literal:
-        return [str(one) for one in get_args(kind)]
-    return [choice for part in get_args(kind) for choice in _choices(part)]

@@ -98,6 +98,12 @@ def test_bodies_that_do_not_fit_are_refused(controller: "Controller", path: str,
     sentence(controller.post(path, body), 400)
 
 
+def test_what_is_none_of_an_enumeration_is_told_with_those_that_are(controller: "Controller") -> None:
+    told = sentence(controller.ask("GET", "/v1/nodes?stage=perhaps"), 400)
+    assert told.startswith("stage: 'perhaps' is not one of provisioning, testing, ready")
+    assert "role: 'king' is not one of " in sentence(controller.post("/v1/tokens", {"name": "x", "role": "king"}), 400)
+
+
 def test_a_join_token_holds_as_often_as_it_says(controller: "Controller") -> None:
     join = controller.token(uses=1)
     assert controller.post("/v1/enrol", {"node": "first", "join_token": join}, "").status_code == 200
