@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import crew
+import orphan
 import pytest
 import torch
 import torch.distributed.checkpoint as dcp
@@ -198,6 +199,37 @@ def test_a_second_job_of_the_same_name_is_refused(place: Path) -> None:
     assert first.save(2, state(2))
     first.close()
     assert loaded(place)[0] == 2
+
+
+def test_a_child_that_outlives_its_rank_does_not_keep_its_place(place: Path, tmp_path: Path) -> None:
+    """A worker that loads data holds all sockets of the rank that forked it open."""
+    told = tmp_path / "child"
+    crew.start(orphan.leave_a_child, 0, 1, 0, str(place), str(told)).join()
+    try:
+        assert loaded(place)[::2] == (1, "own memory")
+    finally:
+        crew.end_pid(int(told.read_text()))
+
+
+def test_a_damaged_index_is_said_and_the_step_before_is_loaded(place: Path) -> None:
+    ckpt = saved(place, 4)
+    assert ckpt.flush() == [4]
+    assert ckpt.save(8, state(8))
+    ckpt.flush()
+    ckpt.close()
+    crew.end_keeper(place, place.name, 0)
+    index = storage.rank_folder(place, 8, 0) / "holdfast.index"
+    raw = bytearray(index.read_bytes())
+    raw[20] ^= 1
+    index.write_bytes(raw)
+    again = Checkpoint(place, replicas=1)
+    assert again.load(state(0)) == 4
+    (sentence,) = [words for about, words in again.troubles.items() if about.startswith("storage ")]
+    assert sentence.startswith(f"{index}: the index is damaged: {len(raw)} bytes with hash ")
+    assert f"expected {raw[:16].hex()}; step-00000008 is not whole without it" in sentence
+    again.close()
+    index.write_bytes(b"")
+    assert [step for step, _, _ in storage.whole_steps(place)] == [4]
 
 
 def test_another_world_size_is_refused_in_a_sentence(place: Path) -> None:

@@ -150,6 +150,58 @@ def test_a_copy_on_its_way_is_waited_for_once_and_then_given_up(vault: Vault) ->
     assert [copy.step for copy in vault.held()] == [2, 5, 6]
 
 
+def test_what_counts_as_safe_is_not_written_over_before_it_does_no_more(vault: Vault) -> None:
+    for step in (1, 2, 3):
+        vault.add(Copy(0, step, "run", 1, 1000, "", vault.reserve(0, 1000)))
+    vault.commit(1)
+    vault.protect(0, [2])
+    with pytest.raises(Full, match="copying is behind saving"):
+        vault.reserve(0, 1000)
+    vault.protect(0, [])
+    vault.add(Copy(0, 4, "run", 1, 1000, "", vault.reserve(0, 1000)))
+    assert [copy.step for copy in vault.held()] == [1, 3, 4]
+
+
+def test_a_partner_keeps_what_its_owner_called_safe(answerer: Answerer, vault: Vault) -> None:
+    def put(step: int, committed: int, safe: list[int]) -> None:
+        with Caller(answerer.address, SECRET) as caller:
+            caller.put(copy_of(1, step), Pace(0), bound={"committed": committed, "safe": safe})
+
+    put(1, -1, [])
+    put(2, 1, [])
+    put(3, 1, [2])
+    with pytest.raises(Refused, match="copying is behind saving"):
+        put(4, 1, [2, 3])  # may be committed before the partner hears of it
+    assert [copy.step for copy in vault.held()] == [1, 2, 3]
+    put(4, 1, [3])
+    assert [copy.step for copy in vault.held()] == [1, 3, 4]
+
+
+def test_a_copy_for_storage_stays_behind_the_committed_step_as_long_as_there_is_other_room(vault: Vault) -> None:
+    copies = [Copy(0, step, "run", 1, 1000, "", vault.reserve(0, 1000)) for step in (1, 2, 3)]
+    for copy in copies:
+        vault.add(copy)
+    vault.want(copies[0])
+    vault.commit(3)
+    assert [copy.step for copy in vault.held()] == [1, 3]
+    vault.add(Copy(0, 4, "run", 1, 1000, "", vault.reserve(0, 1000)))
+    vault.add(Copy(0, 5, "run", 1, 1000, "", vault.reserve(0, 1000)))
+    assert [copy.step for copy in vault.held()] == [3, 4, 5]
+    assert not vault.has(copies[0])
+
+
+def test_a_copy_that_is_read_counts_as_one_of_three_although_a_newer_one_took_its_place(vault: Vault) -> None:
+    vault.add(Copy(0, 1, "run", 1, 1000, "", vault.reserve(0, 1000)))
+    with vault.reading(0, 1):
+        for step in (2, 3):
+            vault.add(Copy(0, step, "run", 1, 1000, "", vault.reserve(0, 1000)))
+        vault.commit(2)
+        assert [copy.step for copy in vault.held()] == [2, 3]
+        with pytest.raises(Full, match="the 3 buffers of rank 0 are all in use"):
+            vault.reserve(0, 1000)
+    vault.reserve(0, 1000)
+
+
 def test_buffers_are_used_again(vault: Vault) -> None:
     numbers = set()
     for step in range(1, 20):

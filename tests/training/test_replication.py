@@ -61,3 +61,39 @@ def test_a_partner_gets_what_changed_and_everything_where_it_lost_its_base() -> 
     assert 6 in {copy.step for copy in theirs.held()}
     assert troubles == {}
     answerer.close()
+
+
+def test_a_copy_that_is_to_be_thrown_away_counts_no_more_unless_it_is_committed() -> None:
+    counting, other = Vault(1 << 30), Vault(1 << 30)
+    counter = Replication(counting, SECRET, Pace(0), {})
+    answerer = Answerer("127.0.0.1", 0, SECRET, counting, counter.notice)
+    helper = Replication(other, SECRET, Pace(0), {})
+    addresses = {"a": answerer.address, "b": "127.0.0.1:1"}
+    counter.join(Crew("run", 2, "a", addresses, (), "a"))
+    helper.join(Crew("run", 2, "b", addresses, (), "a"))
+
+    def say_safe(rank: int, step: int) -> None:
+        (helper if rank else counter).ask({"do": "safe", "rank": rank, "step": step, "attempt": "run"})
+        (other if rank else counting).protect(rank, [step])
+
+    say_safe(1, 5)
+    assert helper.withdraw(1) and other.protected(1) == []
+    say_safe(0, 5)
+    assert counting.committed == -1, "rank 1 has thrown its copy away"
+    say_safe(1, 5)  # said before, and late
+    assert counting.committed == -1
+    say_safe(0, 6)
+    say_safe(1, 6)
+    assert counting.committed == 6
+    assert helper.withdraw(1) and other.committed == 6, "it is needed: the step before it may go"
+    assert not helper.withdraw(1), "nothing is left to withdraw"
+    answerer.close()
+
+
+def test_where_nobody_answers_what_counts_as_safe_stays() -> None:
+    vault = Vault(1 << 30)
+    replication = Replication(vault, SECRET, Pace(0), {})
+    replication.join(Crew("run", 2, "b", {"a": "127.0.0.1:1"}, (), "a"))
+    vault.protect(1, [5])
+    assert not replication.withdraw(1)
+    assert vault.protected(1) == [5]

@@ -1,0 +1,38 @@
+"""What a keeper writes before it ends, and what it takes for written."""
+
+from pathlib import Path
+
+import torch
+
+from holdfast.training import shard, storage
+from holdfast.training.encoding import encode
+from holdfast.training.flushing import Flushing
+from holdfast.training.pace import Pace
+from holdfast.training.storage_place import rank_folder
+from holdfast.training.vault import Copy, Vault
+
+
+def copy_of(vault: Vault, rank: int, attempt: str, value: float) -> Copy:
+    encoded = encode({"weights": torch.full((10,), value)})
+    layout = shard.plan(shard.About("job", rank, 2, 5), encoded)
+    pages = vault.reserve(rank, layout.size)
+    shard.write(layout, encoded, pages.map)
+    return Copy(rank, 5, attempt, 2, layout.size, pages.digest(layout.size), pages)
+
+
+def test_what_another_run_wrote_of_a_partner_does_not_count_as_written(tmp_path: Path) -> None:
+    vault, troubles = Vault(1 << 20), dict[str, str]()
+    flushing = Flushing(tmp_path, vault, troubles, Pace(0))
+    flushing.expect(0)
+    for rank in (0, 1):
+        before = copy_of(vault, rank, "before", 1.0)
+        storage.write(tmp_path, shard.read(before.pages.map, before.size), "before")
+        vault.add(copy_of(vault, rank, "now", 2.0))
+    assert flushing.flush(60.0) == [5]
+    for rank in (0, 1):
+        got, attempt = storage.read(tmp_path, 5, rank)
+        assert (attempt, float(got.tensors[0][0])) == ("now", 2.0)
+    (rank_folder(tmp_path, 5, 1) / "holdfast.index").write_bytes(b"noise")
+    assert flushing.flush(60.0) == [5]
+    assert storage.writer(tmp_path, 5, 1) == "now", "a damaged one is written again"
+    assert troubles == {}

@@ -1,0 +1,139 @@
+"""Steps go to storage whole: keepers that write at different speeds, and die in between, write the same steps."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import crew
+import pytest
+import torch
+import unequal
+
+from holdfast.training import shard, storage
+from holdfast.training.encoding import encode
+from holdfast.training.flushing import Flushing
+from holdfast.training.pace import Pace
+from holdfast.training.peers import Answerer
+from holdfast.training.replication import Crew, Replication
+from holdfast.training.storing import Storing
+from holdfast.training.vault import Copy, Vault
+
+SECRET = b"s" * 32
+RATES = (0.0, 20_000.0, 9_000.0)  # bytes a second into storage: at once, and a shard in some tenths of a second
+WORLD = len(RATES)
+LIMIT_SECONDS = 120.0
+
+
+class Node:
+    """A keeper without its ranks, on real sockets and a real folder."""
+
+    def __init__(self, rank: int, folder: Path, rate: float) -> None:
+        self.rank, self.folder = rank, folder
+        self.vault, self.troubles = Vault(1 << 20), dict[str, str]()
+        self.replication = Replication(self.vault, SECRET, Pace(0), self.troubles)
+        self.answerer = Answerer("127.0.0.1", 0, SECRET, self.vault, self.replication.notice)
+        self.flushing = Flushing(folder, self.vault, self.troubles, Pace(rate))
+        self.flushing.expect(rank)
+        self.storing = Storing(self.vault, self.flushing, self.replication.ask, self.troubles)
+
+    def join(self, addresses: dict[str, str]) -> None:
+        name = str(self.rank)
+        self.replication.join(Crew("run", WORLD, name, addresses, (), "0"))
+        self.storing.begin("run")
+
+    def save(self, step: int, stores: bool) -> None:
+        encoded = encode({"weights": torch.full((1000,), float(step))})
+        layout = shard.plan(shard.About("job", self.rank, WORLD, step), encoded)
+        pages = self.vault.reserve(self.rank, layout.size, patience_seconds=LIMIT_SECONDS)
+        shard.write(layout, encoded, pages.map)
+        copy = Copy(self.rank, step, "run", WORLD, layout.size, pages.digest(layout.size), pages)
+        self.vault.add(copy)
+        if stores:
+            self.storing.offer(copy)
+        self.replication.submit(copy)
+        assert len(self.vault._buffers(self.rank)) <= 3, "more than three copies of a rank"
+
+
+class Fleet:
+    """Nodes whose ranks save the same steps, one after the other; every third may go to storage."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.step = folder, 0
+        self.nodes = [Node(rank, folder, rate) for rank, rate in enumerate(RATES)]
+        self.seen: set[int] = set()
+        self._join()
+
+    def _join(self) -> None:
+        addresses = {str(node.rank): node.answerer.address for node in self.nodes}
+        for node in self.nodes:
+            node.join(addresses)
+
+    def lose(self, rank: int) -> None:
+        """The keeper dies with all it holds; its rank starts another."""
+        self.nodes[rank].answerer.close()
+        self.nodes[rank].storing.begin("over")
+        self.nodes[rank] = Node(rank, self.folder, RATES[rank])
+        self._join()
+
+    def train_until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, f"{what}; whole are {sorted(self.seen)} at step {self.step}"
+            self.step += 1
+            for node in self.nodes:
+                node.save(self.step, stores=self.step % 3 == 0)
+            self.seen |= {step for step, _, _ in storage.whole_steps(self.folder)}
+            time.sleep(0.01)  # a step of training
+
+    def newest(self) -> int:
+        return max(self.seen, default=-1)
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    one = Fleet(tmp_path)
+    yield one
+    for node in one.nodes:
+        node.answerer.close()
+
+
+def parts(folder: Path) -> list[set[str]]:
+    return [{rank.name for rank in step.glob("rank-?????")} for step in sorted(folder.glob("step-*"))]
+
+
+@pytest.mark.slow
+def test_what_lies_in_storage_is_whole_although_no_two_keepers_write_at_one_speed(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    fleet.train_until(lambda: len(fleet.seen) >= 3, "three whole steps")
+    assert re.search(r"is left out of storage by all ranks: rank [12] is busy with step", caplog.text)
+    assert re.search(r"is left out of storage by all ranks: step \d+ of rank [12] is still on its way", caplog.text)
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while any(len(ranks) < WORLD for ranks in parts(fleet.folder)):  # the last one is still being written
+        assert time.monotonic() < deadline, parts(fleet.folder)
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 2])
+def test_after_the_loss_of_a_keeper_storage_goes_on(fleet: Fleet, rank: int) -> None:
+    """Rank 0 is the one whose keeper counts; rank 2 is the slowest, so it dies with a step on its way."""
+    fleet.train_until(lambda: bool(fleet.seen), "a whole step")
+    before = fleet.newest()
+    fleet.lose(rank)
+    assert before in {step for step, _, _ in storage.whole_steps(fleet.folder)}, "what was whole stays"
+    at = fleet.step
+    fleet.train_until(lambda: fleet.newest() > at, "a whole step that was saved after the loss")
+
+
+@pytest.mark.slow
+def test_real_keepers_that_are_unequal_leave_no_half_step(place: Path) -> None:
+    port = crew.free_port()
+    ranks = [crew.start(unequal.train, rank, unequal.WORLD, port, str(place)) for rank in range(unequal.WORLD)]
+    for process in ranks:
+        process.join(crew.PATIENCE_SECONDS)
+        assert process.exitcode == 0
+    assert len(parts(place)) >= 2
+    assert {len(there) for there in parts(place)} == {unequal.WORLD}
