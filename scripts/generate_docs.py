@@ -9,7 +9,7 @@ import typer
 from diagnose_page import diagnose_page
 
 from holdfast import checks
-from holdfast.cli import gate
+from holdfast.cli import gate_words
 from holdfast.cli.app import app
 from holdfast.lifecycle import policy
 from holdfast.lifecycle.table import TABLE
@@ -56,7 +56,7 @@ def cli_page() -> str:
 
 def _command(command: Any, path: str) -> list[str]:
     context = command.context_class(command, info_name=path, terminal_width=100, max_content_width=100)
-    text = gate.USAGE if path == "holdfast gate" else command.get_help(context)
+    text = gate_words.USAGE if path == "holdfast gate" else command.get_help(context)
     lines = [f"\n## {path}\n", "```", text.strip().replace("\b", ""), "```"]
     if hasattr(command, "list_commands"):
         for name in command.list_commands(context):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli import gate, gate_drain
+from holdfast.cli import gate, gate_drain, gate_words
 from holdfast.model.settings import AgentSettings
 
 HERE = os.uname().nodename
@@ -236,7 +236,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(content=st.binary() | st.text().map(str.encode))
 def test_any_bytes_as_file_give_an_answer(scratch: Path, content: bytes) -> None:
     scratch.write_bytes(content)
-    assert gate.judge(gate.parse(["--file", str(scratch)]), 0.0).health == "unknown"
+    assert gate.judge(gate_words.parse(["--file", str(scratch)]), 0.0).health == "unknown"
 
 
 JSON = st.recursive(
@@ -251,13 +251,13 @@ FIELDS = st.fixed_dictionaries({}, optional=dict.fromkeys(("health", "at", "twin
 @given(fields=FIELDS)
 def test_any_value_in_any_field_gives_an_answer(scratch: Path, fields: dict[str, object]) -> None:
     scratch.write_text(json.dumps({"format": 1, **fields, "node": HERE}))
-    assert gate.judge(gate.parse(["--file", str(scratch)]), 0.0).health in gate.EXIT_CODES
+    assert gate.judge(gate_words.parse(["--file", str(scratch)]), 0.0).health in gate.EXIT_CODES
 
 
 @given(rows=JSON)
 def test_any_rows_leave_the_health_as_it_is(scratch: Path, rows: object) -> None:
     scratch.write_text(json.dumps(verdict("fail", verdicts=rows)))
-    assert gate.judge(gate.parse(["--file", str(scratch)]), time.time()).health == "fail"
+    assert gate.judge(gate_words.parse(["--file", str(scratch)]), time.time()).health == "fail"
 
 
 SHOWN = """NodeName=n17 Arch=x86_64 CoresPerSocket=48
