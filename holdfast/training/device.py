@@ -15,6 +15,7 @@ import xxhash
 from holdfast.training import device_pages, shard
 from holdfast.training.client import Held, Keeper
 from holdfast.training.device_runtime import CudaError, Runtime, open_runtime
+from holdfast.training.device_shelf import NOT_USED, about
 from holdfast.training.encoding import Encoded
 from holdfast.training.guard_hash import word_sum
 from holdfast.training.memory import Pages
@@ -24,7 +25,6 @@ from holdfast.training.wire import Message
 
 LOG = logging.getLogger(__name__)
 COPYABLE = ("cpu", "cuda")
-INSTEAD = "copies go to host memory, a buffer of the keeper's process"
 
 
 class GpuMemory:
@@ -38,6 +38,7 @@ class GpuMemory:
         self._runtime: Runtime | None = None
         self._opened: tuple[bytes, int, int] | None = None  # handle, pointer, size
         self._given_up = not budget_bytes
+        self._lockable = True
 
     def put(self, keeper: Keeper, plan: shard.Plan, encoded: Encoded, order: Message) -> bool:
         """Copy the state into the keeper's buffer on a GPU; False where that cannot be had."""
@@ -46,11 +47,11 @@ class GpuMemory:
         try:
             runtime = self._begin()
             self._close(smaller_than=plan.size)
-            about = {"size": plan.size, "budget": self.budget_bytes, "gpu": self._owner}
-            pointer = self._open(runtime, keeper.lend(about))
+            wish = {"size": plan.size, "budget": self.budget_bytes, "gpu": self._owner}
+            pointer = self._open(runtime, keeper.lend(wish))
             sums = _copy(runtime, plan, encoded, pointer)
-        except (CudaError, Refused, torch.cuda.OutOfMemoryError) as error:  # the last: tensors that lie out of order
-            self._give_up(error)
+        except (CudaError, Refused, RuntimeError) as error:  # the last: no room for tensors that lie out of order
+            self._give_up(error, keeper.rank)
             return False
         keeper.land({**order, "sums": sums})
         return True
@@ -65,7 +66,7 @@ class GpuMemory:
         try:
             return self._fetch(keeper, held)
         except CudaError as error:
-            self._give_up(error)
+            self._give_up(error, keeper.rank)
         except (OSError, EncodingError) as error:
             self._say("load", f"step {step} from GPU memory: {error}")
         return None
@@ -82,17 +83,19 @@ class GpuMemory:
 
     def lock(self, pages: Pages, encoded: Encoded) -> None:
         """Host memory that a GPU will write: page-locked, or the copy goes through another buffer."""
-        if self._runtime is None and any(tensor.is_cuda for tensor in encoded.tensors):
+        if self._runtime is None and self._lockable and any(tensor.is_cuda for tensor in encoded.tensors):
             try:
                 self._begin()
             except CudaError as error:
+                self._lockable = False
                 LOG.info("host memory is not page-locked: %s", error)
         if self._runtime is not None:
             device_pages.lock(self._runtime, pages)
 
     def describe(self) -> Message:
         if self.trouble or not self.budget_bytes:
-            words = f"not used: {self.trouble or 'gpu_bytes was not given'}; {INSTEAD}"
+            why = self.trouble or "gpu_bytes was not given"
+            words = f"not used, copies go to a buffer of the keeper's process in host memory: {why}"
         elif not self.gpu:
             words = "nothing was saved yet"
         else:
@@ -133,10 +136,11 @@ class GpuMemory:
     def close(self) -> None:
         self._close()
 
-    def _give_up(self, error: Exception) -> None:
+    def _give_up(self, error: Exception, rank: int) -> None:
         self._close()
         self._given_up, self.trouble, self.gpu = True, str(error), ""
-        self._say("GPU memory", f"it is not used: {error}; {INSTEAD}")
+        if not isinstance(error, Refused):  # what the keeper refused it says itself, to all who ask
+            self._say(about(rank), f"{NOT_USED}: {error}")
 
 
 def _own_device(runtime: Runtime) -> int:
@@ -160,7 +164,8 @@ def _copy(runtime: Runtime, plan: shard.Plan, encoded: Encoded, pointer: int) ->
     for source, place in zip(sources, places, strict=True):
         runtime.copy(pointer + place, source.data_ptr(), source.numel())
     runtime.wait()
-    totals: list[int] = torch.stack([total.to(sums[-1].device) for total in sums]).tolist()  # one answer for all
+    near = max(sums, key=lambda total: total.is_cuda).device
+    totals: list[int] = torch.stack([total.to(near) for total in sums]).tolist()  # the GPU is waited for once
     rows = zip(places, sources, totals, strict=True)
     return [(place, source.numel(), total) for place, source, total in rows if source.numel()]
 

@@ -21,6 +21,8 @@ LOG = logging.getLogger(__name__)
 UNIT = 2 << 20  # smaller allocations share a block with others, and a handle opens the whole block
 WORD = 8
 
+NOT_USED = "it is not used, copies go to host memory"
+
 Sums = Sequence[tuple[int, int, int]]  # of each part: where it lies, its bytes, the sum of its words
 
 
@@ -37,7 +39,8 @@ class Buffer:
 
 
 class Shelf:
-    def __init__(self) -> None:
+    def __init__(self, troubles: dict[str, str]) -> None:
+        self._troubles = troubles
         self._runtime: Runtime | None = None
         self._buffers: dict[int, Buffer] = {}
         self._failed: dict[int, str] = {}
@@ -46,19 +49,28 @@ class Shelf:
     def greet(self, rank: int) -> None:
         """A new process of this rank: what failed for the last one may be tried again."""
         with self._lock:
+            self._troubles.pop(about(rank), None)
             if self._failed.pop(rank, None) is not None:
                 self._give_back(rank)
 
     def lend(self, rank: int, size: int, budget: int, owner: str) -> Message:
         """The handle of a buffer for this rank's next copy. What lay in it is in host memory, and is given up here."""
         with self._lock:
-            if rank in self._failed:
-                raise CudaError(self._failed[rank])
-            buffer = self._buffers.get(rank)
-            if buffer is None or buffer.size < size or buffer.owner != owner:
-                buffer = self._allocate(rank, size, budget, owner)
+            try:
+                buffer = self._buffer_for(rank, size, budget, owner)
+            except CudaError as error:
+                self._troubles[about(rank)] = f"{NOT_USED}: {error}"
+                raise
             buffer.step = -1
             return {"handle": buffer.handle, "gpu": buffer.gpu, "size": buffer.size}
+
+    def _buffer_for(self, rank: int, size: int, budget: int, owner: str) -> Buffer:
+        if rank in self._failed:
+            raise CudaError(self._failed[rank])
+        buffer = self._buffers.get(rank)
+        if buffer is None or buffer.size < size or buffer.owner != owner:
+            return self._allocate(rank, size, budget, owner)
+        return buffer
 
     def take(self, rank: int, step: int, size: int, sums: Sums, pages: Pages) -> None:
         """Bring what was copied to host memory, and see that all of it is what the rank had.
@@ -140,6 +152,11 @@ class Shelf:
         if buffer is not None and self._runtime is not None:
             with suppress(CudaError):  # of a lost device there is nothing to give back
                 self._runtime.free(buffer.pointer)
+
+
+def about(rank: int) -> str:
+    """What a trouble is about."""
+    return f"GPU memory of rank {rank}"
 
 
 def _compare(sums: Sums, pages: Pages) -> None:

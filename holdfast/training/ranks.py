@@ -46,7 +46,7 @@ class Desk:
         self.vault, self.replication, self.flushing = parts.vault, parts.replication, parts.flushing
         self.storing, self.secret, self.troubles, self.about = parts.storing, parts.secret, parts.troubles, about
         self.gaps, self.pace = parts.gaps, parts.pace
-        self.shelf = Shelf()
+        self.shelf = Shelf(self.troubles)
         self.last_seen = time.monotonic()
         self._attached: dict[int, Visit] = {}
         self._changed = threading.Condition()

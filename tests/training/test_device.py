@@ -116,9 +116,9 @@ def test_a_flipped_byte_in_gpu_memory_leads_to_the_next_tier(place: Path) -> Non
 def test_too_little_gpu_memory_is_said_once_and_host_memory_is_used(place: Path, gpus: cuda.State) -> None:
     gpus.device[1].total = 1 << 20
     ckpt = kept(place, 1, 2)
-    assert "GPU 0000:19:00.0 has no 2097152 bytes for rank 0, 1048576 are free" in ckpt.troubles["GPU memory"]
+    assert "GPU 0000:19:00.0 has no 2097152 bytes for rank 0, 1048576 are free" in ckpt.troubles["GPU memory of rank 0"]
     status = ckpt.status()
-    assert "a buffer of the keeper's process" in status["gpu"]["where"] and status["on_gpu"] == []
+    assert "a buffer of the keeper's process in host memory" in status["gpu"]["where"] and status["on_gpu"] == []
     ckpt.close()
     assert loaded(place)[:2] == (2, "own memory")
 
@@ -130,7 +130,7 @@ def test_a_gpu_that_is_lost_costs_the_step_that_lay_there_alone_and_not_the_trai
     ckpt.status()
     gpus.device[1].fault = 999
     assert ckpt.save(2, state(2)), "through host memory"
-    assert "unknown error (999)" in ckpt.troubles["GPU memory"]
+    assert "unknown error (999)" in ckpt.troubles["GPU memory of rank 0"]
     ckpt.close()
     step, source, into, _ = loaded(place)
     assert (step, source) == (2, "own memory")
@@ -145,7 +145,7 @@ def test_what_arrives_on_the_gpu_damaged_is_not_kept(place: Path, gpus: cuda.Sta
     ckpt.save(2, state(2))
     assert [row[1] for row in ckpt.status()["held"]] == [1]
     assert ckpt.save(3, state(3))
-    assert "step 2 of rank 0 was lost on GPU 0000:19:00.0" in ckpt.troubles["GPU memory"]
+    assert "step 2 of rank 0 was lost on GPU 0000:19:00.0" in ckpt.troubles["GPU memory of rank 0"]
     ckpt.close()
     assert loaded(place)[:2] == (3, "own memory")
 
@@ -167,7 +167,7 @@ def test_a_handle_that_cannot_be_opened_and_gpus_that_do_not_reach_each_other(
     ckpt = kept(place, 1)
     told = ckpt.status()["gpu"]
     if broken == "refuse_handles":
-        assert "invalid resource handle (400)" in ckpt.troubles["GPU memory"]
+        assert "invalid resource handle (400)" in ckpt.troubles["GPU memory of rank 0"]
     else:
         assert told["gpu"] == "0000:18:00.0" and told["where"] == "the rank's own GPU: no other is reached"
     ckpt.close()
@@ -178,7 +178,9 @@ def test_a_state_that_outgrows_its_buffer_and_its_budget(place: Path, gpus: cuda
     large = {"weights": torch.ones(3 << 18)}
     assert ckpt.save(2, large) and ckpt.status()["gpu"]["gpu"]
     assert ckpt.save(3, {"weights": torch.ones(3 << 19)})
-    assert "8388608 bytes for rank 0 are more than the 4194304 that were granted" in ckpt.troubles["GPU memory"]
+    assert (
+        "8388608 bytes for rank 0 are more than the 4194304 that were granted" in ckpt.troubles["GPU memory of rank 0"]
+    )
     assert sum(one.size for one in gpus.allocation if one.owner) == 0, "what is too small is given back"
     ckpt.close()
 

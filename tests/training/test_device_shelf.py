@@ -31,18 +31,18 @@ def own(gpus: cuda.State, number: int) -> str:
 
 
 def test_every_gpu_keeps_the_copy_of_its_neighbour(gpus: cuda.State) -> None:
-    shelf = Shelf()
+    shelf = Shelf({})
     lent = [shelf.lend(rank, 3 << 20, ROOM, own(gpus, rank))["gpu"] for rank in range(4)]
     assert lent == [own(gpus, at) for at in (1, 2, 3, 0)]
     assert used(gpus) == dict.fromkeys(range(4), 4 << 20)
 
 
 def test_a_rank_whose_gpu_the_keeper_does_not_see_gets_one_that_it_does(gpus: cuda.State) -> None:
-    assert Shelf().lend(5, 100, ROOM, "0000:FF:00.0")["gpu"] == own(gpus, 1)
+    assert Shelf({}).lend(5, 100, ROOM, "0000:FF:00.0")["gpu"] == own(gpus, 1)
 
 
 def test_a_buffer_is_used_again_and_a_larger_one_takes_its_place(gpus: cuda.State) -> None:
-    shelf = Shelf()
+    shelf = Shelf({})
     first = shelf.lend(0, 2 << 20, ROOM, own(gpus, 0))
     assert shelf.lend(0, 1 << 20, ROOM, own(gpus, 0)) == first
     assert shelf.lend(0, 3 << 20, ROOM, own(gpus, 0))["handle"] != first["handle"]
@@ -58,7 +58,7 @@ def landed(shelf: Shelf, gpus: cuda.State, step: int, sums: list[tuple[int, int,
 
 
 def test_what_lies_there_is_told_until_it_is_written_over_or_belongs_to_a_run_that_is_gone(gpus: cuda.State) -> None:
-    shelf = Shelf()
+    shelf = Shelf({})
     landed(shelf, gpus, 7, [])
     assert [row[1] for row in shelf.rows()] == [7]
     shelf.rewind(7)
@@ -72,7 +72,7 @@ def test_what_lies_there_is_told_until_it_is_written_over_or_belongs_to_a_run_th
 
 
 def test_after_a_failure_the_process_is_refused_and_its_successor_is_not(gpus: cuda.State) -> None:
-    shelf = Shelf()
+    shelf = Shelf({})
     with pytest.raises(CudaError, match="what arrived is not what the rank had, at byte 64"):
         landed(shelf, gpus, 3, [(64, 16, 1)])
     with pytest.raises(CudaError, match="step 3 of rank 0 was lost"):
@@ -84,7 +84,7 @@ def test_after_a_failure_the_process_is_refused_and_its_successor_is_not(gpus: c
 
 
 def test_nothing_is_left_on_the_gpus_when_nobody_is_here(gpus: cuda.State) -> None:
-    shelf = Shelf()
+    shelf = Shelf({})
     pages = landed(shelf, gpus, 1, [])
     assert gpus.page_locked == pages.size
     pages.close()
