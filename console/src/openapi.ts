@@ -686,6 +686,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/runbooks/{wanted}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowRunbook */
+        get: operations["V1RunbooksWantedShowRunbook"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/seams": {
         parameters: {
             query?: never;
@@ -1509,6 +1526,8 @@ export interface components {
             rework_seconds: number;
             gpu_hours: number;
             /** @default [] */
+            nodes: string[];
+            /** @default [] */
             said: string[];
         };
         /** RevokeAsk */
@@ -1524,6 +1543,23 @@ export interface components {
          * @enum {string}
          */
         Role: "agent" | "viewer" | "operator" | "admin";
+        /** RunbookView */
+        RunbookView: {
+            kind: string;
+            title: string;
+            /** @default  */
+            shows: string;
+            /** @default  */
+            alike: string;
+            /** @default [] */
+            confirm: string[];
+            /** @default [] */
+            act: string[];
+            /** @default  */
+            leave: string;
+            /** @default  */
+            over: string;
+        };
         /** SeamView */
         SeamView: {
             name: string;
@@ -3288,6 +3324,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Incident"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1RunbooksWantedShowRunbook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                wanted: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunbookView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */

@@ -1,4 +1,4 @@
-"""Meeting another node on the fabric when told to: in a process of its own, let go of within a second when the node is
+"""Meeting other nodes on the fabric when told to: in processes of their own, let go of within a second when the node is
 wanted. Whatever keeps it from measuring is "set-up failed", and says nothing about the fabric.
 """
 
@@ -10,24 +10,31 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING
 
 from holdfast.agent.orders import Deed, Order, refused
-from holdfast.model.probe import ProbeAsk
-from holdfast.model.report import LONGEST_TEXT, OrderOutcome
-from holdfast.probes.crew import Worker
-from holdfast.probes.hosts import Host
+from holdfast.model.report import OrderOutcome
+
+if TYPE_CHECKING:
+    from holdfast.agent.meeting import Meeting
 
 log = logging.getLogger("holdfast.agent")
 LOOK_SECONDS = 0.2  # how often it is looked whether somebody wants the node
-BUDGET_SECONDS = 1.0  # of repeated exchanges
+TELL_SECONDS = 3.0  # between two words on how far a run is
 
 
 class Prober:
-    def __init__(self, jobs: Callable[[], Sequence[str]], verdict_file: str, python: str = sys.executable) -> None:
-        """`jobs`: who holds this node's GPUs. A prolog that removes the mark ends the probe, without any clock."""
-        self._jobs, self._python = jobs, python
+    def __init__(
+        self,
+        node: str,
+        jobs: Callable[[], Sequence[str]],
+        verdict_file: str,
+        tell: Callable[[OrderOutcome], None] = lambda outcome: None,
+        python: str = sys.executable,
+    ) -> None:
+        """`jobs`: who holds this node's GPUs. A prolog that removes the mark ends the probe, without any clock.
+        `tell`: where it is said how far a run is."""
+        self._node, self._jobs, self._tell, self._python = node, jobs, tell, python
         self._mark = Path(verdict_file).with_suffix(".probing")
         self._cancelled: set[int] = set()
 
@@ -38,49 +45,49 @@ class Prober:
         self._cancelled.update(numbers)
 
     def perform(self, order: Order, now: float) -> OrderOutcome:
-        ask = order.probe
-        if ask is None:
+        if order.probe is None:
             return refused(order, "set-up failed: nobody to meet is named")
         if jobs := self._jobs():
             return refused(order, f"refused: work is here ({', '.join(jobs)[:200]})")
+        from holdfast.agent.meeting import Meeting  # an agent that meets nobody does not pay for it
+
         marked = self._put_mark(order)
-        worker = Worker(Host(ask.peer), self._python)
+        meeting = Meeting(self._node, order, self._python, self._progress(order))
         over = threading.Event()
-        watch = threading.Thread(target=self._watch, args=(order, worker, over, marked), daemon=True)
+        watch = threading.Thread(target=self._watch, args=(order, meeting, over, marked), daemon=True)
         watch.start()
         try:
-            return replace(self._meet(order, ask, worker), began=now)
+            return replace(self._met(order, meeting), began=now)
         finally:
             over.set()
             watch.join()
-            worker.stop()
+            meeting.stop()
             self._cancelled.discard(order.id)
             with suppress(OSError):
                 self._mark.unlink(missing_ok=True)
 
-    def _meet(self, order: Order, ask: ProbeAsk, worker: Worker) -> OrderOutcome:
-        until = time.monotonic() + ask.seconds
-        hello = worker.answer(ask.seconds)
-        if "error" not in hello:
-            worker.ask(_exchange(ask, "nccl" if hello.get("gpus") else "gloo", until - time.monotonic()))
-            hello = worker.answer(max(0.1, until - time.monotonic()))
-        if why := hello.get("error"):
-            wanted = self._wanted(order, marked=False)
-            said = wanted or (why if str(why).startswith("set-up failed") else f"set-up failed: {why}")
-            return refused(order, str(said)[:LONGEST_TEXT])
-        row = hello["rows"][0]
-        rate = 0.0 if row["wrong"] else ask.bytes / median(row["seconds"])
-        words = f"wrong numbers from rank {row.get('wrong_ranks')}" if row["wrong"] else f"{rate / 1e9:.2f} GB/s"
-        return OrderOutcome(
-            order=order.id, verb=order.verb, ok=True, reason=f"{words} with {ask.peer}", bytes_per_second=rate
-        )
+    def _met(self, order: Order, meeting: "Meeting") -> OrderOutcome:
+        outcome = meeting.hold()
+        wanted = self._wanted(order, marked=False)
+        return refused(order, wanted) if wanted else outcome
 
-    def _watch(self, order: Order, worker: Worker, over: threading.Event, marked: bool) -> None:
+    def _progress(self, order: Order) -> Callable[[str], None]:
+        said = 0.0
+
+        def tell(words: str) -> None:
+            nonlocal said
+            if time.monotonic() - said >= TELL_SECONDS:
+                said = time.monotonic()
+                self._tell(OrderOutcome(order=order.id, verb=order.verb, ok=True, reason=words, under_way=True))
+
+        return tell
+
+    def _watch(self, order: Order, meeting: "Meeting", over: threading.Event, marked: bool) -> None:
         while not over.wait(LOOK_SECONDS):
             if why := self._wanted(order, marked):
-                log.info("the probe with %s ends: %s", order.probe.peer if order.probe else "", why)
+                log.info("the probe ends: %s", why)
                 self._cancelled.add(order.id)
-                worker.stop()
+                meeting.stop()
                 return
 
     def _wanted(self, order: Order, marked: bool) -> str:
@@ -97,21 +104,3 @@ class Prober:
             log.warning("%s: %s; a prolog cannot end this probe", self._mark, error.strerror)
             return False
         return True
-
-
-def _exchange(ask: ProbeAsk, backend: str, seconds: float) -> dict[str, Any]:
-    return {
-        "do": "exchange",
-        "id": 1,
-        "rank": ask.rank,
-        "world": 2,
-        "master": f"{ask.master}:{ask.port}",
-        "address": ask.address,
-        "backend": backend,
-        "operation": "all_reduce",
-        "sizes": [ask.bytes],
-        "budget_seconds": BUDGET_SECONDS,
-        "longest_seconds": seconds,
-        "patience_seconds": max(1.0, seconds),
-        "spoil": None,
-    }

@@ -12,7 +12,7 @@ from litestar.static_files import create_static_files_router
 from litestar.types import ControllerRouterHandler
 
 from holdfast import __version__
-from holdfast.api import drills, fleet, jobs, live, metrics, nodes, parts, plan, seams
+from holdfast.api import drills, fleet, jobs, live, metrics, nodes, parts, plan, probe_runs, seams
 from holdfast.api.desk import Desk
 from holdfast.api.guard import guard, on_http_error, on_mistake, on_problem, on_store_error
 from holdfast.api.headers import guarded
@@ -51,6 +51,7 @@ def _litestar(desk: Desk) -> Litestar:
             *live.ROUTES,
             *metrics.ROUTES,
             *plan.ROUTES,
+            *probe_runs.ROUTES,
             *seams.ROUTES,
             *_console(desk.console),
         ],

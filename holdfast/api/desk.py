@@ -9,7 +9,7 @@ from holdfast.api.access import Access, Caller
 from holdfast.api.board import Board
 from holdfast.api.drill_views import DrillRoom
 from holdfast.api.job_views import TrainingDetail, TrainingsView
-from holdfast.api.probe_views import ProbesView
+from holdfast.api.probe_views import ProbeRunAsk, ProbeRunView, ProbesView
 from holdfast.api.seam_views import SeamsView, SignalsAsk, SignalsTaken
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView, Wish
 from holdfast.model.life import Happening
@@ -60,6 +60,12 @@ class Desk(Protocol):
     def verdicts(self, node: str) -> Awaitable[tuple[VerdictView, ...]]: ...
 
     def probes(self) -> Awaitable[ProbesView]: ...
+
+    def begin_run(self, ask: ProbeRunAsk, caller: Caller) -> Awaitable[ProbeRunView]: ...
+
+    def show_run(self, number: int) -> Awaitable[ProbeRunView]: ...
+
+    def stop_run(self, number: int, caller: Caller) -> Awaitable[ProbeRunView]: ...
 
     def trainings(self) -> Awaitable[TrainingsView]: ...
 

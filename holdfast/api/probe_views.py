@@ -1,6 +1,9 @@
 """What the API shows of the fabric: which leaves were proven when, who is suspected, who meets next."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.model.probe import SweepWish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,3 +72,27 @@ class ProbesView:
     """Nodes that could not take part: unknown, not slow."""
     history: tuple[ProofView, ...] = ()
     """The newest meetings of the period, oldest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRunAsk:
+    nodes: tuple[str, ...]
+    reason: str
+    sweep: SweepWish = field(default_factory=SweepWish)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRunView:
+    number: int
+    nodes: tuple[str, ...]
+    reason: str
+    since: float
+    ordered: tuple[str, ...]
+    """Nodes that came for their order. Agents do so with their reports, at most 30 s apart."""
+    leader: str
+    """The first of them: it leads, and tells."""
+    at: str
+    """What it is at."""
+    ended: float | None
+    report: dict[str, Any] | None
+    """What was found, as `holdfast probe run --json` prints it; None while it runs."""

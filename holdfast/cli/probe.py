@@ -2,6 +2,7 @@
 
 import typer
 
+from holdfast.cli.client import Token, Url
 from holdfast.cli.probe_show import show
 
 app = typer.Typer(
@@ -17,6 +18,10 @@ def run(
         "", help="Hosts by Slurm instead, as a hostlist such as n[1-4]: workers start with srun."
     ),
     local: int = typer.Option(0, help="So many processes on this machine instead of hosts."),
+    nodes: str = typer.Option(
+        "", help="Nodes of the controller instead, such as n[01-08]: their agents are the workers."
+    ),
+    reason: str = typer.Option("", help="Why, with --nodes; it is kept with who asked."),
     torchrun: bool = typer.Option(
         False, "--torchrun", help="Workers are the processes that torchrun started with these same words."
     ),
@@ -45,6 +50,8 @@ def run(
         help="Judge this output of nccl-tests instead, or run this binary of it here, or a command such as "
         "'mpirun -np 16 --hostfile H all_reduce_perf'.",
     ),
+    url: Url = "",
+    token: Token = "",
     json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
 ) -> None:
     """Sweep a collective over all hosts, compare pairs, and name the node, pair, leaf or trunk that is slow.
@@ -52,10 +59,14 @@ def run(
     Exit code: 0 all pass, 1 a band of sizes is slow, 2 something failed, 3 a host could not take part.
     Needs torch on every host.
     """
+    from holdfast.cli.probe_agents import Asking
     from holdfast.cli.probe_here import Wish, carry_out
 
+    asking = Asking(reason, url, token)
     sizes, more = (smallest, largest, pair_bytes), (topology, adaptive, baseline)
-    wish = Wish(hosts, slurm, local, operation, backend, *sizes, spoil, fabric, nccl_tests, *more, torchrun)
+    wish = Wish(
+        hosts, slurm, local, operation, backend, *sizes, spoil, fabric, nccl_tests, *more, torchrun, nodes, asking
+    )
     raise typer.Exit(carry_out(wish, longest_seconds, patience_seconds, json_output))
 
 

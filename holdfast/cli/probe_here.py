@@ -9,22 +9,26 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from holdfast.cli import probe_topology
+from holdfast.agent.sweep_judge import UnknownFabric, judged, require_known, slow_band
+from holdfast.cli import probe_agents, probe_topology
+from holdfast.cli.probe_agents import Asking
 from holdfast.cli.probe_idle import refuse_allocated_here_known, refuse_allocated_in_slurm
-from holdfast.cli.probe_judge import judged, known_past, remember, slow_band
 from holdfast.cli.probe_nccl_tests import from_nccl_tests
+from holdfast.cli.probe_past import known_past, remember
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import console, plain, styled, table
 from holdfast.formats import hostlist
+from holdfast.model.probe import BACKENDS, COLLECTIVES
 from holdfast.probes.crew import Crew
 from holdfast.probes.hosts import Host, HostsError, parse
 from holdfast.probes.report import Report
 from holdfast.probes.run import Options, probe
-from holdfast.probes.sizes import COLLECTIVES, sizes
+from holdfast.probes.sizes import sizes
 
 _UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
 FAILED, UNKNOWN = 2, 3
+NOT_ASKED = Asking()
 _NUMBERS = {True: "right", None: "not compared"}
 
 
@@ -47,15 +51,32 @@ class Wish:
     adaptive: bool = False
     baseline: str = ""
     torchrun: bool = False
+    nodes: str = ""
+    agents: Asking = NOT_ASKED
 
 
 def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_output: bool) -> int:
+    try:
+        require_known(wish.fabric)
+    except UnknownFabric as error:
+        raise Refusal(f"--fabric: {error}") from None
     if wish.nccl_tests:
         return _tell(from_nccl_tests(wish.nccl_tests, wish.fabric, wish.baseline), json_output)
+    options = _options(wish, longest_seconds, patience_seconds)
+    report = _by_agents(wish, options) if wish.nodes else _by_crew(wish, options)
+    if report is None:
+        return 0
+    past = known_past(report, wish.backend, wish.baseline)
+    report.judgement = [one.as_json() for one in judged(report, wish.fabric, past)]
+    remember(report, wish.backend, wish.baseline)
+    return _tell(report, json_output)
+
+
+def _options(wish: Wish, longest_seconds: float, patience_seconds: float) -> Options:
     if wish.operation not in COLLECTIVES:
         raise Refusal(f"--operation: expected one of {', '.join(COLLECTIVES)}, found {wish.operation!r}")
-    if wish.backend not in ("gloo", "nccl"):
-        raise Refusal(f"--backend: expected gloo or nccl, found {wish.backend!r}")
+    if wish.backend not in BACKENDS:
+        raise Refusal(f"--backend: expected {' or '.join(BACKENDS)}, found {wish.backend!r}")
     options = Options(
         operation=wish.operation,
         backend=wish.backend,
@@ -68,9 +89,25 @@ def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_
     )
     if options.smallest > options.largest:
         raise Refusal(f"--smallest {wish.smallest} is larger than --largest {wish.largest}")
+    return options
+
+
+def _by_agents(wish: Wish, options: Options) -> Report:
+    """The controller knows who works, and where its nodes hang."""
+    for word, said in (("--hosts", wish.hosts), ("--slurm", wish.slurm), ("--local", wish.local)):
+        if said:
+            raise Refusal(f"--nodes: the agents are the workers; leave out {word}")
+    if wish.torchrun or wish.topology or wish.spoil:
+        raise Refusal("--nodes: leave out --torchrun and --spoil, and --topology: the controller's inventory is used")
+    with Console(stderr=True).status("asking the controller") as status:
+        return probe_agents.run(wish.agents, wish.nodes, options, wish.fabric, lambda words: status.update(words))
+
+
+def _by_crew(wish: Wish, options: Options) -> Report | None:
+    """By workers that this process starts, or torchrun; None where another process tells."""
     crew = _torchrun_crew(wish) if wish.torchrun else Crew(chosen_hosts(wish.hosts, wish.slurm, wish.local))
     if crew is None:
-        return 0
+        return None
     try:
         hosts = [worker.host for worker in crew.workers.values()]
         _refuse_idle_drill(options, hosts)
@@ -85,10 +122,7 @@ def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_
     with Console(stderr=True).status("probing") as status:
         report = probe(crew, options, known.map, slow, lambda words: status.update(words))
     report.suspects = known.with_counters(report.suspects)
-    past = known_past(report, wish.backend, wish.baseline)
-    report.judgement = [one.as_json() for one in judged(report, wish.fabric, past)]
-    remember(report, wish.backend, wish.baseline)
-    return _tell(report, json_output)
+    return report
 
 
 def _tell(report: Report, json_output: bool) -> int:
@@ -120,7 +154,7 @@ def _torchrun_crew(wish: Wish) -> Crew | None:
 
 def chosen_hosts(file: str, slurm: str, local: int) -> list[Host]:
     if sum(map(bool, (file, slurm, local))) != 1:
-        raise Refusal("expected exactly one of --hosts FILE, --slurm HOSTLIST and --local COUNT")
+        raise Refusal("expected exactly one of --hosts FILE, --slurm HOSTLIST and --local COUNT, or --nodes HOSTLIST")
     if local:
         if not 2 <= local <= 64:
             raise Refusal(f"--local: expected 2 to 64 processes, found {local}")

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.cli.probe_judge import judged, known_past, remember, slow_band
+from holdfast.agent.sweep_judge import judged, slow_band
+from holdfast.cli.probe_past import known_past, remember
 from holdfast.cli.refusal import Refusal
 from holdfast.formats import nccl_tests
 from holdfast.model.subject import node

@@ -10,8 +10,7 @@ from holdfast.cli.client import connect
 from holdfast.cli.refusal import Refusal
 from holdfast.formats import ib_routes, ib_topology, slurm_topology
 from holdfast.formats.ib_topology import End, IbFabric
-from holdfast.probes.crew import seat_name
-from holdfast.probes.fabric_map import FabricMap, by_cables
+from holdfast.probes.fabric_map import FabricMap, by_cables, by_hosts
 from holdfast.probes.hosts import Host
 from holdfast.probes.report import Finding
 from holdfast.sources import ib_fabric
@@ -69,9 +68,7 @@ class Topology:
 def find(words: str, adaptive: bool, hosts: Sequence[Host]) -> Topology:
     """Without a topology the leaves of the list of hosts are what is known."""
     if not words:
-        listed = {host.name: host.leaf_of(0) for host in hosts}
-        listed |= {seat_name(host.name, rail): host.leaf_of(rail) for host in hosts for rail in range(1, host.rails)}
-        return Topology(FabricMap(listed))
+        return Topology(by_hosts(hosts))
     if words == SUBNET:
         found = _live(adaptive)
     else:

@@ -23,6 +23,7 @@ MOST_HOURS = 24 * 366 * 5
 MOST_USES = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
+_PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/,-]{0,255}")  # an address for each rail, with commas between
 LONGEST_REASON = 1_000
 TAKING_OUT = (Happening.QUARANTINE, Happening.REMOVE)
 
@@ -130,8 +131,8 @@ def check_enrolment(ask: EnrolAsk) -> None:
         raise Problem(400, "node: expected a host name of letters, digits, dots, dashes and underscores")
     if not _WORD.fullmatch(ask.pool):
         raise Problem(400, "pool: expected one word of at most 64 letters, digits and . _ : / -")
-    words = (*ask.place, *ask.place.values())
-    if len(ask.place) > MOST_PLACES or not all(_WORD.fullmatch(word) for word in words):
+    words_fit = all(_WORD.fullmatch(key) and _PLACE.fullmatch(value) for key, value in ask.place.items())
+    if len(ask.place) > MOST_PLACES or not words_fit:
         raise Problem(400, f"place: expected at most {MOST_PLACES} pairs of words such as rack = r1")
     if not 0 < len(ask.join_token) <= 512:
         raise Problem(400, "join_token: expected 1 to 512 characters")

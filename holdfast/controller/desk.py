@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from holdfast.api.access import Access, Caller
 from holdfast.api.board import Board
 from holdfast.api.job_views import TrainingDetail, TrainingsView
-from holdfast.api.probe_views import ProbesView
+from holdfast.api.probe_views import ProbeRunAsk, ProbeRunView, ProbesView
 from holdfast.api.problem import Problem, elsewhere
 from holdfast.api.seam_views import SeamsView, SignalsAsk, SignalsTaken
 from holdfast.api.show import transition_view, verdict_view
 from holdfast.api.views import Ack, EnrolAsk, Enrolled, NodeView, TokenAsk, TokenMade, VerdictView, Wish
-from holdfast.controller import deeds, probe_show
+from holdfast.controller import deeds, probe_deeds, probe_show
 from holdfast.controller.agent_jobs import AgentJobs
 from holdfast.controller.digest_book import DigestBook
 from holdfast.controller.drill_room import DrillRoom
@@ -82,8 +82,7 @@ class FrontDesk:
         return renewed
 
     async def wish(self, node: str, kind: Happening, wish: Wish, caller: Caller) -> NodeView:
-        if not 0 < len(wish.reason.strip()) <= deeds.LONGEST_REASON:
-            raise Problem(400, f"reason: expected 1 to {deeds.LONGEST_REASON} characters")
+        _require_reason(wish.reason)
         await self._ask(partial(deeds.wish, node, kind, wish, caller))
         view = self.board.node(node)
         if view is None:
@@ -101,6 +100,19 @@ class FrontDesk:
         """Known to whoever leads: meetings under way are nowhere else."""
         shown: ProbesView = await self._ask(probe_show.show)
         return shown
+
+    async def begin_run(self, ask: ProbeRunAsk, caller: Caller) -> ProbeRunView:
+        _require_reason(ask.reason)
+        begun: ProbeRunView = await self._ask(partial(probe_deeds.begin, ask, caller))
+        return begun
+
+    async def show_run(self, number: int) -> ProbeRunView:
+        shown: ProbeRunView = await self._ask(partial(probe_deeds.show, number))
+        return shown
+
+    async def stop_run(self, number: int, caller: Caller) -> ProbeRunView:
+        stopped: ProbeRunView = await self._ask(partial(probe_deeds.stop, number, caller))
+        return stopped
 
     async def trainings(self) -> TrainingsView:
         """Known to whoever leads: agents tell it to nobody else."""
@@ -126,7 +138,8 @@ class FrontDesk:
 
     def tell_signals(self, caller: Caller, ask: SignalsAsk) -> SignalsTaken:
         if self.seams is None:
-            raise Problem(409, "this controller watches no seams: [seams] is not in its configuration")
+            words = "this controller watches no seams: [seams] is not in its configuration"
+            raise Problem(409, words, code="no_seams")
         if not self.board.leading:
             raise elsewhere(self.board.leader)
         return self.seams.told(caller, ask)
@@ -181,6 +194,11 @@ class FrontDesk:
             _answer(future, result)
         if any(step.actions for step in news.steps) or news.everything:
             self.acting()
+
+
+def _require_reason(words: str) -> None:
+    if not 0 < len(words.strip()) <= deeds.LONGEST_REASON:
+        raise Problem(400, f"reason: expected 1 to {deeds.LONGEST_REASON} characters")
 
 
 def _answer(future: "asyncio.Future[Any]", result: Any) -> None:

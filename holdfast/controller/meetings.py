@@ -1,18 +1,23 @@
 """Meetings under way: two orders each, kept in memory alone. A controller that restarts forgets them, and so do agents
 when their time is over: nothing stale is done. No I/O and no clock.
+
+Whoever comes first for its order leads: that one is there, and can say if the other does not come.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from secrets import token_hex
 
 from holdfast.api.views import Order
-from holdfast.model.probe import ProbeAsk, ProbePolicy, Proof
+from holdfast.model.probe import Guest, ProbeAsk, ProbePolicy, Proof
 from holdfast.model.report import OrderOutcome
 
 VERB = "probe"
 DAY_SECONDS = 86_400.0
+KEY_BYTES = 16
 GRACE_SECONDS = 30.0  # an answer may still be on its way when the agents' patience is over
 
 
@@ -22,12 +27,32 @@ class Meeting:
     nodes: tuple[str, str]
     why: str
     since: float
-    orders: tuple[Order, Order]
+    key: str  # known to these two
+    addresses: Mapping[str, str]
+    orders: dict[str, Order] = field(default_factory=dict)
     handed: dict[str, float] = field(default_factory=dict)
     answers: dict[str, OrderOutcome] = field(default_factory=dict)
 
-    def order_of(self, node: str) -> Order:
-        return self.orders[self.nodes.index(node)]
+    def ordered(self, node: str, policy: ProbePolicy) -> Order:
+        if node not in self.orders:
+            leader = next(iter(self.orders), node)
+            ask = ProbeAsk(
+                peer=next(one for one in self.nodes if one != node),
+                rank=0 if leader == node else 1,
+                address=self.addresses.get(node, ""),
+                master=self.addresses.get(leader, "").partition(",")[0] or leader,
+                port=policy.port,
+                bytes=policy.bytes,
+                seconds=policy.patience_seconds,
+                key=self.key,
+                guests=self._guests() if leader == node else (),
+            )
+            number = self.number + len(self.orders)
+            self.orders[node] = Order(id=number, verb=VERB, suite="", reason=self.why, probe=ask)
+        return self.orders[node]
+
+    def _guests(self) -> tuple[Guest, ...]:
+        return tuple(Guest(name=node, address=self.addresses.get(node, "")) for node in self.nodes)
 
 
 class Meetings:
@@ -51,42 +76,24 @@ class Meetings:
             self._totals[node] -= seconds
         return self._totals
 
-    def begin(
-        self, nodes: tuple[str, str], why: str, addresses: Mapping[str, str], policy: ProbePolicy, now: float
-    ) -> None:
+    def number(self, now: float) -> int:
+        """Of an order, and the next one is free too."""
         if self._numbers is None:
             # Above every stored action's, and others than those of a controller before us: agents know orders by these.
             self._numbers = count(int(now * 1e6), 2)
-        number = next(self._numbers)
-        master = addresses.get(nodes[0]) or nodes[0]
-        orders = [
-            Order(
-                id=number + rank,
-                verb=VERB,
-                suite="",
-                reason=why,
-                probe=ProbeAsk(
-                    peer=nodes[1 - rank],
-                    rank=rank,
-                    address=addresses.get(node, ""),
-                    master=master,
-                    port=policy.port,
-                    bytes=policy.bytes,
-                    seconds=policy.patience_seconds,
-                ),
-            )
-            for rank, node in enumerate(nodes)
-        ]
-        meeting = Meeting(number, nodes, why, now, (orders[0], orders[1]))
+        return next(self._numbers)
+
+    def begin(self, nodes: tuple[str, str], why: str, addresses: Mapping[str, str], now: float) -> None:
+        meeting = Meeting(self.number(now), nodes, why, now, token_hex(KEY_BYTES), addresses)
         self._of.update(dict.fromkeys(nodes, meeting))
 
-    def handed_over(self, node: str, now: float) -> tuple[Order, ...]:
+    def handed_over(self, node: str, policy: ProbePolicy, now: float) -> tuple[Order, ...]:
         """Once: whoever did not hear of it in time could not meet anybody."""
         meeting = self._of.get(node)
         if meeting is None or node in meeting.handed:
             return ()
         meeting.handed[node] = now
-        return (meeting.order_of(node),)
+        return (meeting.ordered(node, policy),)
 
     def cancelled(self, node: str) -> tuple[int, ...]:
         return tuple(self._cancelled.pop(node, ()))
@@ -94,7 +101,7 @@ class Meetings:
     def answered(self, node: str, outcome: OrderOutcome, now: float) -> Meeting | None:
         """The meeting, when its last answer came."""
         meeting = self._of.get(node)
-        if meeting is None or meeting.order_of(node).id != outcome.order:
+        if meeting is None or node not in meeting.orders or meeting.orders[node].id != outcome.order:
             return None
         meeting.answers[node] = outcome
         refused = not outcome.ok
@@ -124,15 +131,16 @@ class Meetings:
             self._spent.append((now, node, seconds))
             self._totals[node] = self._totals.get(node, 0.0) + seconds
             if cancel and node not in meeting.answers:
-                self._cancelled.setdefault(node, []).append(meeting.order_of(node).id)
+                self._cancelled.setdefault(node, []).append(meeting.orders[node].id)
 
 
 def proof(meeting: Meeting, now: float) -> Proof | None:
-    """The slower end counts. None where one of them could not measure: that says nothing about the fabric."""
+    """The slowest of what was told counts. None where one of them could not measure: that says nothing about the
+    fabric."""
     answers = list(meeting.answers.values())
-    rates = [answer.bytes_per_second for answer in answers if answer.ok and answer.bytes_per_second is not None]
-    if len(rates) < len(meeting.nodes):
+    rates = [answer.bytes_per_second for answer in answers if answer.bytes_per_second is not None]
+    if len(answers) < len(meeting.nodes) or not all(answer.ok for answer in answers) or not rates:
         return None
     one, other = sorted(meeting.nodes)
-    note = "; ".join(answer.reason for answer in answers if answer.bytes_per_second == 0)
-    return Proof(one=one, other=other, at=now, bytes_per_second=min(rates), note=note[:400])
+    slowest = min(answers, key=lambda answer: math.inf if (rate := answer.bytes_per_second) is None else rate)
+    return Proof(one=one, other=other, at=now, bytes_per_second=min(rates), note=slowest.reason[:400])

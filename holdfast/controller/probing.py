@@ -4,18 +4,19 @@ A slow meeting makes suspects; a suspect meets partners known to be good, and fa
 several nodes share (a trunk, a leaf) is one incident, and none of them is to blame.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from holdfast.api.views import Order
 from holdfast.controller.guards import planned
 from holdfast.controller.judgement import Judgement
 from holdfast.controller.meetings import Meeting, Meetings, proof
+from holdfast.controller.probe_runs import Run, Runs
 from holdfast.model.life import NodeLife, Stage
-from holdfast.model.probe import ProbePolicy, Proof
+from holdfast.model.probe import ProbePolicy, Proof, SweepWish
 from holdfast.model.report import OrderOutcome, VerdictChange
 from holdfast.probes import schedule
 from holdfast.probes.blame import Blame, blame, fine_again
-from holdfast.probes.coverage import Coverage
+from holdfast.probes.coverage import Coverage, proven_pair
 from holdfast.probes.isolation import Suspect
 from holdfast.store.words import Step
 
@@ -51,6 +52,7 @@ class Probing:
         self.leaves = Leaves(judge.nodes)
         self.coverage = Coverage(self.leaves)
         self.meetings = Meetings()
+        self.runs = Runs(judge.nodes, self.meetings.number)
         self.blame = Blame()
         self.troubles: dict[str, tuple[float, str]] = {}  # node -> when it could not take part, and why
         self._new: list[Proof] = []
@@ -69,6 +71,7 @@ class Probing:
     # Told by the writer
 
     def tick(self, now: float) -> list[Step]:
+        self.runs.tick(lambda name: self._heard(name, now), self.policy.patience_seconds, now)
         if not self.policy.enabled:
             self.meetings.leave([node for one in self.meetings.running() for node in one.nodes], now)
             return []
@@ -84,7 +87,7 @@ class Probing:
         self._rechecked.update({f"fabric/{part}": now for part in self._due_for_a_recheck(now)})
         for meeting in chosen:
             addresses = {name: self._judge.nodes[name].place.get("address", "") for name in meeting.nodes}
-            self.meetings.begin(meeting.nodes, meeting.why, addresses, self.policy, now)
+            self.meetings.begin(meeting.nodes, meeting.why, addresses, now)
         return steps
 
     def leave_the_wanted(self, now: float) -> None:
@@ -95,9 +98,20 @@ class Probing:
         """What a node is asked with this acknowledgement, and what it should stop doing."""
         if node.name in self.meetings and not self._idle(node.name, now):
             self.meetings.leave([node.name], now)
-        return self.meetings.handed_over(node.name, now), self.meetings.cancelled(node.name)
+        orders = self.meetings.handed_over(node.name, self.policy, now) or self.runs.handed_over(
+            node.name, self.policy, now
+        )
+        return orders, self.meetings.cancelled(node.name) + self.runs.cancelled(node.name)
+
+    def begin_run(self, names: Sequence[str], wish: SweepWish, reason: str, now: float) -> Run:
+        """Somebody asked for it: what these were at is left for it."""
+        self.meetings.leave(names, now)
+        return self.runs.begin(names, wish, reason, now)
 
     def answered(self, node: str, outcome: OrderOutcome, now: float) -> None:
+        if node in self.runs:
+            self.runs.answered(node, outcome, now)
+            return
         meeting = self.meetings.answered(node, outcome, now)
         if meeting is None:
             return
@@ -119,7 +133,7 @@ class Probing:
         able = {name: leaf for name, leaf in idle.items() if not self._backs_off(name, now)}
         situation = schedule.Situation(
             idle=able,
-            in_probe=[name for name in idle if name in self.meetings],
+            in_probe=[name for name in idle if name in self.meetings or name in self.runs],
             spent=self.meetings.spent(now),
             repaired=self._repaired(),
             doubts=(*self.blame.doubts, *self._due_for_a_recheck(now)),
@@ -155,7 +169,8 @@ class Probing:
 
     def _fail(self, name: str, suspect: Suspect, now: float) -> list[Step]:
         """As a check of the node's own that fails: the same guards stand between it and a quarantine."""
-        seen = tuple(f"slow: {one} with {other}" for one, other in suspect.evidence[:8])
+        notes = {proven_pair(one): one.note for one in self.coverage}  # its slowest rail, where there are several
+        seen = tuple(f"slow: {one} with {other}: {notes.get((one, other), '')}" for one, other in suspect.evidence[:8])
         change = VerdictChange(at=now, check=CHECK, before="", after="fail", reason=told(suspect), evidence=seen)
         self._judge.standing.take(name, change)
         return self._judge.failed(name, change, now)
@@ -193,8 +208,10 @@ class Probing:
         node, judge = self._judge.nodes.get(name), self._judge
         if node is None or node.stage not in IDLE or node.jobs or node.held:
             return False
-        heard = now - judge.heard.get(name, 0.0) <= judge.policy.silent_seconds
-        return heard and planned(node, now, judge.policy) is None
+        return self._heard(name, now) and planned(node, now, judge.policy) is None
+
+    def _heard(self, name: str, now: float) -> bool:
+        return now - self._judge.heard.get(name, 0.0) <= self._judge.policy.silent_seconds
 
     def _backs_off(self, name: str, now: float) -> bool:
         at, _ = self.troubles.get(name, (float("-inf"), ""))
@@ -205,7 +222,11 @@ class Probing:
 
     def _note_trouble(self, meeting: Meeting, now: float) -> None:
         """Who said that it could not; else who said nothing although it was asked. Its partner is not to blame."""
-        said = {node: answer.reason for node, answer in meeting.answers.items() if not answer.ok}
+        said = {
+            answer.about if answer.about in meeting.nodes else node: answer.reason
+            for node, answer in meeting.answers.items()
+            if not answer.ok
+        }
         silent = {node: "no answer in time" for node in meeting.handed if node not in meeting.answers}
         for node, why in (said or silent).items():
             self.troubles.pop(node, None)

@@ -4,19 +4,59 @@ from dataclasses import dataclass
 
 LARGEST_BYTES = 2 << 30
 LONGEST_SECONDS = 600.0
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv")
+BACKENDS = ("gloo", "nccl")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """A node that whoever leads a meeting waits for."""
+
+    name: str
+    address: str = ""
+    leaf: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepWish:
+    """What somebody wants to know of some nodes: a collective at growing sizes over all of them, and who is slow."""
+
+    operation: str = "all_reduce"
+    backend: str = "gloo"
+    smallest: int = 8
+    largest: int = LARGEST_BYTES
+    pair_bytes: int = 8 << 20
+    longest_seconds: float = 10.0
+    patience_seconds: float = 120.0
+    fabric: str = ""  # whose limits tell which sizes are worth another look
+
+    def __post_init__(self) -> None:
+        for holds, what, expected in (
+            (self.operation in COLLECTIVES, "operation", f"one of {', '.join(COLLECTIVES)}"),
+            (self.backend in BACKENDS, "backend", " or ".join(BACKENDS)),
+            (0 < self.smallest <= self.largest, "smallest", "at least 1 and at most the largest"),
+            (self.largest <= LARGEST_BYTES, "largest", f"at most {LARGEST_BYTES}"),
+            (0 < self.pair_bytes <= LARGEST_BYTES, "pair_bytes", f"1 to {LARGEST_BYTES}"),
+            (0 < self.longest_seconds <= LONGEST_SECONDS, "longest_seconds", f"at most {LONGEST_SECONDS:g}"),
+            (0 < self.patience_seconds <= LONGEST_SECONDS, "patience_seconds", f"at most {LONGEST_SECONDS:g}"),
+        ):
+            _require(holds, f"sweep.{what}", expected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeAsk:
-    """One end of a meeting. Both ends get the same `master` and `port`; rank 0 listens there."""
+    """One place in a meeting. Rank 0 leads: it listens at `master` and `port`, where the others come."""
 
-    peer: str
+    peer: str  # of who leads: the one that comes, '' where there are more; of the others: who leads
     rank: int
-    address: str  # of this node on the fabric; '' lets its own name decide
+    address: str  # of this node on the fabric, several with commas between; '' lets its own name decide
     master: str
     port: int
     bytes: int
     seconds: float  # from when it is received: whoever has not met by then gives up
+    key: str = ""  # known to those who were asked, and to nobody else on the fabric
+    guests: tuple[Guest, ...] = ()  # of who leads: everybody who was asked
+    sweep: SweepWish | None = None  # of who leads a run that was asked for; without, a pair meets once
 
     def __post_init__(self) -> None:
         for holds, what, expected in (
@@ -25,8 +65,7 @@ class ProbeAsk:
             (0 < self.bytes <= LARGEST_BYTES, "bytes", f"1 to {LARGEST_BYTES}"),
             (0 < self.seconds <= LONGEST_SECONDS, "seconds", f"more than 0 and at most {LONGEST_SECONDS:g}"),
         ):
-            if not holds:
-                raise ValueError(f"probe.{what}: expected {expected}")
+            _require(holds, f"probe.{what}", expected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,3 +105,8 @@ class ProbePolicy:
     @property
     def seconds_per_day(self) -> float:
         return self.minutes_per_day * 60.0
+
+
+def _require(holds: bool, what: str, expected: str) -> None:
+    if not holds:
+        raise ValueError(f"{what}: expected {expected}")

@@ -3,8 +3,6 @@
 A host may have several seats, a rank each: `h1` is its first, `h1#1` the one of its second GPU or rail.
 """
 
-import json
-import queue
 import subprocess
 import sys
 import threading
@@ -12,13 +10,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
-from typing import Any, Protocol
+from typing import Protocol
 
 from holdfast.formats import nccl_tests
 from holdfast.probes.hosts import Host
+from holdfast.probes.line import Answer, Line, Progress
 
-Answer = dict[str, Any]
-Progress = Callable[[str], None]
 START_SECONDS = 120.0  # a cold torch on a shared file system takes its time
 GRACE_SECONDS = 10.0  # a rank that waits in vain is heard before it counts as silent itself
 
@@ -52,13 +49,11 @@ class Hand(Protocol):
     def stop(self) -> None: ...
 
 
-class Worker:
+class Worker(Line):
+    """A line to a process that we started ourselves, here or through the words that reach its host."""
+
     def __init__(self, host: Host, python: str) -> None:
-        self.host = host
-        self.trouble = ""
-        self.network = ""  # the plugin that NCCL said it uses
-        self.facts: Answer = {}
-        self._answers: dict[int, queue.SimpleQueue[Answer | None]] = {0: queue.SimpleQueue()}
+        super().__init__(host)
         self._errors: list[str] = []
         words = [*host.launch, python, "-m", "holdfast.probes.worker"]
         try:
@@ -73,51 +68,15 @@ class Worker:
         except OSError as error:
             self.trouble = f"set-up failed: {words[0]} cannot be started: {error}"
             return
-        threading.Thread(target=self._read, daemon=True).start()
+        assert self._process.stdout is not None and self._process.stdin is not None
+        self.connect(self._process.stdout, self._process.stdin)
         threading.Thread(target=self._read_errors, daemon=True).start()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            with suppress(ValueError, KeyError, TypeError, AttributeError):  # a login shell may greet
-                said = json.loads(line)
-                self._answers[said.pop("seat", 0)].put(said)
-        for answers in list(self._answers.values()):
-            answers.put(None)
 
     def _read_errors(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._errors = [*self._errors[-20:], line.strip()]
             self.network = nccl_tests.network_among((self.network, nccl_tests.network_of(line)))
-
-    def ask(self, command: Answer, seat: int = 0) -> None:
-        self._answers.setdefault(seat, queue.SimpleQueue())
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps({**command, "seat": seat}) + "\n")
-            self._process.stdin.flush()
-        except OSError:
-            self.trouble = self.trouble or f"set-up failed: the worker died: {self.last_words}"
-
-    def answer(self, seconds: float, progress: Progress | None = None, seat: int = 0, to: int | None = None) -> Answer:
-        """The next answer that is not mere progress; a host that stays silent is in trouble from then on. `to` is what
-        was asked: an answer to something before it comes too late."""
-        while not self.trouble:
-            try:
-                said = self._answers[seat].get(timeout=max(0.0, seconds))
-            except queue.Empty:
-                self.trouble = f"set-up failed: no answer within {seconds:.0f} s"
-                break
-            if said is None:
-                self.trouble = f"set-up failed: the worker died: {self.last_words}"
-            elif to is not None and said.get("id", to) != to:
-                continue
-            elif "progress" not in said:
-                return said
-            elif progress is not None:
-                progress(f"{said['progress']} bytes")
-        return {"error": self.trouble}
 
     @property
     def last_words(self) -> str:

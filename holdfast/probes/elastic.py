@@ -15,8 +15,9 @@ from typing import Any
 
 from torch.distributed.rendezvous import rendezvous
 
-from holdfast.probes.crew import Answer, Crew, Progress
+from holdfast.probes.crew import Crew
 from holdfast.probes.hosts import Host
+from holdfast.probes.line import Answer, Progress
 from holdfast.probes.worker import hello, perform, say
 
 LOOK_SECONDS = 0.01

@@ -33,7 +33,7 @@ class Pairs:
         for number in range(2 if len(names) <= FEW_HOSTS else ROUNDS):
             for batch in self._batches(names, number, leaves):
                 tell(f"round {number + 1}: {' '.join('+'.join(one) for one in batch[:4])}")
-                self._measure(batch, number + 1)
+                self.measure(batch, number + 1)
                 self._note_unable(names)
 
     def _batches(self, names: Sequence[str], number: int, leaves: Mapping[str, str]) -> list[list[Pair]]:
@@ -44,7 +44,7 @@ class Pairs:
         met = {pair(one.one, one.other) for one in self.measured}
         return [next_round(names, number, leaves=leaves, suspects=doubtful, trusted=good, met=met)]
 
-    def _measure(self, batch: Sequence[Pair], number: int) -> None:
+    def measure(self, batch: Sequence[Pair], number: int) -> None:
         able = [one for one in batch if not any(self.crew.workers[name].trouble for name in one)]
         begun = []
         for one, other in able:

@@ -16,6 +16,8 @@ PHASES = {
     "save": {"mebibytes"},
     "pause": {"seconds"},
 }
+SHARED = ("broadcast", "all_to_all")  # what the devices of a host do together
+BESIDE = "beside"  # two lists of phases at the same time
 
 
 class ProfileError(ValueError):
@@ -46,14 +48,28 @@ def _profile(name: str, table: Any, origin: str) -> Profile:
     if not isinstance(turn, list) or not turn or not all(isinstance(phase, dict) for phase in turn):
         raise ProfileError(f"{origin}: {name}: expected a table with `turn`, a list of phases")
     for number, phase in enumerate(turn, start=1):
-        _refuse_wrong(phase, f"{origin}: {name}: phase {number}")
+        place = f"{origin}: {name}: phase {number}"
+        for part in _parts(phase, place) if phase.get("do") == BESIDE else [phase]:
+            _refuse_wrong(part, place)
     return Profile(name, str(table.get("about", "")), turn)
+
+
+def _parts(phase: dict[str, Any], place: str) -> list[dict[str, Any]]:
+    """What two workers cannot do together each does alone."""
+    both = [phase.get("train"), phase.get("serve")]
+    if set(phase) != {"do", "train", "serve"} or not all(isinstance(one, list) and one for one in both):
+        raise ProfileError(f"{place}: {BESIDE} needs serve and train, each a list of phases, found {sorted(phase)}")
+    parts = [part for one in both for part in one or ()]
+    shared = next((part for part in parts if not isinstance(part, dict) or part.get("do") in SHARED), None)
+    if shared is not None:
+        raise ProfileError(f"{place}: {BESIDE}: expected phases that a device does by itself, found {shared!r}")
+    return parts
 
 
 def _refuse_wrong(phase: dict[str, Any], place: str) -> None:
     needs = PHASES.get(str(phase.get("do")))
     if needs is None:
-        raise ProfileError(f"{place}: expected do = one of {', '.join(PHASES)}, found {phase.get('do')!r}")
+        raise ProfileError(f"{place}: expected do = one of {', '.join((*PHASES, BESIDE))}, found {phase.get('do')!r}")
     if set(phase) - {"do"} != needs:
         raise ProfileError(f"{place}: {phase['do']} needs {' and '.join(sorted(needs))}, found {sorted(phase)}")
     for key in needs:

@@ -2,7 +2,6 @@
 
 SMALLEST, LARGEST = 8, 2 << 30
 ELEMENT_BYTES = 4
-COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv")
 
 
 def sizes(smallest: int = SMALLEST, largest: int = LARGEST, factor: int = 2) -> list[int]:

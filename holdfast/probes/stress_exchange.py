@@ -13,7 +13,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-SHARED = ("broadcast", "all_to_all")
+from holdfast.probes.profiles import SHARED
+
 PATIENCE = datetime.timedelta(seconds=60)
 FLOATS_PER_MEBIBYTE = 1 << 18
 

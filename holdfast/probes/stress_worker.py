@@ -9,11 +9,13 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
 
-from holdfast.probes.stress_exchange import SHARED, Together
+from holdfast.probes.profiles import BESIDE, SHARED
+from holdfast.probes.stress_exchange import Together
 
 TABLE_ROWS, TABLE_WIDTH = 500_000, 16
 
@@ -38,7 +40,29 @@ def _made(phase: dict[str, Any], together: Together) -> Callable[[], None]:
     if phase["do"] in SHARED:
         shared: Callable[[], None] = getattr(together, phase["do"])(phase)
         return shared
+    if phase["do"] == BESIDE:
+        train, serve = ([_made(one, together) for one in phase[which]] for which in ("train", "serve"))
+        return _beside(train, serve, together.device)
     return _PHASES[phase["do"]](phase, together.device)
+
+
+def _beside(train: list[Callable[[], None]], serve: list[Callable[[], None]], device: str) -> Callable[[], None]:
+    """Tokens are generated while training steps run, on the same device: each on a thread, and a stream, of its own."""
+    stream: Any = torch.cuda.Stream(device) if device != "cpu" else None  # type: ignore[no-untyped-call]
+    server = ThreadPoolExecutor(1)
+
+    def generate() -> None:
+        with torch.cuda.stream(stream):
+            for phase in serve:
+                phase()
+
+    def both() -> None:
+        beside = server.submit(generate)
+        for phase in train:
+            phase()
+        beside.result()
+
+    return both
 
 
 def _end_with_input() -> None:

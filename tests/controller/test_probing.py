@@ -144,10 +144,10 @@ def test_a_node_that_is_wanted_is_let_go_at_once_and_its_partner_told() -> None:
         assert site.fleet.probing.handed_over(site.fleet.nodes[name], site.now)[0]
     busy = NodeStatus(node=one, accepts_work=False, cordoned=False, down=False, busy=True, jobs=frozenset({"j1"}))
     site.steps += site.fleet.observe([busy], site.now)
-    assert site.fleet.probing.handed_over(site.fleet.nodes[one], site.now) == ((), (meeting.order_of(one).id,))
-    assert site.fleet.probing.handed_over(site.fleet.nodes[other], site.now) == ((), (meeting.order_of(other).id,))
+    assert site.fleet.probing.handed_over(site.fleet.nodes[one], site.now) == ((), (meeting.orders[one].id,))
+    assert site.fleet.probing.handed_over(site.fleet.nodes[other], site.now) == ((), (meeting.orders[other].id,))
     assert one not in site.fleet.probing.meetings
-    site.answers(other, meeting.order_of(other), rate=1e9)
+    site.answers(other, meeting.orders[other], rate=1e9)
     assert site.fleet.probing.take_new() == [], "an answer that nobody waits for any more proves nothing"
 
 
@@ -192,3 +192,24 @@ def test_what_was_proven_survives_a_restart() -> None:
     before = dict(site.fleet.probing.coverage.last_of_leaves())
     site.restarts(proofs=site.kept)
     assert site.fleet.probing.coverage.last_of_leaves() == before
+
+
+def test_the_one_who_leads_may_say_that_the_other_could_not_and_its_word_alone_is_a_proof() -> None:
+    site = Site()
+    site.passes(BEAT_SECONDS)
+    first, second, *_ = site.fleet.probing.meetings.running()
+    led, followed = (site.fleet.probing.handed_over(site.fleet.nodes[name], site.now)[0][0] for name in first.nodes)
+    assert led.probe is not None and followed.probe is not None
+    assert (led.probe.rank, followed.probe.rank) == (0, 1)
+    assert followed.probe.master == first.nodes[0]
+    site.answers(first.nodes[1], followed)
+    site.answers(first.nodes[0], led, rate=5e9, reason="5.00 GB/s over rail 3")
+    assert [(one.bytes_per_second, one.note) for one in site.fleet.probing.take_new()] == [
+        (5e9, "5.00 GB/s over rail 3")
+    ]
+    order = site.fleet.probing.handed_over(site.fleet.nodes[second.nodes[0]], site.now)[0][0]
+    absent = OrderOutcome(order=order.id, verb="probe", ok=False, reason="set-up failed: late", about=second.nodes[1])
+    site.fleet.probing.answered(second.nodes[0], absent, site.now)
+    assert {name: why for name, (_, why) in site.fleet.probing.troubles.items()} == {
+        second.nodes[1]: "set-up failed: late"
+    }

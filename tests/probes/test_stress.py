@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -31,6 +32,23 @@ def test_the_one_that_falls_behind_comes_first_with_its_drift():
     assert {one.drift for one in others} == {0.0}
 
 
+BESIDE = "[x]\nturn = [{{ do = 'beside', train = [{{ do = 'pause', seconds = 1 }}], serve = [{}] }}]"
+
+
+@pytest.mark.slow
+def test_inference_runs_beside_training_and_its_mistakes_are_heard():
+    pytest.importorskip("torch", reason="torch is not installed")
+    from holdfast.probes.stress_worker import _beside
+
+    meet = threading.Barrier(2, timeout=60.0)  # passed only by two that run at the same time
+    turn = _beside([meet.wait], [meet.wait], "cpu")
+    turn()
+    turn()
+    with pytest.raises(ZeroDivisionError):
+        _beside([], [lambda: 1 // 0], "cpu")()
+    assert "beside" in {phase["do"] for phase in shipped()["agentic"].turn}
+
+
 def test_every_promised_profile_is_there_and_well_formed():
     assert {"pretrain", "rl", "agentic", "documents", "recommender", "vision"} <= set(shipped())
 
@@ -42,6 +60,10 @@ def test_every_promised_profile_is_there_and_well_formed():
         ('[x]\nturn = [{ do = "fly" }]', "expected do = one of"),
         ('[x]\nturn = [{ do = "pause" }]', "needs seconds"),
         ('[x]\nturn = [{ do = "pause", seconds = -1 }]', "positive number"),
+        ('[x]\nturn = [{ do = "beside", train = [] }]', "beside needs serve and train"),
+        (BESIDE.format("{ do = 'fly' }"), "expected do = one of"),
+        (BESIDE.format("{ do = 'broadcast', mebibytes = 1, times = 1 }"), "by itself"),
+        (BESIDE.format("3"), "by itself"),
         ("[x", "not valid TOML"),
     ],
 )

@@ -1,22 +1,24 @@
-"""A sweep before its judges: what was measured as signals, the checks of a sweep, and its past."""
+"""A sweep before its judges: what was measured as signals, and the checks of a sweep."""
 
-import time
 from collections.abc import Mapping
 
 from holdfast import checks
 from holdfast.catalog.fabrics import fabrics
 from holdfast.checks import sweep_baseline, sweep_facts, sweep_steps
 from holdfast.checks.sweep_facts import RATE, VARIATION, by_size
-from holdfast.cli.refusal import Refusal
 from holdfast.model.health import Health
 from holdfast.model.history import History
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import node
 from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
-from holdfast.probes import code_paths, sweep_past
+from holdfast.probes import code_paths
 from holdfast.probes.report import Report
 from holdfast.probes.sweep_past import Past
+
+
+class UnknownFabric(ValueError):
+    """The catalog has no such fabric."""
 
 
 def judged(report: Report, fabric: str, past: Mapping[int, Past] | None) -> list[Verdict]:
@@ -48,9 +50,13 @@ def slow_band(report: Report, fabric: str, past: Mapping[int, Past] | None) -> l
     return code_paths.few([size for size in sizes if size in rates])
 
 
-def _window(report: Report, fabric: str, past: Mapping[int, Past] | None) -> Window:
+def require_known(fabric: str) -> None:
     if fabric and fabric not in fabrics():
-        raise Refusal(f"--fabric: expected one of {', '.join(fabrics())}, found {fabric!r}")
+        raise UnknownFabric(f"expected one of {', '.join(fabrics())}, found {fabric!r}")
+
+
+def _window(report: Report, fabric: str, past: Mapping[int, Past] | None) -> Window:
+    require_known(fabric)
     about = node("sweep")
     signals = [Signal(about, "sweep_fabric", fabric), Signal(about, "gpu_model", report.gpu_model)]
     signals.append(Signal(about, "sweep_network", report.network))
@@ -70,29 +76,3 @@ def _window(report: Report, fabric: str, past: Mapping[int, Past] | None) -> Win
     history = History("sweep")
     history.add(Reading(source="probes", at=0.0, signals=signals))
     return history.window(0.0, 600.0)
-
-
-def known_past(report: Report, backend: str, baseline: str) -> Mapping[int, Past] | None:
-    if not baseline:
-        return None
-    try:
-        return sweep_past.learn(sweep_past.load(baseline, _kind(report, backend)))
-    except OSError as error:
-        raise Refusal(f"--baseline {baseline}: cannot be read: {error.strerror}") from None
-
-
-def remember(report: Report, backend: str, baseline: str) -> None:
-    """A run that nobody complains about becomes part of the past; a slow one must not become what is usual."""
-    unwell = {one["health"] for one in report.judgement} & {"fail", "degraded"}
-    broken = report.suspects or any(row.correct is False for row in report.sweep)
-    broken = broken or any(one["health"] != "pass" for one in report.verdicts)
-    if not baseline or unwell or broken or not report.sweep:
-        return
-    try:
-        sweep_past.append(baseline, _kind(report, backend), code_paths.rates(report.sweep), time.time())
-    except OSError as error:
-        raise Refusal(f"--baseline {baseline}: cannot be written: {error.strerror}") from None
-
-
-def _kind(report: Report, backend: str) -> str:
-    return sweep_past.key(report.operation, backend, len(report.hosts))
