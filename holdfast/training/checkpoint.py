@@ -122,17 +122,21 @@ class Checkpoint:
 
     def distrust(self, since: int, until: int, why: str, tier: str = "") -> None:
         """Steps of this run, and of the one it came from, that are not to be loaded again; of one tier or of all."""
-        runs = {self._crew["attempt"], *(row.attempt for row in candidates(self._found))}
+        self._mark(since, until, {self._crew["attempt"], *(row.attempt for row in candidates(self._found))}, tier, why)
+
+    def _mark(self, since: int, until: int, runs: set[str], tier: str, why: str) -> None:
         try:
             suspects.note(self.folder, suspects.Suspect(since, until, tuple(sorted(runs)), tier, why))
         except OSError as error:
             self._say("distrust", f"steps {since} to {until} are suspect and could not be marked: {error}")
 
     def not_a_number(self, step: int, why: str) -> None:
-        """What was no number so soon after a load came with it: next time the next tier is asked."""
+        """What was no number so soon after a load came with it: next time the next tier is asked, and nobody for what
+        this run saved since."""
         if self._loaded is not None and 0 <= step - self._loaded.step <= SOON_STEPS:
             tier = suspects.STORAGE if self.loaded_from == "storage" else suspects.MEMORY
             self.distrust(self._loaded.step if tier == suspects.STORAGE else 0, step, why, tier)
+            self._mark(self._loaded.step + 1, step, {self._crew["attempt"]}, suspects.ANY, why)
 
     def communicating(self, now: bool) -> None:
         """This rank uses the network now, or no more: its keeper sends in between. `Progress.watch` calls it."""

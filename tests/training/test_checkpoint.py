@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 
-from holdfast.training import Checkpoint, storage
+from holdfast.training import Checkpoint, Guard, storage
 from holdfast.training.client import Keeper
 from holdfast.training.message import EncodingError
 from holdfast.training.restoring import CheckpointError
@@ -230,6 +230,26 @@ def test_a_damaged_index_is_said_and_the_step_before_is_loaded(place: Path) -> N
     again.close()
     index.write_bytes(b"")
     assert [step for step, _, _ in storage.whole_steps(place)] == [4]
+
+
+def test_a_tier_that_yields_no_number_is_not_asked_again_and_neither_is_what_was_saved_since(place: Path) -> None:
+    ckpt = Checkpoint(place, replicas=1)
+    assert ckpt.save(2, state(2.0))
+    assert ckpt.flush() == [2]
+    assert ckpt.save(4, {"weights": torch.full((1000,), float("nan")), "note": ""})
+    ckpt.flush()
+    ckpt.close()
+    seen = []
+    for _ in range(3):
+        ckpt, into = Checkpoint(place, replicas=1), {"weights": torch.zeros(1000), "note": ""}
+        step = ckpt.load(into) or 0
+        seen.append((step, ckpt.loaded_from))
+        guard = Guard(torch.nn.Linear(1, 1), vote_every=0, checksum_every=0, checkpoint=ckpt)
+        guard.step(step + 1, loss=into["weights"].sum())
+        assert ckpt.save(step + 1, into)
+        ckpt.flush()
+        ckpt.close()
+    assert seen == [(4, "own memory"), (4, "storage"), (2, "storage")]
 
 
 def test_another_world_size_is_refused_in_a_sentence(place: Path) -> None:
