@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from holdfast.api.job_views import CheckpointsView, PlacesView
 from holdfast.controller.job_keepers import Heard
-from holdfast.model.keeping import HeldStep
+from holdfast.model.keeping import HeldStep, Holdings
 
 MOST_STEPS = 8
 MOST_TROUBLES = 16
@@ -18,7 +18,7 @@ def where(heard: Sequence[Heard], now: float) -> CheckpointsView:
     holds = [one.keeping.holds for one in fresh]
     world = max(one.world for one in holds)
     committed = max(one.committed_step for one in holds)
-    steps = _steps([step for one in holds for step in one.steps], committed)
+    steps = _steps(holds, committed)
     stored = [one.step for one in steps if world and one.storage == world]
     return CheckpointsView(
         kept_as=fresh[0].keeping.job,
@@ -36,15 +36,17 @@ def where(heard: Sequence[Heard], now: float) -> CheckpointsView:
     )
 
 
-def _steps(held: Sequence[HeldStep], committed: int) -> list[PlacesView]:
-    """Newest first. A rank counts once for each kind of place, however many nodes have it."""
+def _steps(holds: Sequence[Holdings], committed: int) -> list[PlacesView]:
+    """Newest first. A rank counts once for each kind of place, however many nodes have it. Keepers speak one after the
+    other while steps go on: what is older than the committed step and not in storage is on its way out."""
     own: dict[int, set[int]] = {}
     partners: dict[int, set[int]] = {}
     stored: dict[int, set[int]] = {}
-    for one in held:
-        own.setdefault(one.step, set()).update(one.own)
-        partners.setdefault(one.step, set()).update(one.partners)
-        stored.setdefault(one.step, set()).update(one.stored)
+    for one in (step for each in holds for step in (*each.steps, *_surely(each, committed))):
+        if one.step >= committed or one.stored:
+            own.setdefault(one.step, set()).update(one.own)
+            partners.setdefault(one.step, set()).update(one.partners)
+            stored.setdefault(one.step, set()).update(one.stored)
     return [
         PlacesView(
             step=step,
@@ -55,6 +57,16 @@ def _steps(held: Sequence[HeldStep], committed: int) -> list[PlacesView]:
         )
         for step in sorted(own, reverse=True)
     ]
+
+
+def _surely(holds: Holdings, committed: int) -> Sequence[HeldStep]:
+    """A step that was committed since a keeper spoke is there of all ranks that it keeps for: no keeper gives up the
+    committed one before there is a newer."""
+    if holds.committed_step < 0:
+        return ()
+    own = {rank for step in holds.steps for rank in step.own}
+    partners = {rank for step in holds.steps for rank in step.partners}
+    return (HeldStep(step=committed, own=tuple(own), partners=tuple(partners)),)
 
 
 def _troubles(fresh: Sequence[Heard], world: int) -> tuple[str, ...]:

@@ -69,15 +69,16 @@ class Guard:
         self._untold: list[Finding] = []
         self._ended: deque[tuple[int, float]] = deque(maxlen=STEPS_REMEMBERED)
         self.last_good = -1  # the newest step on which all replicas agreed
-        self._last_sound = -1  # the newest step whose checked product was right
+        self._before = -1  # the step before this run's first: what was loaded is an earlier run's, which had its checks
+        self._sound: dict[tuple[int, ...], int] = {}  # of each shape of layer, the newest step with a right product
         self.findings: list[Finding] = []
         self.unknown: dict[str, str] = {}  # what cannot be judged here, and why
 
     def step(self, step: int, loss: Number = None, grad_norm: Number = None) -> list[Finding]:
         """What is found now. Numbers on a GPU are looked at when they have arrived, so that nobody waits for them."""
         first = not self._ended
-        if first:  # what was loaded is an earlier run's, which had its own checks
-            self._last_sound = step - 1
+        if first:
+            self._before = step - 1
         self._ended.append((step, time.time()))
         found = self._numbers(step, {"loss": loss, "grad_norm": grad_norm})
         if self.checksum_every:
@@ -105,11 +106,11 @@ class Guard:
         """Compute the last step again, here and on the next rank; for all ranks together. See guard_replay."""
         told = replay(self._circle, compute, batch, observed, before)
         step = self._ended[-1][0] if self._ended else -1
-        since = {Cause.TRANSIENT: step, Cause.PERSISTENT: min(self.last_good, self._last_sound, step - 1) + 1}
+        since = {Cause.TRANSIENT: step, Cause.PERSISTENT: min(self.last_good, step - 1) + 1}
         told = replace(told, step=step, since=since.get(told.cause, -1))
         LOG.warning("%s", told.sentence())
         if told.suspect and self._checkpoint is not None and self._marks(told.ranks):
-            self._checkpoint.distrust(told.since, told.step, told.sentence())
+            self._checkpoint.distrust(told.since, self._next_vote(told.step), told.sentence())
         return told
 
     def close(self) -> None:
@@ -130,14 +131,16 @@ class Guard:
     def _sums(self, step: int) -> list[Finding]:
         found = []
         if step % self.checksum_every == 0:
-            name, error = self._checksums.worst()
+            look = self._checksums.worst()
             if self._checksums.unknown:
                 self.unknown["checksum"] = self._checksums.unknown
-            if error > 1.0:
-                what = f"layer {name}: the sums of the product and of its factors are {error:.3g} roundings apart"
-                found.append(Finding(Kind.CHECKSUM, step, self._last_sound + 1, (self._circle.rank,), True, what))
-            else:
-                self._last_sound = step
+            if look is not None and look.error > 1.0:
+                apart = f"the sums of the product and of its factors are {look.error:.3g} roundings apart"
+                since = self._sound.get(look.shape, self._before) + 1
+                what = f"layer {look.name}: {apart}"
+                found.append(Finding(Kind.CHECKSUM, step, since, (self._circle.rank,), True, what))
+            elif look is not None:
+                self._sound[look.shape] = step
         if (step + 1) % self.checksum_every == 0:
             self._checksums.begin()
         return found
@@ -172,8 +175,7 @@ class Guard:
         if finding.kind is Kind.NOT_A_NUMBER:
             self._checkpoint.not_a_number(finding.step, finding.sentence())
         elif finding.kind is not Kind.JUMP:
-            until = self._next_vote(finding.step) if finding.kind is Kind.HARDWARE else finding.step
-            self._checkpoint.distrust(finding.since, until, finding.sentence())
+            self._checkpoint.distrust(finding.since, self._next_vote(finding.step), finding.sentence())
 
     def _marks(self, ranks: tuple[int, ...]) -> bool:
         """Whether this rank writes down what is suspect: not all of a thousand, and not only one that may die."""

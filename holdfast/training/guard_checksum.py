@@ -6,6 +6,7 @@ rounding could have made.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,12 +18,19 @@ MARGIN = 16.0  # times the spread that rounding is expected to have
 SAMPLED_ROWS = 1024  # of one product; a larger batch is looked at in part
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    name: str  # of the layer
+    shape: tuple[int, ...]  # of its weight: layers of one shape are computed by one kernel
+    error: float  # the largest, 1 being the most that rounding makes
+
+
 class Checksums:
     """Hooks on the layers; `begin` chooses the one to look at in this step, `worst` tells what it saw."""
 
     def __init__(self, layers: Sequence[tuple[str, nn.Linear]]) -> None:
         self._layers = list(layers)
-        self._chosen: nn.Module | None = None
+        self._chosen: nn.Linear | None = None
         self._name = ""
         self._turn = 0
         self._seen: list[torch.Tensor] = []
@@ -35,10 +43,13 @@ class Checksums:
             self._name, self._chosen = self._layers[self._turn % len(self._layers)]
             self._turn += 1
 
-    def worst(self) -> tuple[str, float]:
-        """The layer looked at and its largest error, 1 being the most that rounding makes; waits for the device."""
-        seen, self._seen, self._chosen = self._seen, [], None
-        return self._name, max((float(one) for one in seen), default=0.0)
+    def worst(self) -> Look | None:
+        """What was seen of the layer looked at, None where that is nothing; waits for the device."""
+        layer, seen = self._chosen, self._seen
+        self._seen, self._chosen = [], None
+        if layer is None or not seen:
+            return None
+        return Look(self._name, tuple(layer.weight.shape), max(float(one) for one in seen))
 
     def close(self) -> None:
         for hook in self._hooks:

@@ -119,6 +119,20 @@ def test_each_step_is_told_by_the_places_that_have_it(site: Site):
     assert kept.troubles == ("n1: partner n0: step 12 of rank 2 is not there: it is full",)
 
 
+def test_keepers_that_spoke_before_the_commit_hold_what_was_committed_since(site: Site):
+    """Each speaks for itself, some moments apart, and every step is saved."""
+    late = (HeldStep(step=10, own=(0, 1), partners=(2, 3)), HeldStep(step=9, own=(0, 1), partners=(2, 3)))
+    site.hear(0, keeping(0, *late, committed_step=9), step=10)
+    site.hear(1, keeping(1, HeldStep(step=11, own=(2, 3), partners=(0, 1)), committed_step=11), step=11)
+    assert [(one.step, one.own_memory, one.partner) for one in site.kept.steps] == [(11, 4, 4)]
+
+
+def test_a_keeper_that_began_anew_is_not_said_to_hold_what_it_lost(site: Site):
+    site.hear(0, keeping(0, HeldStep(step=12, own=(0, 1)), committed_step=-1), step=12)
+    site.hear(1, keeping(1, HeldStep(step=11, own=(2, 3), partners=(0, 1)), committed_step=11), step=12)
+    assert [(one.step, one.own_memory, one.partner) for one in site.kept.steps] == [(12, 2, 0), (11, 2, 2)]
+
+
 def test_what_is_committed_is_no_longer_at_risk_although_no_rank_said_so(site: Site):
     site.hear(0, step=13)
     before = site.show().exposure

@@ -43,7 +43,7 @@ def test_a_flipped_bit_is_named_by_vote_by_checksum_and_by_replay(place: Path) -
         assert advice[0].startswith("checkpoints of steps 6 to 10 are suspect") and "take the machine out" in advice[0]
         assert advice[1].startswith("checkpoints of steps 10 to 10 are suspect")
         assert advice[2].startswith("no checkpoint is suspect")
-        assert row["marked"] == ([[6, 10], [10, 10]] if rank in (0, 1) else []), "by rank 0 and by who is named"
+        assert row["marked"] == ([[6, 14], [10, 14]] if rank in (0, 1) else []), "by rank 0 and by who is named"
 
 
 @pytest.mark.slow
@@ -69,6 +69,20 @@ def test_no_number_and_a_jump_are_said_at_once() -> None:
     assert "loss is 30, expected at most" in jump.sentence()
     assert nothing.kind is Kind.NOT_A_NUMBER
     assert "gradient norm is nan" in nothing.sentence()
+
+
+def test_a_wrong_product_doubts_all_since_that_kind_of_product_was_right() -> None:
+    """Layers take turns: that another one was right in between says little of this one."""
+    network = nn.Sequential(guarded.Faulty(8, 8), guarded.Faulty(8, 4))
+    guard = Guard(network, vote_every=0, checksum_every=2)
+    found = []
+    for step in range(1, 9):
+        network[1].wrong = step >= 5
+        network(torch.ones(4, 8))
+        found += guard.step(step)
+    (wrong,) = found
+    assert (wrong.kind, wrong.step, wrong.since) == (Kind.CHECKSUM, 8, 5)
+    assert "layer 1" in wrong.what
 
 
 def test_one_rank_has_no_replica_and_says_so() -> None:
