@@ -1,6 +1,6 @@
 """GPUs through NVML, at two paces: what changes with the load every 10 s, the rest every minute."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject, node
@@ -9,55 +9,52 @@ from holdfast.sources.nvml_answers import Answers, GpuLostError, Interview
 from holdfast.sources.nvml_questions import FAST, FAST_FIELDS, IDENTITY, SLOW, SLOW_FIELDS, names, pids
 from holdfast.sources.nvml_session import LIST_AGAIN_SECONDS, NVML_ERRORS, Device, Session, nvml
 
+NodePart = tuple[list[Signal], dict[tuple[Subject, str], str]]
+"""What is told of the node itself, and what is not and why."""
 
-class _NvmlReader:
+
+class _Gpus:
     """What both paces share: a lost GPU costs its own signals and nobody else's."""
 
-    name: str
-    carries: tuple[str, ...]
+    def __init__(self, session: Session, ask: Callable[[Device, Answers, float], None]) -> None:
+        self._session = session
+        self._ask = ask  # may raise GpuLostError
 
-    def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
-        self._node = node
-        self._session = Session(node, library, exclude)
-        self._interview = Interview()
-
-    def read(self, now: float) -> Reading:
+    def look(
+        self, source: str, about_node: Callable[[], NodePart], missed: Callable[[Device], Answers], now: float
+    ) -> Reading:
         devices = self._session.devices(now)
         if isinstance(devices, str):
-            return Reading(source=self.name, at=now, blind=devices)
-        signals, absent = self._about_node(now)
+            return Reading(source=source, at=now, blind=devices)
+        signals, absent = about_node()
         for device in devices:
-            answers = self._about_gpu(device, now)
+            answers = self._about(device, now) or missed(device)
             signals += answers.signals
             absent |= answers.absent
         return Reading(
-            source=self.name, at=now, signals=signals, absent=absent, present=[device.subject for device in devices]
+            source=source, at=now, signals=signals, absent=absent, present=[device.subject for device in devices]
         )
 
-    def _about_node(self, now: float) -> tuple[list[Signal], dict[tuple[Subject, str], str]]:
-        raise NotImplementedError
-
-    def _about_gpu(self, device: Device, now: float) -> Answers:
-        if device.handle is not None:
-            answers = Answers(device.subject)
-            try:
-                self._interrogate(device, answers, now)
-            except GpuLostError:
-                self._session.mark_lost(device)
-            else:
-                return answers
-        return self._without_handle(device)
-
-    def _interrogate(self, device: Device, answers: Answers, now: float) -> None:
-        raise NotImplementedError
-
-    def _without_handle(self, device: Device) -> Answers:
+    def _about(self, device: Device, now: float) -> Answers | None:
+        if device.handle is None:
+            return None
         answers = Answers(device.subject)
-        answers.miss([name for name in self.carries if name.startswith("gpu_")], device.trouble)
+        try:
+            self._ask(device, answers, now)
+        except GpuLostError:
+            self._session.mark_lost(device)
+            return None
         return answers
 
 
-class NvmlSource(_NvmlReader):
+def _nothing(device: Device, carries: Iterable[str]) -> Answers:
+    """Of a GPU that cannot be asked."""
+    answers = Answers(device.subject)
+    answers.miss([name for name in carries if name.startswith("gpu_")], device.trouble)
+    return answers
+
+
+class NvmlSource:
     """What moves with the load: temperatures, power, clocks and what holds them back; and who is lost."""
 
     name = "nvml"
@@ -65,7 +62,16 @@ class NvmlSource(_NvmlReader):
     deadline = 10.0
     carries = ("gpu_lost", "gpu_reset_required", *names(FAST, FAST_FIELDS))
 
-    def _about_node(self, now: float) -> tuple[list[Signal], dict[tuple[Subject, str], str]]:
+    def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
+        self._node = node
+        self._session = Session(node, library, exclude)
+        self._interview = Interview()
+        self._gpus = _Gpus(self._session, self._interrogate)
+
+    def read(self, now: float) -> Reading:
+        return self._gpus.look(self.name, self._about_node, self._without_handle, now)
+
+    def _about_node(self) -> NodePart:
         if not self._session.excluded:
             return [], {}
         return [Signal(node(self._node), "gpu_excluded", ",".join(sorted(self._session.excluded)))], {}
@@ -77,14 +83,14 @@ class NvmlSource(_NvmlReader):
         answers.put("gpu_reset_required", float(answers.reset_required))
 
     def _without_handle(self, device: Device) -> Answers:
-        answers = super()._without_handle(device)
+        answers = _nothing(device, self.carries)
         if device.lost:
             del answers.absent[(device.subject, "gpu_lost")]
             answers.put("gpu_lost", 1.0)
         return answers
 
 
-class NvmlSlowSource(_NvmlReader):
+class NvmlSlowSource:
     """What changes seldom: memory, ECC, rows, NVLink, PCIe, fabric, limits; and who each GPU is."""
 
     name = "nvml_slow"
@@ -93,9 +99,14 @@ class NvmlSlowSource(_NvmlReader):
     carries = (*names(SLOW, SLOW_FIELDS), *nvml_links.NAMES, *names(IDENTITY), "gpu_pci_address", "driver_version")
 
     def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
-        super().__init__(node, library, exclude)
+        self._node = node
+        self._interview = Interview()
+        self._gpus = _Gpus(Session(node, library, exclude), self._interrogate)
         self._for_processes = Session(node, library, exclude)  # processes() is called from another thread than read()
         self._identity: dict[Subject, tuple[float, Answers]] = {}
+
+    def read(self, now: float) -> Reading:
+        return self._gpus.look(self.name, self._about_node, self._without_handle, now)
 
     def processes(self) -> dict[int, list[int]] | None:
         """Compute process ids by GPU number, asked now; a GPU that does not tell has no entry. None: nobody tells."""
@@ -111,7 +122,7 @@ class NvmlSlowSource(_NvmlReader):
                 continue
         return found
 
-    def _about_node(self, now: float) -> tuple[list[Signal], dict[tuple[Subject, str], str]]:
+    def _about_node(self) -> NodePart:
         here = node(self._node)
         try:
             return [Signal(here, "driver_version", str(nvml.nvmlSystemGetDriverVersion()))], {}
@@ -137,7 +148,7 @@ class NvmlSlowSource(_NvmlReader):
 
     def _without_handle(self, device: Device) -> Answers:
         """A lost GPU still has a name, a serial number and a place: the person who replaces it needs them."""
-        answers = super()._without_handle(device)
+        answers = _nothing(device, self.carries)
         _, identity = self._identity.get(device.subject, (0.0, Answers(device.subject)))
         answers.signals += identity.signals
         for signal in identity.signals:
