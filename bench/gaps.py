@@ -1,6 +1,6 @@
 """What sending copies to a partner costs the steps of a training over a limited network, at once and in its gaps.
 
-    python bench/gaps.py [--rounds 4] [--cycles 10] [--megabits 1000] [--megabytes 48]     (root: it makes hosts)
+    python bench/gaps.py [--rounds 3] [--cycles 10] [--megabits 1000] [--megabytes 48]     (root: it makes hosts)
 
 Four hosts in network namespaces, each behind a link of the same rate, one rank with its keeper on each. A step computes
 (it sleeps, as a host does while its GPU works) and then sums gradients over the link under DDP; every fourth one saves.
@@ -222,7 +222,7 @@ def report(options: argparse.Namespace, told: list[dict[str, Any]], steal: float
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cycles", type=int, default=10)
     parser.add_argument("--megabits", type=int, default=1000)
     parser.add_argument("--megabytes", type=int, default=48, help="of state of each rank")
