@@ -11,6 +11,7 @@ from holdfast.formats import bacnet
 from holdfast.formats.bacnet import Answer, Point, Told
 from holdfast.formats.bacnet_tags import LONGEST, NotBacnet
 from holdfast.model.signal import Reading
+from holdfast.sources.building import host_and_port, refuse_unknown, refuse_zero
 from holdfast.sources.notes import Notes
 
 AT_ONCE = 20  # objects in one question, so that the answer fits one packet
@@ -33,12 +34,10 @@ class BacnetObject:
     most: float | None = None
 
     def __post_init__(self) -> None:
-        if not plausible.known(self.signal):
-            raise ValueError(f"signal: {self.signal!r} is not one of the signals in docs/facility.md")
+        refuse_unknown(self.signal)
         if not 0 <= self.instance <= bacnet.LARGEST_INSTANCE:
             raise ValueError(f"instance: expected 0 to {bacnet.LARGEST_INSTANCE}, found {self.instance}")
-        if self.scale == 0:
-            raise ValueError("scale: expected another number than 0")
+        refuse_zero(self.scale)
 
     @property
     def point(self) -> Point:
@@ -55,9 +54,7 @@ class BacnetSettings:
     timeout: float = 3.0
 
     def __post_init__(self) -> None:
-        host, _, port = self.address.rpartition(":")
-        if not host or not port.isdigit() or not 0 < int(port) <= 65_535:
-            raise ValueError(f"address: expected HOST:PORT, found {self.address!r}")
+        host_and_port(self.address)
         if not self.object:
             raise ValueError("object: expected at least one")
 
@@ -90,8 +87,8 @@ class BacnetSource:
 
     def _connected(self) -> socket.socket:
         """A socket that hears this device alone."""
-        host, _, port = self.settings.address.rpartition(":")
-        family, kind, _, _, where = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
+        host, port = host_and_port(self.settings.address)
+        family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
         line = socket.socket(family, kind)
         try:
             line.connect(where)

@@ -8,6 +8,7 @@ from holdfast.catalog import plausible
 from holdfast.formats import modbus_registers
 from holdfast.formats.modbus_registers import Kind, Order
 from holdfast.model.signal import Reading
+from holdfast.sources.building import host_and_port, refuse_unknown, refuse_zero
 from holdfast.sources.notes import Notes
 
 _LARGEST_REGISTER = 65_535
@@ -39,12 +40,10 @@ class ModbusRegister:
     most: float | None = None
 
     def __post_init__(self) -> None:
-        if not plausible.known(self.signal):
-            raise ValueError(f"signal: {self.signal!r} is not one of the signals in docs/facility.md")
+        refuse_unknown(self.signal)
         if not 0 <= self.register <= _LARGEST_REGISTER + 1 - modbus_registers.words(self.type):
             raise ValueError(f"register: expected 0 to {_LARGEST_REGISTER}, found {self.register}")
-        if self.scale == 0:
-            raise ValueError("scale: expected another number than 0")
+        refuse_zero(self.scale)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +58,7 @@ class ModbusSettings:
     """Seconds for the connection and for each answer."""
 
     def __post_init__(self) -> None:
-        host, _, port = self.address.rpartition(":")
-        if not host or not port.isdigit() or int(port) > _LARGEST_REGISTER:
-            raise ValueError(f"address: expected HOST:PORT, found {self.address!r}")
+        host_and_port(self.address)
         if not 0 <= self.unit <= 255:
             raise ValueError(f"unit: expected 0 to 255, found {self.unit}")
         if not self.register:
@@ -82,8 +79,8 @@ class ModbusSource:
         except ImportError:
             return self._blind(now, "pymodbus is not installed: pip install '.[facility]' in a clone")
         logging.getLogger("pymodbus").setLevel(logging.CRITICAL)  # it tells every packet of a failure; we say it once
-        host, _, port = self.settings.address.rpartition(":")
-        client: Any = ModbusTcpClient(host.strip("[]"), port=int(port), timeout=self.settings.timeout, retries=0)
+        host, port = host_and_port(self.settings.address)
+        client: Any = ModbusTcpClient(host, port=port, timeout=self.settings.timeout, retries=0)
         try:
             if not client.connect():
                 return self._blind(now, f"{self.settings.address} cannot be reached")

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from holdfast.catalog import plausible
 from holdfast.model.signal import Event, Reading
+from holdfast.sources.building import host_and_port, refuse_unknown
 from holdfast.sources.notes import Notes
 
 
@@ -25,8 +26,8 @@ class SnmpOid:
     def __post_init__(self) -> None:
         if bool(self.signal) == bool(self.event):
             raise ValueError("expected a signal or an event, one of the two")
-        if self.signal and not plausible.known(self.signal):
-            raise ValueError(f"signal: {self.signal!r} is not one of the signals in docs/facility.md")
+        if self.signal:
+            refuse_unknown(self.signal)
         if not all(part.isdigit() for part in self.oid.strip(".").split(".")):
             raise ValueError(f"oid: expected numbers such as 1.3.6.1.4.1.9.9.13.1.3.1.3.1, found {self.oid!r}")
 
@@ -65,9 +66,7 @@ class SnmpSettings:
     timeout: float = 3.0
 
     def __post_init__(self) -> None:
-        host, _, port = self.address.rpartition(":")
-        if not host or not port.isdigit() or int(port) > 65_535:
-            raise ValueError(f"address: expected HOST:PORT, found {self.address!r}")
+        host_and_port(self.address)
         if not self.oid:
             raise ValueError("oid: expected at least one")
         if self.user and self.community_file:
@@ -141,9 +140,8 @@ class SnmpSource:
             get_cmd,
         )
 
-        host, _, port = self.settings.address.rpartition(":")
         self._engine = self._engine or SnmpEngine()
-        where = (host.strip("[]"), int(port))
+        where = host_and_port(self.settings.address)
         target = await UdpTransportTarget.create(where, timeout=self.settings.timeout, retries=1)
         wanted = [ObjectType(ObjectIdentity(one.oid.strip("."))) for one in self.settings.oid]
         view = ContextData(contextName=self.settings.context.encode())

@@ -1,0 +1,23 @@
+"""What the settings of a building's devices share, whatever the devices speak."""
+
+from holdfast.catalog import plausible
+
+LARGEST_PORT = 65_535
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Raises ValueError for what is no HOST:PORT; an IPv6 address stands in brackets."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) <= LARGEST_PORT:
+        raise ValueError(f"address: expected HOST:PORT, found {address!r}")
+    return host.strip("[]"), int(port)
+
+
+def refuse_unknown(signal: str) -> None:
+    if not plausible.known(signal):
+        raise ValueError(f"signal: {signal!r} is not one of the signals in docs/facility.md")
+
+
+def refuse_zero(scale: float) -> None:
+    if scale == 0:
+        raise ValueError("scale: expected another number than 0")
