@@ -990,6 +990,12 @@ export interface components {
             gpu_hours: number;
             tokens: number;
         };
+        /** Fingerprint */
+        Fingerprint: {
+            subject: string;
+            kind: string;
+            bits: string;
+        };
         /** FleetView */
         FleetView: {
             nodes: number;
@@ -1039,6 +1045,8 @@ export interface components {
             partners: number[];
             /** @default [] */
             stored: number[];
+            /** @default [] */
+            gpu: number[];
         };
         /** Holdings */
         Holdings: {
@@ -1256,6 +1264,8 @@ export interface components {
             bytes_per_second?: number | null;
             /** @default  */
             about: string;
+            /** @default [] */
+            fingerprints: components["schemas"]["Fingerprint"][];
             /** @default false */
             under_way: boolean;
             /** @default  */
@@ -1296,6 +1306,8 @@ export interface components {
             partner: number;
             storage: number;
             committed: boolean;
+            /** @default 0 */
+            gpu_memory: number;
         };
         /** PlanChartView */
         PlanChartView: {

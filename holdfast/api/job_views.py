@@ -62,6 +62,8 @@ class PlacesView:
     """Held by the keeper of another node."""
     storage: int
     committed: bool
+    gpu_memory: int = 0
+    """Also held in the memory of a GPU of the rank's own node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

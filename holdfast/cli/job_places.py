@@ -16,11 +16,13 @@ def show_places(kept: dict[str, Any], out: Any) -> None:
     out.print(f"checkpoints (kept as {plain(kept['kept_as'])}): {heard}, {memory}")
     out.print(f"{_committed(kept)}; {_stored(kept)}; {_unsaved(kept)}")
     world = kept["world"]
-    rows = table("step", "own memory", "partner", "storage", "")
+    on_gpus = ["GPU memory"] if any(one["gpu_memory"] for one in kept["steps"]) else []
+    rows = table("step", *on_gpus, "own memory", "partner", "storage", "")
     for one in kept["steps"]:
         partner = "" if kept["replicas"] < 2 else _of(one["partner"], world)
         rows.add_row(
             str(one["step"]),
+            *(_of(one["gpu_memory"], world) for _ in on_gpus),
             _of(one["own_memory"], world),
             partner,
             _of(one["storage"], world),

@@ -42,11 +42,13 @@ def _steps(holds: Sequence[Holdings], committed: int) -> list[PlacesView]:
     own: dict[int, set[int]] = {}
     partners: dict[int, set[int]] = {}
     stored: dict[int, set[int]] = {}
+    gpus: dict[int, set[int]] = {}
     for one in (step for each in holds for step in (*each.steps, *_surely(each, committed))):
         if one.step >= committed or one.stored:
             own.setdefault(one.step, set()).update(one.own)
             partners.setdefault(one.step, set()).update(one.partners)
             stored.setdefault(one.step, set()).update(one.stored)
+            gpus.setdefault(one.step, set()).update(one.gpu)
     return [
         PlacesView(
             step=step,
@@ -54,6 +56,7 @@ def _steps(holds: Sequence[Holdings], committed: int) -> list[PlacesView]:
             partner=len(partners[step]),
             storage=len(stored[step]),
             committed=step == committed,
+            gpu_memory=len(gpus[step]),
         )
         for step in sorted(own, reverse=True)
     ]

@@ -20,11 +20,12 @@ class HeldStep:
     own: tuple[int, ...] = ()  # of this node, in its memory
     partners: tuple[int, ...] = ()  # of other nodes, in this one's memory
     stored: tuple[int, ...] = ()  # of this node, in storage
+    gpu: tuple[int, ...] = ()  # of this node, in the memory of its GPUs too
 
     def __post_init__(self) -> None:
         """One that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
         _require(0 <= self.step <= LARGEST_STEP, "step", "a step number")
-        for ranks in (self.own, self.partners, self.stored):
+        for ranks in (self.own, self.partners, self.stored, self.gpu):
             _require_ranks(ranks)
 
 

@@ -51,7 +51,7 @@ class Account:
         return tuple(_words(f"{about}: {words}") for about, words in told)
 
     def _steps(self) -> tuple[HeldStep, ...]:
-        ours, stored = self._parts.flushing.own_ranks, self._stored
+        ours, stored, on_gpus = self._parts.flushing.own_ranks, self._stored, self._parts.shelf.steps()
         own: dict[int, set[int]] = {}
         partners: dict[int, set[int]] = {}
         for copy in self._parts.vault.held():
@@ -63,6 +63,7 @@ class Account:
                 own=_some(own.get(step, ())),
                 partners=_some(partners.get(step, ())),
                 stored=_some(stored.get(step, ())),
+                gpu=_some(rank for rank, lies in on_gpus.items() if lies == step),
             )
             for step in newest
         )

@@ -105,8 +105,12 @@ class Shelf:
         for buffer in self._buffers.values():
             buffer.step = buffer.step if buffer.step <= step else -1
 
+    def steps(self) -> dict[int, int]:
+        """What lies there, by rank."""
+        return {rank: buffer.step for rank, buffer in self._buffers.copy().items() if buffer.step >= 0}
+
     def rows(self) -> list[list[object]]:
-        return [buffer.row for _, buffer in sorted(self._buffers.items()) if buffer.step >= 0]
+        return [buffer.row for _, buffer in sorted(self._buffers.copy().items()) if buffer.step >= 0]
 
     def clear(self) -> None:
         """Nobody is here: the GPUs may be another's by now, and host memory has all that lies on them."""

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from holdfast.training.account import Account
 from holdfast.training.agent_line import AgentLine
+from holdfast.training.device_shelf import Shelf
 from holdfast.training.flushing import Flushing
 from holdfast.training.pace import Gaps, Pace
 from holdfast.training.peers import Answerer
@@ -68,14 +69,14 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     about = {"job": options.job, "node": options.node, "address": answerer.address, "budget_bytes": vault.budget_bytes}
     flushing = Flushing(folder, vault, troubles, Pace(options.storage_bytes_per_second))
     storing = Storing(vault, flushing, replication.ask, troubles)
-    parts = Parts(vault, replication, flushing, storing, secret, troubles, gaps, pace)
+    parts = Parts(vault, replication, flushing, storing, secret, troubles, gaps, pace, Shelf(troubles))
     desk = Desk(path, parts, about)
     desk.start()
     AgentLine(Account(about, folder, parts).told, flushing.flush)
     LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, vault.budget_bytes)
     while not stop.wait(1.0):
         if not desk.busy() and time.monotonic() - desk.last_seen > GPU_LINGER_SECONDS:
-            desk.shelf.clear()
+            parts.shelf.clear()
         if not desk.busy() and time.monotonic() - desk.last_seen > options.linger_seconds:
             LOG.info("nobody came for %g s", options.linger_seconds)
             break

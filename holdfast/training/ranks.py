@@ -37,6 +37,7 @@ class Parts:
     troubles: dict[str, str]  # what goes wrong now, by what it is about
     gaps: Gaps
     pace: Pace
+    shelf: Shelf
 
 
 class Desk:
@@ -45,8 +46,7 @@ class Desk:
     def __init__(self, path: Path, parts: "Parts", about: Message) -> None:
         self.vault, self.replication, self.flushing = parts.vault, parts.replication, parts.flushing
         self.storing, self.secret, self.troubles, self.about = parts.storing, parts.secret, parts.troubles, about
-        self.gaps, self.pace = parts.gaps, parts.pace
-        self.shelf = Shelf(self.troubles)
+        self.gaps, self.pace, self.shelf = parts.gaps, parts.pace, parts.shelf
         self.last_seen = time.monotonic()
         self._attached: dict[int, Visit] = {}
         self._changed = threading.Condition()

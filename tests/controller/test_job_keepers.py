@@ -119,6 +119,12 @@ def test_each_step_is_told_by_the_places_that_have_it(site: Site):
     assert kept.troubles == ("n1: partner n0: step 12 of rank 2 is not there: it is full",)
 
 
+def test_what_lies_in_gpu_memory_too_is_told(site: Site):
+    site.hear(0, keeping(0, HeldStep(step=11, own=(0, 1), gpu=(0, 1))), step=11)
+    site.hear(1, keeping(1, HeldStep(step=11, own=(2, 3), gpu=(3,)), HeldStep(step=10, own=(2, 3), gpu=(2,))), step=11)
+    assert [(one.step, one.own_memory, one.gpu_memory) for one in site.kept.steps] == [(11, 4, 3), (10, 2, 1)]
+
+
 def test_keepers_that_spoke_before_the_commit_hold_what_was_committed_since(site: Site):
     """Each speaks for itself, some moments apart, and every step is saved."""
     late = (HeldStep(step=10, own=(0, 1), partners=(2, 3)), HeldStep(step=9, own=(0, 1), partners=(2, 3)))

@@ -1,5 +1,5 @@
 import type { CheckpointsView, TrainingDetail } from "../api";
-import { amount } from "../shell/figures";
+import { amount, percent } from "../shell/figures";
 
 /** Which steps are safe, where their copies lie, and what lies between them and now. */
 
@@ -14,13 +14,14 @@ export function share(ranks: number, world: number): string {
 }
 
 function Places({ kept }: { kept: CheckpointsView }) {
+  const gpus = kept.steps.some((one) => one.gpu_memory > 0);
   return (
     <div class="scroll" role="region" aria-label="Where the copies of each step lie" tabIndex={0}>
       <table class="matrix">
         <caption>Ranks whose part of a step is in each place; newest first</caption>
         <thead>
           <tr>
-            {["Step", "Own memory", "Partner", "Storage", ""].map((head) => (
+            {["Step", ...(gpus ? ["GPU memory"] : []), "Own memory", "Partner", "Storage", ""].map((head) => (
               <th key={head} scope="col">
                 {head}
               </th>
@@ -31,6 +32,7 @@ function Places({ kept }: { kept: CheckpointsView }) {
           {kept.steps.map((one) => (
             <tr key={one.step}>
               <th scope="row">{step(one.step)}</th>
+              {gpus && <td>{share(one.gpu_memory, kept.world)}</td>}
               <td>{share(one.own_memory, kept.world)}</td>
               <td>{kept.replicas < 2 ? "no replica" : share(one.partner, kept.world)}</td>
               <td>{share(one.storage, kept.world)}</td>
@@ -84,7 +86,7 @@ export function Checkpoints({ job }: { job: TrainingDetail }) {
       )}
       {kept.unknown ? <p class="faint">Where its checkpoints live is unknown: {kept.unknown}.</p> : <Kept kept={kept} />}
       <p class="faint">
-        Saving takes {job.checkpoint_efficiency == null ? "an unknown share" : `${((1 - job.checkpoint_efficiency) * 100).toFixed(1)} %`} of the time of its steps.
+        Saving takes {job.checkpoint_efficiency == null ? "an unknown share" : percent(1 - job.checkpoint_efficiency)} of the time of its steps.
       </p>
     </>
   );
