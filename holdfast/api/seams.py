@@ -5,9 +5,11 @@ from typing import Any
 
 from litestar import Request, get, post
 
+from holdfast.api import runbook
 from holdfast.api.desk import Asked
 from holdfast.api.guard import caller_of
 from holdfast.api.problem import Problem
+from holdfast.api.runbook import RunbookView
 from holdfast.api.seam_views import SeamsView, SignalsAsk, SignalsTaken
 from holdfast.model.incident import Incident
 
@@ -15,6 +17,16 @@ from holdfast.model.incident import Incident
 @get("/v1/incidents/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
 async def show_incident(desk: Asked, wanted: str) -> Incident:
     """One incident, by its id or as the newest of a subject; one that a seam found has an account."""
+    return await _incident(desk, wanted)
+
+
+@get("/v1/runbooks/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
+async def show_runbook(desk: Asked, wanted: str) -> RunbookView:
+    """What to look at, do and leave in one incident, with its names filled in; without steps where nobody wrote any."""
+    return runbook.of(await _incident(desk, wanted))
+
+
+async def _incident(desk: Asked, wanted: str) -> Incident:
     wanted = wanted.lstrip("/")
     found = await asyncio.to_thread(desk.store.incident, wanted)
     if found is None:
@@ -34,4 +46,4 @@ async def tell_signals(desk: Asked, request: Request[Any, Any, Any], data: Signa
     return desk.tell_signals(caller_of(request), data)
 
 
-ROUTES = [show_incident, list_seams, tell_signals]
+ROUTES = [show_incident, show_runbook, list_seams, tell_signals]

@@ -34,9 +34,13 @@ def list_incidents(
     if as_json:
         typer.echo(json.dumps(found))
         return
-    from holdfast.cli.incident_text import as_table
+    from holdfast.cli.incident_text import as_table, none_open
 
-    as_table(found["incidents"], time.time())
+    if found["incidents"]:
+        as_table(found["incidents"], time.time())
+    else:
+        past = [] if all_ else connect(url, token).get("/v1/incidents", only="", limit=limit)["incidents"]
+        typer.echo(none_open(past))
 
 
 @app.command()

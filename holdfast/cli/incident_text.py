@@ -10,10 +10,18 @@ from holdfast.cli.incident_chart import drawn
 from holdfast.cli.incident_svg import drawing
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.runbook import filled
-from holdfast.cli.table import ago, console, lasting, plain, printable, table
+from holdfast.cli.table import ago, clock, console, lasting, plain, printable, table
 
 MOST_LINES = 12
 Found = dict[str, Any]
+
+
+def none_open(past: Sequence[dict[str, Any]]) -> str:
+    """`past`: the newest of those that are over."""
+    ended = [one["closed"] for one in past if one.get("closed")]
+    if not ended:
+        return "No incident, open or past."
+    return f"No incident is open, since {clock(max(ended))}; --all lists those that are over."
 
 
 def as_table(incidents: list[Found], now: float) -> None:

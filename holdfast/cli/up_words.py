@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,14 @@ def _follow(address: str) -> None:
     import httpx
 
     out: set[str] = set()
+    priced: dict[str, bool] = {}
     try:
         with httpx.stream("GET", f"{address}/v1/stream", timeout=None, trust_env=False) as lines:
             for kind, what in _events(lines.iter_lines()):
-                _tell(kind, what, out)
+                if kind == "incident":
+                    _tell_incident(what, priced)
+                else:
+                    _tell(what, out)
     except (httpx.HTTPError, ValueError):
         return  # it ends with the controller
 
@@ -74,12 +79,19 @@ def _events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield kind, json.loads(value)
 
 
-def _tell(kind: str, what: dict[str, Any], out: set[str]) -> None:
-    if kind == "incident":
-        closed = what["state"] == "closed"
-        words = f"incident on {what['subject']} {'is over' if closed else ': ' + what['reason']}".replace(" :", ":")
-        _line(what["closed"] if closed else what["opened"], words, "magenta")
-        return
+def _tell_incident(what: dict[str, Any], priced: dict[str, bool]) -> None:
+    """When it opens, when it has a price, when it is over: a bill that grows is told by the page. `priced`: by id."""
+    bill = (what.get("account") or {}).get("bill") or {}
+    costs = bool(bill.get("gpu_hours_per_hour"))
+    if what["state"] == "closed":
+        _line(what["closed"], f"incident on {what['subject']} is over", "magenta")
+    elif what["id"] not in priced or (costs and not priced[what["id"]]):
+        at = time.time() if what["id"] in priced else what["opened"]
+        _line(at, f"incident on {what['subject']}: {what['reason'].removeprefix(what['subject'] + ': ')}", "magenta")
+    priced[what["id"]] = costs or priced.get(what["id"], False)
+
+
+def _tell(what: dict[str, Any], out: set[str]) -> None:
     node, before, after = what["node"], what["before"], what["after"]
     if before == after or (not {before, after} & _OUT and node not in out):
         return

@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import msgspec
+
+from holdfast.api import runbook
+
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'"
 STAGES = (
     "ready",
@@ -240,6 +244,12 @@ def _wish(wish: str, possible: bool, stage: str, actions: list[str], words: str)
     return {"wish": wish, "possible": possible, "stage": stage, "actions": actions, "words": words}
 
 
+def _runbook(incident: View) -> View:
+    since = float(incident["opened"])
+    book = runbook.filled(incident["cause"], incident["subject"], incident["evidence"], ["llama"], 1, since)
+    return dict(msgspec.to_builtins(book))
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     fleet: MockFleet
@@ -295,6 +305,7 @@ class _Handler(BaseHTTPRequestHandler):
             "trainings": (200, {"jobs": list(fleet.jobs.values())}),
             **{f"trainings/{name}": (200, job) for name, job in fleet.jobs.items()},
             **{f"incidents/{name}": (200, incident) for name, incident in fleet.incidents.items()},
+            **{f"runbooks/{name}": (200, _runbook(incident)) for name, incident in fleet.incidents.items()},
         }
 
     def _node(self, name: str, about: list[str], query: dict[str, list[str]]) -> None:

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { DrillRunView, DrillsView } from "../api";
 import { ask, whyFailed } from "../live/session";
 import { useAnswer } from "../live/use_answer";
+import { percent } from "../shell/figures";
 import { open, route } from "../shell/route";
 import { Table, View } from "../shell/view";
 import { Replay } from "./replay";
@@ -20,7 +21,7 @@ function Progress({ run, may, onCancel }: { run: DrillRunView; may: boolean; onC
       {run.state === "playing" && (
         <>
           <progress max={1} value={run.share} aria-label="How far the drill has come" />
-          <span>{Math.round(run.share * 100)} %</span>
+          <span>{percent(run.share)}</span>
           {may && (
             <button type="button" onClick={onCancel}>
               Cancel

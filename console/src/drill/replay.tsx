@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { Curve } from "../shell/curve";
+import { percent, reading } from "../shell/figures";
 import { Table } from "../shell/view";
 import { minute, type DrillMoment, type DrillOutcome } from "./outcome";
 
@@ -8,7 +9,7 @@ const CHANGED = 0.05;
 const MOST_LINES = 5;
 
 function Dashboards({ moment }: { moment: DrillMoment }) {
-  const figure = (value: number | null): string => (value === null ? "not seen" : Number(value.toPrecision(4)).toLocaleString("en"));
+  const figure = (value: number | null): string => (value === null ? "not seen" : reading(value));
   return (
     <Table heads={["Team", "Its dashboard", "Where", "Now", "Usual"]} caption="What each team sees, the most changed first; ▲ moved by more than 5 %">
       {moment.dashboards.map((one) => (
@@ -33,7 +34,7 @@ function Found({ moment }: { moment: DrillMoment }) {
     <ol class="cards" aria-label="Findings of this minute">
       {moment.findings.map((one) => (
         <li key={`${one.cause} ${one.kind}`}>
-          <strong>{one.cause}</strong>: {one.kind}, {Math.round(one.confidence * 100)} % sure
+          <strong>{one.cause}</strong>: {one.kind}, {percent(one.confidence)} sure
         </li>
       ))}
     </ol>

@@ -1,7 +1,8 @@
+import { amount, money, percent, told } from "../shell/figures";
 import { Table } from "../shell/view";
 import { minute, verdict, type DrillOutcome } from "./outcome";
 
-const dollars = (value: number | null): string => (value === null ? "not told" : `$${Math.round(value).toLocaleString("en")}`);
+const dollars = (value: number | null): string => (value === null ? "not told" : money(value));
 
 function Truth({ outcome }: { outcome: DrillOutcome }) {
   if (outcome.truth.length === 0) return <p>The truth: nothing is wrong.</p>;
@@ -32,7 +33,7 @@ export function Result({ outcome }: { outcome: DrillOutcome }) {
             <th scope="row">{one.cause}</th>
             <td>{one.kind}</td>
             <td>{minute(one.at_seconds)}</td>
-            <td class="number">{Math.round(one.confidence * 100)} %</td>
+            <td class="number">{percent(one.confidence)}</td>
             <td class="faint">{one.path.slice(0, 2).join("; ")}</td>
           </tr>
         ))}
@@ -43,12 +44,12 @@ export function Result({ outcome }: { outcome: DrillOutcome }) {
         )}
       </Table>
       {cost.layers.length > 0 && (
-        <Table heads={["Layer", "Cost", "How it is counted"]} caption={`What it cost: ${dollars(cost.total)}, ${cost.lost_gpu_hours} GPU-hours`}>
+        <Table heads={["Layer", "Cost", "How it is counted"]} caption={`What it cost: ${dollars(cost.total)}, ${amount(cost.lost_gpu_hours)} GPU-hours`}>
           {cost.layers.map((layer) => (
             <tr key={layer.name}>
               <th scope="row">{layer.name}</th>
               <td class="number">{dollars(layer.cost)}</td>
-              <td class="faint">{layer.inputs}</td>
+              <td class="faint">{told(layer.inputs)}</td>
             </tr>
           ))}
         </Table>

@@ -17,7 +17,11 @@ export interface Graph {
 
 const MOST_IN_A_COLUMN = 6;
 
-const kindOf = (subject: string): string => subject.split("/", 1)[0] ?? "";
+/** A node's GPU is a gpu, a job's rank is a rank; anything else is what its address begins with. */
+export function kindOf(subject: string): string {
+  const [whole = "", , part] = subject.split("/", 3);
+  return part ?? whole;
+}
 
 function edgesOf(paths: readonly string[]): [string, string][] {
   const steps = paths.map((path) => path.split(" > ").map((one) => one.trim()).filter(Boolean));
@@ -41,7 +45,8 @@ function columnsOf(subjects: ReadonlySet<string>, edges: readonly (readonly [str
   return column;
 }
 
-export function graph(paths: readonly string[]): Graph {
+/** `victims`: everything it reaches; paths may be told of a part of them only. */
+export function graph(paths: readonly string[], victims: readonly string[] = []): Graph {
   const edges = edgesOf(paths);
   const subjects = new Set([...paths.flatMap((path) => path.split(" > ").map((one) => one.trim()))].filter(Boolean));
   const column = columnsOf(subjects, edges);
@@ -56,7 +61,8 @@ export function graph(paths: readonly string[]): Graph {
   for (const [key, members] of crowd) {
     const at = Number(key.split(" ")[0]);
     const together = members.length > MOST_IN_A_COLUMN;
-    for (const words of together ? [`${members.length} × ${kindOf(members[0]!)}`] : members) {
+    const count = Math.max(members.length, victims.filter((one) => kindOf(one) === kindOf(members[0]!)).length);
+    for (const words of together ? [`${count} × ${kindOf(members[0]!)}`] : members) {
       const id = together ? key : words;
       const row = rows.get(at) ?? 0;
       rows.set(at, row + 1);

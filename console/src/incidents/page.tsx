@@ -2,10 +2,11 @@ import type { Incident } from "../api";
 import { ask, incidents as opened, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { open, route } from "../shell/route";
-import { age } from "../shell/time";
+import { amount, money, told } from "../shell/figures";
+import { age, timeOfDay } from "../shell/time";
 import { Table, View } from "../shell/view";
 import { IncidentDetail } from "./detail";
-import { money, sum } from "./cost";
+import { sum } from "./cost";
 
 const HEADS = ["State", "Where it starts", "What", "For", "GPU-hours an hour", "Cost so far", "In one sentence"];
 
@@ -22,11 +23,21 @@ function Row({ incident }: { incident: Incident }) {
         </button>
       </th>
       <td>{incident.cause}</td>
-      <td>{age(incident.opened, incident.closed ?? now())}</td>
-      <td class="number">{bill ? bill.gpu_hours_per_hour.toPrecision(3) : ""}</td>
+      <td class="short">{age(incident.opened, incident.closed ?? now())}</td>
+      <td class="number">{bill ? amount(bill.gpu_hours_per_hour) : ""}</td>
       <td class="number">{bill ? money(sum(bill, "so_far"), bill.currency) : ""}</td>
-      <td>{incident.account?.sentence || incident.reason}</td>
+      <td>{told(incident.account?.sentence || incident.reason)}</td>
     </tr>
+  );
+}
+
+function NoneOpen({ past }: { past: readonly Incident[] }) {
+  const ended = Math.max(0, ...past.map((one) => one.closed ?? 0));
+  return (
+    <p class="empty">
+      {ended > 0 ? `No incident is open, since ${timeOfDay(ended)}.` : "No incident, open or past."} One opens when nodes
+      that share something fail together, or when a seam finds a cause.
+    </p>
   );
 }
 
@@ -36,9 +47,8 @@ function List() {
   const all = [...opened.value, ...past];
   return (
     <View title="Incidents" what="Past incidents" trouble={trouble}>
-      {all.length === 0 ? (
-        <p class="empty">No incident, open or past. One opens when nodes that share something fail together, or when a seam finds a cause.</p>
-      ) : (
+      {opened.value.length === 0 && value !== null && <NoneOpen past={past} />}
+      {all.length > 0 && (
         <Table heads={HEADS}>
           {all.map((incident) => (
             <Row key={incident.id} incident={incident} />

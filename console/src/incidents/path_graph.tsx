@@ -3,8 +3,8 @@ import { graph } from "./graph";
 const BOX = { width: 150, height: 30, across: 56, down: 12 };
 
 /** The paths, drawn; the same in words stands below it for who cannot see it. */
-export function PathGraph({ paths }: { paths: readonly string[] }) {
-  const { boxes, edges, columns, rows } = graph(paths);
+export function PathGraph({ paths, victims }: { paths: readonly string[]; victims: readonly string[] }) {
+  const { boxes, edges, columns, rows } = graph(paths, victims);
   if (boxes.length < 2) return null;
   const width = columns * BOX.width + (columns - 1) * BOX.across;
   const height = rows * (BOX.height + BOX.down);

@@ -1,13 +1,12 @@
 import type { TrainingDetail } from "../api";
 import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
-import { amount, many } from "../shell/figures";
+import { amount, many, percent } from "../shell/figures";
 import { age, timeOfDay } from "../shell/time";
 import { View } from "../shell/view";
 import { Checkpoints } from "./checkpoints";
 import { HeatMap } from "./heat";
 import { LedgerBar } from "./ledger";
-import { percent } from "./page";
 
 const LOOK_EVERY_SECONDS = 5;
 
@@ -72,7 +71,7 @@ function Restarts({ job }: { job: TrainingDetail }) {
     <ul class="cards">
       {job.restarts.map((one) => (
         <li key={one.at}>
-          {timeOfDay(one.at)}: down {age(0, one.down_seconds)}, {one.lost_steps} steps from step {one.from_step} done again;{" "}
+          {timeOfDay(one.at)}: down {age(0, one.down_seconds)}, {one.lost_steps} steps from {one.from_step < 0 ? "the beginning" : `step ${one.from_step}`} done again;{" "}
           <strong>{amount(one.gpu_hours)} GPU-hours</strong>
           {one.said.map((line) => (
             <p key={line}>{line}</p>

@@ -1,6 +1,6 @@
 /** Where the GPU-hours went, as one bar: the parts always add up to the whole. Names are those of the ledger everywhere. */
 
-import { amount } from "../shell/figures";
+import { amount, percent } from "../shell/figures";
 
 export const PARTS = ["productive", "degraded", "checkpoint", "rework", "restart", "waiting", "idle", "unknown"] as const;
 
@@ -11,7 +11,7 @@ export function LedgerBar({ hours }: { hours: Readonly<Record<string, number>> }
   let x = 0;
   return (
     <div class="ledger">
-      <svg viewBox="0 0 1000 28" preserveAspectRatio="none" role="img" aria-label={shares.map(({ part, share }) => `${part} ${(share * 100).toFixed(1)} %`).join(", ")}>
+      <svg viewBox="0 0 1000 28" preserveAspectRatio="none" role="img" aria-label={shares.map(({ part, share }) => `${part} ${percent(share)}`).join(", ")}>
         {shares.map(({ part, share }) => {
           const from = x;
           x += share * 1000;
@@ -23,7 +23,7 @@ export function LedgerBar({ hours }: { hours: Readonly<Record<string, number>> }
           .filter(({ hours: spent }) => spent > 0)
           .map(({ part, hours: spent, share }) => (
             <li key={part}>
-              <span class={`swatch ${part}`} aria-hidden="true" /> {part} <strong>{(share * 100).toFixed(1)} %</strong>{" "}
+              <span class={`swatch ${part}`} aria-hidden="true" /> {part} <strong>{percent(share)}</strong>{" "}
               <span class="faint">{amount(spent)} GPU-h</span>
             </li>
           ))}

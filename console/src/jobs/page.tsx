@@ -1,6 +1,7 @@
 import type { TrainingView } from "../api";
 import { ask, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
+import { amount, percent, reading } from "../shell/figures";
 import { open, route } from "../shell/route";
 import { age } from "../shell/time";
 import { Table, View } from "../shell/view";
@@ -8,10 +9,6 @@ import { JobDetail } from "./detail";
 
 const LOOK_EVERY_SECONDS = 5;
 const HEADS = ["Job", "State", "Health", "Step", "Step time", "Goodput", "At risk, GPU-h", "Ranks and nodes", "Heard", "What is wrong"];
-
-export function percent(share: number | null | undefined): string {
-  return share == null ? "unknown" : `${(share * 100).toFixed(1)} %`;
-}
 
 function Row({ job }: { job: TrainingView }) {
   return (
@@ -26,9 +23,9 @@ function Row({ job }: { job: TrainingView }) {
         <span class={`health ${job.health}`}>{job.health}</span>
       </td>
       <td class="number">{job.told ? job.step.toLocaleString("en") : ""}</td>
-      <td class="number">{job.step_seconds == null ? "" : `${job.step_seconds.toPrecision(3)} s`}</td>
+      <td class="number">{job.step_seconds == null ? "" : `${reading(job.step_seconds)} s`}</td>
       <td class="number">{percent(job.goodput)}</td>
-      <td class="number">{job.exposure_gpu_hours == null ? "unknown" : job.exposure_gpu_hours.toPrecision(3)}</td>
+      <td class="number">{job.exposure_gpu_hours == null ? "unknown" : amount(job.exposure_gpu_hours)}</td>
       <td class="number">
         {job.ranks_heard} of {job.world} on {job.nodes.length}
       </td>

@@ -11,6 +11,7 @@ import type {
   PartsView,
   PlanView,
   ProbesView,
+  RunbookView,
   StoryPage,
   TrainingDetail,
   TrainingView,
@@ -120,6 +121,11 @@ export class Client {
 
   incident(id: string): Promise<Incident> {
     return this.get(`v1/incidents/${id.split("/").map(encodeURIComponent).join("/")}`);
+  }
+
+  /** What to look at, do and leave in it, with its names filled in. */
+  runbook(id: string): Promise<RunbookView> {
+    return this.get(`v1/runbooks/${id.split("/").map(encodeURIComponent).join("/")}`);
   }
 
   async trainings(): Promise<TrainingView[]> {

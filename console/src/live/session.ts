@@ -67,7 +67,8 @@ function takeTransition(transition: TransitionView): void {
 
 function takeIncident(incident: Incident): void {
   const others = incidents.value.filter((known) => known.id !== incident.id);
-  incidents.value = incident.state === "closed" ? others : [incident, ...others];
+  const open = incident.state === "closed" ? others : [incident, ...others];
+  incidents.value = open.toSorted((one, other) => other.opened - one.opened); // a bill that grows moves nothing
 }
 
 export function connect(): void {

@@ -11,10 +11,23 @@ const NAMES: Record<string, string> = {
   remove: "Remove",
 };
 
+const DEEDS: Record<string, string> = {
+  cordon: "nothing new starts there",
+  drain: "nothing new starts there, what runs may end",
+  uncordon: "the scheduler may use it again",
+  retest: "it is tested in full",
+  reset_gpu: "its GPUs are reset",
+  reboot: "it is rebooted",
+  inspect: "a person is asked to look at it",
+  ticket: "a ticket is opened",
+};
+
+/** "Taken out by an operator. It becomes draining: nothing new starts there, what runs may end." */
 function meaning(wish: WishView, dryRun: boolean): string {
-  const actions = wish.actions.length > 0 ? `; ${wish.actions.join(", ")}` : "";
-  const pretence = dryRun && wish.actions.length > 0 ? " (dry run: recorded, not carried out)" : "";
-  return `${wish.words}: then ${wish.stage}${actions}${pretence}`;
+  const deeds = wish.actions.map((verb) => DEEDS[verb] ?? verb);
+  const pretence = dryRun && deeds.length > 0 ? " In this dry run that is recorded, and not carried out." : "";
+  const words = wish.words.charAt(0).toUpperCase() + wish.words.slice(1);
+  return `${words}. It becomes ${wish.stage}${deeds.length > 0 ? `: ${deeds.join("; ")}` : ""}.${pretence}`;
 }
 
 function Confirm({ node, wish, dryRun, close }: { node: string; wish: WishView; dryRun: boolean; close: () => void }) {
@@ -41,7 +54,7 @@ function Confirm({ node, wish, dryRun, close }: { node: string; wish: WishView; 
   };
   return (
     <form class="confirm" onSubmit={submit} aria-label={`${NAMES[wish.wish]} ${node}`}>
-      <p>{meaning(wish, dryRun)}.</p>
+      <p>{meaning(wish, dryRun)}</p>
       <label>
         Reason, for the node's story
         <input ref={field} value={reason} onInput={(event) => setReason(event.currentTarget.value)} maxLength={1000} required />

@@ -13,7 +13,7 @@ export function History({ probes }: { probes: ProbesView }) {
   const ends = [points[0]![0], points.at(-1)![0]] as const;
   const usual = probes.usual_bytes_per_second;
   const lines: CurveLine[] = [{ name: "measured, each between two nodes", points, dots: true }];
-  if (usual !== null) lines.push({ name: "four fifths of the usual: slow below it", limit: true, points: ends.map((x) => [x, (0.8 * usual) / 1e9] as const) });
+  if (usual !== null) lines.push({ name: "four fifths of the usual: below it, met again", limit: true, points: ends.map((x) => [x, (0.8 * usual) / 1e9] as const) });
   return <Curve title="Bandwidth of the meetings, one after the other" across="time" up="GB/s" lines={lines} tick={timeOfDay} />;
 }
 

@@ -1,28 +1,39 @@
 import type { LeafPairView, ProbesView } from "../api";
+import { percent } from "../shell/figures";
 import { age } from "../shell/time";
 
-const SLOW = 0.8;
-const WORTH_A_LOOK = 0.95;
+const BELOW = 0.8;
 
-function level(pair: LeafPairView | undefined): string {
+/** A last meeting below the line is no fault: healthy ones vary, and one that is slow once is met again. Who is judged
+ * slow is suspected. */
+export function level(pair: LeafPairView | undefined, suspected: boolean): string {
   if (!pair || pair.proven_at === null) return "unproven";
+  if (suspected) return "slow";
   if (pair.ratio === null) return "unjudged";
-  return pair.ratio < SLOW ? "slow" : pair.ratio < WORTH_A_LOOK ? "below" : "usual";
+  return pair.ratio < BELOW ? "below" : "usual";
+}
+
+/** The trunk between two leaves, or one of the leaves. */
+export function isSuspect(subject: string, one: string, other: string): boolean {
+  const [kind, name = ""] = subject.split("/", 2);
+  if (kind === "trunk") return name.split("+").toSorted().join() === [one, other].toSorted().join();
+  return kind === "leaf" && (name === one || name === other);
 }
 
 function told(one: string, other: string, pair: LeafPairView | undefined, at: number): string {
   if (!pair || pair.proven_at === null) return `${one} with ${other}: not proven within the period`;
   const speed = pair.bytes_per_second === null ? "" : `, ${(pair.bytes_per_second / 1e9).toFixed(1)} GB/s`;
-  const share = pair.ratio === null ? "" : `, ${Math.round(pair.ratio * 100)} % of the usual`;
+  const share = pair.ratio === null ? "" : `, ${percent(Math.round(pair.ratio * 100) / 100)} of the usual`;
   return `${one} with ${other}: proven ${age(pair.proven_at, at)} ago${speed}${share}`;
 }
 
 /** A cell says its share of the usual in figures too: colour is never the only sign. */
-function Cell({ one, other, pair, at }: { one: string; other: string; pair: LeafPairView | undefined; at: number }) {
-  const words = told(one, other, pair, at);
+function Cell({ one, other, pair, probes }: { one: string; other: string; pair: LeafPairView | undefined; probes: ProbesView }) {
+  const suspected = probes.suspects.some(({ subject }) => isSuspect(subject, one, other));
+  const words = `${told(one, other, pair, probes.at)}${suspected ? "; suspected" : ""}`;
   const figure = pair?.proven_at == null ? "–" : pair.ratio === null ? "?" : Math.round(pair.ratio * 100);
   return (
-    <td class={level(pair)} title={words} aria-label={words}>
+    <td class={level(pair, suspected)} title={words} aria-label={words}>
       {figure}
     </td>
   );
@@ -35,7 +46,10 @@ export function Matrix({ probes }: { probes: ProbesView }) {
   return (
     <div class="scroll" role="region" aria-label="Bandwidth between leaves" tabIndex={0}>
       <table class="matrix">
-        <caption>Bandwidth between leaves in per cent of the usual; – is not proven</caption>
+        <caption>
+          The last meeting of each pair of leaves in per cent of the usual. Red and bold: suspected. Amber: below {percent(BELOW)}
+          once, which counts when it repeats. –: not proven.
+        </caption>
         <thead>
           <tr>
             <td />
@@ -51,7 +65,7 @@ export function Matrix({ probes }: { probes: ProbesView }) {
             <tr key={one}>
               <th scope="row">{one}</th>
               {leaves.map((other) => (
-                <Cell key={other} one={one} other={other} pair={pairs.get(`${one} ${other}`)} at={probes.at} />
+                <Cell key={other} one={one} other={other} pair={pairs.get(`${one} ${other}`)} probes={probes} />
               ))}
             </tr>
           ))}

@@ -1,6 +1,7 @@
 import type { ProbesView } from "../api";
 import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
+import { percent } from "../shell/figures";
 import { age } from "../shell/time";
 import { View } from "../shell/view";
 import { History, Sweeps } from "./history";
@@ -26,12 +27,12 @@ function Coverage({ probes }: { probes: ProbesView }) {
 }
 
 function Suspects({ probes }: { probes: ProbesView }) {
-  if (probes.suspects.length === 0) return <p class="faint">Nobody is suspected.</p>;
+  if (probes.suspects.length === 0) return <p class="faint">Nobody is suspected: no part was slow in enough of its meetings.</p>;
   return (
     <ul class="cards">
       {probes.suspects.map((suspect) => (
         <li key={suspect.subject}>
-          <strong>{suspect.subject}</strong> loses {Math.round(suspect.loss * 100)} %, {suspect.slow} of{" "}
+          <strong>{suspect.subject}</strong> loses {percent(suspect.loss)}, {suspect.slow} of{" "}
           {suspect.measured} meetings slow, {suspect.confirmed ? "confirmed with a good partner" : "not confirmed yet"}
           <p class="faint">{suspect.evidence.map(([what, told]) => `${what} ${told}`).join("; ")}</p>
         </li>
@@ -49,11 +50,11 @@ export function ProbesPage() {
         <>
           <Coverage probes={probes} />
           <Matrix probes={probes} />
+          <h3>Suspects</h3>
+          <Suspects probes={probes} />
           <h3>History</h3>
           <History probes={probes} />
           <Sweeps />
-          <h3>Suspects</h3>
-          <Suspects probes={probes} />
           <h3>Under way and next</h3>
           <ul class="cards">
             {[...probes.running, ...probes.next].slice(0, 20).map((meeting) => (

@@ -1,5 +1,8 @@
 /** One signal over time, drawn as a line on a given span of time so that several stand under each other on one axis. */
 
+import { nameOf, ranging } from "./signals";
+import { timeOfDay } from "./time";
+
 export interface Span {
   from: number;
   to: number;
@@ -16,10 +19,6 @@ const MOST_POINTS = 1200;
 const WIDTH = 600;
 const HEIGHT = 54;
 const PAD = 4;
-
-function figure(value: number): string {
-  return Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-2) ? value.toExponential(2) : value.toPrecision(4).replace(/\.?0+$/, "");
-}
 
 export function thinned(line: Line): Line {
   const stretch = Math.ceil((2 * line.values.length) / MOST_POINTS);
@@ -50,10 +49,20 @@ export function pieces(line: Line, span: Span): string[] {
   return found.filter((points) => points.length > 0).map((points) => points.join(" "));
 }
 
-export function Chart({ title, line: whole, span, mark }: { title: string; line: Line; span: Span; mark?: number }) {
+interface Drawn {
+  about: string;
+  signal: string;
+  line: Line;
+  span: Span;
+  mark?: number;
+}
+
+export function Chart({ about, signal, line: whole, span, mark }: Drawn) {
   const line = thinned(whole);
   const seen = line.values.filter((value) => value !== null);
-  const words = seen.length > 0 ? `${figure(Math.min(...seen))} to ${figure(Math.max(...seen))}${line === whole ? "" : `, ${whole.values.length.toLocaleString("en")} values thinned`}` : "nobody saw it";
+  const thinner = line === whole ? "" : `, ${whole.values.length.toLocaleString("en")} values thinned`;
+  const words = seen.length > 0 ? `${ranging(signal, Math.min(...seen), Math.max(...seen))}${thinner}` : "nobody saw it";
+  const title = `${about} ${nameOf(signal)}`;
   const at = mark === undefined ? null : ((mark - span.from) / (span.to - span.from || 1)) * WIDTH;
   return (
     <figure class="chart">
@@ -67,5 +76,19 @@ export function Chart({ title, line: whole, span, mark }: { title: string; line:
         ))}
       </svg>
     </figure>
+  );
+}
+
+const TICKS = 5;
+
+/** The times below all that stands on one span. */
+export function Axis({ span }: { span: Span }) {
+  const at = (tick: number): number => span.from + ((span.to - span.from) * tick) / (TICKS - 1);
+  return (
+    <p class="axis" aria-hidden="true">
+      {Array.from({ length: TICKS }, (_, tick) => (
+        <span key={tick}>{timeOfDay(at(tick))}</span>
+      ))}
+    </p>
   );
 }

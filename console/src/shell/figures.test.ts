@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { amount, many } from "./figures";
+import { amount, lasting, many, money, percent, told } from "./figures";
 
 test.each([[0, "0"], [950, "950"], [1.663e7, "16.6 M"], [5.3e8, "530 M"], [2e12, "2 T"]])("%d of many is %s", (value, shown) => {
   expect(many(value)).toBe(shown);
@@ -9,3 +9,19 @@ test.each([[0, "0"], [2.33e-8, "< 0.001"], [0.0123, "0.0123"], [1.25, "1.25"], [
   "an amount of %d is %s",
   (value, shown) => expect(amount(value)).toBe(shown),
 );
+
+test.each([[0.788, "78.8 %"], [0.75, "75 %"], [1, "100 %"], [0.004, "0.4 %"], [null, "unknown"]])("a share of %d is %s", (share, shown) => {
+  expect(percent(share)).toBe(shown);
+});
+
+test.each([[0, "0 USD"], [16.234, "16.23 USD"], [14_207.3, "14,207 USD"]])("%d of money is %s", (value, shown) => {
+  expect(money(value)).toBe(shown);
+});
+
+test.each([[0.01, "36 s"], [0.2, "12 min"], [4.42, "4.42 h"], [24, "24 h"]])("%d hours last %s", (hours, shown) => {
+  expect(lasting(hours)).toBe(shown);
+});
+
+test("a sentence of the controller is written as ours are", () => {
+  expect(told("went from 1.505e+05 to 1.539e+04 Pa, 83% below")).toBe("went from 150,500 to 15,390 Pa, 83 % below");
+});

@@ -1,8 +1,10 @@
-/** Numbers as people read them: no powers of ten. */
+/** Numbers as people read them, written one way on every view: no powers of ten, `12 %`, `305 USD`. */
 
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const four = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const cents = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 const LEAST = 0.001;
 
@@ -15,4 +17,30 @@ export function many(value: number): string {
 export function amount(value: number): string {
   if (value > 0 && value < LEAST) return `< ${LEAST}`;
   return (value < 1000 ? three : whole).format(value);
+}
+
+/** 76.4, 1.755, 0.0125: what an instrument says, in a unit of its own size. */
+export function reading(value: number): string {
+  return (Math.abs(value) < 1000 ? four : whole).format(value);
+}
+
+/** 78.8 %, 12 %, 0.4 %, 100 %. */
+export function percent(share: number | null | undefined): string {
+  return share == null ? "unknown" : `${three.format(Number((share * 100).toFixed(1)))} %`;
+}
+
+export function money(value: number, currency = "USD"): string {
+  return `${(Math.abs(value) < 100 && value !== 0 ? cents : whole).format(value)} ${currency}`;
+}
+
+/** 4.4 h, 12 min, 40 s: how much longer something takes. */
+export function lasting(hours: number): string {
+  const seconds = hours * 3600;
+  if (seconds < 90) return `${whole.format(seconds)} s`;
+  return seconds < 5400 ? `${whole.format(seconds / 60)} min` : `${three.format(hours)} h`;
+}
+
+/** A sentence of the controller, with its figures written as ours are. */
+export function told(sentence: string): string {
+  return sentence.replace(/\d+(\.\d+)?e[+-]\d+/g, (figure) => reading(Number(figure))).replace(/(?<=\d)%/g, " %");
 }

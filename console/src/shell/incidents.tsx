@@ -1,4 +1,5 @@
 import { incidents } from "../live/session";
+import { told } from "./figures";
 import { open } from "./route";
 import { timeOfDay } from "./time";
 
@@ -9,7 +10,7 @@ export function Incidents() {
   const opened = incidents.value;
   if (opened.length === 0) return null;
   return (
-    <section class="incidents" aria-label="Open incidents" aria-live="polite">
+    <section class="incidents" aria-label="Open incidents" aria-live="polite" aria-relevant="additions">
       <ul>
         {opened.slice(0, MOST_SHOWN).map((incident) => (
           <li key={incident.id}>
@@ -17,7 +18,7 @@ export function Incidents() {
               ▲
             </span>
             <strong>{incident.subject}</strong>
-            <span class="reason">{incident.reason}</span>
+            <span class="reason">{told(incident.reason.replace(`${incident.subject}: `, ""))}</span>
             <time>since {timeOfDay(incident.opened)}</time>
             <button type="button" onClick={() => open("incidents", incident.id)}>
               Show

@@ -4,6 +4,7 @@ import { letsEverybodyLook, signIn } from "../live/session";
 export function SignIn({ reason }: { reason: string }) {
   const field = useRef<HTMLInputElement>(null);
   const [open, setOpen] = useState(false);
+  useEffect(() => field.current?.focus(), []);
   useEffect(() => {
     if (reason) void letsEverybodyLook().then(setOpen);
   }, [reason]);
@@ -23,7 +24,7 @@ export function SignIn({ reason }: { reason: string }) {
         )}
         <label>
           Token
-          <input ref={field} type="password" name="token" autocomplete="off" spellcheck={false} autofocus required />
+          <input ref={field} type="password" name="token" autocomplete="off" spellcheck={false} required />
         </label>
         <button type="submit">Sign in</button>
         {open && (

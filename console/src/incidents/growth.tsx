@@ -1,0 +1,45 @@
+import { useRef } from "preact/hooks";
+import type { Bill } from "../api";
+
+const WIDTH = 600;
+const HEIGHT = 96;
+const MOST_POINTS = 400;
+
+interface Point {
+  hours: number;
+  layers: readonly number[];
+}
+
+/** The layers on top of each other, from nothing when it began to what was read last. */
+export function stacked(points: readonly Point[]): string[] {
+  const last = points.at(-1);
+  if (!last || last.hours <= 0) return [];
+  const most = Math.max(1e-9, ...points.map((point) => point.layers.reduce((all, one) => all + one, 0)));
+  const x = (point: Point): string => ((WIDTH * point.hours) / last.hours).toFixed(1);
+  const y = (point: Point, layers: number): string => {
+    const below = point.layers.slice(0, layers).reduce((all, one) => all + one, 0);
+    return (HEIGHT * (1 - below / most)).toFixed(1);
+  };
+  return last.layers.map((_, layer) => {
+    const upper = points.map((point) => `${x(point)},${y(point, layer + 1)}`);
+    const lower = points.toReversed().map((point) => `${x(point)},${y(point, layer)}`);
+    return [...upper, ...lower].join(" ");
+  });
+}
+
+/** How the price grew while it was looked at. */
+export function Growth({ bill }: { bill: Bill }) {
+  const seen = useRef<Point[]>([{ hours: 0, layers: bill.layers.map(() => 0) }]);
+  const layers = bill.layers.map((layer) => layer.so_far ?? 0);
+  const before = seen.current.at(-1)!;
+  if (bill.hours > before.hours) seen.current = [...seen.current.slice(-MOST_POINTS), { hours: bill.hours, layers }];
+  const areas = stacked(seen.current);
+  if (areas.length === 0) return null;
+  return (
+    <svg class="growth" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label="The layers of the cost on top of each other, from when it began until now">
+      {areas.map((points, layer) => (
+        <polygon key={layer} class={`layer${layer}`} points={points} />
+      ))}
+    </svg>
+  );
+}

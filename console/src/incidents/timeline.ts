@@ -1,0 +1,53 @@
+/** What happened, told so that it can be read: a signal that moved in many of a kind is one line. */
+
+import type { Moment } from "../api";
+import { told } from "../shell/figures";
+import { measured, nameOf } from "../shell/signals";
+import { kindOf } from "./graph";
+
+export interface Told {
+  at: number;
+  domain: string;
+  words: string;
+  /** How many of a kind it says this of. */
+  count: number;
+}
+
+const MOVED = /^(\S+) ([a-z][a-z0-9_]*): (\S+) -> (\S+)$/;
+
+interface Move {
+  subject: string;
+  signal: string;
+  before: number;
+  after: number;
+}
+
+function moveOf(text: string): Move | null {
+  const [, subject, signal, before, after] = MOVED.exec(text) ?? [];
+  const move = { subject: subject ?? "", signal: signal ?? "", before: Number(before), after: Number(after) };
+  return signal && Number.isFinite(move.before) && Number.isFinite(move.after) ? move : null;
+}
+
+/** "cdu/c2 CDU flow from 240 l/min to 76.4 l/min". */
+export function sentence(text: string): string {
+  const move = moveOf(text);
+  if (move === null) return told(text);
+  const { subject, signal, before, after } = move;
+  return `${subject} ${nameOf(signal)} from ${measured(signal, before)} to ${measured(signal, after)}`;
+}
+
+/** In order of their first moment; of several that moved alike the first is told, with how many there are. */
+export function grouped(moments: readonly Moment[]): Told[] {
+  const groups = new Map<string, Moment[]>();
+  for (const moment of moments) {
+    const move = moveOf(moment.text);
+    const key = move ? `${moment.domain} ${move.signal} ${kindOf(move.subject)}` : `${moment.at} ${moment.text}`;
+    groups.set(key, [...(groups.get(key) ?? []), moment]);
+  }
+  return [...groups.values()]
+    .map((members) => {
+      const first = members.reduce((one, other) => (other.at < one.at ? other : one));
+      return { at: first.at, domain: first.domain, words: sentence(first.text), count: members.length };
+    })
+    .toSorted((one, other) => one.at - other.at);
+}
