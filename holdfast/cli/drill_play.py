@@ -167,9 +167,9 @@ def _bills(made: list[Bill]) -> None:
     out = console()
     rows = table("what it costs", "mended at", "GPU-hours", *(layer.name for layer in made[0].layers), "in all")
     for bill in made:
-        amounts = ["-" if layer.cost is None else f"${layer.cost:,.0f}" for layer in bill.layers]
+        amounts = ["-" if layer.cost is None else f"{layer.cost:,.0f} USD" for layer in bill.layers]
         rows.add_row(
-            bill.name, f"minute {bill.mended / 60:.0f}", f"{bill.gpu_hours:,.1f}", *amounts, f"${bill.total:,.0f}"
+            bill.name, f"minute {bill.mended / 60:.0f}", f"{bill.gpu_hours:,.1f}", *amounts, f"{bill.total:,.0f} USD"
         )
     out.print()
     out.print(rows)

@@ -68,7 +68,7 @@ def scores(outcomes: Sequence[Outcome]) -> None:
             one["drill"], _named(one["truth"]), _named(one["findings"][:1]), _yes(score["top1"]), _yes(score["top3"]),
             lasting_or_never(score["detect_seconds"]) if one["truth"] else "",
             "" if score["before_alert"] is None else _yes(score["before_alert"]),
-            str(score["false_findings"] or ""), f"${one['cost']['total']:,.0f}" if one["cost"]["total"] else "",
+            str(score["false_findings"] or ""), f"{one['cost']['total']:,.0f} USD" if one["cost"]["total"] else "",
         )  # fmt: skip
     out = console()
     out.print(rows)
@@ -106,9 +106,9 @@ def bill(cost: dict[str, Any]) -> None:
     if not cost["layers"]:
         out.print("  cost     nothing")
         return
-    out.print(f"  cost     ${cost['total']:,.0f}, {cost['lost_gpu_hours']:g} GPU-hours lost")
+    out.print(f"  cost     {cost['total']:,.0f} USD, {cost['lost_gpu_hours']:g} GPU-hours lost")
     for layer in cost["layers"]:
-        amount = "not told" if layer["cost"] is None else f"${layer['cost']:,.0f}"
+        amount = "not told" if layer["cost"] is None else f"{layer['cost']:,.0f} USD"
         out.print(f"           {layer['name']:18} {amount:>10}   {layer['inputs']}", markup=False, soft_wrap=True)
 
 

@@ -62,32 +62,32 @@ def layers(incident: Incident) -> tuple[Layer, ...]:
             "direct compute",
             (i.gpus * i.down_hours + idle) * i.price,
             "(GPUs x hours down + blast radius x hours of repair) x price",
-            f"({i.gpus:g} x {i.down_hours:g} h + {i.blast_gpus:g} x {i.repair_hours:g} h) x ${i.price:g}",
+            f"({i.gpus:g} x {i.down_hours:.4g} h + {i.blast_gpus:g} x {i.repair_hours:.4g} h) x {i.price:g}",
         ),
         Layer(
             "reserved capacity",
             i.gpus * i.down_hours * alternative * i.queued_chance,
             "GPUs x hours down x max(0, alternative price - price) x chance that a job waited",
-            f"{i.gpus:g} x {i.down_hours:g} h x ${alternative:g} x {i.queued_chance:g}",
+            f"{i.gpus:g} x {i.down_hours:.4g} h x {alternative:g} x {i.queued_chance:.4g}",
         ),
         Layer(
             "rollback",
             i.gpus * i.price * (i.rework_hours + i.slow_share * i.slow_hours),
             "GPUs x price x (hours repeated + share slowed x hours slow)",
-            f"{i.gpus:g} x ${i.price:g} x ({i.rework_hours:g} h + {i.slow_share:g} x {i.slow_hours:g} h)",
+            f"{i.gpus:g} x {i.price:g} x ({i.rework_hours:.4g} h + {i.slow_share:.4g} x {i.slow_hours:.4g} h)",
         ),
         Layer(
             "labour",
             i.people * i.people_hours * i.wage,
             "people x hours each x wage",
-            f"{i.people:g} x {i.people_hours:g} h x ${i.wage:g}",
+            f"{i.people:g} x {i.people_hours:.4g} h x {i.wage:g}",
         ),
         Layer(
             "schedule slip",
             None if i.day_value is None else i.day_value * slip_days * i.critical_chance,
             "value of a day x max(0, delay - float) x chance that it is on the critical path",
-            f"{'your value of a day' if i.day_value is None else f'${i.day_value:g}'}"
-            f" x {slip_days:.4g} d x {i.critical_chance:g}",
+            f"{'your value of a day' if i.day_value is None else f'{i.day_value:g}'}"
+            f" x {slip_days:.4g} d x {i.critical_chance:.4g}",
         ),
     )
 

@@ -112,7 +112,7 @@ def test_a_price_buys_nothing_where_nothing_is_productive(small: str, capsys: py
     idle = ["--set", "price_per_gpu_hour=2", "--set", "job.work=0s", "--replicas", "2"]
     assert answer(capsys, small, *idle)["price_per_productive_gpu_hour"] is None
     assert run(["simulate", small, *idle]) == 0
-    assert "$2.00 per paid GPU-hour buys no productive one." in capsys.readouterr().out
+    assert "2.00 USD per paid GPU-hour buys no productive one." in capsys.readouterr().out
 
 
 def test_what_takes_longer_than_the_time_between_failures_is_said(

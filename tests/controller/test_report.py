@@ -132,7 +132,7 @@ def test_the_page_stands_alone_and_the_terminal_says_where_it_is(
     page = tmp_path / "october.html"
     assert report(october, "--by", by, "--out", str(page)) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("2026-10: $29,760 paid for 17,856 GPU-hours;") and f"{page} written" in printed
+    assert printed.startswith("2026-10: 29,760 USD paid for 17,856 GPU-hours;") and f"{page} written" in printed
     text = page.read_text()
     assert "Evidence for claims" in text and "GPU 3 fell off the bus" in text
     assert "http" not in text and "<script" not in text and "url(" not in text

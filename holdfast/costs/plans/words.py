@@ -18,8 +18,8 @@ def time(seconds: float) -> str:
 def percent(value: float) -> str:
     """With as many digits as the distance from 0 or 1 needs."""
     if 0 < value < 1 and (value > 0.9995 or value < 0.0005):
-        return f"{value:.4%}" if 1e-6 < value < 1 - 1e-6 else ("almost 100 %" if value > 0.5 else "almost 0 %")
-    return f"{value:.1%}" if value > 0.2 else f"{value:.2%}"
+        return f"{100 * value:.4f} %" if 1e-6 < value < 1 - 1e-6 else ("almost 100 %" if value > 0.5 else "almost 0 %")
+    return f"{100 * value:.1f} %" if value > 0.2 else f"{100 * value:.2f} %"
 
 
 def count(value: float) -> str:
@@ -36,4 +36,4 @@ def bandwidth(bytes_per_second: float) -> str:
 
 
 def money(value: float) -> str:
-    return f"${value:,.2f}" if abs(value) < 100 else f"${value:,.0f}"
+    return f"{value:,.2f} USD" if abs(value) < 100 else f"{value:,.0f} USD"
