@@ -70,6 +70,7 @@ def _tested(settings: Settings, order: Order, now: float, unwanted: Callable[[],
         reason=found.reason[:LONGEST_TEXT],
         began=now,
         suite=found.suite,  # what ran, whatever was asked for
+        fingerprints=found.fingerprints,
     )
 
 

@@ -8,13 +8,20 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 
 import msgspec
 
+from holdfast.agent.node import Node
 from holdfast.agent.once import look_at
+from holdfast.checks.probe_fingerprint import DIGEST, KEY, UNSTABLE
 from holdfast.model.health import Health
+from holdfast.model.probe import Fingerprint
+from holdfast.model.report import LONGEST_NAME
 from holdfast.model.settings import Settings
+from holdfast.model.signal import Value
+from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
 
 LOOK_SECONDS = 0.5
@@ -25,6 +32,7 @@ class Result(msgspec.Struct, frozen=True):
     cause: str  # the check that decided
     reason: str
     suite: str = ""  # what ran
+    fingerprints: tuple[Fingerprint, ...] = ()
 
 
 def run(settings: Settings) -> Result:
@@ -32,7 +40,17 @@ def run(settings: Settings) -> Result:
     cause, _, reason = node.reason().partition(": ")
     if node.health is Health.PASS:
         cause, reason = "", told(node.verdicts.values())
-    return Result(node.health, cause, reason, settings.agent.suite)
+    return Result(node.health, cause, reason, settings.agent.suite, tuple(fingerprints(node)))
+
+
+def fingerprints(node: Node) -> Iterator[Fingerprint]:
+    """What devices got from fixed numbers, for the fleet to compare. One that is not of one mind has none."""
+    facts: dict[Subject, dict[str, Value]] = defaultdict(dict)
+    for subject, name, value, _ in node.history.latest():
+        facts[subject][name] = value
+    for subject, told in facts.items():
+        if DIGEST in told and KEY in told and not told.get(UNSTABLE):
+            yield Fingerprint(subject, str(told[KEY])[:LONGEST_NAME], str(told[DIGEST])[:LONGEST_NAME])
 
 
 def told(verdicts: Collection[Verdict]) -> str:

@@ -1,7 +1,6 @@
 """What `holdfast probe fingerprint` does: the same numbers on every host, and who gets other bits than the majority."""
 
 import sys
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import node
 from holdfast.model.verdict import Row, Verdict
 from holdfast.probes.crew import Crew
+from holdfast.probes.golden import majorities
 
 PATIENCE_SECONDS = 600.0
 LEAST_PEERS = CHECK.limits["least_peers"]
@@ -40,8 +40,8 @@ def carry_out(hosts: tuple[str, str, int], repeats: int, flip: int, golden: str,
     troubles |= {name: str(answer["error"]) for name, answer in answers.items() if "error" in answer}
     devices = [device for answer in answers.values() for device in answer.get("devices", ())]
     verdict = judge(devices, troubles, known)
-    if golden and (learned := majorities(devices)).keys() - known.keys():
-        _keep(golden, learned | known)
+    if golden and (new := learned(devices)).keys() - known.keys():
+        _keep(golden, new | known)
     if json_output:
         sys.stdout.write(msgspec.json.encode(verdict.as_json()).decode() + "\n")
     else:
@@ -53,14 +53,10 @@ def _command(name: str, repeats: int, flip: bool) -> dict[str, Any]:
     return {"do": "fingerprint", "node": node(name), "repeats": repeats, "flip": flip}
 
 
-def majorities(devices: Sequence[Any]) -> dict[str, str]:
-    """Kind of device and library -> the bits of more than half of them, where enough were asked."""
-    seen: dict[str, Counter[str]] = defaultdict(Counter)
-    for _, key, digest, _, unstable in devices:
-        if not unstable:
-            seen[str(key)][str(digest)] += 1
-    best = {key: (counts.most_common(1)[0], counts.total()) for key, counts in seen.items()}
-    return {key: digest for key, ((digest, count), all_) in best.items() if all_ >= LEAST_PEERS and 2 * count > all_}
+def learned(devices: Sequence[Any]) -> dict[str, str]:
+    """Kind of device and library -> the bits of the majority of those that agree with themselves."""
+    seen = [(str(key), str(digest)) for _, key, digest, _, unstable in devices if not unstable]
+    return majorities(seen, LEAST_PEERS)
 
 
 def _load(path: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.controller import meetings
+from holdfast.controller.fingerprints import Fingerprints
 from holdfast.controller.guards import SILENT
 from holdfast.controller.judgement import Judgement, event_of
 from holdfast.controller.pace import Pace
@@ -46,6 +47,7 @@ class Fleet:
         self.heard = self._judge.heard
         self.incidents = self._judge.incidents
         self.probing = Probing(self._judge, proofs)
+        self._fingerprints = Fingerprints()
 
     @property
     def policy(self) -> Policy:
@@ -182,7 +184,7 @@ class Fleet:
 
     def _take_outcome(self, name: str, outcome: OrderOutcome, now: float) -> list[Step]:
         if outcome.verb == Verb.RETEST.value:
-            return self._judge.tested(name, outcome, now)
+            return self._judge.tested(name, self._fingerprints.judged(name, outcome), now)
         if outcome.verb == meetings.VERB:
             self.probing.answered(name, outcome, now)
             return []

@@ -68,6 +68,15 @@ class ProbeAsk:
             _require(holds, f"probe.{what}", expected)
 
 
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What fixed computations gave on a device; devices of one kind, with the same libraries, agree to the last bit."""
+
+    subject: str
+    kind: str
+    bits: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
     """What two nodes reached when they met. 0 bytes a second: what arrived was wrong."""

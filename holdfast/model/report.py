@@ -6,6 +6,7 @@ from math import isfinite
 
 from holdfast.model.job import JobState
 from holdfast.model.keeping import Keeping
+from holdfast.model.probe import Fingerprint
 from holdfast.model.progress import RankWindow
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject
@@ -53,6 +54,7 @@ class OrderOutcome:
     key: str = ""  # the order's own: its number alone may have been another's in a store that was lost
     bytes_per_second: float | None = None  # of a probe; 0: what arrived was wrong
     about: str = ""  # of a probe that failed: the node whose trouble it is, if not the one that tells
+    fingerprints: tuple[Fingerprint, ...] = ()  # of a re-test with active probes
     under_way: bool = False  # of a probe that goes on: `reason` says what it is at
     document: str = ""  # of a probe that was asked for: its report as JSON
 
@@ -119,6 +121,9 @@ class Report:
             _require(0 <= outcome.order <= LARGEST_SEQUENCE, "outcomes.order", f"0 to {LARGEST_SEQUENCE}")
             _require_short("outcomes", (outcome.verb, outcome.health, outcome.cause, outcome.suite), LONGEST_NAME)
             _require_short("outcomes.reason", (outcome.reason, outcome.key, outcome.about), LONGEST_TEXT)
+            _require(len(outcome.fingerprints) <= MOST_SUBJECTS, "outcomes.fingerprints", f"at most {MOST_SUBJECTS}")
+            for one in outcome.fingerprints:
+                _require_short("outcomes.fingerprints", (one.subject, one.kind, one.bits), LONGEST_NAME)
             _require_short("outcomes.document", (outcome.document,), LONGEST_DOCUMENT)
         _require(len(self.jobs or ()) <= MOST_JOBS, "jobs", f"at most {MOST_JOBS}")
         _require(len(self.progress) <= MOST_PROGRESS, "progress", f"at most {MOST_PROGRESS}")

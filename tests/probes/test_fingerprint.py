@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.probe_fingerprint import judge, majorities
+from holdfast.cli.probe_fingerprint import judge, learned
 
 pytest.importorskip("torch", reason="torch is not installed")
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
@@ -41,11 +41,11 @@ def device(name, bits, kind="H100 torch 2.13", unstable=0):
 
 
 def test_what_the_majority_taught_judges_those_who_are_alone():
-    learned = majorities([device("a", "x"), device("b", "x"), device("c", "y"), device("d", "z", kind="H200")])
-    assert learned == {"H100 torch 2.13": "x"}
-    healths = {row.subject: row.health.value for row in judge([device("e", "y"), device("f", "x")], {}, learned).rows}
+    found = learned([device("a", "x"), device("b", "x"), device("c", "y"), device("d", "z", kind="H200")])
+    assert found == {"H100 torch 2.13": "x"}
+    healths = {row.subject: row.health.value for row in judge([device("e", "y"), device("f", "x")], {}, found).rows}
     assert healths == {"node/e": "fail", "node/f": "pass"}
-    assert majorities([device("a", "x"), device("b", "x"), device("c", "x", unstable=1)]) == {}
+    assert learned([device("a", "x"), device("b", "x"), device("c", "x", unstable=1)]) == {}
 
 
 def test_a_golden_file_of_another_shape_is_refused(tmp_path):
