@@ -47,10 +47,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.soak
 def test_a_wheel_has_what_the_tree_has_and_nothing_of_an_earlier_build(home: Path) -> None:
-    listed = subprocess.run(["git", "ls-files", "holdfast"], cwd=ROOT, capture_output=True, text=True, check=True)
     [wheel] = (home / "dist").glob("holdfast-*.whl")
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".py")}
-    assert packed == {name for name in listed.stdout.splitlines() if name.endswith(".py")}
+    assert packed == {str(file.relative_to(ROOT)) for file in (ROOT / "holdfast").rglob("*.py")}
 
 
 @pytest.mark.soak
