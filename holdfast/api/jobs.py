@@ -32,7 +32,7 @@ async def show_training(desk: Asked, name: str) -> TrainingDetail:
     if not deaths:
         return job
     steps = await asyncio.to_thread(desk.store.transitions, _before(deaths[0]), MOST_STEPS)
-    explained = tuple(replace(one, said=_said(one, job.nodes, steps)) for one in deaths)
+    explained = tuple(replace(one, said=_said(one, one.nodes or job.nodes, steps)) for one in deaths)
     return replace(job, restarts=job.restarts[:-MOST_DEATHS] + explained)
 
 

@@ -23,6 +23,8 @@ class Restart:
     from_step: int
     lost_steps: int
     rework_seconds: float = 0.0
+    nodes: tuple[str, ...] = ()
+    """Of the attempt that died; the next may run on others."""
 
 
 class Accounts:
@@ -36,6 +38,7 @@ class Accounts:
         self.step = -1  # the last one of this attempt
         self.best_step = -1
         self.attempt = 0
+        self.nodes_before: tuple[str, ...] = ()
         self.made_before = -1  # by an attempt before: to make steps up to this one is to make them again
         self.paces: deque[float] = deque(maxlen=PACES)
 
@@ -71,7 +74,9 @@ class Accounts:
         down = max(0.0, begin - self.at)
         self._charge("restart", begin)
         lost = max(0, self.best_step - first)
-        self.restarts.append(Restart(at=begin, down_seconds=down, from_step=first, lost_steps=lost))
+        self.restarts.append(
+            Restart(at=begin, down_seconds=down, from_step=first, lost_steps=lost, nodes=self.nodes_before)
+        )
 
     def _charge_steps(self, window: RankWindow) -> None:
         share = min(1.0, (window.at - self.at) / window.seconds) if window.seconds else 0.0

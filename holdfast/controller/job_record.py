@@ -75,6 +75,8 @@ class JobRecord:
         if known is not None and known.node != node and self._both_live(known, window, now):
             self.trouble = f"rank {window.rank} is told of by {known.node} and by {node}: two jobs with one name?"
             return
+        if known is not None and _of_an_earlier_session(window, known.window):
+            return
         if known is None or known.window.session != window.session:
             known = self._new_session(node, window, known, now)
         known.node, known.window, known.heard_at = node, window, now
@@ -94,6 +96,7 @@ class JobRecord:
     def _new_session(self, node: str, window: RankWindow, known: Rank | None, now: float) -> Rank:
         """A rank that begins anew although it is in this attempt already begins another."""
         if known is not None and known.attempt == self.attempt:
+            self.accounts.nodes_before = tuple(sorted({rank.node for rank in self.current}))
             self.attempt += 1
             self.saved_step = min(self.saved_step, window.saved_step) if window.saved_step >= 0 else self.saved_step
         self.ranks[window.rank] = rank = Rank(node, window, now, self.attempt)
@@ -134,3 +137,8 @@ class JobRecord:
             Signal(about, "job_rank_split", float(window.split)),
         ]
         self.history.add(Reading(source="progress", at=now, signals=signals))
+
+
+def _of_an_earlier_session(window: RankWindow, now: RankWindow) -> bool:
+    """The end of an attempt may be told when the next has begun already, on other nodes: it begins nothing."""
+    return bool(window.ended) and window.session != now.session and window.began <= now.began
