@@ -74,7 +74,11 @@ def main() -> None:
     position = Position()
     state = {"model": model, "optimizer": optimizer, "scheduler": scheduler, "random": Random(), "position": position}
     checkpoint = Checkpoint(
-        options.dir, replicas=options.replicas, every_steps=options.every_steps, storage_every=options.storage_every
+        options.dir,
+        replicas=options.replicas,
+        every_steps=options.every_steps,
+        storage_every=options.storage_every,
+        gpu_bytes=options.gpu_bytes,
     )
     step = checkpoint.load(state) or 0
     _journal(options, rank, {"at": step, "from": checkpoint.loaded_from})
@@ -144,6 +148,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--every-steps", type=int, default=1)
     parser.add_argument("--storage-every", type=int, default=0)
     parser.add_argument("--replicas", type=int, default=2)
+    parser.add_argument("--gpu-bytes", type=int, default=0, help="of another GPU's memory for each rank's newest copy")
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--batch", type=int, default=8)

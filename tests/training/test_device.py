@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 from pathlib import Path
 from typing import Any
@@ -205,3 +206,20 @@ def test_a_failure_of_ours_is_not_left_behind_for_torch_to_find(gpus: cuda.State
     with pytest.raises(CudaError, match="invalid resource handle"):
         runtime.open(b"no handle".ljust(64, b"!"))
     assert runtime._library.cudaGetLastError() == 0
+
+
+@pytest.mark.soak
+def test_a_training_killed_again_and_again_ends_with_the_bits_of_one_that_was_not(place: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    undisturbed = crew.Run(alone, 60, world=2)
+    undisturbed.start()
+    expected = undisturbed.finish()["fingerprint"]
+    run = crew.Run(place, 60, world=2, options=("--gpu-bytes", str(ROOM)))
+    run.start()
+    for step in sorted(random.sample(range(2, 58), 5)):
+        run.until_step(step)
+        run.kill(step % 2)
+        run.start()
+    assert run.finish()["fingerprint"] == expected
+    assert {source for rank in range(2) for _, source in run.loads(rank)[1:]} <= {"GPU memory", "own memory"}
