@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from holdfast.training.client import Held
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one rank sees: its keeper's copies, and (rank 0 looks for all) the whole steps in storage."""
+    """What one rank sees: its keeper's copies, and (rank 0 looks for all) the shards in storage."""
 
     node: str
     address: str  # of its keeper; "" where there is none
     held: tuple[Held, ...]
-    stored: tuple[tuple[int, str, int], ...] = ()  # step, attempt, world
+    stored: tuple[tuple[Any, ...], ...] = ()  # step, attempt, world, ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,25 +22,32 @@ class Candidate:
     step: int
     attempt: str
     world: int
-    in_memory: bool  # every rank's shard is in some keeper
-    in_storage: bool
+    in_memory: frozenset[int]  # ranks whose shard is in some keeper
+    in_storage: frozenset[int]
+
+    @property
+    def whole(self) -> bool:
+        return self.in_memory | self.in_storage == set(range(self.world))
 
 
 def candidates(found: Sequence[Found]) -> list[Candidate]:
     """Steps of which every rank's shard exists somewhere. Shards of two runs never make one step."""
-    holders: dict[tuple[int, str, int], set[int]] = {}
+    memory: dict[tuple[int, str, int], set[int]] = {}
     for one in found:
         for copy in one.held:
-            holders.setdefault((copy.step, copy.attempt, copy.world), set()).add(copy.rank)
-    in_memory = {key for key, ranks in holders.items() if len(ranks) == key[2]}
-    in_storage = set(found[0].stored)
-    rows = [Candidate(*key, key in in_memory, key in in_storage) for key in in_memory | in_storage]
-    return sorted(rows, key=lambda row: (row.step, row.in_memory, row.attempt), reverse=True)
+            memory.setdefault((copy.step, copy.attempt, copy.world), set()).add(copy.rank)
+    storage = {(step, attempt, world): ranks for step, attempt, world, ranks in found[0].stored}
+    rows = [
+        Candidate(key[0], key[1], key[2], frozenset(memory.get(key, ())), frozenset(storage.get(key, ())))
+        for key in memory.keys() | storage.keys()
+    ]
+    whole = [row for row in rows if row.whole]
+    return sorted(whole, key=lambda row: (row.step, len(row.in_memory), row.attempt), reverse=True)
 
 
 def sources(found: Sequence[Found], rank: int, candidate: Candidate) -> list[str]:
     """Addresses to fetch this rank's copy from, "" for its own keeper; different ranks ask different ones first."""
-    if not candidate.in_memory:
+    if rank not in candidate.in_memory:
         return []
     own = found[rank].node
     wanted = (rank, candidate.step, candidate.attempt)

@@ -157,7 +157,7 @@ class Checkpoint:
         except OSError as error:
             self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
         about = self._keeper.about
-        stored = storage.whole_steps(self.folder, self._say_damaged) if self._circle.rank == 0 else []
+        stored = storage.shards(self.folder, self._say_damaged) if self._circle.rank == 0 else []
         mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], stored]
         marked = [suspects.to_row(one) for one in suspects.noted(self.folder)] if self._circle.rank == 0 else []
         heard = self._circle.share([*mine, secrets.token_hex(8), marked, refusal])
@@ -263,7 +263,7 @@ class Checkpoint:
                 continue
             self.loaded_from = f"partner {address}" if address else "own memory"
             return got
-        return self._from_storage(candidate) if candidate.in_storage else None
+        return self._from_storage(candidate) if self._circle.rank in candidate.in_storage else None
 
     def _find_keeper(self) -> None:
         try:

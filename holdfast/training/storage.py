@@ -136,33 +136,25 @@ def _read_tensor(target: Path, name: str, offset: int, length: int, digest: str)
 Damaged = Callable[[str], None]  # is told of each index that cannot be read
 
 
-def whole_steps(folder: Path, damaged: Damaged = LOG.warning) -> list[tuple[int, str, int]]:
+def whole_steps(folder: Path) -> list[tuple[int, str, int]]:
     """Step, run and world of every step of which each rank's index is there, of one run."""
-    found = []
-    for path in sorted(folder.glob("step-*")):
-        match = STEP.fullmatch(path.name)
-        if match and (whole := _whole(path, damaged)):
-            found.append((int(match[1]), *whole))
-    return sorted(found)
+    return [(step, run, world) for step, run, world, ranks in shards(folder, LOG.warning) if len(ranks) == world]
 
 
-def _whole(path: Path, damaged: Damaged) -> tuple[str, int] | None:
-    runs: set[tuple[str, int]] = set()
-    ranks: set[int] = set()
-    for index in sorted(path.glob(f"rank-*/{INDEX}")):
+def shards(folder: Path, damaged: Damaged) -> list[tuple[int, str, int, list[int]]]:
+    """Step, run, world and the ranks whose shard is there."""
+    found: dict[tuple[int, str, int], list[int]] = {}
+    for path in sorted(folder.glob(f"step-*/rank-*/{INDEX}")):
         try:
-            _, rank, world, _, attempt = read_index(index)["about"]
+            _, rank, world, step, attempt = read_index(path)["about"]
+            if path.parent != rank_folder(folder, step, rank):
+                raise EncodingError(f"the index is of step {step} and rank {rank}, expected that of its folder")
+            found.setdefault((step, attempt, world), []).append(rank)
         except FileNotFoundError:
             continue  # it is just being replaced
         except (OSError, KeyError, TypeError, ValueError) as error:
-            damaged(f"{index}: {error}; {path.name} is not whole without it")
-            continue
-        runs.add((attempt, world))
-        ranks.add(rank)
-    if len(runs) != 1:
-        return None
-    attempt, world = runs.pop()
-    return (attempt, world) if ranks == set(range(world)) else None
+            damaged(f"{path}: {error}; this shard counts as missing")
+    return sorted((*key, ranks) for key, ranks in found.items())
 
 
 def prune(folder: Path, keep: int, attempt: str) -> None:

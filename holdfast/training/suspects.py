@@ -58,9 +58,9 @@ def trusted(rows: Iterable[Candidate], suspects: Sequence[Suspect]) -> list[Cand
         against = {one.tier for one in suspects if one.since <= row.step <= one.until and row.attempt in one.runs}
         kept = replace(
             row,
-            in_memory=row.in_memory and not against & {ANY, MEMORY},
-            in_storage=row.in_storage and not against & {ANY, STORAGE},
+            in_memory=frozenset() if against & {ANY, MEMORY} else row.in_memory,
+            in_storage=frozenset() if against & {ANY, STORAGE} else row.in_storage,
         )
-        if kept.in_memory or kept.in_storage:
+        if kept.whole:
             left.append(kept)
     return left
