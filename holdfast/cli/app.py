@@ -1,5 +1,6 @@
 """Every command, joined. A command's own file is read when it is asked for, so that the others cost no time."""
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -8,6 +9,7 @@ from typer.core import TyperGroup
 
 from holdfast import __version__
 from holdfast.cli import contents, running
+from holdfast.cli.refusal import Refusal
 from holdfast.cli.shown import tidy
 
 
@@ -19,6 +21,13 @@ class Contents(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return _command(cmd_name) if cmd_name in contents.ENTRIES else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] in contents.ENTRIES or args[0].startswith("-"):
+            return super().resolve_command(ctx, args)
+        near = get_close_matches(args[0], contents.ENTRIES, n=1)
+        meant = f"did you mean {near[0]!r}?" if near else "`holdfast --help` lists them"
+        raise Refusal(f"no command is called {args[0][:80]!r}; {meant}")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(len(name) for name in contents.ENTRIES)
@@ -45,7 +54,7 @@ def _command(name: str) -> Any:
 
 app = typer.Typer(
     name="holdfast",
-    help="Keeps GPU fleets productive: checks nodes, says what is wrong and what to do.",
+    help="Keeps GPU fleets productive: what is wrong, what to do next, what it costs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

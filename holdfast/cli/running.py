@@ -31,5 +31,6 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
 
 
 def _refuse(sentence: str, code: int) -> int:
-    sys.stderr.write(f"holdfast: {sentence}\n")
+    """A noun alone is answered with its help, which is no sentence of ours."""
+    sys.stderr.write(f"{sentence}\n" if sentence.startswith("Usage: ") else f"holdfast: {sentence}\n")
     return code

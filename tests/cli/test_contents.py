@@ -45,6 +45,21 @@ def test_parts_are_told_in_their_order(capsys: pytest.CaptureFixture[str]) -> No
     assert places == sorted(places)
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [("nod", "no command is called 'nod'; did you mean 'node'?"), ("zzz", "'zzz'; `holdfast --help` lists them")],
+)
+def test_a_mistyped_command_is_told_with_the_nearest(typed: str, told: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run([typed, "list"]) == 64
+    assert told in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("noun", [[], ["node"], ["plan"]])
+def test_a_noun_alone_is_answered_with_its_help(noun: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(noun) == 64
+    assert capfd.readouterr().err.startswith(" ".join(["Usage: holdfast", *noun, "[OPTIONS] COMMAND"]))
+
+
 def test_help_reads_no_file_of_a_command() -> None:
     code = "import sys; from holdfast.cli.app import run; run(['--help']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
