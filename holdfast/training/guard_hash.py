@@ -61,7 +61,7 @@ def word_sum(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.numel() == 0:
         return torch.zeros((), dtype=torch.int64, device=tensor.device)
     if tensor.numel() == 1 and tensor.element_size() in WORDS:  # the optimizer's counters, one for each parameter
-        return tensor.view(WORDS[tensor.element_size()]).to(torch.int64).sum()
+        return tensor.view(WORDS[tensor.element_size()]).to(torch.int64).reshape(())
     if _is_words(tensor):
         return tensor.view(torch.int64).sum()
     flat = _flat(tensor).view(torch.uint8)
