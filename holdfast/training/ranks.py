@@ -176,13 +176,14 @@ class Visit:
             partners=tuple(order["partners"]),
             counter=str(order["counter"]),
         )
-        self._desk.replication.join(crew)
+        begins = self._desk.replication.join(crew)
         self._desk.flushing.expect(self._rank)
         self._desk.flushing.turn = sorted(crew.addresses).index(crew.node) if crew.node in crew.addresses else 0
-        self._desk.storing.begin(crew.attempt)
-        self._desk.vault.rewind(int(order["step"]))
-        self._desk.shelf.rewind(int(order["step"]))
-        if order.get("stores"):
+        if begins:  # the others of this node may have saved by now
+            self._desk.storing.begin(crew.attempt)
+            self._desk.vault.rewind(int(order["step"]))
+            self._desk.shelf.rewind(int(order["step"]))
+        if begins and order.get("stores"):
             self._desk.flushing.prepare()
         return {}, ()
 

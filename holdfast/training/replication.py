@@ -45,13 +45,16 @@ class Replication:
         self._waiting: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="replication", daemon=True).start()
 
-    def join(self, crew: Crew) -> None:
+    def join(self, crew: Crew) -> bool:
+        """Whether a new run begins with it."""
         with self._lock:
-            if self.crew is None or self.crew.attempt != crew.attempt:
+            begins = self.crew is None or self.crew.attempt != crew.attempt
+            if begins:
                 self._safe.clear()
                 self._withdrawn.clear()
                 self._ballot = Ballot(crew.world)
             self.crew = crew
+            return begins
 
     def submit(self, copy: Copy) -> None:
         self._waiting.put(copy)

@@ -34,8 +34,6 @@ class Storing:
     def begin(self, attempt: str) -> None:
         """A new run: what the last one held ready is nobody's concern; what was chosen is still written."""
         with self._changed:
-            if attempt == self._attempt:
-                return
             for copy in self._held.values():
                 self._vault.want(copy, False)
             self._attempt, self._shares, self._held, self._unsaid = attempt, {}, {}, set()

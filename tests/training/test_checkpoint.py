@@ -252,6 +252,21 @@ def test_a_tier_that_yields_no_number_is_not_asked_again_and_neither_is_what_was
     assert seen == [(4, "own memory"), (4, "storage"), (2, "storage")]
 
 
+def test_a_rank_that_joins_late_takes_nothing_from_the_others_of_its_node(place: Path) -> None:
+    """Where a keeper had to be started again, each rank joins at its own next save."""
+    order = {"attempt": "run", "addresses": {}, "partners": [], "counter": "node0", "step": 4}
+    ranks = [Keeper(place.name, place, rank, 2) for rank in range(2)]
+    for rank in ranks:
+        rank.attach()
+        rank.join(order)
+        number, _ = rank.reserve(5000, 1.0)
+        rank.seal({"buffer": number, "size": 5000, "step": 5, "attempt": "run", "store": False})
+        held = rank.status()["held"]
+    assert [row[:2] for row in held] == [[0, 5], [1, 5]]
+    for rank in ranks:
+        rank.close()
+
+
 def test_another_world_size_is_refused_in_a_sentence(place: Path) -> None:
     ckpt = saved(place, 7)
     ckpt.flush()

@@ -39,8 +39,8 @@ class Node:
 
     def join(self, addresses: dict[str, str]) -> None:
         name = str(self.rank)
-        self.replication.join(Crew("run", WORLD, name, addresses, (), "0"))
-        self.storing.begin("run")
+        if self.replication.join(Crew("run", WORLD, name, addresses, (), "0")):
+            self.storing.begin("run")
 
     def save(self, step: int, stores: bool) -> None:
         encoded = encode({"weights": torch.full((1000,), float(step))})
