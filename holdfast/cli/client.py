@@ -78,8 +78,8 @@ class Client:
 
 
 def _refused(answer: dict[str, Any], status: int) -> Refusal:
-    said = str(answer.get("error") or f"the controller answered {status}")
-    return Refusal(said.replace("with force", "with --force") if answer.get("code") == "breaker" else said, 1)
+    said, code = str(answer.get("error") or f"the controller answered {status}"), str(answer.get("code", ""))
+    return Refusal(said.replace("with force", "with --force") if code == "breaker" else said, 1, code)
 
 
 def trusted(address: str) -> "ssl.SSLContext | bool":

@@ -137,18 +137,23 @@ def remove(
 
 
 def _wish(client: Client, verb: str, names: str, reason: str, as_json: bool, force: bool = False) -> None:
-    """Node by node; the first that is refused ends it, and is named together with those that were done."""
+    """Node by node. Of a list those for which it changes nothing are passed over; another refusal ends it, and is named
+    together with those that were done."""
+    wanted = _expand(names)
     done: list[dict[str, Any]] = []
-    for name in _expand(names):
+    unchanged: dict[str, str] = {}
+    for name in wanted:
         try:
             done.append(client.post(node_path(name, verb), {"reason": reason} | ({"force": True} if force else {})))
         except Refusal as refusal:
-            before = hostlist.compress(node["name"] for node in done)
-            raise Refusal(f"{refusal}{f'; done before: {before}' if before else ''}", refusal.exit_code) from None
+            if refusal.code != "no_change" or len(wanted) == 1:
+                before = hostlist.compress(node["name"] for node in done)
+                raise Refusal(f"{refusal}{f'; done before: {before}' if before else ''}", refusal.exit_code) from None
+            unchanged[name] = str(refusal)
         if not as_json:
-            typer.echo(f"{name}: {done[-1]['stage']}")
+            typer.echo(unchanged.get(name) or f"{name}: {done[-1]['stage']}")
     if as_json:
-        typer.echo(json.dumps({"nodes": done}))
+        typer.echo(json.dumps({"nodes": done, "unchanged": unchanged}))
 
 
 def _expand(names: str) -> list[str]:

@@ -4,6 +4,7 @@
 class Refusal(Exception):
     """The message names what, where and what was expected; nothing was changed."""
 
-    def __init__(self, sentence: str, exit_code: int = 64) -> None:
+    def __init__(self, sentence: str, exit_code: int = 64, code: str = "") -> None:
         super().__init__(sentence)
         self.exit_code = exit_code
+        self.code = code  # the controller's word for which refusal it is; docs/api.md lists them

@@ -112,6 +112,20 @@ def test_a_wish_refused_halfway_names_what_was_done(controller: Controller, caps
     assert capsys.readouterr().err == "holdfast: no node is called 'h2'; done before: h1\n"
 
 
+def test_of_a_list_what_would_not_change_is_passed_over(
+    controller: Controller, capsys: pytest.CaptureFixture[str]
+) -> None:
+    controller.ready_node("pass1")
+    controller.ready_node("pass2")
+    assert run(["node", "remove", "pass1", "--reason", "sold"]) == 0
+    assert run(["node", "quarantine", "pass1", "--reason", "loud"]) == 1, "one alone is refused"
+    capsys.readouterr()
+    assert run(["node", "quarantine", "pass[1-2]", "--reason", "loud", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in told["nodes"]] == ["pass2"]
+    assert told["unchanged"] == {"pass1": "quarantine changes nothing while pass1 is removed"}
+
+
 def test_tokens_are_made_and_ended(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["token", "create", "bob", "--role", "viewer"]) == 0
     token = capsys.readouterr().out.strip()
