@@ -138,9 +138,11 @@ def test_findings_travel_whole() -> None:
 
 
 def test_a_tier_that_is_suspect_leaves_the_other() -> None:
-    rows = [Candidate(9, "run", 1, True, False), Candidate(8, "run", 1, True, True), Candidate(8, "new", 1, True, True)]
+    here, nowhere = frozenset({0}), frozenset[int]()
+    again = Candidate(8, "new", 1, here, here)
+    rows = [Candidate(9, "run", 1, here, nowhere), Candidate(8, "run", 1, here, here), again]
     left = trusted(rows, [Suspect(0, 9, ("run",), MEMORY, "nan")])
-    assert left == [Candidate(8, "run", 1, False, True), Candidate(8, "new", 1, True, True)]
+    assert left == [Candidate(8, "run", 1, nowhere, here), again]
     assert trusted(rows, [Suspect(8, 9, ("run", "new"), "", "lies")]) == []
 
 
