@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import span
 from holdfast.cli.client import AsJson, Token, Url, connect
 from holdfast.cli.table import clock, console, plain, table
+from holdfast.costs.plans.inputs import Asked
 
 
 def audit(
@@ -19,7 +19,7 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Every wish, enrolment, token and refusal, oldest first. Needs an admin's token."""
-    found = connect(url, token).get("/v1/audit", since=time.time() - span.seconds(since, "--since"), limit=limit)
+    found = connect(url, token).get("/v1/audit", since=time.time() - Asked().duration("since", since), limit=limit)
     if as_json:
         typer.echo(json.dumps(found))
         return

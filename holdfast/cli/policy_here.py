@@ -9,13 +9,13 @@ from pathlib import Path
 
 import typer
 
-from holdfast.cli import span
 from holdfast.cli.client import kept, state_directory
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import clock, console, printable, table
 from holdfast.controller import policy_file
 from holdfast.controller.preview import Preview, preview
 from holdfast.controller.settings import load as load_controller
+from holdfast.costs.plans.inputs import Asked
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.incident import Incident
 from holdfast.model.life import Stage
@@ -63,7 +63,7 @@ def _pools(config: str) -> set[str]:
 
 def show_preview(file: str, since: str, config: str, as_json: bool) -> None:
     policy = policy_file.load(file) if file else Policy()
-    begin = time.time() - span.seconds(since, "--since")
+    begin = time.time() - Asked().duration("since", since)
     with _store(config) as store:
         seen = _replay(policy, store, begin, MOST_CHANGES)
     if as_json:

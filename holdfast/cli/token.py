@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli import span
 from holdfast.cli.client import AsJson, Token, Url, connect
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import ago, clock, console, count, plain, table
+from holdfast.costs.plans.inputs import Asked
 
 HOUR = 3600.0
 ROLES = ("viewer", "operator", "admin")
@@ -39,7 +39,7 @@ def create(
     body: dict[str, object] = {
         "name": name,
         "role": None if join else role,
-        "hours": span.seconds(lasts, "--for") / HOUR,
+        "hours": Asked().duration("for", lasts) / HOUR,
         "uses": uses,
     }
     body |= {"node": node} if node else {}

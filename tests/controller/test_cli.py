@@ -82,7 +82,7 @@ def test_tokens_are_listed_without_being_told(controller: Controller, capsys: py
     assert (one["valid"], one["uses_left"]) == (True, None)
     assert one["expires"] - one["created"] == pytest.approx(7200, abs=1)
     assert run(["token", "create", "lister", "--for", "soon"]) == 64
-    assert "--for: expected a number and s, m, h, d or w" in capsys.readouterr().err
+    assert "--for: expected a duration such as 90s, 10m, 2h or 30d, found 'soon'" in capsys.readouterr().err
     assert run(["token", "revoke", one["hash"]]) == 0
     capsys.readouterr()
     assert run(["token", "list", "--role", "viewer"]) == 0
