@@ -29,7 +29,7 @@ PARTS: dict[str, dict[str, Entry]] = {
         "incident": Entry("incident:app", "What is wrong: where it starts, what it costs, what to do"),
         "seam": Entry("seam:app", "What is watched between cooling, power, fabric, storage and jobs"),
         "topology": Entry("topology:app", "What cools, powers, connects what: check it, draw it"),
-        "probe": Entry("probe:app", "Measure the fabric between hosts, and name the slow part"),
+        "probe": Entry("probe:app", "Measure the fabric between hosts; name what is slow or wrong"),
         "policy": Entry("policy:app", "Check a policy, and preview what it would have done"),
         "token": Entry("token:app", "Who may speak to the controller"),
         "audit": Entry("audit:audit", "Who changed what"),

@@ -11,13 +11,8 @@ import typer
 from holdfast.cli.client import AsJson, Token, Url, connect
 from holdfast.cli.refusal import Refusal
 
-app = typer.Typer(help="About incidents: where they start, what they cost, what to do.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 Id = Annotated[str, typer.Argument(help="Its id, or what it is about (the newest one then): cdu/c2.")]
-
-
-@app.callback()
-def _incident() -> None:
-    """About incidents."""
 
 
 @app.command("list")

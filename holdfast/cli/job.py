@@ -11,13 +11,8 @@ from holdfast.cli.client import AsJson, Token, Url, connect
 from holdfast.cli.job_places import show_places
 from holdfast.cli.table import ago, console, count, lasting, plain, styled, table
 
-app = typer.Typer(help="About training jobs.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 Document = dict[str, Any]
-
-
-@app.callback()
-def _job() -> None:
-    """About training jobs."""
 
 
 @app.command("list")

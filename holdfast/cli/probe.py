@@ -5,9 +5,7 @@ import typer
 from holdfast.cli.client import Token, Url
 from holdfast.cli.probe_show import show
 
-app = typer.Typer(
-    help="Measure the fabric between hosts, and name the part that is slow or wrong.", no_args_is_help=True
-)
+app = typer.Typer(no_args_is_help=True)
 app.command()(show)
 
 
