@@ -1,6 +1,7 @@
 """The other views, and what an operator does on the page, in a real browser against the mock of the API."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -142,6 +143,23 @@ def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> Non
     assert opened.troubles == []
 
 
+def test_no_incident_is_told_with_since_when(open_page: Open) -> None:
+    opened = open_page(address="#/incidents")
+    page = opened.live().page
+    page.get_by_text("No incident, open or past.").wait_for()
+    assert page.get_by_role("table").count() == 0
+    opened.fleet.incident("rack/r7", "over", state="closed", cause="gpu.temperature")
+    page.reload()
+    page.get_by_text(re.compile(r"No incident is open, since \d\d:\d\d:\d\d\.")).wait_for()
+    page.get_by_role("row", name="closed rack/r7").wait_for()
+
+
+def test_who_must_sign_in_can_type_at_once(open_page: Open) -> None:
+    page = open_page(token="s3cret").page
+    page.get_by_label("Token").wait_for()
+    page.wait_for_function("() => document.activeElement.name === 'token'")
+
+
 def test_a_job_shows_its_ledger_its_risk_and_who_is_slow(open_page: Open) -> None:
     opened = open_page(address="#/jobs")
     page = opened.page
@@ -160,8 +178,13 @@ def test_a_job_shows_its_ledger_its_risk_and_who_is_slow(open_page: Open) -> Non
         "31 steps",
         "Xid 79",
         "Step 8,000 is safe",
+        "Step 8,000 is committed; step 7,000 is whole in storage; step 8,000 is in memory only",
+        "n013: partner n012: step 8140 of rank 9 is not there",
     ):
         assert said in text, said
+    places = page.get_by_role("region", name="Where the copies of each step lie").get_by_role("row")
+    assert places.nth(1).inner_text().split("\t") == ["8,140", "all ranks", "3 of 16", "", ""]
+    assert places.nth(2).inner_text().split("\t") == ["8,000", "all ranks", "all ranks", "", "committed"]
     assert opened.troubles == []
 
 
