@@ -61,6 +61,7 @@ DOUBT_SPREADS = 1.2
 FEW = 24
 FEW_HOSTS = 8
 TWICE = math.log(2.0)  # a middle this far below the fastest is not the middle of healthy pairs
+SAME_AS_ITS_RAILS = 0.5  # of the score of its slowest rail; a node with a single slow one has far less
 SPREAD_OF_FEW = 0.5  # healthy pairs differ by a factor of two from run to run, by three on a busy host
 
 
@@ -89,7 +90,8 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> B
 
 
 def _few_hosts(measured: Sequence[Measured]) -> bool:
-    return len(measured) <= FEW_HOSTS**2 and len({end for one in measured for end in (one.one, one.other)}) <= FEW_HOSTS
+    meetings = len(measured) / max(1, len({one.rail for one in measured}))
+    return meetings <= FEW_HOSTS**2 and len({end for one in measured for end in (one.one, one.other)}) <= FEW_HOSTS
 
 
 def _spread_of_repeats(measured: Sequence[Measured]) -> float:
@@ -131,6 +133,7 @@ class _Trial:
         self._shift = [_shift(one, baseline, limits) for one in measured]
         self._least = max(baseline.least_shift, -math.log(1 - limits.least_loss))
         self._pairs = [pair(one.one, one.other) for one in measured]
+        self._moments = _moments(measured)
         over = [{*parts(_place(one.one, one.rail), _place(one.other, one.rail)), *_own_parts(one)} for one in measured]
         slow = set().union(*(over[index] for index, shift in enumerate(self._shift) if shift <= -self._least))
         self._users: dict[str, list[int]] = {part: [] for part in sorted(slow)}
@@ -144,11 +147,21 @@ class _Trial:
     def verdict(self) -> list[Suspect]:
         found: list[Suspect] = []
         while True:
-            part = max(self._scores, key=lambda one: (self._scores[one], -len(self._users[one])), default=None)
+            part = max(self._scores, key=self._preference, default=None)
             if part is None or self._scores[part] < self._limits.doubt:
                 return found
+            part = self._whole(part)
             found.append(self._suspect(part, self._scores[part]))
             self._explain(set(self._users[part]))
+
+    def _preference(self, part: str) -> tuple[float, int, bool]:
+        """Of those that nothing tells apart, the one that claims least: a rail is what was measured, a leaf is not."""
+        return round(self._scores[part], 6), -len(self._users[part]), part.startswith("rail/")
+
+    def _whole(self, part: str) -> str:
+        """A node, where not one of its rails is slow but all of them: each tells the same, so none tells more."""
+        whole, _, rail = part.partition("/rail/")
+        return whole if rail and self._scores.get(whole, -math.inf) >= SAME_AS_ITS_RAILS * self._scores[part] else part
 
     def _explain(self, users: set[int]) -> None:
         """What is explained speaks for nobody else; only parts that shared it are weighed again."""
@@ -163,8 +176,11 @@ class _Trial:
         shift = self._common_shift(users)
         if shift > -self._least:
             return -math.inf
-        gain = sum(self._misfit(self._shift[i]) - self._misfit(self._shift[i] - shift) for i in users)
-        return gain - math.log(self._kinds[part.partition("/")[0]])
+        gains = (self._misfit(self._shift[i]) - self._misfit(self._shift[i] - shift) for i in users)
+        if self._moments:
+            together = Counter(self._moments[i] for i in users)
+            gains = (gain / together[self._moments[i]] for gain, i in zip(gains, users, strict=True))
+        return sum(gains) - math.log(self._kinds[part.partition("/")[0]])
 
     def _common_shift(self, users: Sequence[int]) -> float:
         shifts = [self._shift[index] for index in users]
@@ -185,8 +201,13 @@ class _Trial:
             slow=len(slow),
             measured=len(users),
             evidence=tuple(dict.fromkeys(self._pairs[index] for index in sorted(slow, key=lambda i: self._shift[i]))),
-            confirmed=certain and len(slow) >= 2 and (part.startswith("pair/") or self._with_someone_good(part, slow)),
+            confirmed=certain
+            and self._times(slow) >= 2
+            and (part.startswith("pair/") or self._with_someone_good(part, slow)),
         )
+
+    def _times(self, slow: Sequence[int]) -> int:
+        return len({self._moments[index] for index in slow}) if self._moments else len(slow)
 
     def _with_someone_good(self, part: str, slow: Sequence[int]) -> bool:
         """At least one partner is fast with somebody else: two bad nodes together prove nothing about either."""
@@ -199,6 +220,22 @@ class _Trial:
             for end in names
         }
         return bool(ends & fast)
+
+
+def _moments(measured: Sequence[Measured]) -> list[tuple[Pair, int]]:
+    """When each was measured, where pairs met on several rails at once; nothing where they did not.
+
+    Whatever else a host was busy with at that moment slowed all of its rails: together they speak once.
+    """
+    if not any(one.rail for one in measured):
+        return []
+    seen: Counter[tuple[Pair, str]] = Counter()
+    found = []
+    for one in measured:
+        both = pair(one.one, one.other)
+        found.append((both, seen[both, one.rail]))
+        seen[both, one.rail] += 1
+    return found
 
 
 def _shift(one: Measured, baseline: Baseline, limits: Limits) -> float:

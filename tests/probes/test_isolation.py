@@ -135,3 +135,31 @@ def test_the_evidence_of_a_rail_is_of_that_rail():
     told = finding(suspect, measured)
     assert told.subject == "node/h2/rail/1"
     assert all(words.endswith("4.0 MB/s") for words in told.evidence[1:]) and len(told.evidence) > 2
+
+
+def busy_rails(seed, hosts, rails, slow):
+    """Every pair twice, all its rails at once: whatever else a host does then slows all of them alike."""
+    chance = random.Random(seed)
+    names = [f"h{number}" for number in range(hosts)]
+    measured = []
+    for _ in range(2):
+        for one, other in (both for turn in every_pair(names) for both in turn):
+            moment = chance.uniform(0.4, 1.0)
+            for rail in map(str, range(rails)):
+                rate = 100e6 * moment * chance.uniform(0.8, 1.0) * (0.1 if slow(one, other, rail) else 1.0)
+                measured.append(Measured(one, other, rate, rail))
+    leaves = {f"{name}#{rail}" if rail else name: f"l{rail}" for name in names for rail in range(rails)}
+    return [one.part for one in suspects(measured, leaf_parts(leaves), learn(measured)) if one.confirmed]
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("hosts", "rails"), [(4, 2), (4, 8), (8, 8)])
+def test_rails_that_were_busy_at_the_same_moment_speak_once(seed, hosts, rails):
+    assert busy_rails(seed, hosts, rails, lambda *_: False) == []
+    only = busy_rails(seed, hosts, rails, lambda one, other, rail: "h1" in (one, other) and rail == "1")
+    assert only == ["node/h1/rail/1"]
+    assert busy_rails(seed, hosts, rails, lambda one, other, rail: "h1" in (one, other)) == ["node/h1"]
+
+
+def test_between_two_hosts_a_slow_rail_is_that_rail_for_nothing_tells_more():
+    assert busy_rails(1, 2, 4, lambda one, other, rail: rail == "1") == ["rail/1"]
