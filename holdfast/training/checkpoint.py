@@ -171,7 +171,7 @@ class Checkpoint:
             "attempt": heard[0][6],
             "addresses": {one.node: one.address for one in self._found if one.address},
             "partners": self.placement.partners(here.name),
-            "counter": heard[0][0],
+            "counter": next((row[0] for row in heard if row[3]), heard[0][0]),  # one that has a keeper
             "stores": bool(self.storage_every),
         }
         if self._circle.rank == 0:

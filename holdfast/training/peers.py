@@ -162,7 +162,7 @@ class Answerer:
             case {"do": "put", "row": [int(rank), int(step), *_], "committed": int(committed), "safe": list(safe)}:
                 if 0 <= committed < step:
                     self._vault.commit(committed)
-                self._vault.protect(rank, [one for one in safe if isinstance(one, int)])
+                self._vault.protect_only(rank, [one for one in safe if isinstance(one, int)])
 
     def _accept_parts(self, peer: socket.socket, row: object, step: int, parts: Sequence[object]) -> None:
         rank, _, attempt, _, size, _ = checked_row(row)

@@ -242,6 +242,7 @@ class Visit:
         """This rank's copy: of this node's memory, or brought here from another keeper's."""
         rank, step, address = self._rank, int(order["step"]), str(order["address"])
         if address:
+            self._desk.vault.protect_only(rank, ())  # the run in which they counted is over
             with Caller(address, self._desk.secret) as caller:
                 caller.get(rank, step, self._desk.vault)
         with self._desk.vault.reading(rank, step) as copy:

@@ -37,7 +37,7 @@ class Replication:
         self._vault, self._secret, self._pace, self._troubles = vault, secret, pace, troubles
         self.crew: Crew | None = None
         self._safe: dict[int, set[int]] = {}
-        self._withdrawn: set[tuple[int, int]] = set()
+        self._hopeless = -1  # up to this step nothing that is not committed will be: some rank threw its copy away
         self._ballot = Ballot(0)
         self._sent: dict[tuple[str, int], Sent] = {}  # the newest copy that a partner has of a rank
         self.sent_bytes = 0
@@ -51,7 +51,7 @@ class Replication:
             begins = self.crew is None or self.crew.attempt != crew.attempt
             if begins:
                 self._safe.clear()
-                self._withdrawn.clear()
+                self._hopeless = -1
                 self._ballot = Ballot(crew.world)
             self.crew = crew
             return begins
@@ -64,8 +64,8 @@ class Replication:
         match message:
             case {"do": "safe", "rank": int(rank), "step": int(step), "attempt": str(attempt)}:
                 self._count(rank, step, attempt)
-            case {"do": "withdraw", "rank": int(rank), "step": int(step), "attempt": str(attempt)}:
-                return {"committed": self._discount(rank, step, attempt)}
+            case {"do": "withdraw", "step": int(step), "attempt": str(attempt)}:
+                return {"committed": self._discount(step, attempt)}
             case {"do": "committed", "step": int(step), "attempt": str(attempt)}:
                 if self.crew and attempt == self.crew.attempt:
                     self._vault.commit(step)
@@ -89,7 +89,7 @@ class Replication:
         crew, safe = self.crew, self._vault.protected(rank)
         if crew is None or not safe:
             return False
-        message = {"do": "withdraw", "rank": rank, "step": safe[0], "attempt": crew.attempt}
+        message = {"do": "withdraw", "step": safe[0], "attempt": crew.attempt}
         try:
             committed = int(self.ask(message, WITHDRAW_SECONDS)["committed"])
         except (OSError, KeyError, ValueError) as error:
@@ -97,7 +97,7 @@ class Replication:
             return False
         if committed >= safe[0]:
             self._vault.commit(committed)
-        self._vault.protect(rank, safe[1:])
+        self._vault.unprotect(rank, safe[0])
         return True
 
     def _work(self) -> None:
@@ -145,7 +145,7 @@ class Replication:
         return {"committed": self._vault.committed, "safe": self._vault.protected(copy.rank)}
 
     def _say_safe(self, copy: Copy, crew: Crew) -> None:
-        self._vault.protect(copy.rank, [*self._vault.protected(copy.rank), copy.step])
+        self._vault.protect(copy.rank, copy.step)
         message = {"do": "safe", "rank": copy.rank, "step": copy.step, "attempt": copy.attempt}
         if crew.counter == crew.node:
             self._count(copy.rank, copy.step, copy.attempt)
@@ -155,31 +155,32 @@ class Replication:
     def _count(self, rank: int, step: int, attempt: str) -> None:
         with self._lock:
             crew = self.crew
-            if crew is None or attempt != crew.attempt:
+            if crew is None or attempt != crew.attempt or step <= self._hopeless:
                 return
             safe = self._safe.setdefault(step, set())
-            if (rank, step) not in self._withdrawn:
-                safe.add(rank)
+            safe.add(rank)
             if len(safe) < crew.world:
                 return
-            for old in [old for old in self._safe if old <= step]:
-                del self._safe[old]
-            self._withdrawn = {(one, of) for one, of in self._withdrawn if of > step}
+            self._forget(step)
             self._vault.commit(step)
         LOG.info("step %d is committed", step)
         for node in crew.addresses:
             if node != crew.node:
                 self._tell(node, crew, {"do": "committed", "step": step, "attempt": attempt})
 
-    def _discount(self, rank: int, step: int, attempt: str) -> int:
-        """This copy is to be thrown away: it counts no more. The committed step, which it may be part of."""
+    def _forget(self, step: int) -> None:
+        for old in [old for old in self._safe if old <= step]:
+            del self._safe[old]
+
+    def _discount(self, step: int, attempt: str) -> int:
+        """A rank throws away its oldest copy that counted, of this step. The committed step, which it may be."""
         with self._lock:
             if self.crew is None or attempt != self.crew.attempt:
                 raise WireError("not a copy of this run")
             committed = self._vault.committed
             if step > committed:
-                self._withdrawn.add((rank, step))
-                self._safe.get(step, set()).discard(rank)
+                self._hopeless = max(self._hopeless, step)
+                self._forget(step)
             return committed
 
     def _choose(self, rank: int, step: int, holds: int, attempt: str) -> Message:

@@ -74,9 +74,9 @@ class Storing:
             answer = self._ask({"do": "ready", "rank": rank, "step": newest, "holds": holds, "attempt": attempt})
             decided = Answer(int(answer["chosen"]), int(answer["settled"]), str(answer["why"]))
         except (OSError, KeyError, ValueError) as error:
-            self._troubles["storage"] = f"nobody says which step goes to storage: {error}"
+            self._troubles["step for storage"] = f"nobody says which step goes to storage: {error}"
             return False
-        self._troubles.pop("storage", None)
+        self._troubles.pop("step for storage", None)
         with self._changed:
             if self._attempt == attempt:
                 self._heed(rank, share, decided)

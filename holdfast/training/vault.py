@@ -103,11 +103,18 @@ class Vault:
         with self._changed:
             return self._copies.get((copy.rank, copy.step)) is copy
 
-    def protect(self, rank: int, steps: Iterable[int]) -> None:
-        """These copies of a rank count as safe: nothing writes over them until they do no more."""
+    def protect(self, rank: int, step: int) -> None:
+        """This copy counts as safe: nothing writes over it until it does no more."""
+        with self._changed:
+            self._safe[rank] = frozenset(one for one in (*self._safe.get(rank, ()), step) if one > self.committed)
+
+    def unprotect(self, rank: int, step: int) -> None:
+        with self._changed:
+            self._safe[rank] = self._safe.get(rank, frozenset()) - {step}
+
+    def protect_only(self, rank: int, steps: Iterable[int]) -> None:
         with self._changed:
             self._safe[rank] = frozenset(steps)
-            self._changed.notify_all()
 
     def protected(self, rank: int) -> list[int]:
         with self._changed:

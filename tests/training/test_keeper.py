@@ -154,10 +154,10 @@ def test_what_counts_as_safe_is_not_written_over_before_it_does_no_more(vault: V
     for step in (1, 2, 3):
         vault.add(Copy(0, step, "run", 1, 1000, "", vault.reserve(0, 1000)))
     vault.commit(1)
-    vault.protect(0, [2])
+    vault.protect(0, 2)
     with pytest.raises(Full, match="copying is behind saving"):
         vault.reserve(0, 1000)
-    vault.protect(0, [])
+    vault.unprotect(0, 2)
     vault.add(Copy(0, 4, "run", 1, 1000, "", vault.reserve(0, 1000)))
     assert [copy.step for copy in vault.held()] == [1, 3, 4]
 

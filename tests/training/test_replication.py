@@ -74,7 +74,7 @@ def test_a_copy_that_is_to_be_thrown_away_counts_no_more_unless_it_is_committed(
 
     def say_safe(rank: int, step: int) -> None:
         (helper if rank else counter).ask({"do": "safe", "rank": rank, "step": step, "attempt": "run"})
-        (other if rank else counting).protect(rank, [step])
+        (other if rank else counting).protect(rank, step)
 
     say_safe(1, 5)
     assert helper.withdraw(1) and other.protected(1) == []
@@ -94,6 +94,6 @@ def test_where_nobody_answers_what_counts_as_safe_stays() -> None:
     vault = Vault(1 << 30)
     replication = Replication(vault, SECRET, Pace(0), {})
     replication.join(Crew("run", 2, "b", {"a": "127.0.0.1:1"}, (), "a"))
-    vault.protect(1, [5])
+    vault.protect(1, 5)
     assert not replication.withdraw(1)
     assert vault.protected(1) == [5]
