@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 import socket
 import threading
 import time
@@ -10,7 +9,7 @@ from collections.abc import Callable
 
 from holdfast.formats import job_orders
 from holdfast.formats.job_progress import Keeper, encode
-from holdfast.training.progress_sender import RETRY_SECONDS, SOCKET
+from holdfast.training.progress_sender import RETRY_SECONDS, agent_socket
 
 LOG = logging.getLogger(__name__)
 TELL_SECONDS = 1.0
@@ -21,7 +20,6 @@ class AgentLine:
 
     def __init__(self, told: Callable[[], Keeper], flush: Callable[[float], object]) -> None:
         self._told, self._flush = told, flush
-        self._path = os.environ.get("HOLDFAST_AGENT_SOCKET", SOCKET)
         threading.Thread(target=self._run, name="agent", daemon=True).start()
 
     def _run(self) -> None:
@@ -33,7 +31,7 @@ class AgentLine:
     def _talk(self) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
             line.settimeout(TELL_SECONDS)
-            line.connect(self._path)
+            line.connect(agent_socket())
             said = b""
             while True:
                 if (words := encode(self._told())) != said:

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from holdfast.formats.job_progress import Hello, Step
 from holdfast.training.progress_clock import HostMarker, Marker, marker_for
-from holdfast.training.progress_sender import SOCKET, Sender
+from holdfast.training.progress_sender import Sender
 from holdfast.training.site import node_name, runtime_folder
 
 LOG = logging.getLogger("holdfast.progress")
@@ -61,7 +61,7 @@ class Progress:
             group=group,
         )
         self.made = step
-        self._sender = Sender(hello, environ.get("HOLDFAST_AGENT_SOCKET", SOCKET), _folder())
+        self._sender = Sender(hello, _folder())
         self._marker: Marker = HostMarker()
         self._ended_at = time.perf_counter()
         self._saving_between = 0.0

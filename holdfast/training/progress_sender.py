@@ -24,12 +24,21 @@ CLOSE_SECONDS = 5.0
 Pending = Callable[[], Step | None]  # a step that may not be over on the device yet
 
 
+def agent_socket() -> str:
+    """Where an agent listens now: as the environment says, the machine's, or the one of this user's `holdfast up`."""
+    named = os.environ.get("HOLDFAST_AGENT_SOCKET")
+    if named is not None:
+        return named
+    base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    tried = os.path.join(os.environ.get("HOLDFAST_STATE") or os.path.join(base, "holdfast"), "agent", "jobs.sock")
+    return tried if os.path.exists(tried) and not os.path.exists(SOCKET) else SOCKET
+
+
 class Sender:
     """`put` is for the training loop and costs an append; all else happens in the thread."""
 
-    def __init__(self, hello: Hello, path: str, folder: Path) -> None:
-        self._hello = hello
-        self._path, self._folder = path, folder
+    def __init__(self, hello: Hello, folder: Path) -> None:
+        self._hello, self._folder = hello, folder
         self._waiting: deque[Pending] = deque()
         self._line: socket.socket | None = None
         self._retry_at = 0.0
@@ -95,13 +104,13 @@ class Sender:
     def _connected(self) -> bool:
         if self._line is not None:
             return True
-        if self.refused or not self._path or time.monotonic() < self._retry_at:
+        if self.refused or time.monotonic() < self._retry_at or not (path := agent_socket()):
             return False
         self._retry_at = time.monotonic() + RETRY_SECONDS
         line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         line.settimeout(PATIENCE_SECONDS)
         try:
-            line.connect(self._path)
+            line.connect(path)
             line.send(encode(self._hello))
             answer = line.recv(1024)
         except OSError:

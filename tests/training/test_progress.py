@@ -15,8 +15,9 @@ from holdfast.cli.job_files import read
 from holdfast.cli.refusal import Refusal
 from holdfast.formats.job_progress import Ended, Hello, Steps, decode
 from holdfast.sources.job_socket import JobSocketSource
-from holdfast.training import Progress
+from holdfast.training import Progress, progress_sender
 from holdfast.training.progress_clock import DeviceMarker
+from holdfast.training.progress_sender import agent_socket
 
 
 @pytest.fixture
@@ -202,3 +203,19 @@ def test_marks_on_a_device_are_asked_for_and_never_waited_for():
     assert marker.seconds(first, second) is None
     Event.reached = {first.number, second.number}
     assert marker.seconds(first, second) == 1.0
+
+
+def test_the_agent_of_this_users_trial_is_found_where_the_machine_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOLDFAST_AGENT_SOCKET", raising=False)
+    monkeypatch.setenv("HOLDFAST_STATE", str(tmp_path))
+    monkeypatch.setattr(progress_sender, "SOCKET", str(tmp_path / "machine.sock"))
+    assert agent_socket() == str(tmp_path / "machine.sock")
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "jobs.sock").touch()
+    assert agent_socket() == str(tmp_path / "agent" / "jobs.sock")
+    (tmp_path / "machine.sock").touch()
+    assert agent_socket() == str(tmp_path / "machine.sock"), "the machine's own comes first"
+    monkeypatch.setenv("HOLDFAST_AGENT_SOCKET", "")
+    assert agent_socket() == ""
