@@ -1,7 +1,7 @@
 """From "copied on this node" to "committed": copies go to the partners, and one keeper counts who is safe.
 
-A step is committed when every rank's shard is on as many nodes as were asked for. The keeper of rank 0 counts; the
-others tell it and are told. Nothing of this touches the training processes.
+A step is committed when every rank's shard is on as many nodes as were asked for. One keeper counts, as a rule that of
+rank 0; the others tell it and are told. Nothing of this touches the training processes.
 """
 
 import logging
