@@ -1,5 +1,6 @@
 """Steps go to storage whole: keepers that write at different speeds, and die in between, write the same steps."""
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -130,12 +131,24 @@ def test_after_the_loss_of_a_keeper_storage_goes_on(fleet: Fleet, rank: int) -> 
     fleet.train_until(lambda: fleet.newest() > at, "a whole step that was saved after the loss")
 
 
-@pytest.mark.slow
-def test_real_keepers_that_are_unequal_leave_no_half_step(place: Path) -> None:
+def run(place: Path, rank_of: Callable[[str], None]) -> None:
     port = crew.free_port()
-    ranks = [crew.start(unequal.train, rank, unequal.WORLD, port, str(place)) for rank in range(unequal.WORLD)]
-    for process in ranks:
+    for process in [crew.start(rank_of, rank, unequal.WORLD, port, str(place)) for rank in range(unequal.WORLD)]:
         process.join(crew.PATIENCE_SECONDS)
         assert process.exitcode == 0
+
+
+@pytest.mark.slow
+def test_real_keepers_that_are_unequal_leave_no_half_step(place: Path) -> None:
+    run(place, unequal.train)
     assert len(parts(place)) >= 2
     assert {len(there) for there in parts(place)} == {unequal.WORLD}
+
+
+@pytest.mark.slow
+def test_what_one_keeper_lost_comes_from_storage_and_the_rest_from_memory(place: Path) -> None:
+    run(place, unequal.half)
+    crew.end_keeper(place, place.name, 0)
+    run(place, unequal.half)
+    told = [json.loads((place.parent / f"told.{rank}").read_text()) for rank in range(unequal.WORLD)]
+    assert told == [[6, "storage", 0.0], [6, "own memory", 1.0]]

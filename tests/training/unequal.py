@@ -1,5 +1,6 @@
-"""Two ranks whose keepers write at different speeds; `train` is one rank of it."""
+"""Two ranks whose keepers write at different speeds, or of which one writes; each function is one rank of a run."""
 
+import json
 import time
 from pathlib import Path
 
@@ -34,6 +35,22 @@ def train(folder: str) -> None:
     while any(len(list(path.glob("rank-?????"))) < WORLD for path in Path(folder).glob("step-*")):
         assert time.monotonic() < deadline, sorted(Path(folder).glob("step-*/*"))
         time.sleep(0.05)
+    dist.barrier()
+    checkpoint.close()
+    dist.destroy_process_group()
+
+
+def half(folder: str) -> None:
+    """Save step 6, which rank 0 alone brings to storage; or tell where it was loaded from."""
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    state = {"weights": torch.full((100,), float(rank))}
+    checkpoint = Checkpoint(folder, replicas=1)
+    begun_with = [checkpoint.load(state), checkpoint.loaded_from, float(state["weights"][0])]
+    if begun_with[0] is None:
+        assert checkpoint.save(6, state) and (rank or checkpoint.flush() == [6])
+        checkpoint.status()  # an answer means that everything before it was done
+    (Path(folder).parent / f"told.{rank}").write_text(json.dumps(begun_with))
     dist.barrier()
     checkpoint.close()
     dist.destroy_process_group()
