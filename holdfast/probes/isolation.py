@@ -62,6 +62,7 @@ FEW = 24
 FEW_HOSTS = 8
 TWICE = math.log(2.0)  # a middle this far below the fastest is not the middle of healthy pairs
 SAME_AS_ITS_RAILS = 0.5  # of the score of its slowest rail; a node with a single slow one has far less
+REPEATS_DIFFER, LEAST_OF_REPEATS = 2.0, 0.2  # pairs differ by more than repeats do; a few repeats may agree by chance
 SPREAD_OF_FEW = 0.5  # healthy pairs differ by a factor of two from run to run, by three on a busy host
 
 
@@ -78,9 +79,9 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> B
     if len(logs) < FEW or (_few_hosts(measured) and fastest - median(logs) > TWICE):
         spread = max(least_spread, SPREAD_OF_FEW, _spread_of_repeats(measured))
         return Baseline(fastest, spread, 2.0 * spread)
-    kept = logs
+    kept, most = logs, _most_spread(measured)
     for _ in range(10):
-        centre, spread = median(kept), max(_deviation(kept), least_spread)
+        centre, spread = median(kept), max(min(_deviation(kept), most), least_spread)
         trimmed = [one for one in logs if centre - 3.0 * spread <= one]
         if trimmed == kept:
             break
@@ -101,6 +102,14 @@ def _spread_of_repeats(measured: Sequence[Measured]) -> float:
             repeats[pair(one.one, one.other), one.rail].append(math.log(one.bytes_per_second))
     squares = [_deviation(logs) ** 2 * len(logs) / (len(logs) - 1) for logs in repeats.values() if len(logs) > 1]
     return math.sqrt(fmean(squares)) if squares else 0.0
+
+
+def _most_spread(measured: Sequence[Measured]) -> float:
+    """On several rails one slow pair is many measurements, but the same again when it is repeated: so it does not pass
+    for what is usual."""
+    if not any(one.rail for one in measured):
+        return math.inf
+    return REPEATS_DIFFER * max(_spread_of_repeats(measured), LEAST_OF_REPEATS)
 
 
 def _deviation(values: Sequence[float]) -> float:

@@ -144,7 +144,7 @@ def busy_rails(seed, hosts, rails, slow):
     measured = []
     for _ in range(2):
         for one, other in (both for turn in every_pair(names) for both in turn):
-            moment = chance.uniform(0.4, 1.0)
+            moment = chance.uniform(0.5, 1.0)
             for rail in map(str, range(rails)):
                 rate = 100e6 * moment * chance.uniform(0.8, 1.0) * (0.1 if slow(one, other, rail) else 1.0)
                 measured.append(Measured(one, other, rate, rail))
@@ -159,6 +159,7 @@ def test_rails_that_were_busy_at_the_same_moment_speak_once(seed, hosts, rails):
     only = busy_rails(seed, hosts, rails, lambda one, other, rail: "h1" in (one, other) and rail == "1")
     assert only == ["node/h1/rail/1"]
     assert busy_rails(seed, hosts, rails, lambda one, other, rail: "h1" in (one, other)) == ["node/h1"]
+    assert busy_rails(seed, hosts, rails, lambda one, other, rail: {one, other} == {"h0", "h3"}) == ["pair/h0+h3"]
 
 
 def test_between_two_hosts_a_slow_rail_is_that_rail_for_nothing_tells_more():
