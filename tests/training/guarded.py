@@ -1,7 +1,9 @@
 """Small trainings under a Guard, with a fault at a known place. Each function is one rank of a run."""
 
 import json
+import os
 import struct
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from holdfast.training import Checkpoint, Guard, Parallel, Random
 from holdfast.training.guard_finding import Finding
+from holdfast.training.storage_place import INDEX, rank_folder
+from holdfast.training.suspects import noted
 
 
 class Faulty(nn.Linear):
@@ -41,7 +45,8 @@ def flip(tensor: torch.Tensor, at: int, bit: int) -> None:
 
 class Training:
     def __init__(self, **options: Any) -> None:
-        dist.init_process_group("gloo")
+        if not dist.is_initialized():
+            dist.init_process_group("gloo")
         self.rank = dist.get_rank()
         torch.manual_seed(3)
         self.first = Faulty(32, 64)
@@ -82,8 +87,11 @@ class Training:
 
 def with_faults(folder: str) -> None:
     """Rank 2's product is wrong at step 4, rank 1's parameters are from step 7 on."""
-    marked = Marked()
-    run = Training(vote_every=5, checksum_every=2, layers=["module.0"], checkpoint=marked)
+    os.environ["HOLDFAST_NODE"] = "node0"
+    dist.init_process_group("gloo")
+    checkpoint = Checkpoint(folder, replicas=1, storage_every=5)
+    run = Training(vote_every=5, checksum_every=2, layers=["module.0"], checkpoint=checkpoint)
+    checkpoint.load({"model": run.model})
     told = []
     for step in range(1, 11):
         run.first.wrong = run.rank == 2 and step == 4
@@ -91,21 +99,23 @@ def with_faults(folder: str) -> None:
         if run.rank == 1 and step == 7:
             flip(next(run.model.parameters()).detach(), 100, 0)
         told += [[one.kind, one.step, one.since, list(one.ranks), one.named] for one in found]
-    marked.steps.clear()
-    run.end(folder, {"found": told, "replayed": _replayed(run), "marked": marked.steps})
+        assert checkpoint.save(step, {"model": run.model})
+        while step == 5 and not (rank_folder(Path(folder), step, run.rank) / INDEX).exists():
+            time.sleep(0.01)
+    before = len(noted(Path(folder)))
+    replayed = _replayed(run)
+    dist.barrier()
+    marked = [[one.since, one.until] for one in noted(Path(folder))[before:]]
+    run.end(folder, {"found": told, "replayed": replayed, "marked": marked, "back": _back(checkpoint, run, folder)})
 
 
-class Marked:
-    """In place of a checkpoint: which of its steps were called suspect."""
-
-    def __init__(self) -> None:
-        self.steps: list[tuple[int, int]] = []
-
-    def distrust(self, since: int, until: int, why: str) -> None:
-        self.steps.append((since, until))
-
-    def not_a_number(self, step: int, why: str) -> None:
-        raise AssertionError(why)
+def _back(checkpoint: Checkpoint, run: Training, folder: str) -> list[object]:
+    """Where a run that starts now begins, after all that was found."""
+    checkpoint.close()
+    again = Checkpoint(folder, replicas=1)
+    found = [again.load({"model": run.model}), again.loaded_from]
+    again.close()
+    return found
 
 
 def _replayed(run: Training) -> list[object]:
