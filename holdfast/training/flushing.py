@@ -42,11 +42,14 @@ class Flushing:
         """Load what writing needs now and beside the work: the first step for storage should not be late for it."""
         threading.Thread(target=import_module, args=("holdfast.training.storage",), name="torch", daemon=True).start()
 
-    def store(self, copy: Copy, written: Callable[[], None]) -> None:
-        """Queue a copy; it is not written over before it is in storage."""
+    def store(self, copy: Copy, written: Callable[[], None]) -> bool:
+        """Queue a copy; it is not written over before it is in storage. False where it is gone already."""
         hold = ExitStack()
-        hold.enter_context(self._vault.reading(copy.rank, copy.step))
+        if hold.enter_context(self._vault.reading(copy.rank, copy.step)) is not copy:
+            hold.close()
+            return False
         self._waiting.put((copy, hold, written))
+        return True
 
     def flush(self, seconds: float) -> list[int]:
         """Write what memory holds and storage does not: the committed step, the newest, and partners' where missing."""

@@ -88,18 +88,22 @@ class Storing:
         """Where room was scarce the copy may be gone."""
         copy = self._held.get(rank)
         if copy is not None and not self._vault.has(copy):
-            del self._held[rank]
-            share.let_go()
-            self._say_left_out(copy, "its room was needed")
+            self._lose(copy, share)
+
+    def _lose(self, copy: Copy, share: Share) -> None:
+        del self._held[copy.rank]
+        share.let_go()
+        self._say_left_out(copy, "its room was needed")
 
     def _heed(self, rank: int, share: Share, answer: Answer) -> None:
         copy = self._held.get(rank)
         if copy is None:
             return
-        write = share.heed(answer)
-        if write:
+        if share.heed(answer):
             self._troubles.pop(_about(copy), None)
-            self._flushing.store(copy, partial(self._written, share))
+            if not self._flushing.store(copy, partial(self._written, share)):
+                self._lose(copy, share)
+                return
         elif not share.open:
             self._say_left_out(copy, answer.why)
         if not share.open:

@@ -36,3 +36,13 @@ def test_what_another_run_wrote_of_a_partner_does_not_count_as_written(tmp_path:
     assert flushing.flush(60.0) == [5]
     assert storage.writer(tmp_path, 5, 1) == "now", "a damaged one is written again"
     assert troubles == {}
+
+
+def test_a_copy_that_was_written_over_is_not_stored(tmp_path: Path) -> None:
+    vault = Vault(1 << 20)
+    flushing = Flushing(tmp_path, vault, {}, Pace(0))
+    copy = copy_of(vault, 0, "now", 1.0)
+    vault.add(copy)
+    vault.add(copy_of(vault, 0, "later", 2.0))
+    assert not flushing.store(copy, lambda: None)
+    assert vault.held()[0].readers == 0
