@@ -1,5 +1,6 @@
 """One meeting of this node with others, as the one who leads it or as one who comes; what it proved is the outcome."""
 
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ import msgspec
 
 from holdfast.agent.orders import Order, refused
 from holdfast.agent.sweep_judge import slow_band
-from holdfast.model.probe import Guest, SweepWish
+from holdfast.model.probe import LONGEST_RUN_SECONDS, Guest, SweepWish
 from holdfast.model.report import LONGEST_DOCUMENT, LONGEST_TEXT, OrderOutcome
 from holdfast.probes import gathering
 from holdfast.probes.crew import Crew, Worker
@@ -77,7 +78,11 @@ class Meeting:
         self._on_stop(lambda: gathering.hang_up(line))
         worker = gathering.serve(self._python, line)
         self._on_stop(worker.kill)
-        _, said = worker.communicate()
+        try:
+            _, said = worker.communicate(timeout=LONGEST_RUN_SECONDS)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            _, said = worker.communicate()
         gathering.hang_up(line)
         if worker.returncode:
             last = next((words for words in reversed(said.splitlines()) if words.strip()), "it said nothing")

@@ -12,14 +12,13 @@ import msgspec
 from holdfast.api.views import Order
 from holdfast.controller.meetings import KEY_BYTES, VERB
 from holdfast.model.life import NodeLife, Stage
-from holdfast.model.probe import Guest, ProbeAsk, ProbePolicy, SweepWish
+from holdfast.model.probe import LONGEST_RUN_SECONDS, Guest, ProbeAsk, ProbePolicy, SweepWish
 from holdfast.model.report import OrderOutcome
 from holdfast.probes.report import Report
 
 MAY_BE_ASKED = (Stage.READY, Stage.SPARE, Stage.QUARANTINED)
 MOST_KEPT = 16
 MOST_NODES = 128
-LONGEST_RUN_SECONDS = 3_600.0
 SET_UP = "set-up failed"
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 LARGEST_BYTES = 2 << 30
 LONGEST_SECONDS = 600.0
+LONGEST_RUN_SECONDS = 3_600.0
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv")
 BACKENDS = ("gloo", "nccl")
 

@@ -91,7 +91,7 @@ class Gathering:
         try:
             name = self._name_of(_heard(connection))
             connection.sendall(_greeting(self._key, LEADS))
-            connection.settimeout(None)
+            _keep_alive(connection)
             here, there = (str(end[0]) for end in (connection.getsockname(), connection.getpeername()))
         except (OSError, ValueError, CannotMeet):
             hang_up(connection)
@@ -123,13 +123,21 @@ def come(name: str, master: str, port: int, key: str, seconds: float, unwanted: 
         try:
             connection.sendall(_greeting(key, name))
             _prove(_heard(connection), key, LEADS)
-            connection.settimeout(None)
+            _keep_alive(connection)
             return connection
         except (OSError, ValueError, CannotMeet) as error:
             why = f"{master}:{port} is not who leads ({error})"
             hang_up(connection)
             time.sleep(LOOK_SECONDS)
     raise CannotMeet(f"nobody could be met at {master}:{port} within {seconds:.0f} s: {why}")
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    """A host that loses its power says nothing: then the line ends after a minute."""
+    connection.settimeout(None)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3)):
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def serve(python: str, connection: socket.socket) -> "subprocess.Popen[str]":

@@ -42,14 +42,16 @@ def _listen(commands: "queue.SimpleQueue[dict[str, Any]]", answers: IO[str]) -> 
     """Also while an exchange runs. When the input ends nobody waits for it any more: a node that is wanted is let go
     of at once, behind ssh and srun too."""
     seats = Seats(lambda document: say(answers, document))
-    for line in sys.stdin:
-        command = json.loads(line)
-        seat = command.pop("seat", 0)
-        if seat:
-            seats.ask(seat, command)
-        else:
-            commands.put(command)
-    os._exit(0)
+    try:
+        for line in sys.stdin:
+            command = json.loads(line)
+            seat = command.pop("seat", 0)
+            if seat:
+                seats.ask(seat, command)
+            else:
+                commands.put(command)
+    finally:  # also when the line breaks
+        os._exit(0)
 
 
 def _private_stdout() -> IO[str]:

@@ -8,11 +8,11 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from holdfast.api.views import Order
-from holdfast.controller.probe_runs import LONGEST_RUN_SECONDS, Run
+from holdfast.controller.probe_runs import Run
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.life import Happening
 from holdfast.model.node_status import NodeStatus
-from holdfast.model.probe import ProbePolicy, SweepWish
+from holdfast.model.probe import LONGEST_RUN_SECONDS, ProbePolicy, SweepWish
 from holdfast.model.report import OrderOutcome, Report
 from tests.controller.told import Told
 
