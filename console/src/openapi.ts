@@ -1051,6 +1051,8 @@ export interface components {
         /** Holdings */
         Holdings: {
             node: string;
+            /** @default  */
+            run: string;
             /** @default [] */
             ranks: number[];
             /** @default 0 */

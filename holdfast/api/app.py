@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from litestar import Litestar, Response, get
+from litestar import Litestar, MediaType, Response, get
 from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
@@ -84,4 +84,5 @@ def _console(directory: str) -> list[ControllerRouterHandler]:
 
 @get("/", include_in_schema=False)
 async def _no_console() -> Response[str]:
-    return Response("The console is not built here; the API is at /schema, its document at /schema/openapi.json.\n")
+    words = "The console is not built here; the API is at /schema, its document at /schema/openapi.json.\n"
+    return Response(words, media_type=MediaType.TEXT)

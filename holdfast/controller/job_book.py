@@ -42,9 +42,11 @@ class JobBook:
 
     def take(self, report: Report, turn: Turn) -> None:
         self._recall(turn)
-        self._take_digest(report, turn)
-        self._keepers.take(report, turn.now)
         touched = {self._hear(report.node, window, turn.now) for window in report.progress}
+        self._take_digest(
+            report, turn
+        )  # after the ranks' own words: a job that tells with its first report is no quiet one
+        self._keepers.take(report, turn.now)
         for key in touched:
             self._judge(self._jobs[key], turn.now, turn.fleet.verdicts)
         if due := [key for key in sorted(touched) if self._due(key, turn.now)]:

@@ -1,8 +1,10 @@
 """The page against a real controller: what an agent reports is seen, and what it means is told."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -47,3 +49,10 @@ def test_without_a_token_the_controllers_refusal_asks_for_one(controller: Contro
     page.get_by_label("Token").fill(controller.token)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_text("No node has enrolled yet").wait_for()
+
+
+def test_a_controller_without_the_page_says_so_as_text(tmp_path: Path) -> None:
+    pytest.importorskip("litestar", reason="the controller's libraries are not installed")
+    with controlling(tmp_path / "nothing", tmp_path) as controller, closing(urlopen(controller.address + "/")) as said:
+        assert said.headers.get_content_type() == "text/plain"
+        assert b"The console is not built here" in said.read()

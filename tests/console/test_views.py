@@ -145,7 +145,7 @@ def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> Non
 
 def test_no_incident_is_told_with_since_when(open_page: Open) -> None:
     opened = open_page(address="#/incidents")
-    page = opened.live().page
+    page = opened.page
     page.get_by_text("No incident, open or past.").wait_for()
     assert page.get_by_role("table").count() == 0
     opened.fleet.incident("rack/r7", "over", state="closed", cause="gpu.temperature")

@@ -1,7 +1,7 @@
 /** What a seam found: from the cause to what it hurts, what else it might have been, and when what moved. */
 
 import type { Account } from "../api";
-import { percent, told } from "../shell/figures";
+import { percent, told as plain } from "../shell/figures";
 import { Axis, Chart, type Span } from "../shell/chart";
 import { age, timeOfDay } from "../shell/time";
 import { Cost } from "./cost";
@@ -37,7 +37,7 @@ function Lines({ name, lines }: { name: string; lines: readonly string[] }) {
       <h3>{name}</h3>
       <ul class="lines">
         {lines.map((line) => (
-          <li key={line}>{told(line)}</li>
+          <li key={line}>{plain(line)}</li>
         ))}
       </ul>
     </section>
@@ -83,13 +83,14 @@ function Charts({ account }: { account: Account }) {
 
 function Timeline({ account }: { account: Account }) {
   if (account.timeline.length === 0) return null;
+  const told = grouped(account.timeline);
   return (
     <section aria-label="Timeline of all domains">
       <h3>What happened</h3>
       <div class="scroll" role="region" aria-label="What happened, in order" tabIndex={0}>
         <table>
           <tbody>
-            {grouped(account.timeline).map((one) => (
+            {told.slice(-MOST_MOMENTS).map((one) => (
               <tr key={`${one.at} ${one.words}`}>
                 <td class="number">{timeOfDay(one.at)}</td>
                 <td class="faint">{one.domain}</td>
@@ -102,7 +103,7 @@ function Timeline({ account }: { account: Account }) {
           </tbody>
         </table>
       </div>
-      {grouped(account.timeline).length < account.timeline.length && (
+      {told.length < account.timeline.length && (
         <details>
           <summary>One by one</summary>
           <ol class="lines">

@@ -42,7 +42,9 @@ export function grouped(moments: readonly Moment[]): Told[] {
   for (const moment of moments) {
     const move = moveOf(moment.text);
     const key = move ? `${moment.domain} ${move.signal} ${kindOf(move.subject)}` : `${moment.at} ${moment.text}`;
-    groups.set(key, [...(groups.get(key) ?? []), moment]);
+    const members = groups.get(key);
+    if (members) members.push(moment);
+    else groups.set(key, [moment]);
   }
   return [...groups.values()]
     .map((members) => {
