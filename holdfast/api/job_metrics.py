@@ -24,8 +24,19 @@ _VALUES: tuple[tuple[str, str, Callable[[TrainingDetail], float | None]], ...] =
     ("goodput_ratio", "The share of GPU-hours that was productive.", lambda one: one.goodput),
     ("ettr_ratio", "The share of all time that went into steps not made before.", lambda one: one.ettr),
     ("exposure_gpu_hours", "What would be lost if it died now.", lambda one: one.exposure_gpu_hours),
+    (
+        "committed_step",
+        "The newest step on as many nodes as asked.",
+        lambda one: _step(one.checkpoints.committed_step),
+    ),
+    ("stored_step", "The newest step that is whole in storage.", lambda one: _step(one.checkpoints.stored_step)),
     ("restarts", "Restarts that were seen.", lambda one: len(one.restarts)),
 )
+
+
+def _step(number: int) -> float | None:
+    """None where there is none, or nobody tells."""
+    return number if number >= 0 else None
 
 
 async def running(desk: Desk) -> list[TrainingDetail]:

@@ -1,5 +1,6 @@
 """Where the checkpoints of a job live, put together from what its keepers tell."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from holdfast.api.job_views import CheckpointsView, PlacesView
@@ -12,7 +13,7 @@ NOBODY = "no keeper of it is heard: it uses no Checkpoint, or its keepers do not
 
 
 def where(heard: Sequence[Heard], now: float) -> CheckpointsView:
-    fresh = [one for one in heard if one.fresh(now)]
+    fresh, left_out = _of_one_run([one for one in heard if one.fresh(now)])
     if not fresh:
         return CheckpointsView(unknown=_silence(heard))
     holds = [one.keeping.holds for one in fresh]
@@ -32,8 +33,21 @@ def where(heard: Sequence[Heard], now: float) -> CheckpointsView:
         budget_bytes=sum(one.budget_bytes for one in holds),
         steps=tuple(steps[:MOST_STEPS]),
         storage_unknown=next((one.storage_unknown for one in holds if one.storage_unknown), ""),
-        troubles=_troubles(fresh, world),
+        troubles=_troubles(fresh, left_out, world),
     )
+
+
+def _of_one_run(fresh: Sequence[Heard]) -> tuple[list[Heard], list[Heard]]:
+    """Those of the run that most keepers are part of, and the others: a restart may leave a node out, whose keeper lives
+    on for a while with what it has."""
+    runs = Counter(one.keeping.holds.run for one in fresh)
+    newest = max(runs, key=lambda run: (runs[run], _committed(fresh, run)), default="")
+    ours = [one for one in fresh if one.keeping.holds.run == newest]
+    return ours, [one for one in fresh if one.keeping.holds.run != newest]
+
+
+def _committed(fresh: Sequence[Heard], run: str) -> int:
+    return max(one.keeping.holds.committed_step for one in fresh if one.keeping.holds.run == run)
 
 
 def _steps(holds: Sequence[Holdings], committed: int) -> list[PlacesView]:
@@ -72,11 +86,14 @@ def _surely(holds: Holdings, committed: int) -> Sequence[HeldStep]:
     return (HeldStep(step=committed, own=tuple(own), partners=tuple(partners)),)
 
 
-def _troubles(fresh: Sequence[Heard], world: int) -> tuple[str, ...]:
+def _troubles(fresh: Sequence[Heard], left_out: Sequence[Heard], world: int) -> tuple[str, ...]:
     told = [f"{one.keeping.holds.node}: {words}" for one in fresh for words in one.keeping.holds.troubles]
     unheard = world - len({rank for one in fresh for rank in one.keeping.holds.ranks})
     if unheard > 0:
         told.insert(0, f"the keepers of {unheard} of {world} ranks are not heard: what they hold is not known")
+    told += [
+        f"{one.keeping.holds.node}: its keeper is not part of this run and holds an earlier one's" for one in left_out
+    ]
     return tuple(told[:MOST_TROUBLES])
 
 

@@ -34,6 +34,9 @@ class Holdings:
     """Of one keeper. A step of -1 is none."""
 
     node: str  # as the job calls it; on one machine several keepers may play nodes
+    run: str = (
+        ""  # of the job's runs the one it is part of; a node that was left out keeps what it has of an earlier one
+    )
     ranks: tuple[int, ...] = ()  # this node's own
     world: int = 0
     replicas: int = 0  # nodes that hold each rank's part; 0: no rank has joined
@@ -46,6 +49,7 @@ class Holdings:
 
     def __post_init__(self) -> None:
         _require(len(self.node) <= 255 and self.node.isprintable(), "node", "a host name")
+        _require(len(self.run) <= LONGEST_NAME and self.run.isprintable(), "run", "a short name")
         _require_ranks(self.ranks)
         _require(0 <= self.world <= MOST_RANKS and 0 <= self.replicas <= MOST_RANKS, "world", "a count of ranks")
         _require(-1 <= self.committed_step <= LARGEST_STEP, "committed_step", "a step number")

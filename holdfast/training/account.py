@@ -35,6 +35,7 @@ class Account:
         vault, crew = self._parts.vault, self._parts.replication.crew
         return Holdings(
             node=_words(str(self._about["node"]))[:255],
+            run=crew.attempt if crew else "",
             ranks=_some(self._parts.flushing.own_ranks),
             world=crew.world if crew else 0,
             replicas=1 + len(crew.partners) if crew else 0,

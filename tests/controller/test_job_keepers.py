@@ -139,6 +139,16 @@ def test_a_keeper_that_began_anew_is_not_said_to_hold_what_it_lost(site: Site):
     assert [(one.step, one.own_memory, one.partner) for one in site.kept.steps] == [(12, 2, 0), (11, 2, 2)]
 
 
+def test_a_keeper_that_a_restart_left_out_is_said_and_not_counted(site: Site):
+    held = HeldStep(step=20, own=(0, 1), partners=(2, 3))
+    site.hear(0, keeping(0, held, committed_step=20, run="second"), step=21)
+    site.hear(2, keeping(1, HeldStep(step=20, own=(2, 3)), committed_step=20, run="second"))
+    site.hear(1, keeping(1, HeldStep(step=11, own=(2, 3), partners=(0, 1)), committed_step=11, run="first"))
+    kept = site.kept
+    assert [(one.step, one.own_memory, one.partner) for one in kept.steps] == [(20, 4, 2)]
+    assert kept.troubles == ("n1: its keeper is not part of this run and holds an earlier one's",)
+
+
 def test_what_is_committed_is_no_longer_at_risk_although_no_rank_said_so(site: Site):
     site.hear(0, step=13)
     before = site.show().exposure
