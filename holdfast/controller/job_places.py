@@ -38,8 +38,8 @@ def where(heard: Sequence[Heard], now: float) -> CheckpointsView:
 
 
 def _of_one_run(fresh: Sequence[Heard]) -> tuple[list[Heard], list[Heard]]:
-    """Those of the run that most keepers are part of, and the others: a restart may leave a node out, whose keeper lives
-    on for a while with what it has."""
+    """Those of the run that most keepers are part of, and the others: a node that a restart left out has a keeper that
+    lives on for a while with what it holds."""
     runs = Counter(one.keeping.holds.run for one in fresh)
     newest = max(runs, key=lambda run: (runs[run], _committed(fresh, run)), default="")
     ours = [one for one in fresh if one.keeping.holds.run == newest]

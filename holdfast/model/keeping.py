@@ -35,7 +35,7 @@ class Holdings:
 
     node: str  # as the job calls it; on one machine several keepers may play nodes
     run: str = (
-        ""  # of the job's runs the one it is part of; a node that was left out keeps what it has of an earlier one
+        ""  # of the job's runs the one it is part of; a node that was left out is still in an earlier one
     )
     ranks: tuple[int, ...] = ()  # this node's own
     world: int = 0
