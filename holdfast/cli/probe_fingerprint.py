@@ -11,7 +11,8 @@ from rich.console import Console
 
 from holdfast.agent.metrics import HEALTH_CODES
 from holdfast.checks.probe_fingerprint import CHECK
-from holdfast.cli.probe_here import UNKNOWN, chosen_hosts
+from holdfast.cli.probe_here import chosen_hosts
+from holdfast.cli.probe_tell import UNKNOWN
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.table import console, plain, styled, table
 from holdfast.model.health import Health

@@ -1,12 +1,10 @@
 """What `holdfast probe run` does: hosts from words, progress on stderr, a table or one JSON document."""
 
 import re
-import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 from rich.console import Console
 
 from holdfast.agent.sweep_judge import UnknownFabric, judged, require_known, slow_band
@@ -15,8 +13,8 @@ from holdfast.cli.probe_agents import Asking
 from holdfast.cli.probe_idle import refuse_allocated_here_known, refuse_allocated_in_slurm
 from holdfast.cli.probe_nccl_tests import from_nccl_tests
 from holdfast.cli.probe_past import known_past, remember
+from holdfast.cli.probe_tell import tell
 from holdfast.cli.refusal import Refusal
-from holdfast.cli.table import console, plain, styled, table
 from holdfast.formats import hostlist
 from holdfast.model.probe import BACKENDS, COLLECTIVES
 from holdfast.probes.crew import Crew
@@ -27,9 +25,7 @@ from holdfast.probes.sizes import sizes
 
 _UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([a-z]*)", re.IGNORECASE)
-FAILED, UNKNOWN = 2, 3
 NOT_ASKED = Asking()
-_NUMBERS = {True: "right", None: "not compared"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_
     except UnknownFabric as error:
         raise Refusal(f"--fabric: {error}") from None
     if wish.nccl_tests:
-        return _tell(from_nccl_tests(wish.nccl_tests, wish.fabric, wish.baseline), json_output)
+        return tell(from_nccl_tests(wish.nccl_tests, wish.fabric, wish.baseline), json_output)
     options = _options(wish, longest_seconds, patience_seconds)
     report = _by_agents(wish, options) if wish.nodes else _by_crew(wish, options)
     if report is None:
@@ -69,7 +65,7 @@ def carry_out(wish: Wish, longest_seconds: float, patience_seconds: float, json_
     past = known_past(report, wish.backend, wish.baseline)
     report.judgement = [one.as_json() for one in judged(report, wish.fabric, past)]
     remember(report, wish.backend, wish.baseline)
-    return _tell(report, json_output)
+    return tell(report, json_output)
 
 
 def _options(wish: Wish, longest_seconds: float, patience_seconds: float) -> Options:
@@ -123,17 +119,6 @@ def _by_crew(wish: Wish, options: Options) -> Report | None:
         report = probe(crew, options, known.map, slow, lambda words: status.update(words))
     report.suspects = known.with_counters(report.suspects)
     return report
-
-
-def _tell(report: Report, json_output: bool) -> int:
-    if json_output:
-        sys.stdout.write(msgspec.json.encode(asdict(report)).decode() + "\n")
-    else:
-        _print(report, console())
-    healths = {verdict["health"] for verdict in report.verdicts}
-    shapes = {verdict["health"] for verdict in report.judgement}  # limits nobody knows do not change the exit code
-    failed = "fail" in healths | shapes or report.suspects or any(row.correct is False for row in report.sweep)
-    return FAILED if failed else UNKNOWN if "unknown" in healths else int("degraded" in shapes)
 
 
 def _torchrun_crew(wish: Wish) -> Crew | None:
@@ -210,32 +195,3 @@ def _refuse_idle_drill(options: Options, hosts: Sequence[Host]) -> None:
     ranks = sum(host.rails for host in hosts)
     if options.backend == "gloo" and rank >= ranks:
         raise Refusal(f"--spoil: expected a rank from 0 to {ranks - 1}, found {rank}")
-
-
-def _print(report: Report, out: Console) -> None:
-    rows = table("bytes", "p50", "p95", "algorithm", "bus", "numbers")
-    for row in report.sweep:
-        wrong = f"WRONG, ranks {', '.join(map(str, row.wrong_ranks)) or '?'}"
-        rows.add_row(
-            f"{row.bytes:,}",
-            f"{row.p50_seconds * 1e6:,.0f} us",
-            f"{row.p95_seconds * 1e6:,.0f} us",
-            f"{row.algbw_bytes_per_second / 1e9:.3f} GB/s",
-            f"{row.busbw_bytes_per_second / 1e9:.3f} GB/s",
-            _NUMBERS.get(row.correct, wrong),
-        )
-    out.print(rows)
-    if report.stopped:
-        out.print(plain(report.stopped))
-    for suspect in report.suspects:
-        out.print(f"{suspect.kind} {plain(suspect.subject)} ({suspect.confidence:.0%}): {plain(suspect.evidence[0])}")
-        for words in suspect.evidence[1:]:
-            out.print(f"    {plain(words)}")
-    for one in report.judgement:
-        out.print(f"{styled(one['health'])} {one['check']}: {plain(one['reason'])}")
-    for words in report.code_paths:
-        out.print(f"    code path: {plain(words)}")
-    verdicts = table("", "host", "why")
-    for verdict in report.verdicts:
-        verdicts.add_row(styled(verdict["health"]), plain(verdict["subject"]), plain(verdict["reason"]))
-    out.print(verdicts)
