@@ -28,6 +28,7 @@ from holdfast.training.storage_place import INDEX, rank_folder
 LOG = logging.getLogger(__name__)
 DESCRIPTION = "holdfast"  # the part that holds what is not a tensor
 STEP = re.compile(r"step-(\d+)")
+RANK = re.compile(r"rank-\d+")
 
 
 def write(folder: Path, shard: Shard, attempt: str) -> Path:
@@ -145,6 +146,8 @@ def shards(folder: Path, damaged: Damaged) -> list[tuple[int, str, int, list[int
     """Step, run, world and the ranks whose shard is there."""
     found: dict[tuple[int, str, int], list[int]] = {}
     for path in sorted(folder.glob(f"step-*/rank-*/{INDEX}")):
+        if not RANK.fullmatch(path.parent.name):
+            continue  # a draft
         try:
             _, rank, world, step, attempt = read_index(path)["about"]
             if path.parent != rank_folder(folder, step, rank):

@@ -59,11 +59,13 @@ class Vault:
         with self._changed:
             while True:
                 left = until - time.monotonic()
-                pages = self._find_room(rank, size, hurry=self._behind or left <= 0)
+                hurry = self._behind or left <= 0
+                pages = self._find_room(rank, size, hurry)
                 if pages is not None:
                     self._lent.setdefault(rank, []).append(pages)
                     return pages
-                if left <= 0:
+                if hurry:
+                    self._behind = self._behind or patience_seconds > 0
                     raise Full(
                         f"the {BUFFERS_PER_RANK} buffers of rank {rank} are all in use: copying is behind saving"
                     )

@@ -46,3 +46,16 @@ def test_a_copy_that_was_written_over_is_not_stored(tmp_path: Path) -> None:
     vault.add(copy_of(vault, 0, "later", 2.0))
     assert not flushing.store(copy, lambda: None)
     assert vault.held()[0].readers == 0
+
+
+def test_a_draft_is_no_shard_and_one_in_the_wrong_place_is_said(tmp_path: Path) -> None:
+    vault, said = Vault(1 << 20), list[str]()
+    for rank in (0, 1):
+        copy = copy_of(vault, rank, "now", 1.0)
+        storage.write(tmp_path, shard.read(copy.pages.map, copy.size), "now")
+    whole, draft = rank_folder(tmp_path, 5, 1), rank_folder(tmp_path, 5, 1).with_name("rank-00001.draft-7")
+    whole.rename(draft)
+    assert storage.shards(tmp_path, said.append) == [(5, "now", 2, [0])] and said == []
+    draft.rename(rank_folder(tmp_path, 5, 3))
+    assert storage.shards(tmp_path, said.append) == [(5, "now", 2, [0])]
+    assert "the index is of step 5 and rank 1, expected that of its folder" in said[0]
