@@ -17,6 +17,12 @@ PARTS = {
     "own": ("everyone computes longer", "look at cooling, power caps and clocks", "facility"),
 }
 
+NOT_APART = (
+    "a rank, the fabric or everyone, for waiting is not told apart from computing",
+    "`watch` the model, or put `waiting` around its communication, to know which",
+    "training",
+)
+
 
 def judge(window: Window, limits: Limits) -> Verdict:
     job = f"job/{window.inventory.node}"
@@ -39,12 +45,18 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(Row(job, Health.PASS, ratio, limit, "one is slow, not everyone: see job.slow_ranks"),))
     grown = {part: _growth(window, job, part) for part in PARTS}
     part = max(grown, key=lambda name: grown[name])
-    words, advice, owner = PARTS[part]
+    words, advice, owner = NOT_APART if part == "own" and _mixed(window) else PARTS[part]
     begun = clock(window.now if since is None else since)
     told = f"job {window.inventory.node} is {percent(ratio)} slow since {begun}: {words}"
     shared = window.value(job, "job_hardware")
     told += f"; {shared}" if shared and part == "own" else ""
     return Verdict(rows=(Row(job, Health.DEGRADED, ratio, limit, told),), reason=told, remedy=advice, owner=owner)
+
+
+def _mixed(window: Window) -> bool:
+    """Does the computing of a rank hold its waiting for others too?"""
+    split = window.values("job_rank_split")
+    return len(split) > 1 and not all(split.values())
 
 
 def _growth(window: Window, job: str, part: str) -> float:

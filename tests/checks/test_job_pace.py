@@ -57,3 +57,13 @@ def test_one_slow_rank_is_not_everyone():
 def test_a_job_that_was_never_steady_is_not_called_slow():
     noisy = {**USUAL, "job_usual_step_noise_ratio": 0.2}
     assert CHECK(Ranks(16).look(lambda _: 1.5, **noisy, **NOW).window()).health is Health.PASS
+
+
+def test_where_waiting_is_not_told_apart_neither_cooling_nor_the_fabric_is_blamed():
+    told = {**NOW, "job_own_seconds": 1.5}
+    ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **told)
+    for rank in range(16):
+        ranks.tell(Ranks.rank(rank), job_rank_split=0.0)
+    verdict = CHECK(ranks.window())
+    assert verdict.health is Health.DEGRADED and verdict.owner == "training"
+    assert "waiting is not told apart from computing" in verdict.summary()
