@@ -173,11 +173,12 @@ def _answers(path: str) -> bool:
 def _signals(window: RankWindow) -> list[Signal]:
     """For /metrics and for people; the controller gets the window itself."""
     about = f"{subject.job(window.job)}/rank/{window.rank}"
+    apart = window.split or window.world == 1  # else its computing holds its waiting, and neither is known
     found = {
         "job_rank_step": float(window.step),
-        "job_rank_own_seconds": window.own_seconds if window.steps else None,
+        "job_rank_own_seconds": window.own_seconds if window.steps and apart else None,
         "job_rank_step_seconds": window.seconds / window.steps if window.steps else None,
-        "job_rank_wait_seconds": window.wait_seconds / window.steps if window.steps else None,
+        "job_rank_wait_seconds": window.wait_seconds / window.steps if window.steps and apart else None,
         "job_rank_data_seconds": window.data_seconds / window.steps if window.steps else None,
         "job_rank_checkpoint_seconds": window.checkpoint_seconds / window.steps if window.steps else None,
         "job_rank_loss": window.loss,

@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.formats import job_orders
 from holdfast.formats.job_progress import LARGEST_MESSAGE, Ended, Hello, Keeper, Step, Steps, encode
+from holdfast.model.keeping import HeldStep, Holdings
 from holdfast.model.progress import RankWindow
 from holdfast.sources.job_lines import MOST_MESSAGES, MOST_OF_ONE_USER, Lines, Refused
 from holdfast.sources.job_peer import Peer
@@ -22,8 +23,8 @@ def hello(rank: int = 0, job: str = "llama") -> bytes:
     return encode(Hello(job=job, rank=rank, world=4, session=f"s{rank}", began=1.0))
 
 
-def steps(*numbers: int) -> bytes:
-    return encode(Steps([Step(number, 10.0 + number, 1.0, 0.1, 0.7, 0.2, 0.0) for number in numbers], True))
+def steps(*numbers: int, split: bool = True) -> bytes:
+    return encode(Steps([Step(number, 10.0 + number, 1.0, 0.1, 0.7, 0.2, 0.0) for number in numbers], split))
 
 
 @pytest.fixture
@@ -72,11 +73,27 @@ def test_a_rank_is_heard_and_its_user_is_the_kernels_word(source):
     assert gone.ended == "gone"
 
 
-def test_what_is_counted_shows_as_signals_too(source):
+@pytest.mark.parametrize("split", [True, False])
+def test_what_is_counted_shows_as_signals_too_and_computing_only_apart_from_waiting(source, split):
     with line_to(source) as line:
         said(line, hello(1))
-        line.send(steps(5))
-        until(lambda: [one for one in [source.read(200.0)] if one.signals])
+        line.send(steps(5, split=split))
+        told = until(lambda: [one for one in [source.read(200.0)] if one.signals])[0]
+    names = {one.name for one in told.signals}
+    assert "job_rank_step_seconds" in names
+    assert {"job_rank_own_seconds", "job_rank_wait_seconds"} & names == (
+        {"job_rank_own_seconds", "job_rank_wait_seconds"} if split else set()
+    )
+
+
+def test_what_keepers_hold_is_told_under_their_user(source):
+    holds = Holdings(node="n1", ranks=(0, 1), steps=(HeldStep(step=7, own=(0, 1)),))
+    with line_to(source) as keeper, line_to(source) as older:
+        assert said(keeper, encode(Keeper("llama", 7, holds))) == b"ok"
+        assert said(older, encode(Keeper("gpt", 3))) == b"ok"
+        (kept,) = source.kept()
+        assert (kept.job, kept.owner, kept.unsaved_step, kept.holds) == ("llama", f"uid-{os.getuid()}", 7, holds)
+    until(lambda: [1] if source.kept() == () else [])
 
 
 def test_who_says_that_it_ends_has_closed(source):
