@@ -20,7 +20,8 @@ def settled(checkpoint: Checkpoint, step: int) -> dict[str, Any]:
     """What the keeper says when the last step is committed, or when rank 0 knows that its partner has no room."""
     refused = torch.zeros(1)
     if dist.get_rank() == 0:
-        status = until(checkpoint, lambda now: now["committed"] >= step or "do not fit" in str(now["troubles"]))
+        no_room = "bytes for rank 0 do not fit"
+        status = until(checkpoint, lambda now: now["committed"] >= step or no_room in str(now["troubles"]))
         refused[0] = status["committed"] < step
     dist.broadcast(refused, 0)
     return until(checkpoint, lambda now: bool(refused) or now["committed"] >= step)
