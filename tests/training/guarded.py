@@ -102,7 +102,9 @@ def with_faults(folder: str) -> None:
         assert checkpoint.save(step, {"model": run.model})
         while step == 5 and not (rank_folder(Path(folder), step, run.rank) / INDEX).exists():
             time.sleep(0.01)
+    dist.barrier()  # all have noted what the vote found
     before = len(noted(Path(folder)))
+    dist.barrier()
     replayed = _replayed(run)
     dist.barrier()
     marked = [[one.since, one.until] for one in noted(Path(folder))[before:]]
