@@ -19,6 +19,7 @@ from typing import IO, Any
 from holdfast.probes.interface import interface_of
 from holdfast.probes.seats import Seats
 
+PINNED = ("NCCL_ALGO", "NCCL_PROTO")
 _speaking = threading.Lock()  # seats speak too
 
 
@@ -136,7 +137,10 @@ def _choose_gpu(number: int) -> None:
 
 @contextmanager
 def pinned(environment: dict[str, str]) -> Iterator[None]:
-    """NCCL reads its algorithm and protocol anew for every communicator."""
+    """NCCL reads its algorithm and protocol anew for every communicator. Nothing else may be set from afar: some of its
+    variables name libraries that it loads."""
+    if strange := sorted(set(environment) - set(PINNED)):
+        raise ValueError(f"expected nothing but {' and '.join(PINNED)} to pin, found {strange[0]!r}")
     before = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
     try:

@@ -49,6 +49,11 @@ def test_a_pinned_environment_is_gone_afterwards(monkeypatch):
     assert os.environ["NCCL_ALGO"] == "Ring" and "NCCL_PROTO" not in os.environ
 
 
+def test_nothing_else_is_set_in_a_worker_from_afar():
+    with pytest.raises(ValueError, match="'NCCL_NET_PLUGIN'"), worker.pinned({"NCCL_NET_PLUGIN": "/tmp/mine.so"}):
+        pass
+
+
 def test_a_path_without_a_result_is_no_candidate():
     assert code_paths.named({8: 1.0}, {"Ring/LL": {}, "Tree/LL": {8: 4.0}}) == [
         "8 bytes: as slow as Tree/LL (0.00 GB/s), Tree/LL is 4.0 times as fast"
