@@ -1,6 +1,6 @@
 """What sending copies to a partner costs the steps of a training over a limited network, at once and in its gaps.
 
-    python bench/gaps.py [--rounds 3] [--cycles 10] [--megabits 1000] [--megabytes 48]     (root: it makes hosts)
+    python bench/gaps.py [--rounds 3] [--cycles 3] [--megabits 1000] [--megabytes 160]     (root: it makes hosts)
 
 Four hosts in network namespaces, each behind a link of the same rate, one rank with its keeper on each. A step computes
 (it sleeps, as a host does while its GPU works) and then sums gradients over the link under DDP; every fourth one saves.
@@ -29,9 +29,10 @@ from measure import PYTHON, cpu_times, publish, steal_ratio
 
 WORLD = 4
 EVERY = 4  # steps of a cycle
-COMPUTE_SECONDS = 0.15
-GRADIENT_NUMBERS = 1 << 20  # 4 MB are summed at every step
+COMPUTE_SECONDS = 0.5  # long against the 33 ms that a chunk of 4 MiB takes, as on a fabric it is
+GRADIENT_NUMBERS = 1 << 22  # 16 MB are summed at every step
 ARMS = ("no_replica", "at_once", "in_gaps")
+BUFFERS = 3  # that a keeper has for each rank
 RESAMPLES = 2_000
 ADDRESS = "10.96.7.{}"
 
@@ -81,13 +82,17 @@ def rank_main(folder: Path, options: argparse.Namespace) -> None:
             return (time.perf_counter() - begun) / EVERY
 
         def settle(checkpoint: Checkpoint) -> float:
-            """Until everything is where it belongs, so that no arm pays for another."""
+            """Until everything is where it belongs, so that no arm pays for another; how long that took."""
             begun = time.perf_counter()
             while checkpoint.status()["committed"] < made[id(checkpoint)]:
                 time.sleep(0.005)
             dist.barrier()
             return time.perf_counter() - begun
 
+        for checkpoint in (alone, pairs):
+            for _ in range(BUFFERS):
+                cycle(checkpoint)  # touches new pages
+            settle(checkpoint)
         told = _rounds(options, {"no_replica": alone, "at_once": pairs, "in_gaps": pairs}, switch, cycle, settle)
     told["troubles"] = {**alone.troubles, **pairs.troubles}
     told["sent_bytes"] = pairs.status()["sent_bytes"]
@@ -108,15 +113,12 @@ def _rounds(
     """Seconds of a step of each cycle, by arm, and how long the last copy of a block took after it."""
     steps: dict[str, list[float]] = {arm: [] for arm in ARMS}
     behind: dict[str, list[float]] = {arm: [] for arm in ARMS}
-    for number in range(options.rounds + 1):
+    for _ in range(options.rounds):
         for arm in ARMS:
             checkpoint = arms[arm]
             switch.to = checkpoint if arm == "in_gaps" else None
-            block = [cycle(checkpoint) for _ in range(options.cycles if number else 2)]
-            waited = settle(checkpoint)
-            if number:  # the first round touches new pages
-                steps[arm] += block
-                behind[arm].append(waited)
+            steps[arm] += [cycle(checkpoint) for _ in range(options.cycles)]
+            behind[arm].append(settle(checkpoint))
     return {"steps": steps, "behind": behind, "waited_for_gaps": arms["in_gaps"].status()["waited_for_gaps_seconds"]}
 
 
@@ -223,9 +225,9 @@ def report(options: argparse.Namespace, told: list[dict[str, Any]], steal: float
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--cycles", type=int, default=10)
+    parser.add_argument("--cycles", type=int, default=3)
     parser.add_argument("--megabits", type=int, default=1000)
-    parser.add_argument("--megabytes", type=int, default=48, help="of state of each rank")
+    parser.add_argument("--megabytes", type=int, default=160, help="of state of each rank")
     parser.add_argument("--rank-of", default="")
     options = parser.parse_args()
     if options.rank_of:
