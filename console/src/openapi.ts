@@ -1441,6 +1441,8 @@ export interface components {
             troubles: components["schemas"]["ProbeTroubleView"][];
             /** @default [] */
             history: components["schemas"]["ProofView"][];
+            /** @default [] */
+            runs: components["schemas"]["ProbeRunView"][];
         };
         /** ProofView */
         ProofView: {

@@ -56,25 +56,6 @@ class ProofView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProbesView:
-    enabled: bool
-    at: float
-    period_seconds: float
-    usual_bytes_per_second: float | None
-    meetings: int
-    """Within the period."""
-    leaves: tuple[LeafPairView, ...]
-    """Every pair of leaves, those of one leaf with itself included."""
-    suspects: tuple[ProbeSuspectView, ...]
-    running: tuple[MeetingView, ...]
-    next: tuple[MeetingView, ...]
-    troubles: tuple[ProbeTroubleView, ...]
-    """Nodes that could not take part: unknown, not slow."""
-    history: tuple[ProofView, ...] = ()
-    """The newest meetings of the period, oldest first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeRunAsk:
     nodes: tuple[str, ...]
     reason: str
@@ -96,3 +77,24 @@ class ProbeRunView:
     ended: float | None
     report: dict[str, Any] | None
     """What was found, as `holdfast probe run --json` prints it; None while it runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbesView:
+    enabled: bool
+    at: float
+    period_seconds: float
+    usual_bytes_per_second: float | None
+    meetings: int
+    """Within the period."""
+    leaves: tuple[LeafPairView, ...]
+    """Every pair of leaves, those of one leaf with itself included."""
+    suspects: tuple[ProbeSuspectView, ...]
+    running: tuple[MeetingView, ...]
+    next: tuple[MeetingView, ...]
+    troubles: tuple[ProbeTroubleView, ...]
+    """Nodes that could not take part: unknown, not slow."""
+    history: tuple[ProofView, ...] = ()
+    """The newest meetings of the period, oldest first."""
+    runs: tuple[ProbeRunView, ...] = ()
+    """Asked for by somebody, and under way."""

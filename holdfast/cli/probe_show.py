@@ -8,6 +8,7 @@ from rich.console import Console
 
 from holdfast.cli.client import AsJson, Token, Url, connect
 from holdfast.cli.table import ago, console, count, lasting, plain, table
+from holdfast.formats import hostlist
 
 MOST_IN_A_MATRIX = 12  # leaves; more are told as a list of the oldest
 OLDEST_SHOWN = 20
@@ -41,6 +42,9 @@ def _print(found: Document, out: Console) -> None:
         met = ", ".join("+".join(two) for two in one["evidence"][:4])
         words = f"{one['slow']} of {one['measured']} meetings over it are slow, {one['loss']:.0%} below the others"
         out.print(f"{state}: {plain(one['subject'])}: {words} ({plain(met)})")
+    for run in found.get("runs", ()):
+        led = f", led by {run['leader']}" if run["leader"] else ""
+        out.print(plain(f"run {run['number']}: {hostlist.compress(run['nodes'])}{led}: {run['at'] or run['reason']}"))
     for label in ("running", "next"):
         for one in found[label][:OLDEST_SHOWN]:
             out.print(f"{label}: {plain(one['one'])} with {plain(one['other'])}: {plain(one['why'])}")

@@ -1,12 +1,12 @@
 """What the writer is asked about runs of probes: to begin one, to show it, to end it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from holdfast.api.access import Caller
 from holdfast.api.probe_views import ProbeRunAsk, ProbeRunView
 from holdfast.api.problem import Problem
 from holdfast.controller.probe_runs import Run
+from holdfast.controller.probe_show import view_run
 from holdfast.controller.turn import Turn
 from holdfast.store.words import AuditEntry
 
@@ -19,11 +19,11 @@ def begin(ask: ProbeRunAsk, caller: Caller, turn: Turn, fresh: Sequence[bool]) -
         raise Problem(409, why, code="not_idle")
     run = probing.begin_run(ask.nodes, ask.sweep, ask.reason, turn.now)
     _note(turn, caller, "probe run", run, ask.reason)
-    return _view(run)
+    return view_run(run)
 
 
 def show(number: int, turn: Turn, fresh: Sequence[bool]) -> ProbeRunView:
-    return _view(_known(number, turn))
+    return view_run(_known(number, turn))
 
 
 def stop(number: int, caller: Caller, turn: Turn, fresh: Sequence[bool]) -> ProbeRunView:
@@ -31,7 +31,7 @@ def stop(number: int, caller: Caller, turn: Turn, fresh: Sequence[bool]) -> Prob
     if run.ended is None:
         turn.fleet.probing.runs.stop(run, turn.now)
         _note(turn, caller, "probe stop", run, run.reason)
-    return _view(run)
+    return view_run(run)
 
 
 def _known(number: int, turn: Turn) -> Run:
@@ -47,17 +47,3 @@ def _note(turn: Turn, caller: Caller, verb: str, run: Run, reason: str) -> None:
     who, role = caller.name, caller.role.value
     entry = AuditEntry(at=turn.now, who=who, role=role, verb=verb, target=target, outcome="done", reason=reason)
     turn.audit.append(entry)
-
-
-def _view(run: Run) -> ProbeRunView:
-    return ProbeRunView(
-        number=run.number,
-        nodes=run.nodes,
-        reason=run.reason,
-        since=run.since,
-        ordered=tuple(run.orders),
-        leader=run.leader,
-        at=run.at,
-        ended=run.ended,
-        report=asdict(run.report) if run.report else None,
-    )

@@ -49,6 +49,9 @@ class Runs:
     def __contains__(self, node: str) -> bool:
         return node in self._of
 
+    def under_way(self) -> list[Run]:
+        return [run for run in self._kept.values() if run.ended is None]
+
     def get(self, number: int) -> Run | None:
         return self._kept.get(number)
 
@@ -69,7 +72,7 @@ class Runs:
             return f"{name} is {node.stage.value}: only nodes that are ready, spare or quarantined are probed"
         if node.twin:
             return f"{name} is simulated: it has nobody to send"
-        return f"{name} is in another run already" if name in self else ""
+        return f"{name} is in run {self._of[name].number} already" if name in self else ""
 
     def begin(self, names: Sequence[str], wish: SweepWish, reason: str, now: float) -> Run:
         run = Run(self._number(now), tuple(names), wish, reason, token_hex(KEY_BYTES), now, now)

@@ -2,16 +2,19 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import combinations_with_replacement
 
 from holdfast.api.probe_views import (
     LeafPairView,
     MeetingView,
+    ProbeRunView,
     ProbeSuspectView,
     ProbesView,
     ProbeTroubleView,
     ProofView,
 )
+from holdfast.controller.probe_runs import Run
 from holdfast.controller.probing import Probing
 from holdfast.controller.turn import Turn
 
@@ -57,6 +60,7 @@ def view(probing: Probing, now: float) -> ProbesView:
             ProofView(at=one.at, one=one.one, other=one.other, bytes_per_second=one.bytes_per_second)
             for one in list(probing.coverage)[-MOST_HISTORY:]
         ),
+        runs=tuple(view_run(run) for run in probing.runs.under_way()),
     )
 
 
@@ -81,3 +85,17 @@ def _leaves(probing: Probing, usual: float | None, now: float) -> list[LeafPairV
             )
         )
     return found
+
+
+def view_run(run: Run) -> ProbeRunView:
+    return ProbeRunView(
+        number=run.number,
+        nodes=run.nodes,
+        reason=run.reason,
+        since=run.since,
+        ordered=tuple(run.orders),
+        leader=run.leader,
+        at=run.at,
+        ended=run.ended,
+        report=asdict(run.report) if run.report else None,
+    )

@@ -9,6 +9,7 @@ pytest.importorskip("sqlalchemy")
 
 from holdfast.api.views import Order
 from holdfast.controller.probe_runs import Run
+from holdfast.controller.probe_show import view
 from holdfast.lifecycle.policy import Policy
 from holdfast.model.life import Happening
 from holdfast.model.node_status import NodeStatus
@@ -123,8 +124,10 @@ def test_nobody_who_works_is_probed_and_one_sentence_says_so() -> None:
     assert "2 to" in site.refusal("n2", "n2")
     site.steps += site.fleet.operator("n4", Happening.RETEST, "why not", "ann", site.now)
     assert site.refusal("n2", "n4").startswith("n4 is testing: only nodes")
-    site.begins("n1", "n2")
-    assert site.refusal("n2", "n5") == "n2 is in another run already"
+    run = site.begins("n1", "n2")
+    assert site.refusal("n2", "n5") == f"n2 is in run {run.number} already"
+    (shown,) = view(site.fleet.probing, site.now).runs
+    assert (shown.nodes, shown.reason, shown.report) == (("n1", "n2"), "to see", None)
 
 
 def test_a_node_that_is_wanted_leaves_at_once_and_the_others_go_on() -> None:
