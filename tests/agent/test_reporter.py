@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from holdfast.agent.enrolment import Enrolment
@@ -13,7 +14,8 @@ from holdfast.agent.node import Change
 from holdfast.agent.orders import Order
 from holdfast.agent.reporter import HEARTBEAT_SECONDS, LONGEST_PAUSE_SECONDS, Reporter
 from holdfast.agent.spool import Spool
-from holdfast.model.report import OrderOutcome
+from holdfast.model.keeping import HeldStep, Holdings, Keeping
+from holdfast.model.report import OrderOutcome, Report
 from holdfast.model.signal import Event
 from tests.agent.desk import Desk, desk
 
@@ -41,10 +43,11 @@ class Bench:
         )
         self.spool = Spool(home / "spool", self.now)
         self.unsaved: tuple[str, ...] = ()
+        self.keepers: tuple[Keeping, ...] = ()
         link, digest = Link(url, timeout=2.0), b"\x01\x02"
         self.reporter = Reporter(
             "n1", session, self.spool, link, self.enrolment, lambda: self.now, lambda: digest,
-            unsaved=lambda: self.unsaved,
+            unsaved=lambda: self.unsaved, keepers=lambda: self.keepers,
         )  # fmt: skip
 
     def pass_time(self, seconds: float) -> None:
@@ -238,6 +241,16 @@ def test_what_only_memory_holds_is_told_and_a_flush_that_is_asked_for_handed_on(
     at.flush_seconds = 120.0
     bench.pass_time(60)
     assert asked == [120.0]
+
+
+def test_what_keepers_hold_is_told_with_every_report_and_can_be_read(bench: Bench, at: Desk) -> None:
+    holds = Holdings(node="n1", ranks=(0, 1), committed_step=6, steps=(HeldStep(step=7, own=(0, 1), stored=(0,)),))
+    bench.keepers = (Keeping(job="llama", owner="uid-7", unsaved_step=7, holds=holds),)
+    bench.pass_time(0)
+    assert msgspec.convert(at.told[-1], Report).keepers == bench.keepers
+    bench.keepers = ()
+    bench.pass_time(60)
+    assert msgspec.convert(at.told[-1], Report).keepers == ()
 
 
 def test_odd_and_endless_kernel_lines_still_make_a_report(bench: Bench, at: Desk) -> None:
