@@ -34,7 +34,7 @@ def where_to_look(address: str, token: str, admin: Path, *, demo: bool) -> None:
         typer.echo("The web page is not built here; `make console` builds it, with Node.js.")
     command = _command()
     typer.echo("In another terminal:")
-    for what in ("node list", "node story n001" if demo else "node story NAME", "audit"):
+    for what in ("node list", "node story n001" if demo else "node story NAME", "incident list", "audit"):
         typer.echo(f"    {command} {what}")
     typer.echo(f"The page opens for reading. To act there, or from elsewhere: the admin token is in {admin} (0600).")
     typer.echo("Ctrl-C stops everything.\n")

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cli.incident_svg import drawing
-from holdfast.cli.incident_text import as_markdown, write_post_mortem
+from holdfast.cli.incident_text import as_markdown, none_open, write_post_mortem
 from holdfast.cli.refusal import Refusal
+from holdfast.cli.table import clock
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -63,3 +64,8 @@ def test_gaps_are_not_joined_and_the_beginning_is_marked() -> None:
 )
 def test_any_chart_is_a_drawing(name: str, values: list[float | None], since: float) -> None:
     ElementTree.fromstring(drawing(chart(*values, subject=f"cdu/{name}"), since))
+
+
+def test_no_open_incident_is_told_with_since_when():
+    assert none_open([]) == "No incident, open or past."
+    assert none_open([{"closed": 50.0}, {"closed": 90.0}]).startswith(f"No incident is open, since {clock(90.0)};")

@@ -17,8 +17,9 @@ from .conftest import BROWSER_ARGUMENTS
 from .demo import Demo, demo
 
 PATIENCE = 300_000
-WIDE, SMALL, PHONE = ({"width": w, "height": h} for w, h in ((1280, 800), (1180, 620), (390, 844)))
-LARGEST_BYTES = 150_000
+WIDE, SMALL, TALL, PHONE = ({"width": w, "height": h} for w, h in ((1280, 800), (1180, 620), (1180, 1150), (390, 844)))
+LARGEST_BYTES = 250_000
+MONEY = "() => parseFloat(document.querySelector('.layers .total td')?.textContent) > 60"
 
 
 def fleet(page: Any) -> None:
@@ -30,27 +31,32 @@ def node(page: Any) -> None:
 
 
 def incidents(page: Any) -> None:
+    page.get_by_role("button", name="cdu/cdu1").first.wait_for()
     page.get_by_role("button", name="leaf/leaf3").first.wait_for()
 
 
 def incident(page: Any) -> None:
-    incidents(page)
-    page.get_by_role("button", name="leaf/leaf3").first.click()
-    page.get_by_role("heading", name="leaf/leaf3").wait_for()
+    page.get_by_role("button", name="cdu/cdu1").first.click()
+    page.get_by_role("heading", name="cdu/cdu1: cooling.flow_low").wait_for()
+    page.get_by_role("img", name=re.compile("^runtime: ")).wait_for()
+    page.wait_for_function(MONEY)
 
 
 def jobs(page: Any) -> None:
-    page.get_by_role("row", name=re.compile("twin-")).first.wait_for()
+    page.get_by_role("row", name=re.compile("llama-70b")).first.wait_for()
 
 
-def job(page: Any) -> None:
-    jobs(page)
-    page.get_by_role("button", name=re.compile("twin-")).first.click()
-    page.get_by_role("heading", name=re.compile("twin-")).wait_for()
+def slow_job(page: Any) -> None:
+    page.get_by_text(re.compile("rank 24 = node n057 GPU 0")).first.wait_for()
+    page.get_by_role("region", name="Ranks and phases").get_by_role("row", name=re.compile("^24 n057")).wait_for()
+
+
+def dead_job(page: Any) -> None:
+    page.get_by_text(re.compile("Xid 119")).first.scroll_into_view_if_needed()
 
 
 def probes(page: Any) -> None:
-    page.locator(".matrix td.usual").nth(3).wait_for()
+    page.get_by_role("cell", name=re.compile("; suspected")).first.wait_for()
 
 
 def plan(page: Any) -> None:
@@ -69,16 +75,19 @@ def alive(page: Any) -> None:
 
 
 SHOTS: tuple[tuple[str, str, str, dict[str, int], Callable[[Any], None]], ...] = (
+    ("node", "#/node/n001", "dark", SMALL, node),
+    ("job", "#/jobs/gemma", "light", WIDE, slow_job),
+    ("incident", "#/incidents", "light", TALL, incident),
+    ("incidents", "#/incidents", "dark", SMALL, incidents),
+    ("fleet-dark", "#/", "dark", WIDE, fleet),
+    ("fleet-light", "#/?group=loop", "light", WIDE, fleet),
+    ("phone-incident", "#/incidents", "dark", PHONE, incident),
+    ("phone-fleet", "#/", "dark", PHONE, alive),
+    ("jobs", "#/jobs", "dark", SMALL, jobs),
+    ("job-died", "#/jobs/mixtral", "dark", WIDE, dead_job),
+    ("probes", "#/probes", "dark", WIDE, probes),
     ("drill", "#/drill", "dark", WIDE, drill),
     ("plan", "#/plan/checkpoint", "light", WIDE, plan),
-    ("fleet-dark", "#/", "dark", WIDE, fleet),
-    ("fleet-light", "#/?group=leaf", "light", WIDE, fleet),
-    ("incident", "#/incidents", "light", SMALL, incident),
-    ("phone-fleet", "#/", "dark", PHONE, alive),
-    ("node", "#/node/n001", "dark", SMALL, node),
-    ("probes", "#/probes", "dark", WIDE, probes),
-    ("jobs", "#/jobs", "dark", SMALL, jobs),
-    ("job", "#/jobs", "light", WIDE, job),
     ("phone-plan", "#/plan/spares", "light", PHONE, plan),
 )
 
@@ -110,7 +119,7 @@ def main(target: Path) -> int:
         context = driver.chromium.launch_persistent_context(
             profile, executable_path=executable, args=list(BROWSER_ARGUMENTS), viewport=WIDE
         )
-        with demo(Path(state), "--speed", "40") as running:
+        with demo(Path(state)) as running:
             heavy = shoot(context.pages[0], running, target)
         context.close()
     if heavy:

@@ -25,7 +25,7 @@ function Lead({ bill }: { bill: Bill }) {
       <strong class="figure">{money(sum(bill, "so_far"), bill.currency)}</strong> so far, {money(hourly(bill), bill.currency)}{" "}
       more each hour: {amount(bill.gpu_hours)} GPU-hours, {amount(bill.gpu_hours_per_hour)} more each hour
       {tokens > 0 && `, ${many(tokens)} tokens not trained`}
-      {bill.finish_shift_hours > 0 && `; the finish moves by ${lasting(bill.finish_shift_hours)}`}.
+      {bill.finish_shift_hours * 3600 >= 1 && `; the finish moves by ${lasting(bill.finish_shift_hours)}`}.
     </p>
   );
 }

@@ -14,7 +14,7 @@ export function PathGraph({ paths, victims }: { paths: readonly string[]; victim
   const find = (id: string) => boxes.find((box) => box.id === id)!;
   return (
     <div class="scroll" role="region" aria-label="Graph from cause to symptoms" tabIndex={0}>
-      <svg class="path-graph" width={width} height={height} role="img" aria-label={paths.slice(0, 6).join("; ")}>
+      <svg class="path-graph" width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={paths.slice(0, 6).join("; ")}>
         {edges.map(([from, to]) => {
           const [one, other] = [find(from), find(to)];
           const [x, y] = [left(one.column) + BOX.width, top(one.column, one.row) + BOX.height / 2];

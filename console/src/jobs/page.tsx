@@ -29,7 +29,7 @@ function Row({ job }: { job: TrainingView }) {
       <td class="number">
         {job.ranks_heard} of {job.world} on {job.nodes.length}
       </td>
-      <td>{age(job.heard_at, now())} ago</td>
+      <td class="short">{age(job.heard_at, now())} ago</td>
       <td>{job.reason}</td>
     </tr>
   );

@@ -44,33 +44,36 @@ export function Matrix({ probes }: { probes: ProbesView }) {
   const pairs = new Map(probes.leaves.flatMap((pair) => [[`${pair.one} ${pair.other}`, pair], [`${pair.other} ${pair.one}`, pair]]));
   if (leaves.length === 0) return <p class="empty">No leaf is known: nodes enrol with their place, or nobody probes yet.</p>;
   return (
-    <div class="scroll" role="region" aria-label="Bandwidth between leaves" tabIndex={0}>
-      <table class="matrix">
-        <caption>
-          The last meeting of each pair of leaves in per cent of the usual. Red and bold: suspected. Amber: below {percent(BELOW)}
-          once, which counts when it repeats. –: not proven.
-        </caption>
-        <thead>
-          <tr>
-            <td />
-            {leaves.map((leaf) => (
-              <th key={leaf} scope="col">
-                {leaf}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {leaves.map((one) => (
-            <tr key={one}>
-              <th scope="row">{one}</th>
-              {leaves.map((other) => (
-                <Cell key={other} one={one} other={other} pair={pairs.get(`${one} ${other}`)} probes={probes} />
+    <>
+      <div class="scroll" role="region" aria-label="Bandwidth between leaves" tabIndex={0}>
+        <table class="matrix">
+          <caption>The last meeting of each pair of leaves, in per cent of the usual; – is not proven</caption>
+          <thead>
+            <tr>
+              <td />
+              {leaves.map((leaf) => (
+                <th key={leaf} scope="col">
+                  {leaf}
+                </th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            {leaves.map((one) => (
+              <tr key={one}>
+                <th scope="row">{one}</th>
+                {leaves.map((other) => (
+                  <Cell key={other} one={one} other={other} pair={pairs.get(`${one} ${other}`)} probes={probes} />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="faint">
+        Red and bold is suspected. Amber was below {percent(BELOW)} in its last meeting: healthy ones vary, so that counts when
+        it repeats.
+      </p>
+    </>
   );
 }
