@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.formats.job_progress import Keeper
 from holdfast.model.keeping import LONGEST_TROUBLE, MOST_HELD, MOST_STEPS, MOST_TROUBLES, HeldStep, Holdings
+from holdfast.model.progress import LARGEST_STEP
 from holdfast.training.ranks import Parts
 from holdfast.training.storage_place import INDEX, rank_folder
 
@@ -39,7 +40,7 @@ class Account:
             ranks=_some(self._parts.flushing.own_ranks),
             world=crew.world if crew else 0,
             replicas=1 + len(crew.partners) if crew else 0,
-            committed_step=vault.committed,
+            committed_step=min(max(vault.committed, -1), LARGEST_STEP),
             used_bytes=vault.used_bytes(),
             budget_bytes=vault.budget_bytes,
             steps=self._steps(),
@@ -57,7 +58,8 @@ class Account:
         partners: dict[int, set[int]] = {}
         for copy in self._parts.vault.held():
             (own if copy.rank in ours else partners).setdefault(copy.step, set()).add(copy.rank)
-        newest = sorted({*own, *partners, *stored}, reverse=True)[:MOST_STEPS]
+        tellable = {step for step in (*own, *partners, *stored) if 0 <= step <= LARGEST_STEP}
+        newest = sorted(tellable, reverse=True)[:MOST_STEPS]
         return tuple(
             HeldStep(
                 step=step,
