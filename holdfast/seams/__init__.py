@@ -40,6 +40,8 @@ def explain(
     panel: Panel, topology: Topology, seams: Sequence[Seam] = ALL, calm: Panel | None = None
 ) -> tuple[Finding, ...]:
     """What is wrong, one finding per root, the surest first. `calm` is a known good past, where there is one."""
+    if len(panel.times) < 2:
+        return ()  # a window that has only begun has no step, and nothing in it can have moved
     scene = Scene(panel, topology, calm)
     ordered = sorted(seams, key=lambda seam: not seam.asked_first)
     return roots(scene, [candidate for seam in ordered for candidate in seam.explain(scene)])
