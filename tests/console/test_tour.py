@@ -119,7 +119,7 @@ def test_what_a_leaf_takes_with_it_is_one_incident(page: Any, running: Demo) -> 
 
 def test_the_probes_find_the_slow_trunk(page: Any) -> None:
     visit(page, "Probes")
-    page.get_by_role("cell", name=re.compile("leaf2 with leaf4: .*; suspected")).wait_for()
+    page.get_by_role("cell", name=re.compile("leaf1 with leaf4: .*; suspected")).wait_for()
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])

@@ -2,6 +2,8 @@ import type { RunbookView } from "../api";
 import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 
+const LOOK_EVERY_SECONDS = 6; // whom it reaches grows with it
+
 function Steps({ name, steps }: { name: string; steps: readonly string[] }) {
   if (steps.length === 0) return null;
   return (
@@ -18,7 +20,7 @@ function Steps({ name, steps }: { name: string; steps: readonly string[] }) {
 
 /** What to look at, what to do and what to leave, with this incident's names filled in. */
 export function Runbook({ id }: { id: string }) {
-  const { value } = useAnswer<RunbookView>(() => ask().runbook(id), `runbook ${id}`);
+  const { value } = useAnswer<RunbookView>(() => ask().runbook(id), `runbook ${id}`, LOOK_EVERY_SECONDS);
   if (value === null || value.act.length === 0) return null;
   return (
     <section aria-label="Runbook" class="runbook">

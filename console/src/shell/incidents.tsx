@@ -9,6 +9,7 @@ const MOST_SHOWN = 3;
 export function Incidents() {
   const opened = incidents.value;
   if (opened.length === 0) return null;
+  const more = opened.length - MOST_SHOWN;
   return (
     <section class="incidents" aria-label="Open incidents" aria-live="polite" aria-relevant="additions">
       <ul>
@@ -25,7 +26,13 @@ export function Incidents() {
             </button>
           </li>
         ))}
-        {opened.length > MOST_SHOWN && <li>and {opened.length - MOST_SHOWN} more incidents</li>}
+        {more > 0 && (
+          <li>
+            <button type="button" class="link" onClick={() => open("incidents")}>
+              and {more} more {more === 1 ? "incident" : "incidents"}
+            </button>
+          </li>
+        )}
       </ul>
     </section>
   );
