@@ -9,6 +9,7 @@ import msgspec
 from holdfast.model.report import Report
 from holdfast.twin.fleet.chance import Chance
 from holdfast.twin.fleet.digest import digest
+from holdfast.twin.fleet.keeping import kept
 from holdfast.twin.fleet.node import FleetNode
 from holdfast.twin.fleet.progress import Teller
 from holdfast.twin.fleet.simulation import Told
@@ -61,6 +62,7 @@ class Agent:
             jobs=tuple(replace(job, start=wall(job.start or 0.0)) for job in told.jobs),
             digest=digest(self.node, told.at, chance, plant) if told.heartbeat and self.beats % 2 else b"",
             progress=self.teller.windows(self.node, job, told.at, wall) if self.teller and told.heartbeat else (),
+            keepers=kept(self.node, job) if self.teller else (),
             twin=True,
         )
         self.waiting.append((not told.heartbeat, msgspec.json.encode(report)))
