@@ -54,7 +54,7 @@ class Row:
         verdict = "yes" if self.agrees else "**NO**"
         return (
             f"| {self.what} | {format(self.reference, self.show)} | {format(self.ours, self.show)} |"
-            f" {self.difference:.2%} | {self.allowed:.1%} | {verdict} | {self.source}{_remark(self.remark)} |"
+            f" {100 * self.difference:.2f} % | {100 * self.allowed:.1f} % | {verdict} | {self.source}{_remark(self.remark)} |"
         )
 
 
@@ -144,7 +144,7 @@ def spares() -> list[Row]:
     ):
         for level, count in zip((0.95, 0.99, 0.999), wanted, strict=True):
             rows.append(
-                Row(f"spares, {nodes} nodes, {1000 * rate:g}/1,000 node-days, {days} d, {level:.1%}", count,
+                Row(f"spares, {nodes} nodes, {1000 * rate:g}/1,000 node-days, {days} d, {100 * level:.1f} %", count,
                     spares_for(level, mean_out(nodes, rate, days)), 0.0, APART, "g")
             )  # fmt: skip
     return rows

@@ -35,7 +35,13 @@ def _judge_mount(window: Window, mount: Subject, limits: Limits) -> Row | None:
     what, room = min(known.items(), key=lambda item: item[1])
     for health, limit in ((Health.FAIL, limits["fail_free_ratio"]), (Health.DEGRADED, limits["min_free_ratio"])):
         if room < limit:
-            return Row(mount, health, room, limit, f"{room:.1%} of its {what} is free, at least {limit:.0%} wanted")
+            return Row(
+                mount,
+                health,
+                room,
+                limit,
+                f"{100 * room:.1f} % of its {what} is free, at least {100 * limit:.0f} % wanted",
+            )
     return Row(mount, Health.PASS, room, limits["min_free_ratio"])
 
 

@@ -14,7 +14,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     limit = limits["min_available_ratio"]
     evidence = (f"{available * total / 2**30:.1f} of {total / 2**30:.1f} GiB available",)
     if available < limit:
-        reason = f"{available:.1%} of main memory is available, at least {limit:.0%} wanted"
+        reason = f"{100 * available:.1f} % of main memory is available, at least {100 * limit:.0f} % wanted"
         return Verdict(rows=(Row(window.node, Health.DEGRADED, available, limit, reason),), evidence=evidence)
     return Verdict(rows=(Row(window.node, Health.PASS, available, limit),), evidence=evidence)
 

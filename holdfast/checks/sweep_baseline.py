@@ -29,7 +29,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(Row(window.node, Health.PASS, 0.0),))
     worst = max(slow, key=lambda size: slow[size])
     where = said(worst) if len(slow) == 1 else f"{said(min(slow))} to {said(max(slow))}, most at {said(worst)}"
-    words = f"slower than its own past at {where}: {slow[worst]:.0%} below the mean of {most:.0f} runs"
+    words = f"slower than its own past at {where}: {100 * slow[worst]:.0f} % below the mean of {most:.0f} runs"
     return Verdict(rows=(Row(window.node, Health.DEGRADED, slow[worst], limits["fall_ratio"], words),))
 
 

@@ -139,7 +139,7 @@ def _reveal(staged: Staged, guess: Guess) -> None:
     out.print(f"\n[bold]The truth: {plain(staged.drill.title)}[/]\n{plain(staged.drill.about)}", soft_wrap=True)
     right = _judge(staged, guess)
     for at, finding in list(first_seen(staged.judged).values())[:3]:
-        where, sure = drill_show.minute(at), f"{finding.confidence:.0%}"
+        where, sure = drill_show.minute(at), f"{100 * finding.confidence:.0f} %"
         out.print(f"Holdfast said {finding.kind} at {finding.cause}, {where}, {sure} sure.", soft_wrap=True)
         for sentence in finding.evidence[:3]:
             out.print(f"  {sentence}", markup=False, soft_wrap=True)

@@ -48,14 +48,14 @@ def said(of: dict[str, Any]) -> str:
     if of["faulty"]:
         share = of["top1"] / of["faulty"]
         lines.append(
-            f"First cause right in {of['top1']} of {of['faulty']} ({share:.1%}; 95 %: {of['top1_low']:.1%} to"
-            f" {of['top1_high']:.1%}), among the first three in {of['top3']}; median detection"
-            f" {lasting_or_never(of['median_detect_seconds'])} after the first visible symptom."
+            f"First cause right in {of['top1']} of {of['faulty']} ({100 * share:.1f} %; 95 %:"
+            f" {100 * of['top1_low']:.1f} % to {100 * of['top1_high']:.1f} %), among the first three in {of['top3']};"
+            f" median detection {lasting_or_never(of['median_detect_seconds'])} after the first visible symptom."
         )
     if of["calm"]:
         lines.append(
             f"False findings in {of['calm_with_false_findings']} of {of['calm']} calm ones"
-            f" (at most {of['calm_false_upper_bound']:.1%} with 95 %)."
+            f" (at most {100 * of['calm_false_upper_bound']:.1f} % with 95 %)."
         )
     return " ".join(lines)
 
@@ -87,7 +87,7 @@ def one(outcome: Outcome) -> None:
     if not outcome["truth"]:
         out.print("  truth    nothing is wrong")
     for finding in outcome["findings"]:
-        at, sure = minute(finding["at_seconds"]), f"{finding['confidence']:.0%}"
+        at, sure = minute(finding["at_seconds"]), f"{100 * finding['confidence']:.0f} %"
         out.print(f"  found    {finding['kind']} at {finding['cause']}, {at}, {sure} sure")
         for line in finding["path"][:3]:
             out.print(f"           {line}", markup=False, soft_wrap=True)
@@ -121,7 +121,7 @@ def confusion(rows: dict[str, dict[str, int]]) -> None:
         low, high = wilson(right, of)
         wrong = ", ".join(f"{name} {many}" for name, many in sorted(taken.items(), key=lambda one: -one[1])
                           if name != truth)  # fmt: skip
-        shown.add_row(truth, str(of), f"{right / of:.0%}", f"{low:.0%} to {high:.0%}", wrong)
+        shown.add_row(truth, str(of), f"{100 * (right / of):.0f} %", f"{100 * low:.0f} % to {100 * high:.0f} %", wrong)
     console().print(shown)
 
 
@@ -130,8 +130,9 @@ def reliability(bands: Sequence[Outcome]) -> None:
     rows = table("confidence", "findings", "said", "were right", "95 %")
     for one in bands:
         rows.add_row(
-            f"{one['from']:.2f} to {one['to']:.2f}", str(one["findings"]), f"{one['said']:.1%}",
-            f"{one['right'] / one['findings']:.1%}", f"{one['right_low']:.0%} to {one['right_high']:.0%}",
+            f"{one['from']:.2f} to {one['to']:.2f}", str(one["findings"]), f"{100 * one['said']:.1f} %",
+            f"{100 * (one['right'] / one['findings']):.1f} %",
+            f"{100 * one['right_low']:.0f} % to {100 * one['right_high']:.0f} %",
         )  # fmt: skip
     console().print()
     console().print(rows)

@@ -81,7 +81,7 @@ def _print(found: Document) -> None:
     whole = sum(found["gpu_hours"].values()) or 1.0
     for part, hours in found["gpu_hours"].items():
         if hours:
-            rows.add_row(part, f"{hours:,.3f}", f"{hours / whole:.1%}")
+            rows.add_row(part, f"{hours:,.3f}", f"{100 * (hours / whole):.1f} %")
     out.print(rows)
     for one in found["restarts"]:
         cost = f"{one['gpu_hours']:.3f} GPU-hours: {lasting(one['down_seconds'])} down"
@@ -109,7 +109,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "?" if value is None else f"{value:.1%}"
+    return "?" if value is None else f"{100 * value:.1f} %"
 
 
 def _hours(value: float | None) -> str:

@@ -12,7 +12,7 @@ def show_places(kept: dict[str, Any], out: Any) -> None:
         out.print(f"where its checkpoints live is unknown: {plain(kept['unknown'])}")
         return
     heard = f"{count(kept['keepers'], 'keeper')} heard, {count(kept['replicas'], 'replica')}"
-    memory = f"{kept['used_bytes'] / GIB:.3g} of {kept['budget_bytes'] / GIB:.3g} GiB of memory in use"
+    memory = f"{kept['used_bytes'] / GIB:,.1f} of {kept['budget_bytes'] / GIB:,.1f} GiB of memory in use"
     out.print(f"checkpoints (kept as {plain(kept['kept_as'])}): {heard}, {memory}")
     out.print(f"{_committed(kept)}; {_stored(kept)}; {_unsaved(kept)}")
     world = kept["world"]

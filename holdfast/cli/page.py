@@ -78,7 +78,7 @@ def tiles(told: Sequence[tuple[str, str, str]]) -> str:
 
 def ledger_bar(shares: Mapping[str, float]) -> str:
     pieces = "".join(
-        f'<div style="width:{share:.4%};background:{COLOURS[name]}" title="{name} {percent(share)}"></div>'
+        f'<div style="width:{100 * share:.4f} %;background:{COLOURS[name]}" title="{name} {percent(share)}"></div>'
         for name, share in shares.items()
     )
     said = ", ".join(f"{name} {percent(share)}" for name, share in shares.items())

@@ -40,7 +40,9 @@ def _print(found: Document, out: Console) -> None:
     for one in found["suspects"]:
         state = "confirmed" if one["confirmed"] else "suspected"
         met = ", ".join("+".join(two) for two in one["evidence"][:4])
-        words = f"{one['slow']} of {one['measured']} meetings over it are slow, {one['loss']:.0%} below the others"
+        words = (
+            f"{one['slow']} of {one['measured']} meetings over it are slow, {100 * one['loss']:.0f} % below the others"
+        )
         out.print(f"{state}: {plain(one['subject'])}: {words} ({plain(met)})")
     for run in found.get("runs", ()):
         led = f", led by {run['leader']}" if run["leader"] else ""
@@ -66,7 +68,7 @@ def _matrix(found: Document, names: list[str], out: Console) -> None:
 def _cell(one: Document, now: float) -> str:
     if one["proven_at"] is None:
         return "-"
-    ratio = "?" if one["ratio"] is None else f"{one['ratio']:.0%}"
+    ratio = "?" if one["ratio"] is None else f"{100 * one['ratio']:.0f} %"
     return f"{ratio} {lasting(now - one['proven_at'])}"
 
 

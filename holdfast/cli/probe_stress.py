@@ -195,12 +195,12 @@ def _print(document: dict[str, Any]) -> None:
             plain(one["subject"]),
             f"{one['first_turns_per_second']:.1f}",
             f"{one['last_turns_per_second']:.1f}",
-            f"{one['drift_ratio']:+.0%}",
-            f"{one['share_of_median']:.0%}",
+            f"{100 * one['drift_ratio']:+.0f} %",
+            f"{100 * one['share_of_median']:.0f} %",
         )
     out.print(rows)
     told = " (the load slowed down)" if document["drift_ratio"] <= FELL else ""
-    out.print(f"drift of the whole between its first and last part: {document['drift_ratio']:+.0%}{told}")
+    out.print(f"drift of the whole between its first and last part: {100 * document['drift_ratio']:+.0f} %{told}")
     for about in document["named"]:
         out.print(plain(f"slow: {about}"))
     for about, why in document["unheard"].items():

@@ -40,7 +40,9 @@ def _print(report: Report, out: Console) -> None:
     if report.stopped:
         out.print(plain(report.stopped))
     for suspect in report.suspects:
-        out.print(f"{suspect.kind} {plain(suspect.subject)} ({suspect.confidence:.0%}): {plain(suspect.evidence[0])}")
+        out.print(
+            f"{suspect.kind} {plain(suspect.subject)} ({100 * suspect.confidence:.0f} %): {plain(suspect.evidence[0])}"
+        )
         for words in suspect.evidence[1:]:
             out.print(f"    {plain(words)}")
     for one in report.judgement:

@@ -108,7 +108,7 @@ def _claim(supplier: str, claim: Claim) -> tuple[str, ...]:
         escape(claim.node),
         _evidence(claim.evidence),
         f"<nobr>{_clock(claim.claim_until)[:10]}</nobr>",
-        f"{claim.uptime:.3%}",
+        f"{100 * claim.uptime:.3f} %",
         money(claim.credit),
     )
 

@@ -30,7 +30,7 @@ def run(setting: Setting, how_many: int, seed: int, as_json: bool) -> None:
     expected = found["closed_form_ettr"]
     if expected is not None:
         gap = abs(found["ettr"]["mean"] / expected - 1)
-        typer.echo(f"The closed form with the mean restart time says {percent(expected)}: {gap:.2%} apart.")
+        typer.echo(f"The closed form with the mean restart time says {percent(expected)}: {100 * gap:.2f} % apart.")
 
 
 def document(setting: Setting, how_many: int, seed: int) -> dict[str, Any]:

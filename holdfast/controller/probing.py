@@ -238,5 +238,5 @@ class Probing:
 def told(suspect: Suspect) -> str:
     return (
         f"{suspect.part} is slow: {suspect.slow} of {suspect.measured} meetings over it, "
-        f"{suspect.loss:.0%} below the others"
+        f"{100 * suspect.loss:.0f} % below the others"
     )

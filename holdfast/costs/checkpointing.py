@@ -113,8 +113,8 @@ def write_seconds_for(target: float, between: float, restart: float) -> float:
     ceiling = exp(-restart / between)
     if target >= ceiling:
         raise NoProgress(
-            f"no storage is fast enough for {target:.1%}: restarts of {restart:g} s with a failure every"
-            f" {between:.4g} s leave at most {ceiling:.1%}"
+            f"no storage is fast enough for {100 * target:.1f} %: restarts of {restart:g} s with a failure every"
+            f" {between:.4g} s leave at most {100 * ceiling:.1f} %"
         )
     low, high = 0.0, between
     for _ in range(200):

@@ -62,7 +62,9 @@ def schedule(levels: Sequence[Level]) -> Schedule:
     restarts = sum(level.failures_per_second * level.restart_seconds for level in levels)
     waste = best[0] + restarts
     if waste >= 1:
-        raise NoProgress(f"no progress is possible: writes, repeated work and restarts would take {waste:.0%} of time")
+        raise NoProgress(
+            f"no progress is possible: writes, repeated work and restarts would take {100 * waste:.0f} % of time"
+        )
     reach = [prod(best[2][: i + 1]) for i in range(len(levels))]
     intervals = {level.name: best[1] * k for level, k in zip(levels, reach, strict=True)}
     return Schedule(intervals, best[2], waste, sum(map(single_waste, levels)), waste < TRUSTED_LOSS)
@@ -106,5 +108,7 @@ def storage_write_seconds_for(target: float, memory: Level, storage: Level) -> f
     """The longest storage write with which a run with a memory tier still reaches the target. First order."""
     left = 1 - target - single_waste(memory) - storage.failures_per_second * storage.restart_seconds
     if left <= 0:
-        raise NoProgress(f"no storage is fast enough for {target:.1%}: the memory tier and the restarts use it all up")
+        raise NoProgress(
+            f"no storage is fast enough for {100 * target:.1f} %: the memory tier and the restarts use it all up"
+        )
     return left**2 / (2 * storage.failures_per_second)

@@ -71,7 +71,7 @@ def largest(run: Run, goodput: float) -> float:
     if run.goodput(exp(high)) >= goodput:
         return inf
     if run.goodput(1.0) < goodput:
-        raise NoProgress(f"no progress is possible at a goodput of {goodput:.0%}: even one GPU stays below it")
+        raise NoProgress(f"no progress is possible at a goodput of {100 * goodput:.0f} %: even one GPU stays below it")
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (middle, high) if run.goodput(exp(middle)) >= goodput else (low, middle)

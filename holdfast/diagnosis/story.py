@@ -25,7 +25,7 @@ def told(diagnosis: Diagnosis) -> list[str]:
 def _headline(one: Candidate, *, first: bool) -> str:
     says = one.cause.says.replace("%s", subject_words(one))
     lead = "" if first else "also: "
-    return f"{lead}{one.name} ({one.confidence:.0%}): {says}"
+    return f"{lead}{one.name} ({100 * one.confidence:.0f} %): {says}"
 
 
 def _course(diagnosis: Diagnosis) -> list[str]:

@@ -34,9 +34,7 @@ class Holdings:
     """Of one keeper. A step of -1 is none."""
 
     node: str  # as the job calls it; on one machine several keepers may play nodes
-    run: str = (
-        ""  # of the job's runs the one it is part of; a node that was left out is still in an earlier one
-    )
+    run: str = ""  # of the job's runs the one it is part of; a node that was left out is still in an earlier one
     ranks: tuple[int, ...] = ()  # this node's own
     world: int = 0
     replicas: int = 0  # nodes that hold each rank's part; 0: no rank has joined

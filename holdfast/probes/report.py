@@ -74,7 +74,8 @@ def _percentile(values: Sequence[float], share: float) -> float:
 def finding(suspect: Suspect, measured: Sequence[Measured]) -> Finding:
     kind = suspect.part.partition("/")[0]
     evidence = [
-        f"{suspect.slow} of {suspect.measured} measurements over it are slow, {suspect.loss:.0%} below the others"
+        f"{suspect.slow} of {suspect.measured} measurements over it are slow,"
+        f" {100 * suspect.loss:.0f} % below the others"
     ]
     _, _, rail = suspect.part.rpartition("rail/")
     for one, other in suspect.evidence[:4]:

@@ -51,7 +51,7 @@ def _switch(scene: Scene, links: Links, switch: Subject) -> Candidate:
     waiting = {**scene.nodes_where(PORT_WAIT, rising=True), **scene.nodes_where(PORT_BANDWIDTH, rising=False)}
     seen = scene.nodes_seen(PORT_WAIT) & below & scene.loaded
     if kind == "fabric.leaf" and (part := weigh.share(waiting, seen)):
-        one.speaks(part, f"ports wait in {part:.0%} of the working nodes below it")
+        one.speaks(part, f"ports wait in {100 * part:.0f} % of the working nodes below it")
     return one
 
 

@@ -54,7 +54,9 @@ def _judge(scene: Scene, job: Subject, interval: float, takes: float, written: b
         began=float(scene.panel.times[0]),
         proven=job in scene.moved(INTERVAL),
     )
-    one.speaks(2.5, f"saving every {interval:.0f} s loses {excess:.0%} of all time more than every {best:.0f} s would")
+    one.speaks(
+        2.5, f"saving every {interval:.0f} s loses {100 * excess:.0f} % of all time more than every {best:.0f} s would"
+    )
     one.speaks(0.5, f"a checkpoint takes {takes:.0f} s and the job dies every {mtbf:.0f} s ({how})")
     if not written:
         one.unknown.append(

@@ -183,7 +183,9 @@ class Checkpoint:
             self._say("placement", f"{replicas} replicas were asked for, but there are {nodes} nodes")
         for sentence in self.placement.shared():
             self._say(f"placement {sentence}", sentence)
-        chances = [f"{lost}: {chance_of_recovery(self.placement, lost):.1%}" for lost in range(1, min(nodes, 4) + 1)]
+        chances = [
+            f"{lost}: {100 * chance_of_recovery(self.placement, lost):.1f} %" for lost in range(1, min(nodes, 4) + 1)
+        ]
         LOG.info("chance that memory survives the loss of so many nodes: %s", ", ".join(chances))
 
     def _join_or_say(self, step: int) -> None:

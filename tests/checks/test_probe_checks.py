@@ -48,7 +48,7 @@ def test_a_fall_against_its_own_past_has_worn_memory_as_evidence() -> None:
     found = {MEMORY: 2.88e12, "probe_memory_wrong_words": 0.0, "probe_memory_tested_bytes": 7e10}
     verdict = probe_memory.CHECK(window({gpu(0): {**found, **past, **worn}}, gpus=1))
     assert verdict.health is Health.DEGRADED
-    assert "4.0% below its own past" in verdict.summary() and "5 more rows remapped" in verdict.summary()
+    assert "4.0 % below its own past" in verdict.summary() and "5 more rows remapped" in verdict.summary()
 
 
 def test_a_past_that_lies_far_apart_raises_no_alarm() -> None:

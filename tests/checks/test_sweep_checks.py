@@ -84,7 +84,7 @@ def test_a_cluster_is_compared_with_its_own_past_once_it_has_one():
     assert sweep_baseline.CHECK(with_past(400e9, runs=4)).health is Health.UNKNOWN
     assert sweep_baseline.CHECK(with_past(385e9, runs=5)).health is Health.PASS
     verdict = sweep_baseline.CHECK(with_past(300e9, runs=5))
-    assert verdict.health is Health.DEGRADED and "25% below the mean of 5 runs" in verdict.summary()
+    assert verdict.health is Health.DEGRADED and "25 % below the mean of 5 runs" in verdict.summary()
 
 
 def test_where_runs_differ_anyway_a_fall_must_be_larger():

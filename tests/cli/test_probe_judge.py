@@ -171,5 +171,5 @@ def test_a_cluster_is_compared_with_its_own_past_once_that_is_known(tmp_path, ca
     code, healths, document = one(380)
     assert (code, healths["sweep.baseline"], healths["sweep.bandwidth"]) == (1, "degraded", "pass")
     (told,) = [one["reason"] for one in document["judgement"] if one["check"] == "sweep.baseline"]
-    assert "14% below the mean of 6 runs" in told
+    assert "14 % below the mean of 6 runs" in told
     assert len((tmp_path / "past.jsonl").read_text().splitlines()) == 6, "a slow run does not become the past"

@@ -118,7 +118,7 @@ def _to_buy(run: Run, memory: Memory | None, size: str | None, target: float) ->
         raise BadNumber("--target: expected --state with it, the size of a checkpoint")
     state = Asked().size("state", size)
     longest = c.write_seconds_for(target, run.between, run.restart)
-    found = [_bandwidth("storage_bytes_per_second_for_target", state, longest, f"storage for {target:.1%}")]
+    found = [_bandwidth("storage_bytes_per_second_for_target", state, longest, f"storage for {100 * target:.1f} %")]
     if memory is not None:
         longest = storage_write_seconds_for(target, *levels(run, memory))
         found.append(

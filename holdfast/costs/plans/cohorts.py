@@ -21,7 +21,9 @@ def _survival(lives: Sequence[Lifetime]) -> list[Figure]:
         return []
     steps, longest = kaplan_meier(lives), max(life.years for life in lives)
     found = {years: _at(steps, years) for years in YEARS if years <= longest}
-    shown = ", ".join(f"{years:g} y {percent(one.survival)} +- {1.96 * one.error:.2%}" for years, one in found.items())
+    shown = ", ".join(
+        f"{years:g} y {percent(one.survival)} +- {100 * (1.96 * one.error):.2f} %" for years, one in found.items()
+    )
     shares = {f"{years:g}": step.survival for years, step in found.items()}
     return [Figure("surviving_by_years", shares, "surviving (Kaplan-Meier)", shown)] if found else []
 

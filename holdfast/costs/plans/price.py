@@ -106,7 +106,9 @@ def _premiums(made: Sequence[Offer]) -> list[Figure]:
     if not premiums:
         return []
     asks = {o.name: o.paid / worst.paid - 1 for o in others}
-    shown = ", ".join(f"{name} {percent(premium)}, asks {asks[name]:+.1%}" for name, premium in premiums.items())
+    shown = ", ".join(
+        f"{name} {percent(premium)}, asks {100 * asks[name]:+.1f} %" for name, premium in premiums.items()
+    )
     return [Figure("break_even_premium", premiums, f"may charge more than {worst.name}", shown)]
 
 
