@@ -54,7 +54,8 @@ class Row:
         verdict = "yes" if self.agrees else "**NO**"
         return (
             f"| {self.what} | {format(self.reference, self.show)} | {format(self.ours, self.show)} |"
-            f" {100 * self.difference:.2f} % | {100 * self.allowed:.1f} % | {verdict} | {self.source}{_remark(self.remark)} |"
+            f" {100 * self.difference:.2f} % | {100 * self.allowed:.1f} % | {verdict} |"
+            f" {self.source}{_remark(self.remark)} |"
         )
 
 
