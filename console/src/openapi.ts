@@ -1641,6 +1641,8 @@ export interface components {
             ratio: number;
             since: number | null;
             reason: string;
+            /** @default  */
+            incident: string;
         };
         /** SourceView */
         SourceView: {
@@ -1754,6 +1756,8 @@ export interface components {
             gradient_norm: number | null;
             goodput: number | null;
             exposure_gpu_hours: number | null;
+            /** @default  */
+            incident: string;
             began: number | null;
             elapsed_seconds: number;
             usual_step_seconds: number | null;
@@ -1797,6 +1801,8 @@ export interface components {
             gradient_norm: number | null;
             goodput: number | null;
             exposure_gpu_hours: number | null;
+            /** @default  */
+            incident: string;
         };
         /** TrainingsView */
         TrainingsView: {

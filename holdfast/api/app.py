@@ -1,6 +1,8 @@
 """The whole HTTP side: reports go straight in, all else through Litestar, and the console's files beside it."""
 
+from collections.abc import MutableMapping
 from pathlib import Path
+from typing import Any
 
 from litestar import Litestar, MediaType, Response, get
 from litestar.datastructures import State
@@ -33,8 +35,19 @@ class Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST":
             await self._ingest(scope, receive, send)
+        elif scope["type"] == "http" and scope["method"] == "HEAD" and not scope["path"].startswith("/v1/"):
+            await self.litestar({**scope, "method": "GET"}, receive, guarded(_bodiless(send)))  # type: ignore[arg-type]
         else:
             await self.litestar(scope, receive, guarded(send))  # type: ignore[arg-type]
+
+
+def _bodiless(send: Send) -> Send:
+    """Who asks with HEAD whether the console is there gets all but its bytes."""
+
+    async def pass_on(message: MutableMapping[str, Any]) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return pass_on
 
 
 def _litestar(desk: Desk) -> Litestar:

@@ -32,6 +32,8 @@ class TrainingView:
     gradient_norm: float | None
     goodput: float | None
     exposure_gpu_hours: float | None
+    incident: str = ""
+    """What the open incident is about that explains why it is slow; '': none does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +120,8 @@ class SlowView:
     """How much longer it takes than they do: 0.11 is 11 % longer."""
     since: float | None
     reason: str
+    incident: str = ""
+    """As the job's, for this one alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

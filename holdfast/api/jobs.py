@@ -32,7 +32,12 @@ async def show_training(desk: Asked, name: str) -> TrainingDetail:
     if not deaths:
         return job
     steps = await asyncio.to_thread(desk.store.transitions, _before(deaths[0]), MOST_STEPS)
-    explained = tuple(replace(one, said=_said(one, one.nodes or job.nodes, steps)) for one in deaths)
+    earlier = job.restarts[: -len(deaths)]
+    began = [earlier[-1].at if earlier else job.began or 0.0, *(one.at for one in deaths)]
+    explained = tuple(
+        replace(one, said=_said(one, start, one.nodes or job.nodes, steps))
+        for one, start in zip(deaths, began, strict=False)
+    )
     return replace(job, restarts=job.restarts[:-MOST_DEATHS] + explained)
 
 
@@ -40,12 +45,14 @@ def _before(death: RestartView) -> float:
     return death.at - death.down_seconds - BEFORE_SECONDS
 
 
-def _said(death: RestartView, nodes: Sequence[str], steps: Sequence[Transition]) -> tuple[str, ...]:
-    """Nodes of the job that left service between some minutes before it died and its next start."""
+def _said(death: RestartView, began: float, nodes: Sequence[str], steps: Sequence[Transition]) -> tuple[str, ...]:
+    """Nodes of the attempt that left service while it ran or until the next began, and not long before it died. What
+    was seconds ago when a node left was so before that, and not before today."""
     left = [
         one for one in steps if one.node in nodes and one.after in OUT_OF_SERVICE and one.before not in OUT_OF_SERVICE
     ]
-    return tuple(f"{one.node}: {one.reason}" for one in left if _before(death) <= one.at <= death.at)[:MOST_SAID]
+    near = [one for one in left if max(began, _before(death)) <= one.at <= death.at]
+    return tuple(f"{one.node}: {one.reason.replace(' s ago', ' s before')}" for one in near)[:MOST_SAID]
 
 
 ROUTES = [list_trainings, show_training]

@@ -30,18 +30,29 @@ def judge(window: Window, limits: Limits) -> Verdict:
     rows = [_row(window, one) for one in slow]
     guilty = {one.subject for one in slow}
     rows += [Row(one, Health.PASS, found.ratio, found.unit) for one, found in compared.items() if one not in guilty]
-    return Verdict(rows=tuple(rows), reason=sentence(window, slow) if slow else "")
+    if not slow:
+        return Verdict(rows=tuple(rows))
+    if all(_incident(window, one) for one in slow):
+        remedy = f"follow the runbook of the incident on {_incident(window, slow[0])}"
+        return Verdict(rows=tuple(rows), reason=sentence(window, slow), remedy=remedy)
+    return Verdict(rows=tuple(rows), reason=sentence(window, slow))
+
+
+def _incident(window: Window, one: Excess) -> str:
+    """What the open incident is about that reaches this rank's place."""
+    return str(window.value(one.subject, "job_rank_incident") or "")
 
 
 def _row(window: Window, one: Excess) -> Row:
     where = place(window, one.subject)
-    hardware = window.value(one.subject, "job_rank_hardware")
-    words = f"computes {percent(one.ratio)} longer than its peers, {where}" + (f", {hardware}" if hardware else "")
+    because = _known(window, one)
+    words = f"computes {percent(one.ratio)} longer than its peers, {where}" + (f", {because}" if because else "")
     return Row(one.subject, Health.DEGRADED, one.ratio, one.unit, words)
 
 
 def sentence(window: Window, slow: list[Excess]) -> str:
-    """What the job loses by it, who it is, and what would be won without them."""
+    """What the job loses by it, who it is, and what would be won without them; whoever suffers under an open incident
+    is not to be evicted for it."""
     worst = slow[0]
     job = f"job/{window.inventory.node}"
     step = max(window.number(job, "job_step_seconds") or 0.0, worst.own)
@@ -50,7 +61,10 @@ def sentence(window: Window, slow: list[Excess]) -> str:
     since = min((one.since for one in slow if one.since is not None), default=window.now)
     won = world * (1 - without / step)
     lost = f"job {window.inventory.node} is {percent(step / without - 1)} slow since {clock(since)}"
-    return f"{lost}; {_who(window, slow)}; evicting {'it' if len(slow) == 1 else 'them'} wins back {_hours(won)}"
+    told = f"{lost}; {_who(window, slow)}"
+    if any(_incident(window, one) for one in slow):
+        return told
+    return f"{told}; evicting {'it' if len(slow) == 1 else 'them'} wins back {_hours(won)}"
 
 
 def _who(window: Window, slow: list[Excess]) -> str:
@@ -73,8 +87,14 @@ def _who(window: Window, slow: list[Excess]) -> str:
 
 
 def _because(window: Window, one: Excess) -> str:
-    hardware = window.value(one.subject, "job_rank_hardware")
-    return f", {hardware}" if hardware else ", no hardware signal tells why"
+    return f", {_known(window, one) or 'no hardware signal tells why'}"
+
+
+def _known(window: Window, one: Excess) -> str:
+    """An open incident before what the node alone says."""
+    if incident := _incident(window, one):
+        return f"explained by the incident on {incident}"
+    return str(window.value(one.subject, "job_rank_hardware") or "")
 
 
 def _hours(won: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from holdfast.api.job_views import CheckpointsView, TrainingDetail, TrainingsView
 from holdfast.api.problem import Problem
 from holdfast.controller.job_hardware import Digest
+from holdfast.controller.job_incidents import Explaining, explaining, with_incidents
 from holdfast.controller.job_judge import JobJudge, Verdicts
 from holdfast.controller.job_keepers import JobKeepers
 from holdfast.controller.job_memory import keep, recall
@@ -47,8 +48,9 @@ class JobBook:
             report, turn
         )  # after the ranks' own words: a job that tells with its first report is no quiet one
         self._keepers.take(report, turn.now)
+        explained = explaining(turn.fleet.incidents.open.values())
         for key in touched:
-            self._judge(self._jobs[key], turn.now, turn.fleet.verdicts)
+            self._judge(self._jobs[key], turn.now, turn.fleet.verdicts, explained)
         if due := [key for key in sorted(touched) if self._due(key, turn.now)]:
             turn.store.save_trainings([self._to_store(key, turn.now) for key in due])
 
@@ -104,13 +106,13 @@ class JobBook:
             del self._jobs[oldest]
             self._stored.pop(oldest, None)
 
-    def _judge(self, job: JobJudge, now: float, verdicts: Verdicts) -> None:
+    def _judge(self, job: JobJudge, now: float, verdicts: Verdicts, explained: Explaining) -> None:
         """Each window is looked at once: when every rank has told another."""
         if job.record.unjudged < len(job.record.ranks):
             return
         job.record.unjudged = 0
         before = job.slow_since.keys() | set()
-        job.judge(now, verdicts, self._digests)
+        job.judge(now, verdicts, self._digests, explained)
         if job.slow_since.keys() - before:
             log.info("%s", "; ".join(one.reason for one in job.verdicts if one.reason))
 
@@ -119,7 +121,8 @@ class JobBook:
     def list(self, turn: Turn, fresh: Sequence[bool]) -> TrainingsView:
         self._recall(turn)
         told = [summary(job, turn.now, self._where(job, turn.now)) for job in self._jobs.values()]
-        shown = told + self._quiet.list(turn.now)
+        open_ = list(turn.fleet.incidents.open.values())
+        shown = [with_incidents(one, open_) for one in told + self._quiet.list(turn.now)]
         return TrainingsView(jobs=tuple(sorted(shown, key=lambda view: (-view.heard_at, view.job))))
 
     def show(self, name: str) -> Callable[[Turn, Sequence[bool]], TrainingDetail]:
@@ -129,7 +132,7 @@ class JobBook:
             self._recall(turn)
             found = [key for key in self._jobs if name in (key[0], f"{key[1]}:{key[0]}")]
             if not found and (quiet := self._quiet.show(name, turn.now)) is not None:
-                return quiet
+                return with_incidents(quiet, turn.fleet.incidents.open.values())
             if not found:
                 raise Problem(404, f"no job called {name[:80]!r} tells its progress, and no node holds one of that id")
             if len(found) > 1:
@@ -137,7 +140,8 @@ class JobBook:
                 words = f"several jobs are called {name[:80]!r}: ask for one of {named}"
                 raise Problem(409, words, code="several_jobs")
             job = self._jobs[found[0]]
-            return detail(job, turn.now, self._where(job, turn.now))
+            told = detail(job, turn.now, self._where(job, turn.now))
+            return with_incidents(told, turn.fleet.incidents.open.values())
 
         return do
 

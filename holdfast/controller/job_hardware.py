@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
+from statistics import median
 
 from holdfast.checks.gpu_facts import events_named
 from holdfast.model.health import Health
@@ -11,6 +12,9 @@ from holdfast.model.subject import gpu as gpu_subject
 THROTTLED = {0x08: "hardware slowdown", 0x20: "thermal throttle", 0x40: "thermal throttle", 0x80: "power brake"}
 POWER_CAP = 0x04
 REASONS = "gpu_clock_event_reasons"
+CLOCK = "gpu_clock_sm_hertz"
+SLOW_CLOCK = 0.95  # of the middle of its peers
+GIGA = 1e9
 AGAINST = (Health.FAIL.value, Health.DEGRADED.value)
 OF_THE_HOST = (
     "host.cpu_governor",
@@ -43,6 +47,17 @@ def throttled(reasons: float | None) -> str:
         return ""
     mask = int(reasons)
     return next((words for bit, words in THROTTLED.items() if mask & bit), "")
+
+
+def slow_clock(node: str, gpu: int | None, digests: Mapping[str, Digest]) -> str:
+    """A GPU whose clock is below those of the job's other GPUs explains its rank, whatever holds it down."""
+    own = digests.get(node, {}).get((gpu, CLOCK)) if gpu is not None else None
+    told = [value for digest in digests.values() for (_, name), value in digest.items() if name == CLOCK]
+    clocks = [value for value in told if isfinite(value)]
+    usual = median(clocks) if clocks else 0.0
+    if own is None or not isfinite(own) or own >= SLOW_CLOCK * usual:
+        return ""
+    return f"its clock is {own / GIGA:.4g} GHz and that of its peers {usual / GIGA:.4g} GHz"
 
 
 def shared(digests: Iterable[Digest]) -> str:

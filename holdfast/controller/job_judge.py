@@ -8,7 +8,8 @@ from statistics import median
 from holdfast import checks
 from holdfast.checks.job_facts import SPREAD
 from holdfast.checks.job_slow_links import TRANSFER
-from holdfast.controller.job_hardware import Digest, shared, told_of
+from holdfast.controller.job_hardware import Digest, shared, slow_clock, told_of
+from holdfast.controller.job_incidents import Explaining
 from holdfast.controller.job_record import JobRecord, Rank
 from holdfast.model.health import Health
 from holdfast.model.progress import WINDOW_SECONDS
@@ -35,15 +36,21 @@ class JobJudge:
     slow_since: dict[Subject, float] = field(default_factory=dict)
     usual: dict[str, deque[float]] = field(default_factory=lambda: {part: deque(maxlen=USUAL_LOOKS) for part in PARTS})
 
-    def judge(self, now: float, verdicts: Verdicts, digests: Mapping[str, Digest]) -> None:
+    def judge(
+        self,
+        now: float,
+        verdicts: Verdicts,
+        digests: Mapping[str, Digest],
+        explained: Explaining = lambda node, gpu: "",
+    ) -> None:
         ranks = [rank for rank in self.record.fresh(now) if rank.window.steps]
         if not ranks:
             return
         self._add(now, [*self._of_the_job(ranks, digests), *self._links(ranks)])
-        self._add(now, self._of_ranks(ranks, verdicts, digests))
+        self._add(now, self._of_ranks(ranks, verdicts, digests, explained))
         self._ask(now)
         if self._remember_since(now):  # now that it is known whom to look at, say why and since when
-            self._add(now, self._of_ranks(ranks, verdicts, digests))
+            self._add(now, self._of_ranks(ranks, verdicts, digests, explained))
             self._ask(now)
 
     def _ask(self, now: float) -> None:
@@ -68,14 +75,19 @@ class JobJudge:
             signals.append(Signal(job, "job_hardware", words))
         return signals
 
-    def _of_ranks(self, ranks: list[Rank], verdicts: Verdicts, digests: Mapping[str, Digest]) -> list[Signal]:
+    def _of_ranks(
+        self, ranks: list[Rank], verdicts: Verdicts, digests: Mapping[str, Digest], explained: Explaining
+    ) -> list[Signal]:
         """Hardware is asked about only where something is slow: a thousand nodes' verdicts are many."""
         found = []
         for rank in ranks:
             about = f"{self.record.subject}/rank/{rank.window.rank}"
             if about in self.slow_since:
-                words = told_of(rank.node, rank.window.gpu, verdicts(rank.node), digests.get(rank.node, {}))
+                gpu = rank.window.gpu
+                words = told_of(rank.node, gpu, verdicts(rank.node), digests.get(rank.node, {}))
+                words = words or slow_clock(rank.node, gpu, {one.node: digests.get(one.node, {}) for one in ranks})
                 found.append(Signal(about, "job_rank_hardware", words))
+                found.append(Signal(about, "job_rank_incident", explained(rank.node, gpu)))
         return found
 
     def _links(self, ranks: list[Rank]) -> list[Signal]:

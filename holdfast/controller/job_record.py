@@ -90,6 +90,8 @@ class JobRecord:
             self.accounts.take(window, self.attempt)
 
     def _both_live(self, known: Rank, window: RankWindow, now: float) -> bool:
+        if known.attempt != self.attempt:  # others of the job began anew already: so does this one
+            return False
         other = known.window.session != window.session and window.began < known.heard_at - OVERLAP_SECONDS
         return other and not known.window.ended and now - known.heard_at <= OVERLAP_SECONDS
 
@@ -99,6 +101,7 @@ class JobRecord:
             self.accounts.nodes_before = tuple(sorted({rank.node for rank in self.current}))
             self.attempt += 1
             self.saved_step = min(self.saved_step, window.saved_step) if window.saved_step >= 0 else self.saved_step
+        self.trouble = ""  # what looked like two jobs was one that began anew; of two it is told again at once
         self.ranks[window.rank] = rank = Rank(node, window, now, self.attempt)
         self._introduce(window, node, now)
         return rank

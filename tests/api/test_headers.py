@@ -48,3 +48,9 @@ def test_a_twin_is_known_as_one_after_a_restart(tmp_path: Path) -> None:
             assert again.get("/v1/nodes/t1")["twin"]
         finally:
             again.stop()
+
+
+def test_whether_the_page_is_there_may_be_asked_without_reading_it(controller: Controller) -> None:
+    asked, read = controller.ask("HEAD", "/"), controller.ask("GET", "/")
+    assert (asked.status_code, asked.content) == (200, b"")
+    assert asked.headers["content-type"] == read.headers["content-type"]

@@ -31,6 +31,16 @@ def test_one_slow_gpu_is_named_with_its_place_its_price_and_why():
     assert "evicting it wins back 8.9 GPU-hours an hour" in said
 
 
+def test_whom_an_open_incident_explains_is_not_to_be_evicted():
+    ranks = Ranks(96).look(lambda rank: jitter(rank) * (1.11 if rank == 37 else 1.0), 4)
+    ranks.tell(Ranks.rank(37), job_rank_hardware="", job_rank_incident="cdu/c2", job_slow_since_seconds=50_520.0)
+    verdict = CHECK(ranks.window())
+    said = verdict.summary()
+    assert "rank 37 = node n4 GPU 5, explained by the incident on cdu/c2" in said
+    assert "evicting" not in said and "no hardware signal" not in said
+    assert verdict.remedy == "follow the runbook of the incident on cdu/c2"
+
+
 def test_a_node_all_of_whose_ranks_are_slow_is_named_as_one():
     verdict = CHECK(Ranks(64).look(lambda rank: jitter(rank) * (1.2 if rank // 8 == 3 else 1.0), 4).window())
     assert len(guilty(verdict)) == 8

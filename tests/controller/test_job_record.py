@@ -35,6 +35,26 @@ def test_the_end_of_the_attempt_that_runs_is_heard() -> None:
     assert record.ended == "gone"
 
 
+def test_an_ordinary_restart_is_not_two_jobs_with_one_name() -> None:
+    """The new attempt says that it began when the job did, and comes while the old one was just heard."""
+    record = JobRecord("j", "uid-1")
+    for rank, node in enumerate(("n1", "n2")):
+        record.take(node, window("first", rank, 0.0, 100.0), 100.0)
+    for at in (110.0, 120.0, 135.0):
+        for rank, node in enumerate(("n2", "n3")):
+            record.take(node, window("second", rank, 0.0, at), at)
+    assert (record.attempt, record.trouble) == (1, "")
+    assert [rank.node for rank in record.current] == ["n2", "n3"]
+
+
+def test_two_jobs_with_one_name_are_told_of() -> None:
+    record = JobRecord("j", "uid-1")
+    for at in (100.0, 110.0, 120.0):
+        record.take("n1", window("one", 0, 0.0, at), at)
+        record.take("n9", window("other", 0, 0.0, at), at)
+    assert record.trouble == "rank 0 is told of by n1 and by n9: two jobs with one name?"
+
+
 def test_a_death_remembers_the_nodes_it_had_when_the_job_goes_on_without_one() -> None:
     [death] = restarted_elsewhere().accounts.restarts
     assert death.nodes == ("n1", "n2")
