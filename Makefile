@@ -70,12 +70,13 @@ agreement: setup
 quick: setup
 	$(PY) -m pytest -m "not slow and not soak" -n 2
 
-# What needs no server, then every real part, both on two cores, a file's tests one after the other. These share the machine
-# with others, so a test that failed is tried once more, and named as such (R) in the summary: docs/decisions/0008.
+# What needs no server, on two cores; then every real part, three files at a time because they mostly wait, a file's tests
+# one after the other. These share the machine with others, so a test that failed is tried once more, and named as such (R)
+# in the summary: docs/decisions/0008.
 test: system setup torch lint
 	@scripts/build-console || echo "== going on without the web page"
 	$(PY) -m pytest -m "not slow and not soak" -n 2 -rs
-	$(PY) -m pytest -m "slow and not soak" -n 2 --dist loadfile --no-loadscope-reorder --reruns 1 -rsR
+	$(PY) -m pytest -m "slow and not soak" -n 3 --dist loadfile --no-loadscope-reorder --reruns 1 -rsR
 
 # Builds the Kubernetes servers from Debian's source package (once per machine, about ten minutes) and runs their tests;
 # afterwards `make test` runs them too.

@@ -6,9 +6,9 @@ from hypothesis import settings
 settings.register_profile("holdfast", deadline=None)
 settings.load_profile("holdfast")
 
-# Two workers share the files out in this order; a long file that comes last leaves the other one idle for minutes.
+# Workers share the files out in this order; a long file that comes last leaves the others idle for minutes.
 LONGEST_FIRST = (
-    "tests/api/test_schemathesis.py",
+    "tests/console/test_tour.py",
     "tests/probes/test_run.py",
     "tests/controller/test_trainings.py",
     "tests/training/",
