@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.catalog import seam_kinds
 from holdfast.cli.incident_chart import drawn
+from holdfast.cli.incident_figures import many, moments, paths, told
 from holdfast.cli.incident_svg import drawing
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.runbook import filled
@@ -29,8 +30,8 @@ def as_table(incidents: list[Found], now: float) -> None:
     for one in incidents:
         bill = (one.get("account") or {}).get("bill") or {}
         cost = f"{_total(bill, 'so_far'):,.0f} {bill['currency']}" if bill else ""
-        rate = f"{bill['gpu_hours_per_hour']:.3g}" if bill else ""
-        cells = (one["id"], one["state"], ago(now, one["opened"]), one["cause"], rate, cost, one["reason"])
+        rate = f"{bill['gpu_hours_per_hour']:.3g}" if bill and not one["closed"] else ""
+        cells = (one["id"], one["state"], ago(now, one["opened"]), one["cause"], rate, cost, told(one["reason"]))
         rows.add_row(*(plain(cell) for cell in cells))
     console().print(rows)
 
@@ -41,7 +42,7 @@ def as_text(found: Found) -> str:
         f"{found['subject']}: {seam_kinds.kind(found['cause']).title}",
         f"{found['state']}, {found['cause']}, opened {_clock(found['opened'])}"
         + (f", closed {_clock(found['closed'])}" if found["closed"] else ""),
-        found["reason"],
+        told(found["reason"]),
     ]
     if account is None:
         nodes = ", ".join(found["evidence"]) or "none"
@@ -55,50 +56,65 @@ def _part(name: str, lines: list[str]) -> list[str]:
 
 
 def _parts(found: Found, account: Found) -> list[tuple[str, list[str]]]:
-    since = _clock(account["since"])
+    over = bool(found["closed"])
+    lasted = f"{'it lasted' if over else 'for'} {lasting(account['lasted_seconds'])} of the fleet's time"
     return [
-        ("since", [f"{since}, for {lasting(account['lasted_seconds'])}; confidence {account['confidence']:.2f}"]),
-        ("path", _short(account["path"])),
-        ("evidence", _short(account["evidence"])),
-        ("rivals", [f"{one['cause']} ({one['kind']}): {one['why']}" for one in account["rivals"]]),
-        ("not seen", list(account["unknown"])),
-        ("cost", cost_lines(account)),
+        ("since", [f"{_clock(account['since'])}, {lasted}; confidence {account['confidence']:.2f}"]),
+        ("path", _short(paths(account["path"]))),
+        ("evidence", _short([told(one) for one in account["evidence"]])),
+        ("rivals", [told(f"{one['cause']} ({one['kind']}): {one['why']}") for one in account["rivals"]]),
+        ("not seen", [told(one) for one in account["unknown"]]),
+        ("cost", cost_lines(account, over)),
         ("left in service", [_nodes(found["evidence"])] if found["evidence"] else []),
         ("owners", [f"{team}: {who}" for team, who in account["on_call"].items()]),
-        ("timeline", [f"{_clock(one['at'])}  {one['domain']:<12} {one['text']}" for one in _late(account["timeline"])]),
+        ("timeline", [f"{_clock(at)}  {domain:<12} {words}" for at, domain, words in _first(account["timeline"])]),
         ("runbook", [f"runbooks/{account['runbook']}.md", *filled(found)]),
     ]
 
 
-def cost_lines(account: Found) -> list[str]:
+def cost_lines(account: Found, over: bool = False) -> list[str]:
+    """Of one that is over, what it cost: nothing goes on."""
     bill = account["bill"]
-    currency, horizon = bill["currency"], bill["horizon_hours"]
-    lines = [f"{'layer':<18} {'so far':>14} {f'in {horizon:g} h more':>16}  {currency}"]
+    columns = ("so_far",) if over else ("so_far", "if_it_goes_on")
+    heads = [f"{'it cost' if over else 'so far':>14}", *([] if over else [f"{_horizon(bill):>16}"])]
+    lines = [f"{'layer':<18} {' '.join(heads)}  {bill['currency']}"]
     for layer in bill["layers"]:
-        lines.append(f"{layer['name']:<18} {_money(layer['so_far']):>14} {_money(layer['if_it_goes_on']):>16}")
-    lines.append(f"{'total':<18} {_total(bill, 'so_far'):>14,.0f} {_total(bill, 'if_it_goes_on'):>16,.0f}")
-    lines.append(
-        f"{bill['gpu_hours']:.4g} GPU-hours lost, {bill['gpu_hours_per_hour']:.3g} more an hour; "
-        f"the finish moves by {bill['finish_shift_hours']:.3g} h, "
-        f"{bill['finish_shift_hours_if_it_goes_on']:.3g} h if it goes on"
-    )
+        lines.append(f"{layer['name']:<18} " + _columns([_money(layer[name]) for name in columns]))
+    lines.append(f"{'total':<18} " + _columns([f"{_total(bill, name):,.0f}" for name in columns]))
+    lines.append(_progress(bill, over))
     if bill["tokens"] is not None:
-        lines.append(f"{bill['tokens']:.3g} tokens not made")
+        lines.append(f"{many(bill['tokens'])} tokens not made")
     return lines + [f"not counted: {one}" for one in bill["unpriced"]]
+
+
+def _horizon(bill: Found) -> str:
+    return f"in {bill['horizon_hours']:g} h more"
+
+
+def _columns(cells: Sequence[str]) -> str:
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, (14, 16), strict=False))
+
+
+def _progress(bill: Found, over: bool) -> str:
+    lost, shift = f"{bill['gpu_hours']:.4g} GPU-hours lost", bill["finish_shift_hours"]
+    if over:
+        return f"{lost}; the finish moved by {shift:.3g} h"
+    later = f"{bill['finish_shift_hours_if_it_goes_on']:.3g} h if it goes on"
+    return f"{lost}, {bill['gpu_hours_per_hour']:.3g} more an hour; the finish moves by {shift:.3g} h, {later}"
 
 
 def as_markdown(found: Found, pictures: Sequence[str] = ()) -> str:
     """The post-mortem: what happened, why we say so, what it cost, what was done. `pictures` are files beside it."""
     account = found.get("account") or {}
     title = seam_kinds.kind(found["cause"]).title
-    lines = [f"# {found['subject']}: {title}", "", printable(found["reason"]), ""]
+    lines = [f"# {found['subject']}: {title}", "", printable(told(found["reason"])), ""]
     lines += [f"- incident `{found['id']}`, {found['state']}", f"- opened {_clock(found['opened'])}"]
     if found["closed"]:
         lines.append(f"- closed {_clock(found['closed'])}, after {lasting(found['closed'] - found['opened'])}")
     if account:
-        for name, told in _parts(found, account):
-            if told:
-                lines += ["", f"## {name.capitalize()}", "", "```", *(printable(line) for line in told), "```"]
+        for name, part in _parts(found, account):
+            if part:
+                lines += ["", f"## {name.capitalize()}", "", "```", *(printable(line) for line in part), "```"]
         lines += ["", "## Charts", "", *_charts(account, pictures)]
         lines += ["## What we change", "", "- [ ] ", ""]
     return "\n".join(lines)
@@ -134,9 +150,9 @@ def _short(told: list[str]) -> list[str]:
     return [*told[:MOST_LINES], *([f"and {more} more"] if more > 0 else [])]
 
 
-def _late(timeline: list[Found]) -> list[Found]:
+def _first(timeline: list[Found]) -> list[tuple[float, str, str]]:
     """Who moved first is what matters."""
-    return timeline[: 2 * MOST_LINES]
+    return moments(timeline)[: 2 * MOST_LINES]
 
 
 def _nodes(nodes: list[str]) -> str:

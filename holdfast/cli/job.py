@@ -83,16 +83,25 @@ def _print(found: Document) -> None:
         if hours:
             rows.add_row(part, f"{hours:,.3f}", f"{100 * (hours / whole):.1f} %")
     out.print(rows)
-    for one in found["restarts"]:
-        cost = f"{one['gpu_hours']:.3f} GPU-hours: {lasting(one['down_seconds'])} down"
-        again = f"{count(one['lost_steps'], 'step')} made again from step {one['from_step']}"
-        out.print(f"restart {ago(time.time(), one['at'])}: {cost}, {again}")
+    _restarts(found["restarts"], out)
     for one in found["slow"]:
-        words = one["reason"] or f"takes {100 * one['ratio']:.0f} % longer than its peers"
+        whole_job = one["subject"] == f"job/{found['job']}"
+        words = one["reason"] or f"takes {100 * one['ratio']:.0f} % longer than {'usual' if whole_job else 'its peers'}"
         since = "" if one["since"] is None else f", for {lasting(time.time() - one['since'])}"
         out.print(f"slow: {plain(one['subject'])}: {plain(words)}{since}")
     if found["trouble"]:
         out.print(plain(found["trouble"]))
+
+
+def _restarts(restarts: list[Document], out: Any) -> None:
+    for one in restarts:
+        cost = f"{one['gpu_hours']:.3f} GPU-hours: {lasting(one['down_seconds'])} down"
+        where = "the beginning" if one["from_step"] < 0 else f"step {one['from_step']}"
+        again = f"{count(one['lost_steps'], 'step')} made again from {where}"
+        out.print(f"restart {ago(time.time(), one['at'])}: {cost}, {again}")
+        unknown = ["no node of it left service before; `holdfast diagnose` reads its logs"]
+        for line in one.get("said") or unknown:
+            out.print(f"  {plain(line)}")
 
 
 def _exposed(exposure: Document | None, out: Any) -> None:

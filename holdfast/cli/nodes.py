@@ -15,6 +15,7 @@ from holdfast.cli.table import STYLES, ago, clock, console, count, lasting, plai
 from holdfast.formats import hostlist
 
 SILENT_SECONDS = 60.0  # two heartbeats
+MOST_INCIDENTS = 1_000
 Node = dict[str, Any]
 Names = Annotated[str, typer.Argument(help="A node, or a list such as n[001-016].", metavar="NAME")]
 Force = Annotated[bool, typer.Option("--force", help="Also if more nodes would be out than the policy allows.")]
@@ -74,11 +75,17 @@ def show(names: Names, url: Url = "", token: Token = "", as_json: AsJson = False
     if as_json:
         typer.echo(json.dumps(found[0] if len(found) == 1 else {"nodes": found}))
         return
+    incidents = client.get("/v1/incidents", only="open", limit=MOST_INCIDENTS)["incidents"]
     for node in found:
-        _show_one(node)
+        _show_one(node, [one for one in incidents if _concerns(one, node["name"])])
 
 
-def _show_one(node: dict[str, Any]) -> None:
+def _concerns(incident: dict[str, Any], name: str) -> bool:
+    """It is about the node or a part of it, or the node is among those that it reaches."""
+    return name in incident["evidence"] or f"{incident['subject']}/".startswith(f"node/{name}/")
+
+
+def _show_one(node: dict[str, Any], incidents: Sequence[dict[str, Any]]) -> None:
     now = time.time()
     out = console()
     out.print(f"{node['name']}: {styled(node['stage'])} since {ago(now, node['since'])}: ", end="")
@@ -86,6 +93,12 @@ def _show_one(node: dict[str, Any]) -> None:
     place = ", ".join(f"{kind} {name}" for kind, name in node["place"].items())
     tested = ago(now, node["tested_at"]) if node["tested_at"] else "never"
     out.print(f"pool {node['pool']}{f', {place}' if place else ''}; tested {tested}; rung {node['rung']}")
+    for one in incidents:
+        about = one["reason"].removeprefix(f"{one['subject']}: ")
+        out.print(f"[yellow]open incident[/] on {plain(one['subject'])}: {plain(about)}")
+    if not node["verdicts"]:
+        out.print("every check passes" if node["health"] == "pass" else "no check has reported yet")
+        return
     rows = table("check", "health", "since", "what was seen")
     order = list(STYLES)
     for verdict in sorted(node["verdicts"], key=lambda v: order.index(v["health"]) if v["health"] in order else 99):

@@ -1,16 +1,18 @@
-"""What happened while `holdfast up` ran, in one paragraph, from the store alone."""
+"""What happened while `holdfast up` ran, in one paragraph and a line per incident, from the store alone."""
 
 import time
 from collections import Counter
 from collections.abc import Sequence
 
 from holdfast.cli.table import count
+from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import JobState
 from holdfast.model.life import OUT_OF_SERVICE, Stage
 from holdfast.store import Store
 from holdfast.store.words import Transition
 
 MOST = 100_000
+MOST_INCIDENTS = 5
 
 
 def summary(url: str, since: float) -> str:
@@ -29,9 +31,22 @@ def summary(url: str, since: float) -> str:
         f"In {time.time() - since:.0f} s: {count(len(nodes), 'node')}, now {_listed(stages)}.",
         f"{count(len(jobs), 'job')}, of which {ended} completed and {died} ended with a failed node.",
         _left(moves),
-        *(f"Incident on {one.subject}: {one.reason}." for one in incidents),
     ]
-    return " ".join(sentences)
+    return "\n".join([" ".join(sentences), *_told(incidents)])
+
+
+def _told(incidents: Sequence[Incident]) -> list[str]:
+    """The first to open first, one line each; open ones before those that are over."""
+    order = sorted(incidents, key=lambda one: (one.state is IncidentState.CLOSED, one.opened))
+    lines = [f"Incident on {one.subject}, {one.state.value}: {_short(one)}" for one in order[:MOST_INCIDENTS]]
+    more = len(order) - MOST_INCIDENTS
+    return lines + ([f"And {count(more, 'incident')} more: holdfast incident list --all"] if more > 0 else [])
+
+
+def _short(one: Incident) -> str:
+    """What it is and what it costs; who is on call, and the figures behind it, are a command away."""
+    said = one.reason.removeprefix(f"{one.subject}: ").split("; ")
+    return "; ".join(said[:2] if one.account is not None else said[:1])
 
 
 def _left(moves: Sequence[Transition]) -> str:

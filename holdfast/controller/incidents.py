@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from holdfast.catalog import seam_kinds
+from holdfast.controller.seam_past import past
 from holdfast.lifecycle.shared import NOT_PARENTS
 from holdfast.model.account import Account
 from holdfast.model.incident import Incident, IncidentState
@@ -88,6 +89,9 @@ class Incidents:
     def over(self, subject: str, now: float, why: str) -> None:
         """The end of what a seam found; only the seams' own look knows it."""
         if (known := self.open.get(subject)) is not None and known.account is not None:
+            sentence = past(subject, known.account)
+            account = replace(known.account, sentence=sentence)
+            self.open[subject] = replace(known, reason=sentence, account=account)
             self._close(subject, now, why, absorbed=False)
 
     def close(self, subject: str, now: float, why: str = "", *, absorbed: bool = False) -> None:

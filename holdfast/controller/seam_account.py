@@ -7,6 +7,7 @@ import numpy as np
 from holdfast.catalog import seam_kinds, seam_signals
 from holdfast.controller.programme import Programme
 from holdfast.controller.seam_losses import losses
+from holdfast.controller.seam_past import called
 from holdfast.costs.finding import bill
 from holdfast.model.account import Account, Bill, Chart, Loss, Moment, Other
 from holdfast.model.finding import Finding, Symptom
@@ -61,12 +62,12 @@ def sentence(finding: Finding, found: Sequence[Loss], priced: Bill, on_call: dic
     said = [f"{finding.cause}: {title}"]
     measured = [one for one in found if one.gpu_hours_per_hour]
     if measured:
-        names = ", ".join(_called(one.subject) for one in measured)
+        names = ", ".join(called(one.subject) for one in measured)
         per_hour = priced.gpu_hours_per_hour
         money = _money(finding, priced)
         said.append(f"it costs {names} {per_hour:.3g} GPU-hours an hour{money}")
     elif found:
-        said.append(f"it reaches {', '.join(_called(one.subject) for one in found)}, whose loss is not measured")
+        said.append(f"it reaches {', '.join(called(one.subject) for one in found)}, whose loss is not measured")
     else:
         said.append("no job has slowed yet")
     for one in measured:
@@ -84,11 +85,6 @@ def _money(finding: Finding, priced: Bill) -> str:
     growing = [one for one in priced.layers if one.name != "labour"]
     now, then = (sum(getattr(one, name) or 0.0 for one in growing) for name in ("so_far", "if_it_goes_on"))
     return f" ({(then - now) / priced.horizon_hours:.3g} {priced.currency} an hour)"
-
-
-def _called(subject: str) -> str:
-    what, _, name = subject.partition("/")
-    return f"run {name}" if what == "job" else f"the path {name.replace('-', ' to ', 1)}" if what == "path" else subject
 
 
 def timeline(finding: Finding, panel: Panel, before: Sequence[Moment] = ()) -> tuple[Moment, ...]:

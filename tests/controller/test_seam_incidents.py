@@ -1,6 +1,8 @@
 """A seam's incident accounts for its symptoms: the victims stay in service, their own failures are judged as ever."""
 
-from holdfast.model.account import Account
+from dataclasses import replace
+
+from holdfast.model.account import Account, Bill, LayerCost, Loss
 from holdfast.model.incident import IncidentState
 from holdfast.model.life import Stage
 
@@ -64,6 +66,18 @@ def test_a_degraded_victim_is_not_even_chosen_last_and_judged_when_it_is_over() 
     assert told.fleet.nodes["n2"].degraded_by == "gpu.clocks"
 
 
+def test_degraded_by_a_symptom_again_and_again_is_no_repeat_offence() -> None:
+    told = Told()
+    for _ in range(4):
+        told.says("n1", "gpu.throttle", "degraded")
+        _found(told)
+        told.says("n1", "gpu.throttle", "pass")
+        told.fleet.incidents.over("cdu/c2", told.now, "it is not found any more")
+        told.passes(5)
+    node = told.fleet.nodes["n1"]
+    assert node.stage is Stage.READY and not node.degradations
+
+
 def test_what_still_fails_when_it_is_over_is_judged() -> None:
     told = Told()
     _found(told)
@@ -104,3 +118,17 @@ def test_a_restart_forgets_neither_the_incident_nor_its_victims() -> None:
     told.restarts()
     told.says("n0", "gpu.temperature", "fail")
     assert told.fleet.nodes["n0"].stage is Stage.READY and told.fleet.nodes["n0"].held == "cdu/c2"
+
+
+def test_one_that_is_over_says_what_it_cost_and_projects_nothing() -> None:
+    told = Told()
+    loss = Loss(subject="job/llama", gpus=32.0, share_so_far=0.1, share_now=0.2)
+    layers = (LayerCost(name="direct compute", so_far=305.0, if_it_goes_on=900.0, formula="", inputs=""),)
+    sentence = "cdu/c2: flow is low; it costs run llama 6.4 GPU-hours an hour; release moves by 3 h if it goes on"
+    account = replace(ACCOUNT, losses=(loss,), bill=Bill(layers=layers, gpu_hours=41.0), sentence=sentence)
+    told.fleet.found("cdu/c2", account, told.now)
+    told.fleet.incidents.over("cdu/c2", told.now, "it is not found any more")
+    [over] = [one for one in told.fleet.incidents.take_changed() if one.state is IncidentState.CLOSED]
+    assert "it cost run llama 41 GPU-hours (305 USD) in 60 s" in over.reason
+    assert over.reason.endswith("; it is not found any more") and "goes on" not in over.reason
+    assert over.account is not None and over.reason.startswith(over.account.sentence)

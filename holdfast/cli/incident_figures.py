@@ -1,0 +1,87 @@
+"""Readings in words: the unit of a signal is in its name, values are written in a size that can be read, and what moved
+alike in many of a kind is one line."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+UNITS = (
+    ("_litres_per_minute", "l/min", 1.0),
+    ("_bytes_per_second", "GB/s", 1e9),
+    ("_per_second", "a second", 1.0),
+    ("_celsius", "°C", 1.0),
+    ("_seconds", "s", 1.0),
+    ("_pascals", "kPa", 1e3),
+    ("_watts", "W", 1.0),
+    ("_hertz", "GHz", 1e9),
+    ("_volts", "V", 1.0),
+    ("_ratio", "%", 0.01),
+    ("_share", "%", 0.01),
+)
+SIZES = ((1e12, " T"), (1e9, " B"), (1e6, " M"), (1e3, " K"))
+_NUMBER = r"-?\d[\d.]*(?:e[+-]\d+)?"
+_SIGNS = r"(?:Hz|Pa|l/min|°C|W|V|s)(?!\w)"
+_MOVED = re.compile(rf"(\S+) ([a-z][a-z0-9_]*)(?:: | went from )({_NUMBER})(?: -> | to )({_NUMBER})(?: (?:{_SIGNS}))?")
+_POWER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?e[+-]\d+")
+
+
+def reading(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def many(value: float) -> str:
+    """93.6 M: what there are very many of."""
+    size, sign = next(((size, sign) for size, sign in SIZES if abs(value) >= size), (1.0, ""))
+    return f"{value / size:.3g}{sign}"
+
+
+def measured(signal: str, value: float) -> str:
+    sign, size = next(((sign, size) for ending, sign, size in UNITS if signal.endswith(ending)), ("", 1.0))
+    return f"{reading(value / size)} {sign}".rstrip()
+
+
+def told(sentence: str) -> str:
+    """A sentence of the controller with its readings in their units and no powers of ten."""
+    return _POWER.sub(lambda found: reading(float(found[0])), _MOVED.sub(_in_units, sentence))
+
+
+def _in_units(found: "re.Match[str]") -> str:
+    subject, signal, before, now = found.groups()
+    try:
+        return f"{subject} {signal} from {measured(signal, float(before))} to {measured(signal, float(now))}"
+    except ValueError:  # such as 1.2.3
+        return found[0]
+
+
+def moments(timeline: Sequence[dict[str, Any]]) -> list[tuple[float, str, str]]:
+    """When, domain and words, in order; of several of a kind whose signal moved, the first and how many more."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for one in sorted(timeline, key=lambda moment: float(moment["at"])):
+        moved = _MOVED.fullmatch(one["text"])
+        alike = f"{one['domain']} {moved[2]} {_kind(moved[1])}" if moved else f"{one['at']} {one['text']}"
+        groups.setdefault(alike, []).append(one)
+    return [(group[0]["at"], group[0]["domain"], told(group[0]["text"]) + _more(group)) for group in groups.values()]
+
+
+def paths(lines: Sequence[str]) -> list[str]:
+    """Those that lead the same way through others of the same kinds are one line."""
+    groups: dict[str, list[str]] = {}
+    for line in lines:
+        groups.setdefault(_way(line), []).append(line)
+    return [group[0] + _more(group) for group in groups.values()]
+
+
+def _way(line: str) -> str:
+    """Where it starts and which jobs it reaches; of all else only the kinds."""
+    first, *others = line.split(" > ")
+    return " > ".join([first, *(one if one.startswith("job/") else _kind(one) for one in others)])
+
+
+def _kind(subject: str) -> str:
+    """A node's GPU is a gpu, a job's rank a rank; anything else is what its address begins with."""
+    parts = subject.split("/", 3)
+    return parts[2] if len(parts) > 2 else parts[0]
+
+
+def _more(group: Sequence[object]) -> str:
+    return f" and {len(group) - 1} more alike" if len(group) > 1 else ""
