@@ -162,7 +162,8 @@ class Fleet:
             check = self.nodes[name].degraded_by
             if check and self.incidents.root_of(name, (check,)) == subject:
                 why = f"{check} is a symptom of {account.kind} on {subject}"
-                steps += self._judge.step(name, NodeEvent(kind=Happening.RECOVERED, cause=check, reason=why), now)
+                told = NodeEvent(kind=Happening.RECOVERED, cause=check, reason=why, holder=subject)
+                steps += self._judge.step(name, told, now)
         return steps
 
     def tick(self, now: float) -> list[Step]:

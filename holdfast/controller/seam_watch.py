@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,6 +18,7 @@ from holdfast.catalog import plausible
 from holdfast.controller.alerts import Alerts
 from holdfast.controller.facility import Facility
 from holdfast.controller.seam_account import account
+from holdfast.controller.seam_calm import Calm
 from holdfast.controller.seam_holes import Holes
 from holdfast.controller.seam_places import with_the_fleet
 from holdfast.controller.seam_ranks import SeamRanks
@@ -34,7 +35,6 @@ from holdfast.model.progress import WINDOW_SECONDS
 from holdfast.model.report import Report
 from holdfast.model.signal import Event
 from holdfast.model.topology import Topology
-from holdfast.seams.moved import baseline_columns
 from holdfast.store import Store
 from holdfast.store.words import Role
 
@@ -42,7 +42,6 @@ log = logging.getLogger("holdfast.controller")
 STORE_SECONDS = 60.0  # a bill grows all the time; it is written so often
 MOST_JOBS = 5_000
 TAKE_OVER_SECONDS = 180.0
-BEFORE_SECONDS = 60.0  # what begins slowly began before it was seen
 AGENTS_MAY_TELL = ("job/", "path/", "pool/")
 
 
@@ -67,7 +66,7 @@ class SeamWatch:
         self._ranks = SeamRanks()
         self._waiting: dict[str, float] = {}  # roots that claim what another one is open for, since when
         self._places: tuple[object, Topology] = ((), files.topology)
-        self._calm: Panel | None = None  # how things were before what is open now began; None while nothing is
+        self._calm = Calm()
         self._looked_at: float | None = None
         self._trouble = ""
         self._subjects = (0, 0)
@@ -160,17 +159,11 @@ class SeamWatch:
         running = tuple(job for job in jobs if job.state is JobState.RUNNING)
         panel, topology = self.window.panel(running), self._topology(running)
         self._subjects = (len(panel.tables), sum(len(table.subjects) for table in panel.tables.values()))
-        before = {root: known.account for root, known in self._known.items()}
-        found = await asyncio.to_thread(self._judge, panel, topology, before)
-        found, over = self._settled(found, now)
-        for root, one in found.items():
-            known = self._known.get(root)
-            self._known[root] = _Known(one, now, known.stored if known else 0.0)
-        over |= self._gone(found, panel, now)
+        before = self.open
+        found = await asyncio.to_thread(self.judge, panel, topology)
+        over = self.take(found, panel, now)
         open_ = await writer.ask(Work(partial(_tell, self._due(before), over)))
-        for root in over:
-            del self._known[root]
-        self._keep_calm(panel)
+        self.forget(over, panel)
         self._alerts.stand(open_)
         nodes = [f"node/{name}" for name in self._board.views]
         await asyncio.to_thread(self._holes.look, self._files.topology, topology, panel, nodes, time.time())
@@ -185,26 +178,34 @@ class SeamWatch:
             self._places = (key, with_the_fleet(self._files.topology, places, jobs, self._ranks.edges()))
         return self._places[1]
 
-    def _judge(self, panel: Panel, topology: Topology, before: dict[str, Account]) -> dict[str, Account]:
+    def judge(self, panel: Panel, topology: Topology) -> dict[str, Account]:
         found: dict[str, Account] = {}
-        for finding in seams.explain(panel, topology, calm=self._calm):
+        for finding in seams.explain(self._calm.window(panel), topology, calm=self._calm.panel):
             if finding.cause not in found:  # the surest first: one root, one incident
-                found[finding.cause] = self._account(finding, panel, topology, before.get(finding.cause))
+                known = self._known.get(finding.cause)
+                found[finding.cause] = self._account(finding, panel, topology, known.account if known else None)
         return found
+
+    def take(self, found: dict[str, Account], panel: Panel, now: float) -> dict[str, str]:
+        """What was found is open from now on; answers what is over, and why."""
+        found, over = self._settled(found, now)
+        for root, one in found.items():
+            known = self._known.get(root)
+            self._known[root] = _Known(one, now, known.stored if known else 0.0)
+        return over | self._gone(found, panel, now)
+
+    def forget(self, over: Collection[str], panel: Panel) -> None:
+        for root in over:
+            self._calm.over(self._known.pop(root).account.since, panel.now)
+        self._calm.keep(panel, [known.account.since for known in self._known.values()])
+
+    @property
+    def open(self) -> dict[str, Account]:
+        return {root: known.account for root, known in self._known.items()}
 
     def _account(self, finding: Finding, panel: Panel, topology: Topology, before: Account | None) -> Account:
         same = before if before is not None and before.kind == finding.kind else None
         return account(finding, panel, topology, self._files.programme, same)
-
-    def _keep_calm(self, panel: Panel) -> None:
-        """What things are compared with. While something is open it is what was before, and stands still: or what
-        lasts for hours would become what is usual, and seem to have ended."""
-        if not self._known:
-            self._calm = None
-        elif self._calm is None:
-            began = min(known.account.since for known in self._known.values())
-            first = float(panel.times[min(baseline_columns(panel.times), len(panel.times) - 1)])
-            self._calm = panel.until(max(first, began - BEFORE_SECONDS))
 
     def _settled(self, found: dict[str, Account], now: float) -> tuple[dict[str, Account], dict[str, str]]:
         """A new root that claims the victims of an open one must last: an instrument that is silent for a moment moves

@@ -77,6 +77,10 @@ def _degraded(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> N
 
 
 def _recovered(node: NodeLife, event: NodeEvent, now: float, policy: Policy) -> NodeLife:
+    """What turned out to be a symptom of something else does not count as its own."""
+    own = node.degradations
+    if event.holder and own and own[-1].cause == event.cause:
+        return changed(node, degraded_by="", degradations=own[:-1])
     return changed(node, degraded_by="")
 
 

@@ -1,18 +1,27 @@
 """The demo's building: its heat slows the fleet's own jobs, and the seams find its faults from what is told."""
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from holdfast import seams
+from holdfast.api.board import Board
+from holdfast.controller.alerts import Alerts, AlertSettings
+from holdfast.controller.programme import Programme
 from holdfast.controller.seam_places import with_the_fleet
 from holdfast.controller.seam_ranks import SeamRanks
+from holdfast.controller.seam_settings import SeamFiles, SeamSettings
+from holdfast.controller.seam_watch import SeamWatch
 from holdfast.controller.seam_window import SeamWindow
 from holdfast.formats.topology import read
+from holdfast.lifecycle.policy import Policy
 from holdfast.model.job import Job, JobState
 from holdfast.model.report import Report
 from holdfast.model.topology import Topology
+from holdfast.store import Store
 from holdfast.twin.fleet.kinds import scenario
 from holdfast.twin.fleet.orders import Order
 from holdfast.twin.fleet.progress import Teller
@@ -108,6 +117,34 @@ def test_the_seams_find_the_pump_and_the_slow_gpu_and_nothing_else() -> None:
     assert found == {"cdu/cdu1": "cooling.flow_low", "node/n057/gpu/0": "gpu.slow"}
 
 
+@pytest.mark.slow
+def test_what_strikes_again_is_one_incident_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three rounds: what was open in the first is in the window of the second, and is not what is usual."""
+    simulation, now = opened(), [BEGAN]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    site = read(topology(scenario("demo"), 64))
+    files, board = SeamFiles(topology=site, sources=[], programme=Programme()), Board(Policy())
+    watch = SeamWatch(SeamSettings(), files, Alerts(AlertSettings()), Store.open(f"sqlite:///{tmp_path}/s.db"), board)
+    ranks, agents = SeamRanks(), [Agent(node) for node in simulation.nodes]
+    for agent in agents:
+        agent.teller = Teller()
+    found: list[tuple[str, str]] = []
+    for at, told in moments(simulation, 9720.0):
+        now[0] = BEGAN + at
+        for said in told:
+            _take(agents[said.node], said, simulation, watch.window, ranks)
+        assert simulation.plant is not None
+        for one in simulation.plant.take():
+            watch.window.put(BEGAN + one.at, one.subject, one.name, one.value, STEP)
+        if at % 180 == 0:
+            jobs, before = _running(simulation), watch.open
+            panel = watch.window.panel(jobs)
+            over = watch.take(watch.judge(panel, _whole(simulation, site, jobs, ranks)), panel, now[0])
+            found += [(root, one.kind) for root, one in watch.open.items() if root not in before]
+            watch.forget(over, panel)
+    assert found == 3 * [("node/n057/gpu/0", "gpu.slow"), ("cdu/cdu1", "cooling.flow_low")]
+
+
 def _take(agent: Agent, said: Told, simulation: Simulation, window: SeamWindow, ranks: SeamRanks) -> None:
     job = simulation.jobs.running.get(agent.node.job)
     agent.say(said, "run", lambda at: (BEGAN + at) / SPEED, simulation.chance, job, simulation.plant)
@@ -120,7 +157,13 @@ def _take(agent: Agent, said: Told, simulation: Simulation, window: SeamWindow, 
 
 
 def _look(simulation: Simulation, window: SeamWindow, site: Topology, ranks: SeamRanks) -> dict[str, str]:
-    jobs = tuple(
+    jobs = _running(simulation)
+    whole = _whole(simulation, site, jobs, ranks)
+    return {finding.cause: finding.kind for finding in seams.explain(window.panel(jobs), whole)}
+
+
+def _running(simulation: Simulation) -> tuple[Job, ...]:
+    return tuple(
         Job(
             id=job.name,
             nodes=tuple(node.name for node in job.nodes),
@@ -130,5 +173,7 @@ def _look(simulation: Simulation, window: SeamWindow, site: Topology, ranks: Sea
         )
         for job in simulation.jobs.running.values()
     )
-    whole = with_the_fleet(site, {node.name: node.place for node in simulation.nodes}, jobs, ranks.edges())
-    return {finding.cause: finding.kind for finding in seams.explain(window.panel(jobs), whole)}
+
+
+def _whole(simulation: Simulation, site: Topology, jobs: tuple[Job, ...], ranks: SeamRanks) -> Topology:
+    return with_the_fleet(site, {node.name: node.place for node in simulation.nodes}, jobs, ranks.edges())
