@@ -10,16 +10,16 @@ ckpt.save(step, state)
 import logging
 import os
 import secrets
-import time
 from pathlib import Path
 from typing import Any
 
 from holdfast.training import shard, storage, suspects
 from holdfast.training.agreement import Circle
 from holdfast.training.candidates import Candidate, Found, candidates, sources
-from holdfast.training.client import Held, Keeper
+from holdfast.training.client import ANSWER_SECONDS, Held, Keeper
 from holdfast.training.device import GpuMemory
 from holdfast.training.encoding import encode
+from holdfast.training.membership import SAVE_SECONDS, Membership
 from holdfast.training.message import EncodingError
 from holdfast.training.peers import Refused
 from holdfast.training.placement import Node, Placement, chance_of_recovery, place
@@ -27,11 +27,10 @@ from holdfast.training.restoring import CheckpointError, State, apply, snapshot
 from holdfast.training.site import node_name
 from holdfast.training.suspects import FILE as SUSPECTS
 from holdfast.training.suspects import trusted
-from holdfast.training.wire import WireError
+from holdfast.training.troubles import Troubles
 
 LOG = logging.getLogger("holdfast.checkpoint")
-KEEPER_RETRY_SECONDS = 30.0
-# Besides a keeper that is gone: what torch, NumPy and texts raise for a state that cannot be copied.
+# Besides a keeper that is gone: what torch, NumPy and texts raise, in words, for a state that cannot be copied.
 UNKEEPABLE = (OSError, ValueError, TypeError, RuntimeError, OverflowError)
 SOON_STEPS = 20  # after a load: what is no number by then came with it
 
@@ -57,37 +56,49 @@ class Checkpoint:
         self.job = job or os.environ.get("HOLDFAST_JOB") or self.folder.resolve().name
         self.every_steps, self.storage_every, self.patience_seconds = every_steps, storage_every, patience_seconds
         self.loaded_from = ""  # GPU memory, own memory, partner or storage, after `load`
-        self.troubles: dict[str, str] = {}
+        self._troubles = Troubles()
+        self._say = self._troubles.say
         self._circle = Circle()
         self._keeper = Keeper(self.job, self.folder, self._circle.rank, self._circle.world, keeper_options)
+        self._membership = Membership(self._keeper)
         self._gpu = GpuMemory(gpu_bytes, self._say)
         self._crew: dict[str, Any] = {}
-        self._joined = False
         self._loaded: Candidate | None = None
-        self._keeper_due = 0.0
-        self._meet(replicas, Node(node_name(), rack or os.environ.get("HOLDFAST_RACK", ""), group))
+        self._replicas, self._here = replicas, Node(node_name(), rack or os.environ.get("HOLDFAST_RACK", ""), group)
+        self._meet()
+
+    @property
+    def troubles(self) -> dict[str, str]:
+        """What goes wrong now, by what it is about."""
+        return self._troubles.all()
 
     def save(self, step: int, state: State) -> bool:
         """Copy the state and return. A save that fails says so and is False; it never ends the training."""
-        if step % self.every_steps:
-            return False
         try:
-            self._be_joined(step - 1)
+            if step % self.every_steps:
+                return False
+            self._just_met = False
+            self._membership.join(self._crew, step - 1, SAVE_SECONDS)
             self._copy(step, state)
-        except UNKEEPABLE as error:
+        except Exception as error:  # noqa: BLE001 - the parts of a state are others' code and raise what they like
             if isinstance(error, OSError) and not isinstance(error, Refused):
                 self._keeper.close()  # it is gone or no longer understood; the next save looks for it anew
-            self._say("save", f"step {step} was not kept: {error}")
+            why = str(error) if isinstance(error, UNKEEPABLE) else repr(error)
+            self._say("save", f"step {step} was not kept: {why}")
             return False
-        self.troubles.pop("save", None)
-        for what, sentence in self._keeper.troubles.items():
-            self._say(what, sentence)
+        finally:
+            self._troubles.hear(self._keeper.troubles)
+        self._troubles.forget("save", "keeper")
         return True
 
     def load(self, state: State) -> int | None:
         """Bring the state back to the newest step that all ranks can have, and return that step; None is a start."""
+        if not self._circle.all(self._just_met):  # this run has saved or loaded: what was found then is history
+            self._meet()
+        self._just_met, self._loaded, self.loaded_from = False, None, ""
         rows = candidates(self._found)
         self._refuse_other_worlds(rows)
+        rows = [row for row in rows if row.world == self._circle.world]
         if rows and not (rows := trusted(rows, self._suspects)):
             raise CheckpointError(
                 f"every saved step is suspect: {self.folder / SUSPECTS} says why; remove it to load one nevertheless"
@@ -146,12 +157,13 @@ class Checkpoint:
         self._gpu.close()
         self._keeper.close()
 
-    def _meet(self, replicas: int, here: Node) -> None:
+    def _meet(self) -> None:
         """Say what is here, hear of all others, and come to the same placement and name for this run."""
+        here = self._here
         held: list[Held] = []
         refusal = ""
         try:
-            held = self._keeper.attach()
+            held = self._membership.attach()
         except Refused as error:
             refusal = f"rank {self._circle.rank} on {here.name}: {error}"
         except OSError as error:
@@ -166,7 +178,7 @@ class Checkpoint:
         self._suspects = [suspects.of_row(row) for row in heard[0][7]]
         self._found = [Found(row[0], row[3], tuple(map(Held.of, row[4])), tuple(map(tuple, row[5]))) for row in heard]
         nodes = {row[0]: Node(row[0], row[1], row[2]) for row in heard}
-        self.placement: Placement = place(list(nodes.values()), replicas)
+        self.placement: Placement = place(list(nodes.values()), self._replicas)
         self._crew = {
             "attempt": heard[0][6],
             "addresses": {one.node: one.address for one in self._found if one.address},
@@ -175,12 +187,13 @@ class Checkpoint:
             "stores": bool(self.storage_every),
         }
         if self._circle.rank == 0:
-            self._describe(replicas)
+            self._describe()
+        self._just_met = True
 
-    def _describe(self, replicas: int) -> None:
+    def _describe(self) -> None:
         nodes = sum(len(circle) for circle in self.placement.circles)
-        if nodes < replicas:
-            self._say("placement", f"{replicas} replicas were asked for, but there are {nodes} nodes")
+        if nodes < self._replicas:
+            self._say("placement", f"{self._replicas} replicas were asked for, but there are {nodes} nodes")
         for sentence in self.placement.shared():
             self._say(f"placement {sentence}", sentence)
         chances = [
@@ -191,29 +204,12 @@ class Checkpoint:
     def _join_or_say(self, step: int) -> None:
         """Without a keeper the training goes on; the next save looks for one."""
         try:
-            self._be_joined(step)
+            self._membership.join(self._crew, step, ANSWER_SECONDS)
         except Refused:
             raise
         except OSError as error:
             self._keeper.close()
             self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
-
-    def _be_joined(self, step: int) -> None:
-        """Tell the keeper who is in this run; again where it had to be started anew."""
-        if not self._keeper.connected:
-            if time.monotonic() < self._keeper_due:
-                raise WireError("the keeper of this node is gone")
-            self._keeper_due = time.monotonic() + KEEPER_RETRY_SECONDS
-            self._attach_anew()
-        if not self._joined:
-            self._keeper.join({**self._crew, "step": step})
-            self._joined = True
-
-    def _attach_anew(self) -> None:
-        address = self._keeper.about.get("address", "")
-        self._keeper.options = (*self._keeper.options, *(("--listen", address) if address else ()))
-        self._keeper.attach()
-        self._joined = False
 
     def _say_remains(self) -> None:
         """Training begins anew although something was saved: whoever pays for that should know why."""
@@ -229,13 +225,17 @@ class Checkpoint:
         encoded = encode({name: snapshot(part) for name, part in state.items()})
         layout = shard.plan(about, encoded)
         store = bool(self.storage_every) and step % self.storage_every == 0
-        order = {"size": layout.size, "step": step, "attempt": self._crew["attempt"], "store": store}
-        if self._gpu.put(self._keeper, layout, encoded, {**order, "patience": self.patience_seconds}):
-            return
-        buffer, pages = self._keeper.reserve(layout.size, self.patience_seconds)
-        self._gpu.lock(pages, encoded)
-        shard.write(layout, encoded, pages.map)
-        self._keeper.seal({**order, "buffer": buffer})
+        buffer, pages = self._keeper.reserve(layout.size, self.patience_seconds, step)
+        order = {"step": step, "attempt": self._crew["attempt"], "store": store, "size": layout.size, "buffer": buffer}
+        try:
+            if self._gpu.put(self._keeper, layout, encoded, order):
+                return
+            self._gpu.lock(pages, encoded)
+            shard.write(layout, encoded, pages.map)
+        except BaseException:
+            self._keeper.close()  # which gives the buffer back
+            raise
+        self._keeper.seal(order)
 
     def _refuse_other_worlds(self, rows: list[Candidate]) -> None:
         copies = [copy for one in self._found for copy in one.held]  # where fewer ranks came, none is whole
@@ -269,7 +269,7 @@ class Checkpoint:
 
     def _find_keeper(self) -> None:
         try:
-            self._attach_anew()
+            self._membership.attach()
         except OSError as error:
             self._say("keeper", str(error))
 
@@ -289,12 +289,6 @@ class Checkpoint:
 
     def _say_damaged(self, sentence: str) -> None:
         self._say(f"storage {sentence.partition(':')[0]}", sentence)
-
-    def _say(self, what: str, sentence: str) -> None:
-        """Each trouble once, not at every step."""
-        if self.troubles.get(what) != sentence:
-            LOG.warning("%s: %s", what, sentence)
-        self.troubles[what] = sentence
 
 
 def _row(copy: Held) -> list[object]:

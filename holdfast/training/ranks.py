@@ -181,6 +181,7 @@ class Visit:
         self._desk.flushing.turn = sorted(crew.addresses).index(crew.node) if crew.node in crew.addresses else 0
         if begins:  # the others of this node may have saved by now
             self._desk.storing.begin(crew.attempt)
+            self._desk.flushing.begin(crew.attempt, int(order["step"]))
             self._desk.vault.rewind(int(order["step"]))
             self._desk.shelf.rewind(int(order["step"]))
         if begins and order.get("stores"):
@@ -191,7 +192,9 @@ class Visit:
         return self._show(self._room(order))
 
     def _room(self, order: Message) -> Pages:
-        size = int(order["size"])
+        size, step = int(order["size"]), order.get("step")
+        if isinstance(step, int) and step <= self._desk.vault.committed:
+            raise WireError(f"all ranks have saved step {self._desk.vault.committed}: only a load leads back before it")
         try:
             pages = self._desk.vault.reserve(self._rank, size, float(order["patience"]))
         except Full:
@@ -225,13 +228,13 @@ class Visit:
 
     def _land(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         """What the rank copied into GPU memory is taken to host memory; from there it goes the way of all copies."""
-        pages = self._room(order)
+        pages = self._lent.pop(order["buffer"])
         try:
             self._desk.shelf.take(self._rank, int(order["step"]), int(order["size"]), order["sums"], pages)
         except OSError:
-            self._desk.vault.give_up(self._rank, self._lent.pop(pages.number))
+            self._desk.vault.give_up(self._rank, pages)
             raise
-        copy = self._keep(self._lent.pop(pages.number), order)
+        copy = self._keep(pages, order)
         self._desk.shelf.landed(copy)
         return {"digest": copy.digest}, ()
 

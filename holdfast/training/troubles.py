@@ -1,0 +1,33 @@
+"""What goes wrong now: what this rank knows itself, and what its keeper told last. Each is logged once."""
+
+import logging
+
+LOG = logging.getLogger("holdfast.checkpoint")
+
+
+class Troubles:
+    def __init__(self) -> None:
+        self._own: dict[str, str] = {}
+        self._told: dict[str, str] = {}
+
+    def say(self, what: str, sentence: str) -> None:
+        _log_new({what: sentence}, self._own)
+        self._own[what] = sentence
+
+    def forget(self, *what: str) -> None:
+        for one in what:
+            self._own.pop(one, None)
+
+    def hear(self, told: dict[str, str]) -> None:
+        """What the keeper says no more is mended."""
+        _log_new(told, self._told)
+        self._told = dict(told)
+
+    def all(self) -> dict[str, str]:
+        return {**self._told, **self._own}
+
+
+def _log_new(said: dict[str, str], known: dict[str, str]) -> None:
+    for what, sentence in said.items():
+        if known.get(what) != sentence:
+            LOG.warning("%s: %s", what, sentence)
