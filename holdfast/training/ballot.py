@@ -69,7 +69,7 @@ class Ballot:
         passed = {rank: held for rank, (newest, held) in self._words.items() if newest >= step and held != step}
         if passed:
             rank, held = min(passed.items())
-            instead = f"is busy with step {held}" if NONE < held < step else "does not have it"
+            instead = "is busy with an earlier step" if NONE < held < step else "does not have it"
             self.answer = Answer(self.answer.chosen, step, f"rank {rank} {instead}")
         elif len(self._words) == self._world and all(held == step for _, held in self._words.values()):
             self.answer = Answer(step, step, self.answer.why)

@@ -5,7 +5,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 
@@ -17,6 +16,8 @@ LOG = logging.getLogger(__name__)
 WRITERS = 4  # keepers that write at the same time at most, as long as writing takes as long as it did before
 STEPS_KEPT = 2
 
+Tried = Callable[[bool], None]  # is told whether the copy was still there to be written
+
 
 class Flushing:
     def __init__(self, folder: Path, vault: Vault, troubles: dict[str, str], pace: Pace) -> None:
@@ -25,14 +26,19 @@ class Flushing:
         self._own: set[int] = set()
         self.writes = 0  # that came to storage
         self._written: set[tuple[int, int, str]] = set()
+        self._attempt, self._loaded = "", -1
         self._last_seconds = 0.0
         self._writing = threading.Lock()  # a flush and the queue may come to the same copy
-        self._waiting: queue.SimpleQueue[tuple[Copy, ExitStack, Callable[[], None]]] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[Copy, Tried]] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="flushing", daemon=True).start()
 
     def expect(self, rank: int) -> None:
         """A rank of this node: its copies are ours to write."""
         self._own.add(rank)
+
+    def begin(self, attempt: str, loaded: int) -> None:
+        """A new run, and the step it was loaded from."""
+        self._attempt, self._loaded = attempt, loaded
 
     @property
     def own_ranks(self) -> frozenset[int]:
@@ -42,28 +48,39 @@ class Flushing:
         """Load what writing needs now and beside the work: the first step for storage should not be late for it."""
         threading.Thread(target=import_module, args=("holdfast.training.storage",), name="torch", daemon=True).start()
 
-    def store(self, copy: Copy, written: Callable[[], None]) -> bool:
-        """Queue a copy; it is not written over before it is in storage. False where it is gone already."""
-        hold = ExitStack()
-        if hold.enter_context(self._vault.reading(copy.rank, copy.step)) is not copy:
-            hold.close()
+    def store(self, copy: Copy, tried: Tried) -> bool:
+        """Queue a copy; False where it is gone already. It is kept from being written over only while it is written:
+        storage that hangs must not take one buffer after the other from the training."""
+        if not self._vault.has(copy):
             return False
-        self._waiting.put((copy, hold, written))
+        self._waiting.put((copy, tried))
         return True
 
     def flush(self, seconds: float) -> list[int]:
-        """Write what memory holds and storage does not: the committed step, the newest, and partners' where missing."""
+        """Write what memory holds and storage does not: the committed step, the newest, and partners' where missing.
+        Storage may hang in the midst of it, so it is a thread of its own that is waited for no longer than asked."""
         until = time.monotonic() + seconds
-        stored: set[int] = set()
-        missing: set[int] = set()
-        for copy in self._due():
-            if time.monotonic() > until:
-                self._troubles["storage"] = f"not everything was written within {seconds:g} s"
-                break
-            with self._vault.reading(copy.rank, copy.step) as still_there:
-                if still_there is copy:
-                    (stored if self._write(copy) else missing).add(copy.step)
-        return sorted(stored - missing)
+        due = self._due()
+        done: dict[Copy, bool] = {}
+        self._troubles.pop("storage", None)
+        writer = threading.Thread(target=self._flush, args=(due, done, until), name="flush", daemon=True)
+        writer.start()
+        writer.join(min(seconds, threading.TIMEOUT_MAX))
+        results = done.copy()
+        if len(results) < len(due):
+            self._troubles["storage"] = f"not everything was written within {seconds:g} s"
+        missing = {copy.step for copy in due if not results.get(copy, False)}
+        return sorted({copy.step for copy in results} - missing)
+
+    def _flush(self, due: list[Copy], done: dict[Copy, bool], until: float) -> None:
+        for copy in due:
+            left = until - time.monotonic()
+            if left <= 0 or not self._writing.acquire(timeout=min(left, threading.TIMEOUT_MAX)):
+                return
+            try:
+                done[copy] = bool(self._write(copy))
+            finally:
+                self._writing.release()
 
     def unsaved(self) -> int:
         """The newest step of this node's own ranks that is not in storage, -1 where there is none. It is asked every
@@ -81,14 +98,14 @@ class Flushing:
 
     def _work(self) -> None:
         while True:
-            copy, hold, written = self._waiting.get()
+            copy, tried = self._waiting.get()
             time.sleep(self.turn // WRITERS * self._last_seconds)
             self._pace.wait(copy.size)
-            with hold:
+            with self._writing:
                 begun = time.monotonic()
-                self._write(copy)
+                wrote = self._write(copy)
                 self._last_seconds = time.monotonic() - begun
-            written()
+            tried(wrote is not None)
 
     def _is_stored(self, copy: Copy) -> bool:
         """A partner's copy is written by the partner, if it lives; one of another run is another one."""
@@ -98,25 +115,32 @@ class Flushing:
 
         return storage.writer(self._folder, copy.step, copy.rank) == copy.attempt
 
-    def _write(self, copy: Copy) -> bool:
-        with self._writing:
-            return self._write_alone(copy)
+    def _write(self, copy: Copy) -> bool | None:
+        """Whether it is in storage now; None where it was gone before. Whoever calls has the lock."""
+        with self._vault.reading(copy.rank, copy.step) as still_there:
+            if still_there is not copy:
+                return None
+            try:
+                return self._is_stored(copy) or self._write_held(copy)
+            except (OSError, RuntimeError, EncodingError) as error:
+                self._say_missing(copy, str(error))
+            except Exception as error:  # the last guard of the threads that write: they must live to write the next
+                LOG.exception("storage: not foreseen")
+                self._say_missing(copy, repr(error))
+            return False
 
-    def _write_alone(self, copy: Copy) -> bool:
+    def _say_missing(self, copy: Copy, why: str) -> None:
+        self._troubles[_about(copy)] = f"step {copy.step} of rank {copy.rank} is not in storage: {why}"
+        LOG.warning("storage: step %d of rank %d: %s", copy.step, copy.rank, why)
+
+    def _write_held(self, copy: Copy) -> bool:
         from holdfast.training import shard, storage  # torch: only the keeper that writes pays for it
 
-        if self._is_stored(copy):
-            return True
-        try:
-            if copy.pages.digest(copy.size) != copy.digest:
-                raise EncodingError("the copy in memory is damaged")
-            storage.write(self._folder, shard.read(copy.pages.map, copy.size), copy.attempt)
-            if copy.rank == 0:
-                storage.prune(self._folder, STEPS_KEPT, copy.attempt)
-        except (OSError, RuntimeError, EncodingError) as error:
-            self._troubles[_about(copy)] = f"step {copy.step} of rank {copy.rank} is not in storage: {error}"
-            LOG.warning("storage: step %d of rank %d: %s", copy.step, copy.rank, error)
-            return False
+        if copy.pages.digest(copy.size) != copy.digest:
+            raise EncodingError("the copy in memory is damaged")
+        storage.write(self._folder, shard.read(copy.pages.map, copy.size), copy.attempt)
+        if copy.rank == 0 and copy.attempt == self._attempt:
+            storage.prune(self._folder, STEPS_KEPT, copy.attempt, self._loaded)
         self._troubles.pop(_about(copy), None)
         self._written.add((copy.rank, copy.step, copy.attempt))
         self.writes += 1

@@ -106,9 +106,18 @@ class Replication:
             crew = self.crew
             if crew is None or copy.attempt != crew.attempt:
                 continue
-            with self._vault.reading(copy.rank, copy.step) as still_there:
-                if still_there is copy and self._send_to_partners(copy, crew):
-                    self._say_safe(copy, crew)
+            about = f"copies of rank {copy.rank}"
+            try:
+                self._bring(copy, crew)
+                self._troubles.pop(about, None)
+            except Exception as error:  # the last guard of this thread: without it no step is ever committed again
+                self._troubles[about] = f"step {copy.step} did not come to its partners: {error!r}"
+                LOG.exception("step %d of rank %d did not come to its partners", copy.step, copy.rank)
+
+    def _bring(self, copy: Copy, crew: Crew) -> None:
+        with self._vault.reading(copy.rank, copy.step) as still_there:
+            if still_there is copy and self._send_to_partners(copy, crew):
+                self._say_safe(copy, crew)
 
     def _send_to_partners(self, copy: Copy, crew: Crew) -> bool:
         arrived = 0
@@ -163,7 +172,7 @@ class Replication:
                 return
             self._forget(step)
             self._vault.commit(step)
-        LOG.info("step %d is committed", step)
+        LOG.debug("step %d is committed", step)
         for node in crew.addresses:
             if node != crew.node:
                 self._tell(node, crew, {"do": "committed", "step": step, "attempt": attempt})

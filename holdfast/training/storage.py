@@ -11,7 +11,8 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 from torch.distributed.checkpoint.filesystem import FileSystemWriter
 from torch.distributed.checkpoint.storage import WriteResult
 
+from holdfast.training.candidates import Candidate
 from holdfast.training.message import EncodingError, pack, unpack
 from holdfast.training.shard import About, Shard
 from holdfast.training.storage_place import INDEX, rank_folder
+from holdfast.training.suspects import noted, trusted
 
 LOG = logging.getLogger(__name__)
 DESCRIPTION = "holdfast"  # the part that holds what is not a tensor
@@ -80,11 +83,12 @@ def _place(draft: Path, place: Any) -> list[Any]:
 
 def _unique(names: list[str]) -> list[str]:
     """Two places of a tree may read the same (1 and "1"); a file has one entry of a name."""
-    seen: dict[str, int] = {DESCRIPTION: 1}
+    taken = {DESCRIPTION}
     unique = []
     for name in names:
-        count = seen[name] = seen.get(name, 0) + 1
-        unique.append(name if count == 1 else f"{name}#{count}")
+        numbered = (f"{name}#{number}" for number in count(2))
+        unique.append(next(one for one in chain([name], numbered) if one not in taken))
+        taken.add(unique[-1])
     return unique
 
 
@@ -145,31 +149,50 @@ def whole_steps(folder: Path) -> list[tuple[int, str, int]]:
 def shards(folder: Path, damaged: Damaged) -> list[tuple[int, str, int, list[int]]]:
     """Step, run, world and the ranks whose shard is there."""
     found: dict[tuple[int, str, int], list[int]] = {}
+    for _, rank, world, step, attempt in _stories(folder, damaged):
+        found.setdefault((step, attempt, world), []).append(rank)
+    return sorted((*key, ranks) for key, ranks in found.items())
+
+
+def _stories(folder: Path, damaged: Damaged) -> Iterator[tuple[str, int, int, int, str]]:
+    """Job, rank, world, step and run of every shard."""
     for path in sorted(folder.glob(f"step-*/rank-*/{INDEX}")):
         if not RANK.fullmatch(path.parent.name):
             continue  # a draft
         try:
-            _, rank, world, step, attempt = read_index(path)["about"]
+            job, rank, world, step, attempt = read_index(path)["about"]
             if path.parent != rank_folder(folder, step, rank):
                 raise EncodingError(f"the index is of step {step} and rank {rank}, expected that of its folder")
-            found.setdefault((step, attempt, world), []).append(rank)
+            yield job, rank, world, step, attempt
         except FileNotFoundError:
             continue  # it is just being replaced
         except (OSError, KeyError, TypeError, ValueError) as error:
             damaged(f"{path}: {error}; this shard counts as missing")
-    return sorted((*key, ranks) for key, ranks in found.items())
 
 
-def prune(folder: Path, keep: int, attempt: str) -> None:
-    """Remove what is older than this run's newest `keep` whole steps. Until it has so many, all others are kept too:
-    an earlier run that came further, with steps that are suspect by now, must not cost this one what it wrote."""
-    steps = [step for step, writer, _ in whole_steps(folder) if writer == attempt]
-    if len(steps) <= keep:
+def prune(folder: Path, keep: int, attempt: str, loaded: int) -> None:
+    """Remove what is older than the newest `keep` whole steps of this run and of those it came from.
+
+    Steps of earlier runs count only up to the one this run was loaded from, and below its own: an earlier run that came
+    further, and was gone back behind since its steps are suspect or could not be read, must not cost this one what it
+    wrote or began from. A run that began anew came from none. Suspect steps never count. What another job wrote stays.
+    """
+    stories = list(_stories(folder, LOG.warning))
+    jobs = {job for job, _, _, _, run in stories if run == attempt}
+    others = {step for job, _, _, step, _ in stories if job not in jobs}
+    found: dict[tuple[int, str, int], set[int]] = {}
+    for job, rank, world, step, run in stories:
+        if job in jobs:
+            found.setdefault((step, run, world), set()).add(rank)
+    rows = trusted((Candidate(*key, frozenset(), frozenset(ranks)) for key, ranks in found.items()), noted(folder))
+    own = {row.step for row in rows if row.attempt == attempt}
+    earlier = {row.step for row in rows if row.step <= loaded and row.step < min(own, default=loaded + 1)}
+    steps = sorted(own | earlier)
+    if len(steps) < keep:
         return
-    oldest = steps[-keep]
     for path in folder.glob("step-*"):
         match = STEP.fullmatch(path.name)
-        if match and int(match[1]) < oldest:
+        if match and int(match[1]) < steps[-keep] and int(match[1]) not in others:
             shutil.rmtree(path, ignore_errors=True)
 
 

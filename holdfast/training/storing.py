@@ -27,6 +27,7 @@ class Storing:
         self._attempt = ""
         self._shares: dict[int, Share] = {}
         self._held: dict[int, Copy] = {}  # what is held ready and not decided on
+        self._skipped: set[int] = set()  # ranks that left a step out since one was chosen
         self._unsaid: set[int] = set()  # ranks of which the newest word was not heard yet
         self._changed = threading.Condition()
         threading.Thread(target=self._work, name="storing", daemon=True).start()
@@ -47,7 +48,7 @@ class Storing:
                 self._vault.want(copy)
                 self._held[copy.rank] = copy
             else:
-                self._say_left_out(copy, f"step {share.holds} of rank {copy.rank} is still on its way")
+                self._say_left_out(copy, f"an earlier step of rank {copy.rank} is still on its way")
             self._unsaid.add(copy.rank)
             self._changed.notify_all()
 
@@ -59,8 +60,16 @@ class Storing:
                     self._changed.wait(pause if self._held else None)
                 pause = FIRST_PAUSE_SECONDS if self._unsaid else min(2 * pause, LONGEST_PAUSE_SECONDS)
                 ranks = sorted(self._unsaid | self._held.keys())
-            if not all([self._ask_for(rank) for rank in ranks]):
+            if not self._ask_for_all(ranks):
                 time.sleep(LONGEST_PAUSE_SECONDS)
+
+    def _ask_for_all(self, ranks: list[int]) -> bool:
+        try:
+            return all([self._ask_for(rank) for rank in ranks])
+        except Exception as error:  # the last guard of this thread: without it no step goes to storage any more
+            self._troubles["step for storage"] = f"which step goes to storage was not understood: {error!r}"
+            LOG.exception("which step goes to storage was not understood")
+            return False
 
     def _ask_for(self, rank: int) -> bool:
         """Say what the rank holds and do what is answered; whether anybody answered."""
@@ -93,31 +102,45 @@ class Storing:
     def _lose(self, copy: Copy, share: Share) -> None:
         del self._held[copy.rank]
         share.let_go()
-        self._say_left_out(copy, "its room was needed")
+        self._say_lost(copy)
 
     def _heed(self, rank: int, share: Share, answer: Answer) -> None:
         copy = self._held.get(rank)
         if copy is None:
             return
         if share.heed(answer):
-            self._troubles.pop(_about(copy), None)
-            if not self._flushing.store(copy, partial(self._written, share)):
+            if rank not in self._skipped:  # where every other step is left out, that is one trouble and not many
+                self._troubles.pop(_about(copy), None)
+            self._skipped.discard(rank)
+            if self._flushing.store(copy, partial(self._tried, copy, share)):
+                del self._held[rank]
+            else:
                 self._lose(copy, share)
-                return
         elif not share.open:
             self._say_left_out(copy, answer.why)
-        if not share.open:
             del self._held[rank]
             self._vault.want(copy, False)
 
-    def _written(self, share: Share) -> None:
+    def _tried(self, copy: Copy, share: Share, was_there: bool) -> None:
         with self._changed:
             share.let_go()
+            self._vault.want(copy, False)
+            if not was_there:
+                self._say_lost(copy)
 
     def _say_left_out(self, copy: Copy, why: str) -> None:
-        sentence = f"step {copy.step} is left out of storage by all ranks: {why}"
+        self._skipped.add(copy.rank)
+        self._say(copy, f"steps are left out of storage by all ranks: {why}")
+
+    def _say_lost(self, copy: Copy) -> None:
+        """Others may have been told to write theirs."""
+        self._say(copy, f"a step is not whole in storage: the room of rank {copy.rank}'s copy was needed")
+
+    def _say(self, copy: Copy, sentence: str) -> None:
+        """The step is in the log only: a trouble that names it would be a new one each time."""
+        new = self._troubles.get(_about(copy)) != sentence
         self._troubles[_about(copy)] = sentence
-        LOG.info("%s", sentence)
+        LOG.log(logging.INFO if new else logging.DEBUG, "step %d: %s", copy.step, sentence)
 
 
 def _about(copy: Copy) -> str:

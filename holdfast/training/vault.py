@@ -41,6 +41,7 @@ class Vault:
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
         self.committed = -1
+        self._loaded = -1  # what this run began from, until something newer is committed
         self._behind = False  # a wait was in vain: until something is committed nobody waits again
         self._copies: dict[tuple[int, int], Copy] = {}
         self._spare: dict[int, list[Pages]] = {}
@@ -90,6 +91,7 @@ class Vault:
         """This step is safe everywhere: what is older may be written over."""
         with self._changed:
             self.committed = max(self.committed, step)
+            self._loaded = -1 if step > self._loaded else self._loaded
             self._behind = False
             self._drop_older()
             self._changed.notify_all()
@@ -126,6 +128,8 @@ class Vault:
         """The job starts again from this step: what was saved after it belongs to a run that is gone."""
         with self._changed:
             self.committed = min(self.committed, step)
+            self._loaded = step
+            self._behind = False
             self._safe.clear()
             for key in [key for key in self._copies if key[1] > step]:
                 self._let_go(self._copies.pop(key))
@@ -181,9 +185,14 @@ class Vault:
 
     def _evict(self, rank: int, hurry: bool) -> bool:
         """Throw away what is older than the committed step; in a hurry the oldest that is neither it nor the newest,
-        nor counts as safe. What is to go to storage goes last."""
+        nor counts as safe. What is to go to storage goes last.
+
+        The step this run began from stays too: it may be all there is. Only where the committed one is also here, which
+        survives a node for certain, does it make room, rather than that nothing new is saved."""
         copies = sorted((copy for copy in self._copies.values() if copy.rank == rank), key=lambda copy: copy.step)
         bound = {self.committed, *self._safe.get(rank, ())}
+        if all(copy.step != self.committed for copy in copies):
+            bound.add(self._loaded)
         free = [copy for copy in copies[:-1] if copy.step not in bound and not copy.readers]
         for copy in sorted(free, key=lambda copy: (copy.wanted, copy.step)):
             if hurry or (copy.step < self.committed and not copy.wanted):

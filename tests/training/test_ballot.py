@@ -111,7 +111,7 @@ def test_a_step_that_one_rank_passed_by_is_left_out_and_the_reason_is_said() -> 
         assert ballot.hear(rank, 10, 10).chosen == (10 if rank == 2 else NONE)
     assert ballot.hear(0, 20, 20).settled == 10
     answer = ballot.hear(1, 20, 10)
-    assert (answer.chosen, answer.settled, answer.why) == (10, 20, "rank 1 is busy with step 10")
+    assert (answer.chosen, answer.settled, answer.why) == (10, 20, "rank 1 is busy with an earlier step")
     assert ballot.hear(2, 30, 30).settled == 20, "rank 0 and 1 have not come there"
     ballot.hear(0, 30, 30)
     assert ballot.hear(1, 30, 30).chosen == 30

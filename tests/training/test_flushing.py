@@ -1,7 +1,10 @@
 """What a keeper writes before it ends, and what it takes for written."""
 
+import queue
+import threading
 from pathlib import Path
 
+import pytest
 import torch
 
 from holdfast.training import shard, storage
@@ -44,8 +47,66 @@ def test_a_copy_that_was_written_over_is_not_stored(tmp_path: Path) -> None:
     copy = copy_of(vault, 0, "now", 1.0)
     vault.add(copy)
     vault.add(copy_of(vault, 0, "later", 2.0))
-    assert not flushing.store(copy, lambda: None)
+    assert not flushing.store(copy, lambda was_there: None)
     assert vault.held()[0].readers == 0
+
+
+def test_storage_that_hangs_takes_one_buffer_and_a_flush_ends_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, troubles, tried = Vault(1 << 20), dict[str, str](), queue.SimpleQueue[bool]()
+    flushing = Flushing(tmp_path, vault, troubles, Pace(0))
+    flushing.expect(0)
+    reached, released = threading.Event(), threading.Event()
+    first = copy_of(vault, 0, "first", 1.0)
+
+    def hang(size: int) -> str:
+        reached.set()
+        released.wait()
+        return first.digest
+
+    monkeypatch.setattr(first.pages, "digest", hang)
+    vault.add(first)
+    assert flushing.store(first, tried.put) and reached.wait(60)
+    second = copy_of(vault, 0, "second", 2.0)
+    vault.add(second)
+    assert flushing.store(second, tried.put)
+    assert (first.readers, second.readers) == (1, 0), "what waits for its turn may be written over"
+    assert flushing.flush(0.2) == []
+    assert troubles == {"storage": "not everything was written within 0.2 s"}
+    released.set()
+    assert tried.get(timeout=60) and tried.get(timeout=60)
+    assert storage.writer(tmp_path, 5, 0) == "second"
+    assert flushing.flush(60.0) == [5] and troubles == {}
+
+
+def test_a_flush_that_hangs_itself_is_not_waited_for_longer_than_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, troubles = Vault(1 << 20), dict[str, str]()
+    flushing = Flushing(tmp_path, vault, troubles, Pace(0))
+    copy, released = copy_of(vault, 0, "now", 1.0), threading.Event()
+    monkeypatch.setattr(copy.pages, "digest", lambda size: released.wait() and copy.digest)
+    vault.add(copy)
+    assert flushing.flush(0.2) == []
+    assert "not everything was written" in troubles["storage"]
+    released.set()
+    assert flushing.flush(60.0) == [5]
+
+
+def test_what_nobody_foresaw_is_said_and_the_next_copy_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, troubles, tried = Vault(1 << 20), dict[str, str](), queue.SimpleQueue[bool]()
+    flushing = Flushing(tmp_path, vault, troubles, Pace(0))
+    copy = copy_of(vault, 0, "now", 1.0)
+    with monkeypatch.context() as now:
+        now.setattr(copy.pages, "digest", lambda size: dict[str, str]()["something new"])
+        vault.add(copy)
+        assert flushing.store(copy, tried.put) and tried.get(timeout=60)
+        assert troubles == {"storage of rank 0": "step 5 of rank 0 is not in storage: KeyError('something new')"}
+    assert flushing.store(copy, tried.put) and tried.get(timeout=60)
+    assert troubles == {} and storage.writer(tmp_path, 5, 0) == "now"
 
 
 def test_a_draft_is_no_shard_and_one_in_the_wrong_place_is_said(tmp_path: Path) -> None:

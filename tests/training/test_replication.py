@@ -3,6 +3,8 @@
 import time
 from itertools import pairwise
 
+import pytest
+
 from holdfast.training.increments import PART
 from holdfast.training.pace import Pace
 from holdfast.training.peers import Answerer
@@ -46,6 +48,26 @@ def test_a_partner_nobody_knew_at_the_start_is_said_and_the_next_run_has_copies_
     assert saved(mine, replication, 2, 1) == SIZE
     assert troubles == {}
     answerer.close()
+
+
+def test_what_nobody_foresaw_is_said_and_the_next_step_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    vault, troubles = Vault(1 << 30), dict[str, str]()
+    replication = Replication(vault, SECRET, Pace(0), troubles)
+    replication.join(Crew("run", 1, "a", {"a": "127.0.0.1:1"}, (), "a"))
+    with monkeypatch.context() as now:
+        now.setattr(vault, "protect", lambda rank, step: dict[str, str]()["something new"])
+        pages = vault.reserve(0, SIZE)
+        copy = Copy(0, 1, "run", 1, SIZE, pages.digest(SIZE), pages)
+        vault.add(copy)
+        replication.submit(copy)
+        deadline = time.monotonic() + 120
+        while "KeyError('something new')" not in troubles.get("copies of rank 0", ""):
+            assert time.monotonic() < deadline, troubles
+            time.sleep(0.01)
+    saved(vault, replication, 2, 1)
+    while troubles:
+        assert time.monotonic() < deadline, troubles
+        time.sleep(0.01)
 
 
 def test_a_partner_gets_what_changed_and_everything_where_it_lost_its_base() -> None:
