@@ -1,0 +1,45 @@
+"""What a keeper throws away where room is scarce, and what it never does."""
+
+import pytest
+
+from holdfast.training.vault import Copy, Full, Vault
+
+SIZE = 4096
+
+
+def save(vault: Vault, step: int) -> list[int]:
+    """The steps that are held afterwards."""
+    vault.add(Copy(0, step, "run", 1, SIZE, "", vault.reserve(0, SIZE)))
+    return [copy.step for copy in vault.held()]
+
+
+def test_the_step_a_run_was_loaded_from_stays_until_a_newer_one_is_committed() -> None:
+    vault = Vault(1 << 20)
+    save(vault, 12)  # fetched from a partner into a new keeper, which knows of no commit
+    vault.rewind(12)
+    assert [save(vault, step) for step in (13, 14, 15, 16)] == [[12, 13], [12, 13, 14], [12, 14, 15], [12, 15, 16]]
+    vault.commit(15)
+    assert [save(vault, step) for step in (17, 18)] == [[15, 16, 17], [15, 17, 18]]
+
+
+def test_where_an_older_committed_step_is_here_too_saving_goes_on_and_that_one_stays() -> None:
+    vault = Vault(1 << 20)
+    save(vault, 11)
+    vault.commit(11)
+    save(vault, 12)
+    vault.rewind(12)
+    assert [save(vault, step) for step in (13, 14, 15)] == [[11, 12, 13], [11, 13, 14], [11, 14, 15]]
+
+
+def test_what_only_waits_for_storage_makes_room_and_what_is_read_does_not() -> None:
+    vault = Vault(1 << 20)
+    for step in (1, 2):
+        save(vault, step)
+        vault.want(vault.held()[-1])
+    save(vault, 3)
+    vault.commit(3)
+    with vault.reading(0, 1):
+        assert save(vault, 4) == [1, 3, 4]
+        with pytest.raises(Full):
+            vault.protect(0, 4)
+            vault.reserve(0, SIZE)
