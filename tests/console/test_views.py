@@ -207,3 +207,55 @@ def test_no_view_has_a_serious_fault_of_accessibility(open_page: Open, scheme: s
         page.goto(opened.url + address)
         page.get_by_role(landmark).first.wait_for()
         assert serious(page) == [], (scheme, width, address)
+
+
+def test_one_that_is_over_is_priced_in_the_past(open_page: Open) -> None:
+    opened = open_page()
+    over = {"state": "closed", "closed": 100.0, "cause": "cooling.flow_low", "account": account(), "evidence": ["n001"]}
+    opened.fleet.incident("cdu/c2", "coolant flow fell", **over)
+    page = opened.live().page
+    page.goto(opened.url + "#/incidents/cdu%2Fc2")
+    page.get_by_role("heading", name="What it cost", exact=True).wait_for()
+    said = page.get_by_role("main").inner_text()
+    assert "they were its victims" in said and "lasted" in said
+    assert (
+        "more each hour" not in said and "more\n" not in page.get_by_role("region", name="Cost by layer").inner_text()
+    )
+
+
+def test_a_node_says_which_open_incidents_concern_it(open_page: Open) -> None:
+    opened = open_page(address="#/node/n001")
+    opened.fleet.incident("node/n001/gpu/0", "node/n001/gpu/0: a GPU is slow", account=account())
+    opened.fleet.incident("node/n0011", "another is silent")
+    here = opened.live().page.get_by_role("region", name="Open incidents here")
+    here.wait_for()
+    assert here.get_by_role("listitem").all_inner_texts() == ["node/n001/gpu/0 a GPU is slow"]
+    here.get_by_role("button").click()
+    opened.page.get_by_role("heading", name="What it costs").wait_for()
+
+
+def test_a_slow_job_leads_to_the_incident_that_explains_it(open_page: Open) -> None:
+    opened = open_page()
+    opened.fleet.incident("cdu/c2", "coolant flow fell", cause="cooling.flow_low", account=account(), evidence=["n001"])
+    opened.fleet.jobs["llama"] = training() | {"incident": "cdu/c2"}
+    page = opened.live().page
+    page.goto(opened.url + "#/jobs")
+    page.get_by_role("button", name="Show the incident").click()
+    page.get_by_role("heading", name="What it costs").wait_for()
+    assert opened.troubles == []
+
+
+@pytest.mark.parametrize("view", ["incidents", "jobs"])
+def test_on_a_phone_a_row_is_a_card_that_needs_no_scrolling_sideways(open_page: Open, view: str) -> None:
+    opened = open_page()
+    opened.page.set_viewport_size({"width": PHONE, "height": 800})
+    opened.fleet.incident("cdu/c2", "coolant flow fell", cause="cooling.flow_low", account=account(), evidence=["n001"])
+    opened.fleet.jobs["llama"] = training()
+    page = opened.live().page
+    page.goto(f"{opened.url}#/{view}")
+    rows = page.locator("tbody tr")
+    rows.first.wait_for()
+    box = rows.first.bounding_box()
+    assert box is not None and box["x"] + box["width"] <= PHONE
+    sentence = rows.first.locator(".sentence").bounding_box()
+    assert sentence is not None and sentence["width"] > PHONE / 2

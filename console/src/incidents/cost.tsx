@@ -18,14 +18,22 @@ function cell(value: number | null, currency: string): string {
   return value === null ? "not priced" : money(value, currency);
 }
 
-function Lead({ bill }: { bill: Bill }) {
+interface Priced {
+  bill: Bill;
+  /** Of one that is over nothing goes on. */
+  over: boolean;
+}
+
+function Lead({ bill, over }: Priced) {
   const tokens = bill.tokens ?? 0;
+  const growing = over ? "" : ` so far, ${money(hourly(bill), bill.currency)} more each hour`;
   return (
     <p>
-      <strong class="figure">{money(sum(bill, "so_far"), bill.currency)}</strong> so far, {money(hourly(bill), bill.currency)}{" "}
-      more each hour: {amount(bill.gpu_hours)} GPU-hours, {amount(bill.gpu_hours_per_hour)} more each hour
+      <strong class="figure">{money(sum(bill, "so_far"), bill.currency)}</strong>
+      {growing}: {amount(bill.gpu_hours)} GPU-hours
+      {!over && `, ${amount(bill.gpu_hours_per_hour)} more each hour`}
       {tokens > 0 && `, ${many(tokens)} tokens not trained`}
-      {bill.finish_shift_hours * 3600 >= 1 && `; the finish moves by ${lasting(bill.finish_shift_hours)}`}.
+      {bill.finish_shift_hours * 3600 >= 1 && `; the finish ${over ? "moved" : "moves"} by ${lasting(bill.finish_shift_hours)}`}.
     </p>
   );
 }
@@ -54,11 +62,11 @@ function How({ bill }: { bill: Bill }) {
   );
 }
 
-export function Cost({ bill }: { bill: Bill }) {
+export function Cost({ bill, over }: Priced) {
   return (
     <section aria-label="Cost">
-      <h3>What it costs</h3>
-      <Lead bill={bill} />
+      <h3>{over ? "What it cost" : "What it costs"}</h3>
+      <Lead bill={bill} over={over} />
       <Growth bill={bill} />
       <div class="scroll" role="region" aria-label="Cost by layer" tabIndex={0}>
         <table class="layers">
@@ -66,11 +74,13 @@ export function Cost({ bill }: { bill: Bill }) {
             <tr>
               <th scope="col">Layer</th>
               <th scope="col" class="number">
-                So far
+                {over ? "It cost" : "So far"}
               </th>
-              <th scope="col" class="number">
-                After {lasting(bill.horizon_hours)} more
-              </th>
+              {!over && (
+                <th scope="col" class="number">
+                  After {lasting(bill.horizon_hours)} more
+                </th>
+              )}
             </tr>
           </thead>
           <tbody>
@@ -80,13 +90,13 @@ export function Cost({ bill }: { bill: Bill }) {
                   <span class={`swatch layer${at}`} aria-hidden="true" /> {layer.name}
                 </th>
                 <td class="number">{cell(layer.so_far, bill.currency)}</td>
-                <td class="number">{cell(layer.if_it_goes_on, bill.currency)}</td>
+                {!over && <td class="number">{cell(layer.if_it_goes_on, bill.currency)}</td>}
               </tr>
             ))}
             <tr class="total">
               <th scope="row">all</th>
               <td class="number">{money(sum(bill, "so_far"), bill.currency)}</td>
-              <td class="number">{money(sum(bill, "if_it_goes_on"), bill.currency)}</td>
+              {!over && <td class="number">{money(sum(bill, "if_it_goes_on"), bill.currency)}</td>}
             </tr>
           </tbody>
         </table>

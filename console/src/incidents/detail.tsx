@@ -23,7 +23,7 @@ function Nodes({ incident }: { incident: Incident }) {
   const more = incident.evidence.length - MOST_NODES;
   return (
     <section aria-label="Nodes">
-      <h3>{incident.account ? "Left in service: they are its victims" : "Nodes"}</h3>
+      <h3>{incident.account ? `Left in service: they ${incident.state === "closed" ? "were" : "are"} its victims` : "Nodes"}</h3>
       <p class="row">
         <button type="button" onClick={() => go({ ...HOME, ...behind(incident) })}>
           Show {incident.subject} in the fleet
@@ -70,7 +70,7 @@ export function IncidentDetail({ id }: { id: string }) {
             {incident.state}, opened {timeOfDay(incident.opened)}, {age(incident.opened, incident.closed ?? now())}
             {incident.closed ? " until it was closed" : " ago"}
           </p>
-          {incident.account ? <Found id={incident.id} account={incident.account} /> : <Unpriced incident={incident} />}
+          {incident.account ? <Found id={incident.id} account={incident.account} over={incident.state === "closed"} /> : <Unpriced incident={incident} />}
           <Nodes incident={incident} />
         </>
       )}

@@ -119,12 +119,12 @@ function Timeline({ account }: { account: Account }) {
   );
 }
 
-export function Found({ id, account }: { id: string; account: Account }) {
+export function Found({ id, account, over }: { id: string; account: Account; over: boolean }) {
   const called = account.owners.map((team) => `${team}: ${account.on_call?.[team] ?? "nobody is named on call"}`);
   return (
     <>
       <p class="faint">
-        It began at {timeOfDay(account.since)} and has lasted {age(0, account.lasted_seconds)} of the fleet's time; {percent(account.confidence)} sure.
+        It began at {timeOfDay(account.since)} and {over ? "lasted" : "has lasted"} {age(0, account.lasted_seconds)} of the fleet's time; {percent(account.confidence)} sure.
       </p>
       <section aria-label="From cause to symptom">
         <h3>From cause to symptom</h3>
@@ -136,7 +136,7 @@ export function Found({ id, account }: { id: string; account: Account }) {
       </section>
       <div class="found">
         <div>
-          {account.bill && <Cost bill={account.bill} />}
+          {account.bill && <Cost bill={account.bill} over={over} />}
           <Charts account={account} />
           <Timeline account={account} />
         </div>

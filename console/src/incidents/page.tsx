@@ -8,13 +8,13 @@ import { Table, View } from "../shell/view";
 import { IncidentDetail } from "./detail";
 import { sum } from "./cost";
 
-const HEADS = ["State", "Where it starts", "What", "For", "GPU-hours an hour", "Cost so far", "In one sentence"];
+const HEADS = ["State", "Where it starts", "What", "For", "GPU-hours an hour", "Cost", "In one sentence"];
 
 function Row({ incident }: { incident: Incident }) {
   const bill = incident.account?.bill;
   return (
     <tr>
-      <td>
+      <td data-head="State">
         <span class={`state ${incident.state}`}>{incident.state}</span>
       </td>
       <th scope="row">
@@ -22,11 +22,11 @@ function Row({ incident }: { incident: Incident }) {
           {incident.subject}
         </button>
       </th>
-      <td>{incident.cause}</td>
-      <td class="short">{age(incident.opened, incident.closed ?? now())}</td>
-      <td class="number">{bill ? amount(bill.gpu_hours_per_hour) : ""}</td>
-      <td class="number">{bill ? money(sum(bill, "so_far"), bill.currency) : ""}</td>
-      <td>{told(incident.account?.sentence || incident.reason)}</td>
+      <td data-head="What">{incident.cause}</td>
+      <td class="short" data-head="For">{age(incident.opened, incident.closed ?? now())}</td>
+      <td class="number" data-head="GPU-hours an hour">{bill && !incident.closed ? amount(bill.gpu_hours_per_hour) : ""}</td>
+      <td class="number" data-head="Cost">{bill ? money(sum(bill, "so_far"), bill.currency) : ""}</td>
+      <td class="sentence">{told(incident.account?.sentence || incident.reason)}</td>
     </tr>
   );
 }
@@ -49,7 +49,7 @@ function List() {
     <View title="Incidents" what="Past incidents" trouble={trouble}>
       {opened.value.length === 0 && value !== null && <NoneOpen past={past} />}
       {all.length > 0 && (
-        <Table heads={HEADS}>
+        <Table heads={HEADS} cards>
           {all.map((incident) => (
             <Row key={incident.id} incident={incident} />
           ))}

@@ -7,6 +7,7 @@ import { View } from "../shell/view";
 import { Checkpoints } from "./checkpoints";
 import { HeatMap } from "./heat";
 import { LedgerBar } from "./ledger";
+import { ToIncident } from "./to_incident";
 
 const LOOK_EVERY_SECONDS = 5;
 
@@ -56,9 +57,12 @@ function Slow({ job }: { job: TrainingDetail }) {
     <ul class="cards">
       {job.slow.map((one) => (
         <li key={`${one.subject} ${one.check}`}>
-          <strong>{one.subject}</strong> takes {(one.ratio * 100).toFixed(0)} % longer than its peers
+          <strong>{one.subject}</strong> takes {(one.ratio * 100).toFixed(0)} % longer than {one.subject === `job/${job.job}` ? "usual" : "its peers"}
           {one.since != null && ` since ${timeOfDay(one.since)}`}
-          <p class="faint">{one.reason}</p>
+          <p class="faint">
+            {one.reason}
+            {one.incident && <ToIncident subject={one.incident} />}
+          </p>
         </li>
       ))}
     </ul>
@@ -89,7 +93,12 @@ export function JobDetail({ name }: { name: string }) {
     <View title={name} what="The job" trouble={trouble} back={{ view: "jobs", words: "All jobs" }}>
       {job && (
         <>
-          {job.reason && <p class="lead">{job.reason}</p>}
+          {job.reason && (
+            <p class="lead">
+              {job.reason}
+              {job.incident && <ToIncident subject={job.incident} />}
+            </p>
+          )}
           <Facts job={job} />
           <Exposure job={job} />
           <h3>Where its GPU-hours went</h3>

@@ -6,6 +6,7 @@ import { open, route } from "../shell/route";
 import { age } from "../shell/time";
 import { Table, View } from "../shell/view";
 import { JobDetail } from "./detail";
+import { ToIncident } from "./to_incident";
 
 const LOOK_EVERY_SECONDS = 5;
 const HEADS = ["Job", "State", "Health", "Step", "Step time", "Goodput", "At risk, GPU-h", "Ranks and nodes", "Heard", "What is wrong"];
@@ -18,19 +19,22 @@ function Row({ job }: { job: TrainingView }) {
           {job.job}
         </button>
       </th>
-      <td>{job.state}</td>
-      <td>
+      <td data-head="State">{job.state}</td>
+      <td data-head="Health">
         <span class={`health ${job.health}`}>{job.health}</span>
       </td>
-      <td class="number">{job.told ? job.step.toLocaleString("en") : ""}</td>
-      <td class="number">{job.step_seconds == null ? "" : `${reading(job.step_seconds)} s`}</td>
-      <td class="number">{percent(job.goodput)}</td>
-      <td class="number">{job.exposure_gpu_hours == null ? "unknown" : amount(job.exposure_gpu_hours)}</td>
-      <td class="number">
+      <td class="number" data-head="Step">{job.told ? job.step.toLocaleString("en") : ""}</td>
+      <td class="number" data-head="Step time">{job.step_seconds == null ? "" : `${reading(job.step_seconds)} s`}</td>
+      <td class="number" data-head="Goodput">{percent(job.goodput)}</td>
+      <td class="number" data-head="At risk, GPU-h">{job.exposure_gpu_hours == null ? "unknown" : amount(job.exposure_gpu_hours)}</td>
+      <td class="number" data-head="Ranks and nodes">
         {job.ranks_heard} of {job.world} on {job.nodes.length}
       </td>
-      <td class="short">{age(job.heard_at, now())} ago</td>
-      <td>{job.reason}</td>
+      <td class="short" data-head="Heard">{age(job.heard_at, now())} ago</td>
+      <td class="sentence">
+        {job.reason}
+        {job.incident && <ToIncident subject={job.incident} />}
+      </td>
     </tr>
   );
 }
@@ -46,7 +50,7 @@ function List() {
         </p>
       )}
       {value && value.length > 0 && (
-        <Table heads={HEADS}>
+        <Table heads={HEADS} cards>
           {value.map((job) => (
             <Row key={job.job} job={job} />
           ))}

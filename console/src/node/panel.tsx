@@ -3,6 +3,7 @@ import type { NodeDetail, NodeView, Stage } from "../api";
 import { now, roster } from "../live/session";
 import { go } from "../shell/route";
 import { age } from "../shell/time";
+import { IncidentsHere } from "./incidents_here";
 import { Parts } from "./parts";
 import { Story } from "./story";
 import { useNode } from "./use_node";
@@ -84,6 +85,7 @@ export function NodePanel({ name }: { name: string }) {
             <span class={`health ${node.health}`}>{node.health}</span>
           </p>
           {node.reason && <p class="why">{node.reason}</p>}
+          <IncidentsHere name={name} />
           <Facts node={node} />
           <Wishes node={node} />
         </>
@@ -93,7 +95,7 @@ export function NodePanel({ name }: { name: string }) {
           {trouble}
         </p>
       )}
-      {detail && <Verdicts verdicts={detail.verdicts} leftOut={detail.verdicts_left_out} />}
+      {detail && <Verdicts verdicts={detail.verdicts} leftOut={detail.verdicts_left_out} health={node?.health ?? detail.health} />}
       <Parts name={name} />
       <Story name={name} />
     </aside>

@@ -1,4 +1,4 @@
-import type { VerdictView } from "../api";
+import type { Health, VerdictView } from "../api";
 import { now } from "../live/session";
 import { age } from "../shell/time";
 
@@ -19,7 +19,13 @@ function Row({ verdict }: { verdict: VerdictView }) {
 }
 
 /** What is wrong is open to see; what passes is counted and one click away. */
-export function Verdicts({ verdicts, leftOut = 0 }: { verdicts: readonly VerdictView[]; leftOut?: number }) {
+interface Standing {
+  verdicts: readonly VerdictView[];
+  leftOut?: number;
+  health: Health;
+}
+
+export function Verdicts({ verdicts, leftOut = 0, health }: Standing) {
   const sorted = verdicts.toSorted((one, other) => WORST_FIRST.indexOf(one.health) - WORST_FIRST.indexOf(other.health));
   const wrong = sorted.filter((verdict) => verdict.health !== "pass" && verdict.health !== "not_applicable");
   const fine = sorted.slice(wrong.length);
@@ -33,7 +39,7 @@ export function Verdicts({ verdicts, leftOut = 0 }: { verdicts: readonly Verdict
         ))}
       </ul>
       {left > 0 && <p class="faint">and {left.toLocaleString("en")} more that are not shown; the worst are</p>}
-      {wrong.length === 0 && fine.length === 0 && <p class="faint">No check has reported yet.</p>}
+      {wrong.length === 0 && fine.length === 0 && <p class="faint">{health === "pass" ? "Every check passes." : "No check has reported yet."}</p>}
       {fine.length > 0 && (
         <details>
           <summary>{fine.length === 1 ? "1 check passes or does" : `${fine.length} checks pass or do`} not apply</summary>

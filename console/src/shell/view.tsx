@@ -34,10 +34,18 @@ export function View({ title, trouble = "", what = "It", back, children }: Frame
   );
 }
 
-export function Table({ heads, caption, children }: { heads: readonly string[]; caption?: string; children: ComponentChildren }) {
+interface Listed {
+  heads: readonly string[];
+  caption?: string;
+  /** On a phone a row is a card: its cells say in `data-head` what they are. */
+  cards?: boolean;
+  children: ComponentChildren;
+}
+
+export function Table({ heads, caption, cards = false, children }: Listed) {
   return (
     <div class="scroll" role="region" aria-label={caption ?? heads.join(", ")} tabIndex={0}>
-      <table>
+      <table class={cards ? "as-cards" : ""}>
         {caption && <caption>{caption}</caption>}
         <thead>
           <tr>
