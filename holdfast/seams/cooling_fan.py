@@ -2,19 +2,24 @@
 
 from collections.abc import Collection, Iterator
 
+import numpy as np
+
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams import weigh
 from holdfast.seams.candidate import Candidate
 from holdfast.seams.effects import CARRIES, DEVICE
+from holdfast.seams.moved import baseline_columns, median, recent_columns
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
 FAN = "fan_speed_ratio"
+HEAT = "gpu_temperature_celsius"
 RACK_FLOW = "rack_flow_litres_per_minute"
 WITHOUT_INSTRUMENT = 1.0
 HALF = 0.5  # of its speed: a fan that turns so slowly while its GPUs work is broken, whatever else is
 RESTING = 0.3
+COOLER_CELSIUS = 3.0
 FEW = 0.5  # of the working nodes of a rack: more are the rack's affair
 
 
@@ -27,6 +32,8 @@ def explain(scene: Scene) -> Iterator[Candidate]:
         one.speaks(3.0 if far else 2.0, weigh.moved_text(sign))
         if _rests(scene, node, slower):
             one.doubt(3.0, "its GPUs have less to do: fans may rest then, and others' do")
+        elif _cooler(scene, node):
+            one.doubt(3.0, "its GPUs are cooler than before: fans may turn slower then")
         weigh.warms(scene, one, [node], expected=far)
         _not_the_rack(scene, one, node, 0.5 if far else 2.0)
         yield one
@@ -42,6 +49,16 @@ def _rests(scene: Scene, node: Subject, slower: Collection[Subject]) -> bool:
     alike = idle if node in idle else scene.drawing_less & scene.nodes_seen(FAN)
     part = weigh.share(slower, alike - {node})
     return node in alike and (part is None or part > RESTING)
+
+
+def _cooler(scene: Scene, node: Subject) -> bool:
+    """As they are, also where they rest: a fan that fails cools nobody."""
+    table, times = scene.panel.of(HEAT), scene.panel.times
+    rows = [table.index[gpu] for gpu in scene.gpus_of.get(node, ())]
+    before = median(table.values[rows, : baseline_columns(times)])
+    change = median(table.values[rows, -recent_columns(times) :]) - before
+    seen = change[np.isfinite(change)]
+    return bool(len(seen)) and float(seen.mean()) <= -COOLER_CELSIUS
 
 
 def _candidate(scene: Scene, node: Subject) -> Candidate:
@@ -81,7 +98,7 @@ SEAM = Seam(
     name="cooling.fan",
     asks="Do the fans of a node fail, so that its GPUs get hot while its rack's coolant is as ever?",
     kinds=("cooling.fan",),
-    reads=(FAN, RACK_FLOW, "gpu_temperature_celsius", "job_step_seconds"),
+    reads=(FAN, RACK_FLOW, HEAT, "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),
     explain=explain,
 )

@@ -16,6 +16,9 @@ from holdfast.seams.seam import Seam
 
 AGREES = 0.3  # of its own change: witnesses that moved so much at least do not contradict it
 LASTS_SECONDS = 120.0
+WITNESSES_MAY_LAG_SECONDS = 300.0
+SEEN_BY_DRIVERS = frozenset({"node_power_watts", "fan_speed_ratio"})
+"""Their witnesses' word comes once a minute and holds for some: work may have begun that they do not tell yet."""
 ALONE_IN_EARNEST = 1.2  # a chip may really be hot alone, a host really busy: confidence 0.77 at most
 MAY_BE_SO = frozenset({"gpu_temperature_celsius", "gpu_power_watts", "node_power_watts", "fan_speed_ratio"})
 LEAST_RISE = {
@@ -46,9 +49,10 @@ def _wandering(scene: Scene, signal: str) -> Iterator[Candidate]:
     signs = moves(table, scene.panel.times, fact).symptoms()
     if len(signs) > max(MANY, min(0.2 * len(table.subjects), 8 * MANY)):
         return
+    lasts = WITNESSES_MAY_LAG_SECONDS if signal in SEEN_BY_DRIVERS else LASTS_SECONDS
     for sign in signs:
         small = sign.now - sign.before < LEAST_RISE.get(signal, -np.inf)
-        if small or (signal, sign.subject) in scene.distrusted or scene.now - sign.since < LASTS_SECONDS:
+        if small or (signal, sign.subject) in scene.distrusted or scene.now - sign.since < lasts:
             continue
         if (one := _alone(scene, sign, WITNESSES[signal])) is not None:
             yield one

@@ -39,6 +39,18 @@ def test_a_blocked_rack_and_failing_fans_look_alike_and_are_told_apart(another_w
     assert any("as ever" in words for words in fans.explain()[0].evidence)
 
 
+@pytest.mark.parametrize("idle", [True, False])
+def test_fans_that_slow_because_the_heat_went_do_not_fail(world: Any, idle: bool) -> None:
+    gpus = ("node/n4/gpu/0", "node/n4/gpu/1")
+    world.change("fan_speed_ratio", "node/n4", times=0.6)
+    assert world.named() == [("node/n4", "cooling.fan")]
+    world.change("gpu_temperature_celsius", *gpus, by=-12.0)
+    if idle:
+        world.change("gpu_power_watts", *gpus, times=0.15)
+        world.change("gpu_utilization_ratio", *gpus, times=0.0)
+    assert world.named() == []
+
+
 def test_a_hot_rack_whose_flow_nobody_measures_is_inferred_with_less_confidence(world: Any) -> None:
     del world.tables[RACK_FLOW]
     world.hot("node/n4", "node/n5", "node/n6")
