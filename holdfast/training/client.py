@@ -52,6 +52,7 @@ class Keeper:
     troubles: dict[str, str] = field(default_factory=dict)
     _socket: socket.socket | None = None
     _owed: int = 0  # answers not yet read
+    _last_save: str = ""  # why it was not kept although it was handed over
     _buffers: dict[int, Pages] = field(default_factory=dict)
     _mark: Pages | None = None  # one byte that says whether this rank communicates now
 
@@ -158,16 +159,15 @@ class Keeper:
         self._say(message)
         assert self._socket is not None
         self._socket.settimeout(answer_seconds)
-        late = ""
         while True:
             answer = receive(self._socket, fds)
             self._owed -= 1
             self.troubles = answer.get("troubles", {})
             if not self._owed:
                 break
-            late = str(answer.get("error", ""))
-        if late:
-            self.troubles["last save"] = late
+            self._last_save = str(answer.get("error", ""))
+        if self._last_save:
+            self.troubles["last save"] = self._last_save
         if "error" in answer:
             raise Refused(str(answer["error"]))
         return answer

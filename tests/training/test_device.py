@@ -146,9 +146,11 @@ def test_what_arrives_on_the_gpu_damaged_is_not_kept(place: Path, gpus: cuda.Sta
     ckpt.save(2, state(2))
     assert [row[1] for row in ckpt.status()["held"]] == [1]
     assert ckpt.save(3, state(3))
+    assert "step 2 of rank 0 was lost" in ckpt.troubles["last save"]
+    assert ckpt.save(4, state(4)) and "last save" not in ckpt.troubles
     assert "step 2 of rank 0 was lost on GPU 0000:19:00.0" in ckpt.troubles["GPU memory of rank 0"]
     ckpt.close()
-    assert loaded(place)[:2] == (3, "own memory")
+    assert loaded(place)[:2] == (4, "own memory")
 
 
 def test_a_rank_killed_while_it_copies_leaves_the_step_before(place: Path) -> None:

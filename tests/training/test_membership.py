@@ -40,6 +40,10 @@ def until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
+def thread_state(stat: Path) -> str:
+    return stat.read_text().rpartition(")")[2].split()[0]
+
+
 @contextmanager
 def one_that_never_answers(place: Path) -> Iterator[Callable[[], int]]:
     """What a stopped keeper is to those who come; how many came since the last look."""
@@ -86,6 +90,7 @@ def test_a_stopped_keeper_fails_saves_and_is_used_again_when_it_goes_on(
     ckpt.status()
     pid = crew.keeper_pid(place, place.name, 0)
     os.kill(pid, signal.SIGSTOP)
+    until(lambda: all(thread_state(file) == "T" for file in Path(f"/proc/{pid}/task").glob("*/stat")), "it stands")
     try:
         monkeypatch.setattr(membership, "SAVE_SECONDS", 0.2)
         monkeypatch.setattr(membership, "FIRST_PAUSE_SECONDS", 0.1)
