@@ -42,6 +42,7 @@ log = logging.getLogger("holdfast.controller")
 STORE_SECONDS = 60.0  # a bill grows all the time; it is written so often
 MOST_JOBS = 5_000
 TAKE_OVER_SECONDS = 180.0
+AFTERMATH_SECONDS = 600.0  # for which a victim may still suffer from what is mended
 AGENTS_MAY_TELL = ("job/", "path/", "pool/")
 
 
@@ -213,11 +214,11 @@ class SeamWatch:
         kept: dict[str, Account] = {}
         over: dict[str, str] = {}
         for root, told in found.items():
-            hurt = set(told.victims)
+            hurt = {*told.victims, root}
             rivals = [one for one in self._known if one not in found and hurt & {*self._known[one].account.victims}]
             if root in self._known or not rivals:
                 kept[root] = told
-            elif now - self._waiting.setdefault(root, now) >= TAKE_OVER_SECONDS:
+            elif now - self._waiting.setdefault(root, now) >= self._patience(root, rivals):
                 kept[root] = told
                 over |= dict.fromkeys(rivals, f"the cause turned out to be {told.kind} on {root}")
             else:
@@ -225,6 +226,10 @@ class SeamWatch:
                     self._known[one].seen = now
         self._waiting = {root: since for root, since in self._waiting.items() if root in found and root not in kept}
         return kept, over
+
+    def _patience(self, root: str, rivals: Sequence[str]) -> float:
+        victim = any(root in self._known[one].account.victims for one in rivals)
+        return AFTERMATH_SECONDS if victim else TAKE_OVER_SECONDS
 
     def _gone(self, found: dict[str, Account], panel: Panel, now: float) -> dict[str, str]:
         """Roots that are no longer found, and can be seen to be well: what nobody sees any more has not ended."""
