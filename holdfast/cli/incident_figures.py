@@ -71,10 +71,20 @@ def paths(lines: Sequence[str]) -> list[str]:
     return [group[0] + _more(group) for group in groups.values()]
 
 
+def rivals(told_of: Sequence[dict[str, Any]]) -> list[str]:
+    """Those that lost for the same reason are told together."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in told_of:
+        alike.setdefault((one["kind"], one["why"]), []).append(one["cause"])
+    return [told(f"{', '.join(sorted(causes))} ({kind}): {why}") for (kind, why), causes in alike.items()]
+
+
 def _way(line: str) -> str:
     """Where it starts and which jobs it reaches; of all else only the kinds."""
     first, *others = line.split(" > ")
-    return " > ".join([first, *(one if one.startswith("job/") else _kind(one) for one in others)])
+    kinds = [one.rstrip("0123456789") if one.startswith("job/") and "/rank/" in one else _kind(one) for one in others]
+    jobs = [one for one in others if one.startswith("job/") and one.count("/") == 1]
+    return " > ".join([first, *kinds, *jobs])
 
 
 def _kind(subject: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.catalog import seam_kinds
 from holdfast.cli.incident_chart import drawn
-from holdfast.cli.incident_figures import many, moments, paths, told
+from holdfast.cli.incident_figures import many, moments, paths, rivals, told
 from holdfast.cli.incident_svg import drawing
 from holdfast.cli.refusal import Refusal
 from holdfast.cli.runbook import filled
@@ -26,7 +26,7 @@ def none_open(past: Sequence[dict[str, Any]]) -> str:
 
 
 def as_table(incidents: list[Found], now: float) -> None:
-    rows = table("id", "state", "opened", "cause", "GPU-hours/h", "cost so far", "why")
+    rows = table("id", "state", "opened", "cause", "GPU-hours/h", "cost", "why")
     for one in incidents:
         bill = (one.get("account") or {}).get("bill") or {}
         cost = f"{_total(bill, 'so_far'):,.0f} {bill['currency']}" if bill else ""
@@ -62,7 +62,7 @@ def _parts(found: Found, account: Found) -> list[tuple[str, list[str]]]:
         ("since", [f"{_clock(account['since'])}, {lasted}; confidence {account['confidence']:.2f}"]),
         ("path", _short(paths(account["path"]))),
         ("evidence", _short([told(one) for one in account["evidence"]])),
-        ("rivals", [told(f"{one['cause']} ({one['kind']}): {one['why']}") for one in account["rivals"]]),
+        ("rivals", rivals(account["rivals"])),
         ("not seen", [told(one) for one in account["unknown"]]),
         ("cost", cost_lines(account, over)),
         ("left in service", [_nodes(found["evidence"])] if found["evidence"] else []),

@@ -62,9 +62,10 @@ def _of_slow(one: SlowView, places: dict[str, tuple[str, int | None]], reached: 
 
 
 def _hurting(view: TrainingView, told: Iterable[Incident]) -> str:
-    """The job is named among those that lose by it."""
+    """The job is named among those that lose by it, by how much is measured or all its nodes are reached."""
     about = job_subject(view.job)
     for one in told:
-        if one.account is not None and any(loss.subject == about and loss.share_now for loss in one.account.losses):
+        named = [loss for loss in one.account.losses if loss.subject == about] if one.account is not None else []
+        if any(loss.share_now for loss in named) or (named and set(view.nodes) <= set(one.evidence)):
             return one.subject
     return ""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli.incident_figures import many, measured, moments, paths, told
+from holdfast.cli.incident_figures import many, measured, moments, paths, rivals, told
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,13 @@ def test_gpus_that_moved_alike_are_one_line() -> None:
 def test_paths_through_others_of_the_same_kinds_are_one_line() -> None:
     lines = [f"cdu/c2 > rack/r1 > node/n{one} > job/{'ab'[one == 3]}" for one in range(4)]
     assert paths(lines) == [f"{lines[0]} and 2 more alike", lines[3]]
+    ranks = [f"cdu/c2 > node/n1 > node/n1/gpu/{one} > job/a/rank/{one}" for one in range(12)]
+    assert paths(ranks) == [f"{ranks[0]} and 11 more alike"]
+
+
+def test_rivals_that_lost_for_the_same_reason_are_one_line() -> None:
+    lost = [{"cause": f"rack/r{one}", "kind": "cooling.rack_blocked", "why": "it follows"} for one in (2, 1)]
+    assert rivals(lost) == ["rack/r1, rack/r2 (cooling.rack_blocked): it follows"]
 
 
 @given(st.text(max_size=80))
