@@ -14,7 +14,7 @@ from holdfast.api.access import Caller
 from holdfast.api.board import Board
 from holdfast.api.problem import Problem
 from holdfast.api.seam_views import MOST_HOLES, SeamsView, SeamView, SignalsAsk, SignalsTaken
-from holdfast.catalog import plausible
+from holdfast.catalog import plausible, seam_kinds
 from holdfast.controller.alerts import Alerts
 from holdfast.controller.facility import Facility
 from holdfast.controller.seam_account import account
@@ -34,7 +34,7 @@ from holdfast.model.panel import Panel
 from holdfast.model.progress import WINDOW_SECONDS
 from holdfast.model.report import Report
 from holdfast.model.signal import Event
-from holdfast.model.topology import Topology
+from holdfast.model.topology import Topology, whole_of
 from holdfast.store import Store
 from holdfast.store.words import Role
 
@@ -43,6 +43,7 @@ STORE_SECONDS = 60.0  # a bill grows all the time; it is written so often
 MOST_JOBS = 5_000
 TAKE_OVER_SECONDS = 180.0
 AFTERMATH_SECONDS = 600.0  # for which a victim may still suffer from what is mended
+SLOW_GPU, CLOCKS = "gpu.slow", ("gpu.clocks",)
 AGENTS_MAY_TELL = ("job/", "path/", "pool/")
 
 
@@ -216,6 +217,8 @@ class SeamWatch:
         for root, told in found.items():
             hurt = {*told.victims, root}
             rivals = [one for one in self._known if one not in found and hurt & {*self._known[one].account.victims}]
+            if root not in self._known and told.kind == SLOW_GPU and self._suffers(root):
+                continue
             if root in self._known or not rivals:
                 kept[root] = told
             elif now - self._waiting.setdefault(root, now) >= self._patience(root, rivals):
@@ -226,6 +229,12 @@ class SeamWatch:
                     self._known[one].seen = now
         self._waiting = {root: since for root, since in self._waiting.items() if root in found and root not in kept}
         return kept, over
+
+    def _suffers(self, gpu: str) -> bool:
+        """Is its node a victim of what is open and makes clocks slow? Then it is not blamed by itself."""
+        node = whole_of(gpu)
+        open_ = (known.account for known in self._known.values())
+        return any(node in one.victims and seam_kinds.absorbs(one.kind, CLOCKS) for one in open_)
 
     def _patience(self, root: str, rivals: Sequence[str]) -> float:
         victim = any(root in self._known[one].account.victims for one in rivals)

@@ -80,3 +80,12 @@ def test_a_victim_that_is_slow_for_a_while_yet_is_no_new_cause(
         assert not watch.take(later, panel, float(now))
         assert list(watch.open) == ["node/n1/gpu/0"]
     assert list(watch.take(later, panel, waits + 60.0)) == ["node/n1/gpu/0"]
+
+
+def test_a_gpu_of_a_victim_is_not_blamed_beside_the_open_cause(tmp_path: Path) -> None:
+    watch, panel = _watch(tmp_path), _panel(0.0, 100.0)
+    cause = {"cdu/c1": _account("cooling.flow_low", "node/n1", "job/gemma")}
+    slow = {f"node/n{number}/gpu/0": _account("gpu.slow", "job/other") for number in (1, 2)}
+    watch.take(cause, panel, 0.0)
+    watch.take(cause | slow, panel, 60.0)
+    assert sorted(watch.open) == ["cdu/c1", "node/n2/gpu/0"]
