@@ -12,6 +12,13 @@ setup: .venv/.ready
 	@$(PY) -m compileall -q holdfast  # the gate must not compile itself on every job start
 	@touch $@
 
+# What the demo needs, without the tools of development: a newcomer waits for this.
+.venv/.demo: pyproject.toml
+	@echo "== setting up .venv with Holdfast and what its controller needs"
+	@test -x $(PY) || python3 -m venv .venv
+	@test .venv/.ready -nt pyproject.toml || $(PY) -m pip install --quiet --disable-pip-version-check -e '.[controller]'
+	@touch $@
+
 # What probes and training use. One version, so that figures compare; a build without CUDA is enough where pip finds one.
 torch: .venv/.torch
 
@@ -35,7 +42,7 @@ dist: setup
 
 # A simulated fleet of 64 nodes with its controller and web page, until Ctrl-C; `make demo SECONDS=90` ends by itself.
 SECONDS := 0
-demo: setup
+demo: .venv/.demo
 	@echo "== building the web page, if it is due"
 	@scripts/build-console || echo "== going on without the web page"
 	@.venv/bin/holdfast up --demo --seconds $(SECONDS)
