@@ -89,7 +89,7 @@ test: system setup torch lint
 # afterwards `make test` runs them too.
 test-kubernetes: setup
 	scripts/build-kubernetes
-	$(PY) -m pytest tests/kubernetes -rs
+	$(PY) -m pytest tests/fleet/kubernetes -rs
 
 soak: system setup torch
 	$(PY) -m pytest -rs --timeout=0
@@ -117,4 +117,4 @@ bench-history: system setup
 	$(PY) bench/store.py --events 10000000 --nodes 12500 --rounds 2
 
 clean:
-	rm -rf .venv $(PEERS) console/node_modules holdfast/console/static build dist *.egg-info .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv $(PEERS) console/node_modules holdfast/fleet/console/static build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

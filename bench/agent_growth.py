@@ -7,10 +7,10 @@ from pathlib import Path
 
 from measure import HOLDFAST, one_shot, publish, rss_bytes
 
-from holdfast.agent.assemble import load_settings
-from holdfast.agent.virtual import VirtualAgent
-from holdfast.twin.life import tick
-from holdfast.twin.node import open_node
+from holdfast.node.agent.assemble import load_settings
+from holdfast.node.agent.virtual import VirtualAgent
+from holdfast.lab.twin.life import tick
+from holdfast.lab.twin.node import open_node
 
 START = 1_800_000_000.0
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from measure import HOLDFAST, one_shot, publish
 
-from holdfast.formats.job_log import keywords
+from holdfast.formats.job.log import keywords
 
 MEGABYTES = 1000
 LOOP_MEGABYTES = 8  # the loop is slow: it reads a part and its pace is what counts

@@ -8,11 +8,11 @@ from typing import Any
 
 from measure import publish
 
-from holdfast.cli.drill_draw import CALM
-from holdfast.cli.drill_file import load, shipped
-from holdfast.cli.drill_fuzz import drawn, summary, tasks
-from holdfast.cli.drill_here import played, spread
-from holdfast.cli.drill_show import summary as score_summary
+from holdfast.lab.drills.draw import CALM
+from holdfast.lab.drills.file import load, shipped
+from holdfast.cli.drill.fuzz import drawn, summary, tasks
+from holdfast.cli.drill.here import played, spread
+from holdfast.cli.drill.show import summary as score_summary
 
 
 def against_alerts(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from measure import HOLDFAST, publish
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.probes.fabric import Fabric, address, fabric, run
+from tests.node.probes.fabric import Fabric, address, fabric, run
 
 TRAINING = Path(__file__).parents[1] / "examples" / "train_gloo.py"
 TORCHRUN = str(Path(sys.executable).with_name("torchrun"))

@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from holdfast.controller.lead import LEASE_SECONDS, TRY_SECONDS
-from tests.controller.running import Agent, Controller, running, until
-from tests.store.conftest import Server
+from holdfast.fleet.controller.lead import LEASE_SECONDS, TRY_SECONDS
+from tests.fleet.controller.running import Agent, Controller, running, until
+from tests.fleet.store.conftest import Server
 
 RESULTS = Path(__file__).with_name("results") / "failover.json"
 GOAL_SECONDS = 10.0

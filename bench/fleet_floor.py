@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from holdfast.api.views import Ack
-from holdfast.model.report import Report
+from holdfast.fleet.api.views.common import Ack
+from holdfast.model.wire.report import Report
 
 _decode = msgspec.json.Decoder(list[Report]).decode
 _encode = msgspec.json.Encoder().encode

@@ -17,7 +17,7 @@ from sqlalchemy import create_engine, text
 
 from fleet_load import SETTLING_SECONDS
 from fleet_stage import HERE, Load, Watch, certificate, configure, controller, load, peak_bytes, store, talking
-from holdfast.store.sequence import Seen
+from holdfast.fleet.store.sequence import Seen
 from measure import PYTHON, cpu_times, publish, steal_ratio
 
 SATURATING = 256  # connections of the closed loop

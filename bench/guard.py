@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from holdfast.training import Guard
-from holdfast.training.guard_hash import digests, held
+from holdfast.training.guard.hash import digests, held
 
 RESULT = Path(__file__).parent / "results" / "guard.json"
 STEP_SECONDS = 0.2

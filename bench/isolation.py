@@ -19,9 +19,9 @@ import isolation_columns as columns
 import numpy as np
 from plot import Panel, draw
 
-from holdfast.probes import isolation
-from holdfast.probes.isolation import Limits, Measured, leaf_parts
-from holdfast.probes.pairing import next_round
+from holdfast.node.probes.isolation import isolation
+from holdfast.node.probes.isolation.isolation import Limits, Measured, leaf_parts
+from holdfast.node.probes.isolation.pairing import next_round
 
 Column = columns.Column
 COUNT, PER_LEAF, SPINES = 1024, 32, 8

@@ -1,4 +1,4 @@
-"""The product's pairing and judgement (holdfast.probes) again, as NumPy columns: ten thousand trials in minutes.
+"""The product's pairing and judgement (holdfast.node.probes) again, as NumPy columns: ten thousand trials in minutes.
 
 Nodes are numbers. It is only as good as its agreement: isolation.py judges the first trials of every case with the
 product itself, and stops where a single answer differs.
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.probes import isolation, pairing
-from holdfast.probes.isolation import Limits
+from holdfast.node.probes.isolation import isolation, pairing
+from holdfast.node.probes.isolation.isolation import Limits
 
 Column = np.ndarray[Any, np.dtype[Any]]
 KINDS = ("node", "pair", "leaf", "uplinks", "trunk", "link")

@@ -12,9 +12,9 @@ from typing import Any
 
 from measure import RESULTS
 
-from holdfast.probes.isolation import FEW_HOSTS, Measured, doubts, leaf_parts, learn, suspects
-from holdfast.probes.pairing import every_pair, next_round, pair
-from holdfast.probes.pairs import ROUNDS
+from holdfast.node.probes.isolation.isolation import FEW_HOSTS, Measured, doubts, leaf_parts, learn, suspects
+from holdfast.node.probes.isolation.pairing import every_pair, next_round, pair
+from holdfast.node.probes.sweep.pairs import ROUNDS
 
 Bad = Callable[[str, str, int], bool]
 RAIL = 1

@@ -11,8 +11,8 @@ from functools import partial
 from itertools import product
 from zlib import crc32
 
-from holdfast.lifecycle.lemon import DAY, Group, Neighbours, Weights, burden, score
-from holdfast.model.life import Offence
+from holdfast.fleet.decisions.repeat_offender import DAY, Group, Neighbours, Weights, burden, score
+from holdfast.model.lifecycle import Offence
 
 import titan
 from measure import publish

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from measure import cpu_times, publish, steal_ratio
 
-from holdfast.twin.plant.fault import Fault
-from holdfast.twin.plant.layout import Fleet, JobSpec, Layout
-from holdfast.twin.plant.plant import Plant
+from holdfast.lab.twin.plant.fault import Fault
+from holdfast.lab.twin.plant.layout import Fleet, JobSpec, Layout
+from holdfast.lab.twin.plant.plant import Plant
 
 HOURS = 2.0
 LIMIT_SECONDS = 60.0

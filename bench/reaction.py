@@ -12,7 +12,7 @@ from typing import Any
 
 from measure import HOLDFAST, one_shot, publish, quantile, running
 
-from holdfast.twin.inject import clear, inject
+from holdfast.lab.twin.inject import clear, inject
 
 PATIENCE_SECONDS = 60.0
 PORTS = ("mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6")  # one for each outage: downtime is remembered per port

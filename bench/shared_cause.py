@@ -9,11 +9,11 @@ import random
 import time
 from pathlib import Path
 
-from holdfast.controller.fleet import Fleet
-from holdfast.lifecycle.policy import Policy
+from holdfast.fleet.decisions.fleet import Fleet
+from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.incident import IncidentState
-from holdfast.model.life import NodeLife, Stage
-from holdfast.model.report import Report, VerdictChange
+from holdfast.model.lifecycle import NodeState, Stage
+from holdfast.model.wire.report import Report, VerdictChange
 
 RESULT = Path(__file__).parent / "results" / "shared_cause.json"
 ORDERS = 200
@@ -25,7 +25,7 @@ PLACES = {"rack": 8, "leaf": 16, "loop": BEHIND, "feed": 32}
 
 def fleet(count: int, policy: Policy) -> Fleet:
     lives = [
-        NodeLife(
+        NodeState(
             name=f"n{number}",
             stage=Stage.READY,
             tested_at=0.0,

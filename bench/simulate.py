@@ -10,16 +10,16 @@ from pathlib import Path
 from measure import cpu_times, publish, quantile, steal_ratio
 from simulate_peer import AskingRules, Peer
 
-from holdfast.cli import plan_plot
-from holdfast.costs.plans.chart import Chart, Line
-from holdfast.cli.simulate_rules import RealRules
-from holdfast.costs.checkpointing import ettr
-from holdfast.lifecycle.policy import Policy
-from holdfast.simulation.aggregated import coarsen, replicas
-from holdfast.simulation.outcome import Outcome, simulate
-from holdfast.simulation.rules import Rules
-from holdfast.simulation.scenario import Checkpoints, Cluster, Hazard, Job, Repair, Restart, Scenario
-from holdfast.simulation.spread import fixed
+from holdfast.economics.reports import plot as plan_plot
+from holdfast.economics.planning.chart import Chart, Line
+from holdfast.economics.studies.rules import RealRules
+from holdfast.economics.costs.checkpointing import ettr
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.economics.simulation.aggregated import coarsen, replicas
+from holdfast.economics.simulation.outcome import Outcome, simulate
+from holdfast.economics.simulation.rules import Rules
+from holdfast.economics.simulation.scenario import Checkpoints, Cluster, Hazard, Job, Repair, Restart, Scenario
+from holdfast.economics.simulation.spread import fixed
 
 RATE = 0.1729  # Llama 3's interruptions per GPU-year
 POLICY = Policy(spares=40, breaker_nodes=10_000, breaker_share=1.0)

@@ -8,17 +8,17 @@ from typing import Any
 
 import simpy
 
-from holdfast.cli.simulate_rules import RealRules
-from holdfast.lifecycle import machine
-from holdfast.lifecycle.policy import Policy
-from holdfast.model.life import Happening, NodeEvent, NodeLife, Stage, Verb
-from holdfast.simulation.failures import LOTS, Failure
-from holdfast.simulation.fleet import Fleet
-from holdfast.simulation.rules import Guard, Heard, Rules
-from holdfast.simulation.scenario import YEAR, Scenario
-from holdfast.simulation.spread import Streams
+from holdfast.economics.studies.rules import RealRules
+from holdfast.fleet.decisions.lifecycle import machine
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Verb
+from holdfast.economics.simulation.failures import LOTS, Failure
+from holdfast.economics.simulation.fleet import Fleet
+from holdfast.economics.simulation.rules import Guard, Heard, Rules
+from holdfast.economics.simulation.scenario import YEAR, Scenario
+from holdfast.economics.simulation.spread import Streams
 
-_H = Happening
+_H = EventKind
 Steps = Generator[simpy.Event, Any, None]
 
 
@@ -26,7 +26,7 @@ Steps = Generator[simpy.Event, Any, None]
 class Asked:
     """What a node stands at, and the step that led there."""
 
-    life: NodeLife
+    life: NodeState
     policy: Policy
     verbs: tuple[Verb, ...] = ()
     recount: bool = True
@@ -57,7 +57,7 @@ class AskingRules:
         self._events: dict[Heard, NodeEvent] = {}
 
     def begin(self, stage: Stage) -> Way:
-        life = NodeLife(name="", stage=stage, tested_at=-1.0, tested_suite=self._policy.suite)
+        life = NodeState(name="", stage=stage, tested_at=-1.0, tested_suite=self._policy.suite)
         return Way(Asked(life, self._policy))
 
     def step(self, way: Way, heard: Heard, now: float) -> Asked:

@@ -19,12 +19,12 @@ from statistics import median
 
 import numpy as np
 
-from holdfast.controller.job_judge import JobJudge
-from holdfast.controller.job_record import JobRecord
+from holdfast.fleet.jobs.verdicts import JobVerdicts
+from holdfast.fleet.jobs.record import JobRecord
 from holdfast.model.health import Health
-from holdfast.model.progress import WINDOW_SECONDS, RankWindow
-from holdfast.twin.fleet.fabric import Fabric, Port
-from holdfast.twin.fleet.training import COMPUTE_SECONDS, GRADIENT_BYTES, SAVE_SECONDS, STEPS_BETWEEN
+from holdfast.model.wire.progress import WINDOW_SECONDS, RankWindow
+from holdfast.lab.twin.fleet.fabric import Fabric, Port
+from holdfast.lab.twin.fleet.training import COMPUTE_SECONDS, GRADIENT_BYTES, SAVE_SECONDS, STEPS_BETWEEN
 
 HERE = Path(__file__).parent
 RESULT = HERE / "results" / "slow_ranks.json"
@@ -66,7 +66,7 @@ class World:
     warm: int = 10
     cut_at: float = WINDOW_SECONDS
     transfer: float = Fabric().all_reduce_seconds([Port(f"leaf{node // 16}") for node in range(NODES)], GRADIENT_BYTES)
-    job: JobJudge = field(default_factory=lambda: JobJudge(JobRecord("llama", "uid-1")))
+    job: JobVerdicts = field(default_factory=lambda: JobVerdicts(JobRecord("llama", "uid-1")))
     slow: "np.ndarray[tuple[int], np.dtype[np.float64]]" = field(default_factory=lambda: np.ones(RANKS))
     link: "np.ndarray[tuple[int], np.dtype[np.float64]]" = field(default_factory=lambda: np.ones(NODES))
 

@@ -12,13 +12,13 @@ from typing import Any
 from measure import publish, quantile
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.controller.running import until
-from tests.controller.slurm_site import Site
-from tests.controller.slurm_twin import agent_on_twin, twin_site
+from tests.fleet.controller.running import until
+from tests.fleet.controller.slurm_site import Site
+from tests.fleet.controller.slurm_twin import agent_on_twin, twin_site
 
-from holdfast.model.life import Stage
-from holdfast.store import Store
-from holdfast.twin.inject import inject
+from holdfast.model.lifecycle import Stage
+from holdfast.fleet.store import Store
+from holdfast.lab.twin.inject import inject
 
 NODE, OTHER = "node1", "node2"
 PATIENCE_SECONDS = 120.0

@@ -15,9 +15,9 @@ from typing import Any
 import psycopg
 from sqlalchemy import Engine, create_engine, text
 
-from holdfast.model.report import Report, VerdictChange
+from holdfast.model.wire.report import Report, VerdictChange
 from holdfast.model.signal import Event
-from holdfast.store import Store
+from holdfast.fleet.store import Store
 
 from measure import PYTHON, cpu_times, publish, quantile, steal_ratio
 

@@ -19,7 +19,7 @@ from measure import cpu_times, publish, steal_ratio, quantile
 SIZES = (8, 65536, 1 << 20, 4 << 20)
 BUDGET_SECONDS = 0.05  # of the sweep, per size and turn
 DRAWS = 2000
-Turn = dict[str, float]
+Transaction = dict[str, float]
 
 
 def rank(number: int, world: int, port: int, turns: int, answers: "SimpleQueue[Any]") -> None:
@@ -29,7 +29,7 @@ def rank(number: int, world: int, port: int, turns: int, answers: "SimpleQueue[A
     torch.set_num_threads(1)
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=number, world_size=world)
-    found: dict[int, list[Turn]] = {size: [] for size in SIZES}
+    found: dict[int, list[Transaction]] = {size: [] for size in SIZES}
     for turn in range(turns + 1):  # the first one warms up
         for size in SIZES:
             one = both(size, swept_first=turn % 2 == 0)
@@ -40,7 +40,7 @@ def rank(number: int, world: int, port: int, turns: int, answers: "SimpleQueue[A
         answers.put(found)
 
 
-def both(size: int, swept_first: bool) -> Turn:
+def both(size: int, swept_first: bool) -> Transaction:
     """One turn of each, the order changing from turn to turn."""
     if swept_first:
         told, whole, repeats = swept(size)
@@ -52,7 +52,7 @@ def both(size: int, swept_first: bool) -> Turn:
 
 
 def swept(size: int) -> tuple[float, float, int]:
-    from holdfast.probes import collective
+    from holdfast.node.probes.sweep import collective
 
     began = time.perf_counter()
     timing = collective.measure("all_reduce", size, BUDGET_SECONDS, "cpu", collective.spoil_nothing)
@@ -73,10 +73,10 @@ def bare(size: int, repeats: int) -> float:
     return (time.perf_counter() - began) / repeats
 
 
-def ratio(turns: list[Turn], name: str, chance: random.Random) -> dict[str, float]:
+def ratio(turns: list[Transaction], name: str, chance: random.Random) -> dict[str, float]:
     """Of medians, with the middle 95 % of what the same turns give when drawn again."""
 
-    def of(some: list[Turn]) -> float:
+    def of(some: list[Transaction]) -> float:
         return median(turn[name] for turn in some) / median(turn["bare"] for turn in some)
 
     drawn = [of(chance.choices(turns, k=len(turns))) for _ in range(DRAWS)]

@@ -22,7 +22,7 @@ export default defineConfig(({ mode }) => ({
   plugins: [strictPolicy],
   esbuild: { jsx: "automatic", jsxImportSource: "preact" },
   build: {
-    outDir: "../holdfast/console/static",
+    outDir: "../holdfast/fleet/console/static",
     emptyOutDir: true,
     target: "es2022",
     // A strict Content-Security-Policy allows no inline data and no inline script.

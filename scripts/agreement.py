@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from math import expm1
 from pathlib import Path
 
-from holdfast.costs import checkpointing as c
-from holdfast.costs.incident import Incident, layers
-from holdfast.costs.limits import Run, wall
-from holdfast.costs.pricing import Offer
-from holdfast.costs.replicas import loss_chance
-from holdfast.costs.spares import mean_out, spares_for
-from holdfast.costs.survival import chance_of_failure, exact_interval, rate_from_probability
+from holdfast.economics.costs import checkpointing as c
+from holdfast.economics.costs.incident import Incident, layers
+from holdfast.economics.costs.limits import Run, wall
+from holdfast.economics.costs.pricing import Offer
+from holdfast.economics.costs.replicas import loss_chance
+from holdfast.economics.costs.spares import mean_out, spares_for
+from holdfast.economics.costs.survival import chance_of_failure, exact_interval, rate_from_probability
 
 APART = "computed apart, with other tools"
 PAGE = Path(__file__).parent.parent / "docs" / "agreement.md"

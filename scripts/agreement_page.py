@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import agreement_titan
 from agreement import EPOCH, LLAMA_CAUSES, LLAMA_GPU, Row
 
-from holdfast.costs.limits import Run, largest, stalled_by_restarts, wall
+from holdfast.economics.costs.limits import Run, largest, stalled_by_restarts, wall
 
 HEAD = """# Agreement with what others published
 

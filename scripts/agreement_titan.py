@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agreement import Row
 
-from holdfast.costs.lifetimes import Lifetime, fit_weibull, kaplan_meier, observed_rate, surviving
+from holdfast.economics.costs.lifetimes import Lifetime, fit_weibull, kaplan_meier, observed_rate, surviving
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
 

@@ -7,9 +7,9 @@ import argparse
 from itertools import chain
 from pathlib import Path
 
-from holdfast.cli.drill_fuzz import drawn, tasks
-from holdfast.cli.drill_here import spread
-from holdfast.drills.reliability import Claim, fitted
+from holdfast.cli.drill.fuzz import drawn, tasks
+from holdfast.cli.drill.here import spread
+from holdfast.lab.drills.reliability import Claim, fitted
 
 FILE = Path(__file__).parents[1] / "holdfast" / "catalog" / "seam_confidence.csv"
 HEAD = (

@@ -1,6 +1,6 @@
 """Write console/src/openapi.ts, the API's types as the page sees them, from the API's own document. Needs Node.
 
-Run it after a change of holdfast/api/views.py; `--check` only says whether it is due.
+Run it after a change of holdfast/fleet/api/views/common.py; `--check` only says whether it is due.
 """
 
 import subprocess
@@ -12,16 +12,16 @@ from typing import cast
 
 import msgspec
 
-from holdfast.api.app import Front
-from holdfast.api.desk import Desk
+from holdfast.fleet.api.app import Front
+from holdfast.fleet.api.service import Service
 
 CONSOLE = Path(__file__).parent.parent / "console"
 TYPES = CONSOLE / "src" / "openapi.ts"
 
 
 def generate() -> str:
-    """The document is made of routes and types alone, so nobody needs to sit at the desk."""
-    document = Front(cast(Desk, SimpleNamespace(console=""))).litestar.openapi_schema.to_schema()
+    """The document is made of routes and types alone, so nobody needs to sit at the service."""
+    document = Front(cast(Service, SimpleNamespace(console=""))).litestar.openapi_schema.to_schema()
     with tempfile.TemporaryDirectory() as directory:
         source, made = Path(directory) / "openapi.json", Path(directory) / "openapi.ts"
         source.write_bytes(msgspec.json.encode(document))

@@ -9,12 +9,12 @@ settings.load_profile("holdfast")
 # Workers share the files out in this order; a long file that comes last leaves the others idle for minutes.
 LONGEST_FIRST = (
     "tests/console/test_tour.py",
-    "tests/probes/test_run.py",
-    "tests/controller/test_trainings.py",
+    "tests/node/probes/test_run.py",
+    "tests/fleet/controller/test_trainings.py",
     "tests/training/",
     "tests/supervisor/",
-    "tests/survival/",
-    "tests/agent/test_daemon.py",
+    "tests/fleet/survival/",
+    "tests/node/agent/test_daemon.py",
 )
 
 

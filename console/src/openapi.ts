@@ -909,8 +909,8 @@ export interface components {
             /** @default [] */
             troubles: string[];
         };
-        /** DrillAsk */
-        DrillAsk: {
+        /** DrillRequest */
+        DrillRequest: {
             drill: string;
             seed?: number | null;
         };
@@ -932,8 +932,8 @@ export interface components {
             run: components["schemas"]["DrillRunView"] | null;
             may_play: boolean;
         };
-        /** EnrolAsk */
-        EnrolAsk: {
+        /** EnrolRequest */
+        EnrolRequest: {
             node: string;
             join_token: string;
             /** @default default */
@@ -971,8 +971,8 @@ export interface components {
                 [key: string]: number | string;
             };
         };
-        /** EventTold */
-        EventTold: {
+        /** ReportedEvent */
+        ReportedEvent: {
             subject: string;
             kind: string;
             /** @default  */
@@ -1026,11 +1026,11 @@ export interface components {
             leaf: string;
         };
         /**
-         * Happening
+         * EventKind
          * @description What can happen to a node. The keys of the transition table.
          * @enum {string}
          */
-        Happening: "enrolled" | "test_passed" | "test_failed" | "test_unknown" | "job_started" | "job_ended" | "cleaned" | "failed" | "degraded" | "blind" | "recovered" | "emptied" | "climb" | "reset_done" | "reset_failed" | "held" | "freed" | "promoted" | "reminded" | "quarantine" | "release" | "retest" | "remove";
+        EventKind: "enrolled" | "test_passed" | "test_failed" | "test_unknown" | "job_started" | "job_ended" | "cleaned" | "failed" | "degraded" | "blind" | "recovered" | "emptied" | "climb" | "reset_done" | "reset_failed" | "held" | "freed" | "promoted" | "reminded" | "quarantine" | "release" | "retest" | "remove";
         /**
          * Health
          * @enum {string}
@@ -1137,8 +1137,8 @@ export interface components {
         JobsView: {
             jobs: components["schemas"]["Job"][];
         };
-        /** Keeping */
-        Keeping: {
+        /** KeeperReport */
+        KeeperReport: {
             job: string;
             owner: string;
             unsaved_step: number;
@@ -1175,8 +1175,8 @@ export interface components {
             /** @default 1 */
             critical_chance: number;
         };
-        /** MeetingView */
-        MeetingView: {
+        /** ProbeSessionView */
+        ProbeSessionView: {
             one: string;
             other: string;
             why: string;
@@ -1244,7 +1244,7 @@ export interface components {
             reason: string;
             /** @default  */
             key: string;
-            probe?: components["schemas"]["ProbeAsk"] | null;
+            probe?: components["schemas"]["ProbeRequest"] | null;
         };
         /** OrderOutcome */
         OrderOutcome: {
@@ -1373,8 +1373,8 @@ export interface components {
             reason: string;
             spares_short: number;
         };
-        /** ProbeAsk */
-        ProbeAsk: {
+        /** ProbeRequest */
+        ProbeRequest: {
             peer: string;
             rank: number;
             address: string;
@@ -1386,13 +1386,13 @@ export interface components {
             key: string;
             /** @default [] */
             guests: components["schemas"]["Guest"][];
-            sweep?: components["schemas"]["SweepWish"] | null;
+            sweep?: components["schemas"]["SweepRequest"] | null;
         };
-        /** ProbeRunAsk */
-        ProbeRunAsk: {
+        /** ProbeRunRequest */
+        ProbeRunRequest: {
             nodes: string[];
             reason: string;
-            sweep?: components["schemas"]["SweepWish"];
+            sweep?: components["schemas"]["SweepRequest"];
         };
         /** ProbeRunView */
         ProbeRunView: {
@@ -1436,8 +1436,8 @@ export interface components {
             meetings: number;
             leaves: components["schemas"]["LeafPairView"][];
             suspects: components["schemas"]["ProbeSuspectView"][];
-            running: components["schemas"]["MeetingView"][];
-            next: components["schemas"]["MeetingView"][];
+            running: components["schemas"]["ProbeSessionView"][];
+            next: components["schemas"]["ProbeSessionView"][];
             troubles: components["schemas"]["ProbeTroubleView"][];
             /** @default [] */
             history: components["schemas"]["ProofView"][];
@@ -1531,7 +1531,7 @@ export interface components {
             /** @default [] */
             unsaved: string[];
             /** @default [] */
-            keepers: components["schemas"]["Keeping"][];
+            keepers: components["schemas"]["KeeperReport"][];
         };
         /** RestartView */
         RestartView: {
@@ -1546,8 +1546,8 @@ export interface components {
             /** @default [] */
             said: string[];
         };
-        /** RevokeAsk */
-        RevokeAsk: {
+        /** RevokeRequest */
+        RevokeRequest: {
             target: string;
         };
         /** Revoked */
@@ -1611,20 +1611,20 @@ export interface components {
             pair: string;
             nodes: number;
         };
-        /** SignalTold */
-        SignalTold: {
+        /** SignalSample */
+        SignalSample: {
             subject: string;
             name: string;
             value: number;
             /** @default 0 */
             age_seconds: number;
         };
-        /** SignalsAsk */
-        SignalsAsk: {
+        /** SignalsRequest */
+        SignalsRequest: {
             /** @default [] */
-            signals: components["schemas"]["SignalTold"][];
+            signals: components["schemas"]["SignalSample"][];
             /** @default [] */
-            events: components["schemas"]["EventTold"][];
+            events: components["schemas"]["ReportedEvent"][];
             /** @default 10 */
             cadence_seconds: number;
         };
@@ -1677,8 +1677,8 @@ export interface components {
             entries: components["schemas"]["StoryEntry"][];
             next: string;
         };
-        /** SweepWish */
-        SweepWish: {
+        /** SweepRequest */
+        SweepRequest: {
             /** @default all_reduce */
             operation: string;
             /** @default gloo */
@@ -1703,8 +1703,8 @@ export interface components {
             result: string;
             cause: string;
         };
-        /** TokenAsk */
-        TokenAsk: {
+        /** TokenRequest */
+        TokenRequest: {
             /** @default  */
             name: string;
             role?: components["schemas"]["Role"] | null;
@@ -1814,7 +1814,7 @@ export interface components {
             at: number;
             before: components["schemas"]["Stage"];
             after: components["schemas"]["Stage"];
-            happening: components["schemas"]["Happening"];
+            happening: components["schemas"]["EventKind"];
             cause: string;
             reason: string;
             evidence: string[];
@@ -1857,18 +1857,18 @@ export interface components {
             /** @default false */
             force: boolean;
         };
-        /** WishView */
-        WishView: {
-            wish: components["schemas"]["Happening"];
+        /** OperatorActionView */
+        OperatorActionView: {
+            wish: components["schemas"]["EventKind"];
             possible: boolean;
             stage: components["schemas"]["Stage"];
             actions: components["schemas"]["Verb"][];
             words: string;
         };
-        /** WishesView */
-        WishesView: {
+        /** OperatorActionsView */
+        OperatorActionsView: {
             dry_run: boolean;
-            wishes: components["schemas"]["WishView"][];
+            wishes: components["schemas"]["OperatorActionView"][];
         };
     };
     responses: never;
@@ -2014,7 +2014,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WishesView"];
+                    "application/json": components["schemas"]["OperatorActionsView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */
@@ -2284,7 +2284,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["DrillAsk"];
+                "application/json": components["schemas"]["DrillRequest"];
             };
         };
         responses: {
@@ -2604,7 +2604,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["EnrolAsk"];
+                "application/json": components["schemas"]["EnrolRequest"];
             };
         };
         responses: {
@@ -2740,7 +2740,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["TokenAsk"];
+                "application/json": components["schemas"]["TokenRequest"];
             };
         };
         responses: {
@@ -2779,7 +2779,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RevokeAsk"];
+                "application/json": components["schemas"]["RevokeRequest"];
             };
         };
         responses: {
@@ -3224,7 +3224,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ProbeRunAsk"];
+                "application/json": components["schemas"]["ProbeRunRequest"];
             };
         };
         responses: {
@@ -3431,7 +3431,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["SignalsAsk"];
+                "application/json": components["schemas"]["SignalsRequest"];
             };
         };
         responses: {

@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     arguments = sys.argv[1:]
     if arguments[:1] == ["gate"]:
-        from holdfast.cli.gate import main as gate
+        from holdfast.cli.gate.gate import main as gate
 
         raise SystemExit(gate(arguments[1:]))
     from holdfast.cli.app import run

@@ -9,8 +9,8 @@ from typer.core import TyperGroup
 
 from holdfast import __version__
 from holdfast.cli import contents, running
-from holdfast.cli.refusal import Refusal
-from holdfast.cli.shown import tidy
+from holdfast.cli.shared.shown import tidy
+from holdfast.model.refusal import Refusal
 
 
 class Contents(TyperGroup):
@@ -40,7 +40,7 @@ def _command(name: str) -> Any:
     """Of the file that has it. `CONTEXT` there says how its arguments are read, where that is not the usual way."""
     entry = contents.ENTRIES[name]
     file, _, what = entry.where.partition(":")
-    module = import_module(f"holdfast.cli.{file}")
+    module = import_module(f"holdfast.cli.{file}.command")
     found = getattr(module, what)
     holder = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     holder.callback()(lambda: None)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Entry:
     where: str
-    """`file:name` below holdfast/cli: a function, or a Typer with commands of its own."""
+    """`noun:name` in holdfast/cli/NOUN/command.py: a function, or a Typer with commands of its own."""
     words: str
     """One line of `holdfast --help`; fits a terminal of 80 columns."""
 
@@ -20,7 +20,7 @@ PARTS: dict[str, dict[str, Entry]] = {
         "check": Entry("check:check", "Judge this machine once"),
         "signals": Entry("signals:signals", "What the sources of this machine see now, raw"),
         "agent": Entry("agent:agent", "Watch this node for ever (daemon)"),
-        "gate": Entry("gate_command:gate", "May a workload start here? The scheduler's cached answer"),
+        "gate": Entry("gate:gate", "May a workload start here? The scheduler's cached answer"),
     },
     "A fleet": {
         "controller": Entry("controller:controller", "Watch a fleet for ever: decide, keep every story, act (daemon)"),

@@ -4,8 +4,8 @@ import sys
 
 import typer
 
-from holdfast.cli.refusal import Refusal
-from holdfast.costs.feasible import BadNumber
+from holdfast.economics.costs.feasible import BadNumber
+from holdfast.model.refusal import Refusal
 from holdfast.model.settings import SettingsError
 
 USAGE_ERROR = 64

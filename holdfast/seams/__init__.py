@@ -8,29 +8,29 @@ from collections.abc import Sequence
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel
 from holdfast.model.topology import Topology
-from holdfast.seams.cooling_ambient import SEAM as _cooling_ambient
-from holdfast.seams.cooling_fan import SEAM as _cooling_fan
-from holdfast.seams.cooling_flow import SEAM as _cooling_flow
-from holdfast.seams.cooling_pump import SEAM as _cooling_pump
-from holdfast.seams.cooling_rack import SEAM as _cooling_rack
-from holdfast.seams.device_slow import SEAM as _device_slow
-from holdfast.seams.fabric_load import SEAM as _fabric_load
-from holdfast.seams.fabric_rail import SEAM as _fabric_rail
-from holdfast.seams.fabric_uplink import SEAM as _fabric_uplink
-from holdfast.seams.pools_path import SEAM as _pools_path
-from holdfast.seams.power_limit import SEAM as _power_limit
-from holdfast.seams.power_supply import SEAM as _power_supply
 from holdfast.seams.root import roots
+from holdfast.seams.rules.cooling_ambient import SEAM as _cooling_ambient
+from holdfast.seams.rules.cooling_fan import SEAM as _cooling_fan
+from holdfast.seams.rules.cooling_flow import SEAM as _cooling_flow
+from holdfast.seams.rules.cooling_pump import SEAM as _cooling_pump
+from holdfast.seams.rules.cooling_rack import SEAM as _cooling_rack
+from holdfast.seams.rules.device_slow import SEAM as _device_slow
+from holdfast.seams.rules.fabric_load import SEAM as _fabric_load
+from holdfast.seams.rules.fabric_rail import SEAM as _fabric_rail
+from holdfast.seams.rules.fabric_uplink import SEAM as _fabric_uplink
+from holdfast.seams.rules.pools_path import SEAM as _pools_path
+from holdfast.seams.rules.power_limit import SEAM as _power_limit
+from holdfast.seams.rules.power_supply import SEAM as _power_supply
+from holdfast.seams.rules.schedule_cadence import SEAM as _schedule_cadence
+from holdfast.seams.rules.schedule_degraded import SEAM as _schedule_degraded
+from holdfast.seams.rules.schedule_recovery import SEAM as _schedule_recovery
+from holdfast.seams.rules.sensor_broken import SEAM as _sensor_broken
+from holdfast.seams.rules.sensor_drift import SEAM as _sensor_drift
+from holdfast.seams.rules.software_rollout import SEAM as _software_rollout
+from holdfast.seams.rules.storage_service import SEAM as _storage_service
+from holdfast.seams.rules.storage_writer import SEAM as _storage_writer
 from holdfast.seams.scene import Scene
-from holdfast.seams.schedule_cadence import SEAM as _schedule_cadence
-from holdfast.seams.schedule_degraded import SEAM as _schedule_degraded
-from holdfast.seams.schedule_recovery import SEAM as _schedule_recovery
 from holdfast.seams.seam import Seam
-from holdfast.seams.sensor_broken import SEAM as _sensor_broken
-from holdfast.seams.sensor_drift import SEAM as _sensor_drift
-from holdfast.seams.software_rollout import SEAM as _software_rollout
-from holdfast.seams.storage_service import SEAM as _storage_service
-from holdfast.seams.storage_writer import SEAM as _storage_writer
 
 ALL: tuple[Seam, ...] = tuple(found for found in list(globals().values()) if isinstance(found, Seam))
 """The seams imported above: the import is the one line that adds a seam."""

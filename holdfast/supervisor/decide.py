@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.diagnosis.diagnose import Diagnosis
+from holdfast.diagnosis.rules.diagnose import Diagnosis
 from holdfast.supervisor.attempt import Attempt, Decision
 
 DO_NOT_REQUEUE = 93

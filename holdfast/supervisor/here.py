@@ -8,13 +8,14 @@ from pathlib import Path
 
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event
-from holdfast.supervisor import capture, gather, probe
+from holdfast.supervisor import probe
 from holdfast.supervisor.accounts import Accounts
-from holdfast.supervisor.agent_verdicts import AgentVerdicts
-from holdfast.supervisor.company import Company
+from holdfast.supervisor.evidence import capture, gather
+from holdfast.supervisor.hardware.agent_verdicts import AgentVerdicts
+from holdfast.supervisor.hardware.suspicion import Suspicion
+from holdfast.supervisor.nodes.rendezvous import Company
+from holdfast.supervisor.nodes.report import Over, Plan, Report
 from holdfast.supervisor.options import Options
-from holdfast.supervisor.report import Over, Plan, Report
-from holdfast.supervisor.suspicion import Suspicion
 from holdfast.supervisor.watch import Outcome, Watch
 
 # Flight Recorder: the name of PyTorch 2.9 and later, and the one before

@@ -4,20 +4,22 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis import diagnose as room
-from holdfast.diagnosis.diagnose import Diagnosis, subject_of
-from holdfast.diagnosis.next_step import subject_words
+from holdfast.diagnosis.rules import diagnose as room
+from holdfast.diagnosis.rules.diagnose import Diagnosis, subject_of
+from holdfast.diagnosis.rules.next_step import subject_words
 from holdfast.model.evidence import Evidence
-from holdfast.supervisor import absence, outliers, processes, storage_wait
+from holdfast.supervisor import processes, storage_wait
 from holdfast.supervisor.accounts import Accounts
 from holdfast.supervisor.attempt import Attempt, Decision
-from holdfast.supervisor.company import Company
 from holdfast.supervisor.decide import decide, shell_code
-from holdfast.supervisor.fleet import Fleet, NoFleet
+from holdfast.supervisor.evidence import outliers
 from holdfast.supervisor.here import Here
 from holdfast.supervisor.memory import Memory, Run
+from holdfast.supervisor.nodes import absence
+from holdfast.supervisor.nodes.fleet import Fleet, NoFleet
+from holdfast.supervisor.nodes.rendezvous import Company
+from holdfast.supervisor.nodes.report import Plan, Report
 from holdfast.supervisor.options import Options
-from holdfast.supervisor.report import Plan, Report
 
 Tell = Callable[[str], None]
 

@@ -4,7 +4,9 @@ from collections import deque
 from dataclasses import dataclass
 
 from holdfast.catalog import job_messages
-from holdfast.formats import job_line, job_message, training_steps
+from holdfast.formats.job import line as job_line
+from holdfast.formats.job import message as job_message
+from holdfast.formats.job import training_steps
 
 _SAVES = next(group for group in job_messages.groups() if group.kind == "save")
 _SAVE_WORDS = tuple(keyword.encode() for keyword in _SAVES.keywords)

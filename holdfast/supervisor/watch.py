@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.model.evidence import Evidence
-from holdfast.supervisor import capture, confirmation, looks, processes, progress
+from holdfast.supervisor import processes, progress
 from holdfast.supervisor.accounts import Accounts
-from holdfast.supervisor.activity import Activity, Signs
 from holdfast.supervisor.child import Child
-from holdfast.supervisor.company import Company
-from holdfast.supervisor.hardware import Hardware
-from holdfast.supervisor.looks import Look
+from holdfast.supervisor.evidence import capture, confirmation
+from holdfast.supervisor.evidence import stack_capture as looks
+from holdfast.supervisor.evidence.stack_capture import Look
+from holdfast.supervisor.hardware.activity import Activity, Signs
+from holdfast.supervisor.hardware.hardware import Hardware
+from holdfast.supervisor.hardware.suspicion import Presumed, Suspicion
+from holdfast.supervisor.nodes.rendezvous import Company
+from holdfast.supervisor.nodes.report import Over
 from holdfast.supervisor.options import Options
-from holdfast.supervisor.report import Over
-from holdfast.supervisor.suspicion import Presumed, Suspicion
 
 _BEAT_SECONDS = 0.25
 _BETWEEN_LOOKS_SECONDS = 2.0

@@ -4,20 +4,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.training.checkpoint import Checkpoint
-    from holdfast.training.guard import Guard
-    from holdfast.training.parts import Parallel, Position, Random
-    from holdfast.training.progress import Progress
+    from holdfast.training.checkpoint.checkpoint import Checkpoint
+    from holdfast.training.checkpoint.parts import Parallel, Position, Random
+    from holdfast.training.guard.guard import Guard
+    from holdfast.training.progress.progress import Progress
 
 __all__ = ["Checkpoint", "Guard", "Parallel", "Position", "Progress", "Random"]
 
 _HOMES = {
-    "Checkpoint": "checkpoint",
-    "Guard": "guard",
-    "Parallel": "parts",
-    "Position": "parts",
-    "Progress": "progress",
-    "Random": "parts",
+    "Checkpoint": "checkpoint.checkpoint",
+    "Guard": "guard.guard",
+    "Parallel": "checkpoint.parts",
+    "Position": "checkpoint.parts",
+    "Progress": "progress.progress",
+    "Random": "checkpoint.parts",
 }
 
 

@@ -1,7 +1,7 @@
 """Every cause of blindness has something to do about it."""
 
-from holdfast.agent.assemble import SOURCES
 from holdfast.catalog.fixes import fix_for
+from holdfast.node.agent.assemble import SOURCES
 
 GENERAL = fix_for("", "a reason nobody foresaw")
 

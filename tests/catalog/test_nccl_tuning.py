@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from holdfast.catalog import nccl, nccl_tuning
-from holdfast.formats.nccl_settings import nccl_conf
+from holdfast.formats.nccl.settings import nccl_conf
 
 CONF = Path(__file__).parents[2] / "deploy" / "nccl.conf"
 

@@ -4,10 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from holdfast import checks, seams
+from holdfast import seams
 from holdfast.catalog.seam_kinds import absorbs, kind, kinds
-from holdfast.cli.runbook import filled
-from holdfast.controller.guards import SILENT
+from holdfast.cli.incident.runbook import filled
+from holdfast.fleet.decisions.guards import SILENT
+from holdfast.node import checks
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import checks
 from holdfast.cli.app import run
+from holdfast.node import checks
 
 ROOT = Path(__file__).parent.parent.parent
 GPU_CHECKS = {name for name in checks.STAGES["passive"] if name.startswith(("gpu.", "nvlink.", "pcie.replay"))}

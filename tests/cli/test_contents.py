@@ -65,7 +65,7 @@ def test_help_reads_no_file_of_a_command() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stderr.split())
     assert not loaded & {f"holdfast.cli.{one.where.partition(':')[0]}" for one in contents.ENTRIES.values()}
-    assert not loaded & {"rich", "pydantic", "numpy", "httpx", "holdfast.agent"}
+    assert not loaded & {"rich", "pydantic", "numpy", "httpx", "holdfast.node.agent"}
 
 
 def _all(command: Any, path: str) -> Iterator[tuple[str, Any]]:

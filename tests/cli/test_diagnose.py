@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import typer
 
-from holdfast.cli.diagnose import diagnose
-from holdfast.cli.refusal import Refusal
+from holdfast.cli.diagnose.command import diagnose
+from holdfast.model.refusal import Refusal
 
 LOG = "[   1.0] Linux version 6.1\n[  12.5] NVRM: Xid (PCI:0000:9b:00): 79, pid=1, GPU has fallen off the bus.\n"
 APP = typer.Typer()

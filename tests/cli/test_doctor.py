@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from holdfast import checks
 from holdfast.cli.app import run
-from holdfast.cli.doctor_machine import examine
+from holdfast.cli.doctor.machine import examine
 from holdfast.model.settings import AgentSettings, ProbeSettings, Roots, Settings
+from holdfast.node import checks
 
 
 def write_config(tmp_path: Path, **agent: str) -> Path:

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cli.app import run
-from holdfast.cli.drill_draw import CALM, draw, drawable
-from holdfast.cli.drill_file import load, shipped, understand
-from holdfast.cli.drill_fuzz import tasks
-from holdfast.cli.drill_hard import draw_hard
-from holdfast.cli.refusal import Refusal
-from holdfast.twin.plant.fault import kinds
+from holdfast.cli.drill.fuzz import tasks
+from holdfast.lab.drills.draw import CALM, draw, drawable
+from holdfast.lab.drills.draw_hard import draw_hard
+from holdfast.lab.drills.file import load, shipped, understand
+from holdfast.lab.twin.plant.fault import kinds
+from holdfast.model.refusal import Refusal
 
 SMALL = """
 title = "A small one"

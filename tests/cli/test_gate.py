@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli import gate, gate_drain, gate_words
+from holdfast.cli.gate import drain as gate_drain
+from holdfast.cli.gate import gate
+from holdfast.cli.gate import options as gate_words
 from holdfast.model.settings import AgentSettings
 
 HERE = os.uname().nodename
-ROOT = Path(gate.__file__).parents[2]
+ROOT = Path(gate.__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +49,7 @@ def ask_file(file: Path, *options: str) -> tuple[int, dict[str, object]]:
 
 
 def run(*argv: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "holdfast.cli.gate", *argv]
+    command = [sys.executable, "-m", "holdfast.cli.gate.gate", *argv]
     return subprocess.run(command, env={**os.environ, **environ}, capture_output=True, text=True, timeout=30)
 
 
@@ -206,7 +208,7 @@ def test_help_names_every_option() -> None:
 def test_a_full_stdout_does_not_change_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "v.json").write_text(json.dumps(verdict("fail")))
     with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "holdfast.cli.gate", "--file", str(tmp_path / "v.json")]
+        command = [sys.executable, "-m", "holdfast.cli.gate.gate", "--file", str(tmp_path / "v.json")]
         assert subprocess.run(command, stdout=full, timeout=30).returncode == 2
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli.incident_figures import many, measured, moments, paths, rivals, told
+from holdfast.cli.incident.figures import many, measured, moments, paths, rivals, told
 
 
 @pytest.mark.parametrize(

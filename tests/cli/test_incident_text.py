@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli.incident_svg import drawing
-from holdfast.cli.incident_text import as_markdown, as_text, none_open, write_post_mortem
-from holdfast.cli.refusal import Refusal
-from holdfast.cli.table import clock
+from holdfast.cli.incident.svg import drawing
+from holdfast.cli.incident.text import as_markdown, as_text, none_open, write_post_mortem
+from holdfast.cli.shared.table import clock
+from holdfast.model.refusal import Refusal
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.agent.assemble import load_settings
-from holdfast.agent.once import look_at
 from holdfast.cli.app import run
 from holdfast.model import manifest
 from holdfast.model.health import Health
+from holdfast.node.agent.assemble import load_settings
+from holdfast.node.agent.once import look_at
 
 
 @pytest.fixture

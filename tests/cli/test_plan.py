@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.cli.app import run
-from holdfast.costs.feasible import BadNumber
-from holdfast.costs.plans.inputs import Asked
-from holdfast.costs.plans.rate import rate
+from holdfast.economics.costs.feasible import BadNumber
+from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.rate import rate
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plan.md").read_text()
 EXAMPLES = [one for one in re.findall(r"\$ holdfast (plan .*)\n(.*)\n", PAGE) if "report" not in one[0]]

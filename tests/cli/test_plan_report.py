@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.cli import plan_scenario
 from holdfast.cli.app import run
-from holdfast.cli.refusal import Refusal
+from holdfast.economics.studies import plan_file as plan_scenario
+from holdfast.model.refusal import Refusal
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plan.md").read_text()
 SCENARIO = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]

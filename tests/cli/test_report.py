@@ -6,13 +6,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.cli import report_here, report_page, report_sheet
 from holdfast.cli.app import run
-from holdfast.cli.refusal import Refusal
-from holdfast.cli.report_month import GROUPS, summed
-from holdfast.costs.month import Told, slices
+from holdfast.cli.report import here as report_here
+from holdfast.economics.costs.month import Told, slices
+from holdfast.economics.reports import month_page as report_page
+from holdfast.economics.reports import price_sheet as report_sheet
+from holdfast.economics.reports.month import GROUPS, summed
 from holdfast.model.job import Job, JobState
-from holdfast.model.life import Happening, Stage
+from holdfast.model.lifecycle import EventKind, Stage
+from holdfast.model.refusal import Refusal
 from holdfast.model.settings import SettingsError
 
 DAY = 86_400.0
@@ -40,13 +42,13 @@ def sheet(tmp_path: Path) -> str:
 
 
 def story(node: str) -> list[Told]:
-    def at(day: float, after: Stage, kind: Happening, cause: str = "") -> Told:
+    def at(day: float, after: Stage, kind: EventKind, cause: str = "") -> Told:
         return Told(node=node, at=day * DAY, before=Stage.READY, after=after, happening=kind, cause=cause)
 
     return [
-        at(-1, Stage.ALLOCATED, Happening.JOB_STARTED),
-        at(10, Stage.DRAINING, Happening.FAILED, "<b>gpu_xid</b>"),
-        at(12, Stage.READY, Happening.TEST_PASSED),
+        at(-1, Stage.ALLOCATED, EventKind.JOB_STARTED),
+        at(10, Stage.DRAINING, EventKind.FAILED, "<b>gpu_xid</b>"),
+        at(12, Stage.READY, EventKind.TEST_PASSED),
     ]
 
 

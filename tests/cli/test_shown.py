@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.job import _restarts
-from holdfast.cli.nodes import _concerns, _show_one
-from holdfast.cli.table import console
+from holdfast.cli.job.command import _restarts
+from holdfast.cli.node.fleet import _concerns, _show_one
+from holdfast.cli.shared.table import console
 
 NODE = {
     "name": "n1", "stage": "ready", "since": 0.0, "reason": "tested", "place": {}, "tested_at": None, "pool": "main",

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.cli.app import run
-from holdfast.cli.refusal import Refusal
-from holdfast.cli.simulate_scenario import understand
-from holdfast.cli.simulate_sweep import parse_sweep
+from holdfast.cli.simulate.sweep import parse_sweep
+from holdfast.economics.studies.scenario_file import understand
+from holdfast.model.refusal import Refusal
 from holdfast.model.settings import SettingsError
 
 SMALL = """

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.cli.story_text import Line, lines
+from holdfast.cli.node.story import Line, lines
 
 
 def verdict(check: str, after: str, before: str = "", at: float = 1.0) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from holdfast.cli.table import plain, printable, styled
+from holdfast.cli.shared.table import plain, printable, styled
 
 
 @pytest.mark.parametrize("show", [plain, styled])

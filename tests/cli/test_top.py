@@ -18,11 +18,11 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
 from holdfast.cli.app import run
-from holdfast.cli.client import Client
-from holdfast.cli.top_app import Top
-from holdfast.cli.top_watch import Watch
+from holdfast.cli.top.app import Top
+from holdfast.cli.top.watch import Watch
+from holdfast.client.client import Client
 
-from ..controller.running import Controller, running  # noqa: TID252  tests are no package to name
+from ..fleet.controller.running import Controller, running  # noqa: TID252  tests are no package to name
 
 pytestmark = pytest.mark.slow
 PATIENCE_SECONDS = 60.0

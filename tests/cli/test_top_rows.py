@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli import top_rows
-from holdfast.cli.top_watch import View, events
+from holdfast.cli.top import rows as top_rows
+from holdfast.cli.top.watch import View, events
 
 NOW = 10_000.0
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from holdfast.cli.up_summary import summary
+from holdfast.fleet.standalone.summary import summary
+from holdfast.fleet.store import Store
 from holdfast.model.account import Account
 from holdfast.model.incident import Incident, IncidentState
-from holdfast.store import Store
 
 
 def test_incidents_are_a_line_each_and_the_rest_is_counted(tmp_path: Path) -> None:

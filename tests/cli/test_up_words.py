@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli import up_words
+from holdfast.cli.up import words as up_words
 
 
 def incident(state: str = "open", per_hour: float = 0.0) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
 
-from holdfast.api import runbook
+from holdfast.fleet.api import runbook
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'"
 STAGES = (

@@ -45,7 +45,7 @@ class Controller:
 def controlling(static: Path, directory: Path, more: str = "") -> Iterator[Controller]:
     config = directory / "controller.toml"
     config.write_text(CONFIG.format(root=directory, static=static) + more)
-    command = [sys.executable, "-m", "holdfast.controller", "--config", str(config)]
+    command = [sys.executable, "-m", "holdfast.fleet.controller", "--config", str(config)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         yield Controller(process.stdout.readline().strip(), (directory / "token").read_text().strip())

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.api.job_views import (
+from holdfast.fleet.jobs.views import (
     CheckpointsView,
     ExposureView,
     PlacesView,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.console import static_directory
+from holdfast.fleet.console import static_directory
 
 from .conftest import ROOT
 
@@ -89,7 +89,7 @@ def test_the_wheel_brings_the_page(static: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, tree]
     subprocess.run(command, check=True)
     with zipfile.ZipFile(next(tmp_path.glob("holdfast-*.whl"))) as wheel:
-        shipped = {name for name in wheel.namelist() if name.startswith("holdfast/console/")}
-    assert {f"holdfast/console/static/{file.relative_to(static)}" for file in static.rglob("*.*") if file.is_file()} - {
-        "holdfast/console/static/.built-from"
-    } <= shipped
+        shipped = {name for name in wheel.namelist() if name.startswith("holdfast/fleet/console/")}
+    assert {
+        f"holdfast/fleet/console/static/{file.relative_to(static)}" for file in static.rglob("*.*") if file.is_file()
+    } - {"holdfast/fleet/console/static/.built-from"} <= shipped

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..controller.slurm_site import Site, slurm_site  # noqa: TID252  tests are no package to name
+from ..fleet.controller.slurm_site import Site, slurm_site  # noqa: TID252  tests are no package to name
 
 pytestmark = pytest.mark.slow
 NODE = "node1"

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("litestar", reason="needs the extra [controller]")
 
-from ..controller.running import running  # noqa: TID252  tests are no package to name
+from ..fleet.controller.running import running  # noqa: TID252  tests are no package to name
 
 pytestmark = pytest.mark.slow
 

@@ -16,12 +16,12 @@ import httpx
 import pytest
 import yaml
 
-from holdfast.twin.node import make_node
+from holdfast.lab.twin.node import make_node
 
 pytest.importorskip("litestar", reason="needs the extra [controller]")
 
 from ..console.demo import Demo, demo  # noqa: TID252  tests are no package to name
-from ..controller.running import until  # noqa: TID252
+from ..fleet.controller.running import until  # noqa: TID252
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))

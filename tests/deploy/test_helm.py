@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from holdfast import checks
-from holdfast.lifecycle import policy
+from holdfast.fleet.decisions.lifecycle import policy
 from holdfast.model import settings
+from holdfast.node import checks
 
 from .chart import CHART, FULL, HELM, MISSING, PLAIN, chosen, find, helm, rendered
 
@@ -76,15 +76,15 @@ def test_the_agents_configuration_is_one_that_it_takes(values: tuple[str, ...]) 
 def test_the_controllers_configuration_is_one_that_it_takes(
     values: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    controller = pytest.importorskip("holdfast.controller.settings", reason="needs the extra [controller]")
+    controller = pytest.importorskip("holdfast.fleet.controller.settings", reason="needs the extra [controller]")
     data = find(rendered(*values), "ConfigMap", "holdfast-controller")["data"]
     told = tomllib.loads(data["controller.toml"])
     assert ("certificate" in told) is bool(values)
     without = re.sub(r"(?m)^(certificate|key) = .*\n", "", data["controller.toml"])  # the files are in the cluster
     made = controller.parse(without, "controller.toml")
     assert made.kubernetes is not None
-    assert made.base.store == (FULL[1].partition("=")[2] if values else "sqlite:////var/lib/holdfast/holdfast.db")
-    parsed = pytest.importorskip("holdfast.controller.policy_file").parse(data["policy.toml"], "policy.toml")
+    assert made.base.store == (FULL[1].partition("=")[2] if values else "sqlite:////var/lib/holdfast/holdfast/db")
+    parsed = pytest.importorskip("holdfast.fleet.policy.file").parse(data["policy.toml"], "policy.toml")
     assert parsed == policy.Policy() and parsed.dry_run
 
 

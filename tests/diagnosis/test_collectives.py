@@ -1,7 +1,7 @@
 """Who is missing, who is at another collective, who only waits."""
 
-from holdfast.diagnosis.collectives import Place, standings
-from holdfast.formats.flight_recorder import parse
+from holdfast.diagnosis.rules.collectives import Place, standings
+from holdfast.formats.pytorch.flight_recorder import parse
 from tests.diagnosis import recorder
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.catalog import causes
 from holdfast.catalog.job_messages import groups
-from holdfast.diagnosis.diagnose import diagnose, subject_of
+from holdfast.diagnosis.rules.diagnose import diagnose, subject_of
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
 

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.diagnosis.diagnose import diagnose
-from holdfast.diagnosis.fleet_evidence import of_job, of_story
+from holdfast.diagnosis.evidence.fleet import of_job, of_story
+from holdfast.diagnosis.rules.diagnose import diagnose
 from holdfast.model.job import Job, JobState
 
 END = 1_700_100_000.0

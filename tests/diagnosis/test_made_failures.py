@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.diagnose import gather
-from holdfast.diagnosis.diagnose import diagnose
+from holdfast.cli.diagnose.command import gather
+from holdfast.diagnosis.rules.diagnose import diagnose
 
 JOB = Path(__file__).with_name("gloo_job.py")
 SLOW, SOAK = pytest.mark.slow, pytest.mark.soak

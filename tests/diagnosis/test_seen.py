@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.diagnosis.diagnose import diagnose
-from holdfast.formats.job_log import JobLog
+from holdfast.diagnosis.rules.diagnose import diagnose
+from holdfast.formats.job.log import JobLog
 
 CASES = tomllib.loads(Path(__file__).with_name("seen.toml").read_text(encoding="utf-8"))["case"]
 

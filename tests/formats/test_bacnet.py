@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.bacnet import Point, ask_many, ask_one, understand
-from holdfast.formats.bacnet_tags import NotBacnet, tags
+from holdfast.formats.facility.bacnet import Point, ask_many, ask_one, understand
+from holdfast.formats.facility.bacnet_tags import NotBacnet, tags
 
 INPUT = Point(0, 1)
 

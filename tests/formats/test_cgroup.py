@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats import cgroup
+from holdfast.formats.host import cgroup
 
 UID = "0c3a7b1e-2f54-4d6a-9b8c-1a2b3c4d5e6f"
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.dcgm_diag import parse
-from holdfast.formats.dcgm_diag_result import FAIL, PASS, SKIP, WARN, Result
+from holdfast.formats.dcgm.diag import parse
+from holdfast.formats.dcgm.diag_result import FAIL, PASS, SKIP, WARN, Result
 
 
 def old(*tests: dict[str, Any], **more: Any) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.dcgm_exporter import Sample, gpu_of, is_blank, parse
+from holdfast.formats.dcgm.exporter import Sample, gpu_of, is_blank, parse
 
 
 def test_labels_with_blanks_escapes_and_commas_are_read() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats import elastic_error
+from holdfast.formats.pytorch import elastic_error
 
 STACK = "Traceback (most recent call last):\n  File \"/a/t.py\", line 3, in main\n    f()\nKeyError: 'lr'\n"
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.firmware_error import FirmwareErrors
-from holdfast.formats.folding import Folder
-from holdfast.formats.kernel_line import Line
-from holdfast.formats.kernel_log import KernelLog
+from holdfast.formats.kernel.firmware_error import FirmwareErrors
+from holdfast.formats.kernel.folding import Folder
+from holdfast.formats.kernel.line import Line
+from holdfast.formats.kernel.log import KernelLog
 from holdfast.model.signal import Event
 
 

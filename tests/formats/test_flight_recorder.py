@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.flight_recorder import NotADump, parse
+from holdfast.formats.pytorch.flight_recorder import NotADump, parse
 from tests.diagnosis import recorder
 
 

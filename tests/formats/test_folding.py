@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast.formats.folding import Folder
-from holdfast.formats.kernel_log import KernelLog
+from holdfast.formats.kernel.folding import Folder
+from holdfast.formats.kernel.log import KernelLog
 from holdfast.model.signal import Event
 
 FAULT = "NVRM: Xid (PCI:0000:3b:00): 119, pid=1, name=p, Timeout after 6s"

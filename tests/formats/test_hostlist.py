@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.hostlist import NotAHostlist, compress, expand
+from holdfast.formats.slurm.hostlist import NotAHostlist, compress, expand
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats import ib_counters, ib_routes, ib_topology, slurm_topology
+from holdfast.formats.fabric import counters as ib_counters
+from holdfast.formats.fabric import routes as ib_routes
+from holdfast.formats.fabric import subnet as ib_topology
+from holdfast.formats.slurm import topology as slurm_topology
 
 TOPOLOGY = """\
 #

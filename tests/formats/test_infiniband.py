@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats import infiniband
+from holdfast.formats.fabric import infiniband
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.formats.job_line import JobLine, decode, near_stamp
+from holdfast.formats.job.line import JobLine, decode, near_stamp
 
 PREFIXES = [
     ("[rank3]:[E1206 18:44:12.715298746 ProcessGroupNCCL.cpp:607] hello", 3, ""),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.formats.job_log import JobLog
+from holdfast.formats.job.log import JobLog
 from holdfast.model.evidence import Evidence
 
 STEPS = [f"step {n} loss {3 - n / 1000:.4f} time 12.00ms" for n in range(30)]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.formats import job_orders
-from holdfast.formats.job_orders import Flush, Happened, OrderError
+from holdfast.formats.job import orders as job_orders
+from holdfast.formats.job.orders import Flush, Happened, OrderError
 
 
 def test_what_is_said_is_read_as_it_was_said():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.job_progress import (
+from holdfast.formats.job.progress import (
     LARGEST_MESSAGE,
     Ended,
     Hello,
@@ -17,8 +17,8 @@ from holdfast.formats.job_progress import (
     decode,
     encode,
 )
-from holdfast.formats.job_windows import Tally, windows
-from holdfast.model.keeping import MOST_STEPS, HeldStep, Holdings
+from holdfast.formats.job.windows import Tally, windows
+from holdfast.model.wire.keeper import MOST_STEPS, HeldStep, Holdings
 
 HELLO = Hello(job="llama", rank=1, world=4, session="s1", began=100.0, node="n1", gpu=1)
 

@@ -5,7 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats import job_line, json_envelope
+from holdfast.formats.job import line as job_line
+from holdfast.formats.lines import json_envelope
 
 
 def line(**fields: object) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.kernel_line import MAX_MESSAGE_CHARS, decode, sequence_of
+from holdfast.formats.kernel.line import MAX_MESSAGE_CHARS, decode, sequence_of
 
 MESSAGE = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
 T = float(calendar.timegm((2025, 3, 9, 11, 22, 33)))

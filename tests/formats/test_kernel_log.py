@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.formats.folding import MAX_DISTINCT, Folder
-from holdfast.formats.kernel_log import KernelLog
+from holdfast.formats.kernel.folding import MAX_DISTINCT, Folder
+from holdfast.formats.kernel.log import KernelLog
 from holdfast.model.signal import Event
 
 

@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.formats import keywords
-from holdfast.formats.keywords import Keywords
+from holdfast.formats.lines import keywords
+from holdfast.formats.lines.keywords import Keywords
 
 WORDS = (b"Xid", b"error", b"rror:", b"out of memory", b"[rank", b"Xid\n")
 LINES = st.lists(

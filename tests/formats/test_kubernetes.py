@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats import kubernetes as words
-from holdfast.formats.kubernetes_nodes import node
-from holdfast.formats.kubernetes_pods import pod
+from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes.nodes import node
+from holdfast.formats.kubernetes.pods import pod
 from holdfast.model.job import JobState
 
 GPUS = ("nvidia.com/gpu*", "nvidia.com/mig-*", "amd.com/gpu*")

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats import aer
-from holdfast.formats.kernel_log import KernelLog
+from holdfast.formats.kernel import aer
+from holdfast.formats.kernel.log import KernelLog
 from holdfast.model.signal import Event
 
 ALL_CLEAR = "DLP- SDES- TLP- FCP- CmpltTO- CmpltAbrt- UnxCmplt- RxOF- MalfTLP- ECRC- UnsupReq- ACSViol-"

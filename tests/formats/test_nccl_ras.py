@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.nccl_ras import Absent, Behind, NotRas, Status, parse
+from holdfast.formats.nccl.ras import Absent, Behind, NotRas, Status, parse
 
 TEXT = """\
 NCCL version 2.25.1 compiled with CUDA 12.8

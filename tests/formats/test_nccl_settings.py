@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats import nccl_settings
+from holdfast.formats.nccl import settings as nccl_settings
 
 
 def test_only_nccl_variables_are_kept() -> None:

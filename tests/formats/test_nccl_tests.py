@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.nccl_tests import parse
+from holdfast.formats.nccl.tests import parse
 
 DEVICES = "#  Rank  0 Group  0 Pid 1 on n1 device  0 [0000:04:00] NVIDIA H100 80GB HBM3\n"
 DEVICES += "#  Rank  1 Group  0 Pid 2 on n2 device  0 [0000:04:00] NVIDIA H100 80GB HBM3\n"

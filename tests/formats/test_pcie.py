@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats import pcie
+from holdfast.formats.pci import sysfs as pcie
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats import proc
+from holdfast.formats.host import proc
 
 STAT = "4242 (python (rank 3)) D 1 4242 4242 0 -1 4194560 1 0 0 0 120 30 0 0 20 0 17 0 987654 1 1 1\n"
 

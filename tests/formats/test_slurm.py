@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats import slurm
+from holdfast.formats.slurm import fields as slurm
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.slurm_jobs import from_json, from_scontrol, from_table, job_state
+from holdfast.formats.slurm.jobs import from_json, from_scontrol, from_table, job_state
 from holdfast.model.job import Job, JobState
 
 HEADER = "JobIDRaw|JobID|Account|User|NodeList|AllocTRES|Start|End|State"

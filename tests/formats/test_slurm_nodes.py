@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.slurm_nodes import SlurmNode, from_json, from_scontrol, from_table
+from holdfast.formats.slurm.nodes import SlurmNode, from_json, from_scontrol, from_table
 
 SEVERAL_LINES = """\
 NodeName=g1 Arch=x86_64 CoresPerSocket=1

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.timex import STA_NANO, ClockState, from_kernel, from_text
+from holdfast.formats.host.timex import STA_NANO, ClockState, from_kernel, from_text
 
 
 def test_the_offset_is_in_the_unit_the_status_word_says() -> None:

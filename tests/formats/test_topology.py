@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.topology import NotATopology, check, read, strangers, unplaced
+from holdfast.formats.topology.file import NotATopology, check, read, strangers, unplaced
 from holdfast.model.topology import KINDS, Edge, Topology
 
 GOOD = """

@@ -1,8 +1,8 @@
 """Edges from what a fabric tells of itself; what is drawn can be read again."""
 
-from holdfast.formats import ib_topology
-from holdfast.formats.topology import read
-from holdfast.formats.topology_draw import as_toml, of_fabric, of_leaves
+from holdfast.formats.fabric import subnet as ib_topology
+from holdfast.formats.topology.draw import as_toml, of_fabric, of_leaves
+from holdfast.formats.topology.file import read
 from holdfast.model.topology import Edge
 
 TREE = """

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.formats.step_series import StepSeries
-from holdfast.formats.training_steps import Step, parse
+from holdfast.formats.job.step_series import StepSeries
+from holdfast.formats.job.training_steps import Step, parse
 
 LINES = [
     (" iteration    29020/  311541 | elapsed time per iteration (ms): 22306.6 | lm loss: 2.775923E+00 | loss scale: 32768.0 |", 29020, 2.775923, 22.3066),

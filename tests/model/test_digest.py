@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.digest import GPUS, SIGNALS, pack, unpack
-from holdfast.model.report import LARGEST_DIGEST
+from holdfast.model.wire.digest import GPUS, SIGNALS, pack, unpack
+from holdfast.model.wire.report import LARGEST_DIGEST
 
 NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32)
 PLACES = st.tuples(st.integers(0, GPUS - 1), st.sampled_from(SIGNALS))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.report import LARGEST_DIGEST, LONGEST_TEXT, MOST_EVENTS, Report, VerdictChange
 from holdfast.model.signal import Event
+from holdfast.model.wire.report import LARGEST_DIGEST, LONGEST_TEXT, MOST_EVENTS, Report, VerdictChange
 
 
 def make(**fields: object) -> Report:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.diagnose import gather
-from holdfast.diagnosis.diagnose import diagnose, subject_of
+from holdfast.cli.diagnose.command import gather
+from holdfast.diagnosis.rules.diagnose import diagnose, subject_of
 
 DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="no captured data beside the repository")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.diagnosis.collectives import Place, standings
-from holdfast.formats.flight_recorder import parse
+from holdfast.diagnosis.rules.collectives import Place, standings
+from holdfast.formats.pytorch.flight_recorder import parse
 
 DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared/data")) / "flight_recorder"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no captures in {DATA}")

@@ -5,23 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.checks import (
-    gpu_clocks,
-    gpu_ecc,
-    gpu_fabric_state,
-    gpu_lost,
-    gpu_memory_headroom,
-    gpu_power,
-    gpu_recovery_action,
-    gpu_rows,
-    gpu_temperature,
-    gpu_thermal_gradient,
-    gpu_throttle,
-)
 from holdfast.model.health import Health
 from holdfast.model.history import History
 from holdfast.model.inventory import Inventory
 from holdfast.model.signal import Reading, Signal, Value
+from holdfast.node.checks.gpu import clocks as gpu_clocks
+from holdfast.node.checks.gpu import ecc as gpu_ecc
+from holdfast.node.checks.gpu import fabric_state as gpu_fabric_state
+from holdfast.node.checks.gpu import lost as gpu_lost
+from holdfast.node.checks.gpu import memory_headroom as gpu_memory_headroom
+from holdfast.node.checks.gpu import power as gpu_power
+from holdfast.node.checks.gpu import recovery_action as gpu_recovery_action
+from holdfast.node.checks.gpu import rows as gpu_rows
+from holdfast.node.checks.gpu import temperature as gpu_temperature
+from holdfast.node.checks.gpu import thermal_gradient as gpu_thermal_gradient
+from holdfast.node.checks.gpu import throttle as gpu_throttle
 
 DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared/data")) / "nvidia_smi"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no captures in {DATA}")

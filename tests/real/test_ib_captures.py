@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.formats import ib_counters, ib_topology
+from holdfast.formats.fabric import counters as ib_counters
+from holdfast.formats.fabric import subnet as ib_topology
 
 DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared/data")) / "infiniband_sysfs"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no captures in {DATA}")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.model.signal import Value
-from holdfast.sources.infiniband import InfinibandCountersSource, InfinibandSource
+from holdfast.node.sources.fabric.infiniband import InfinibandCountersSource, InfinibandSource
 
 DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "infiniband_sysfs"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no captured data at {DATA}")

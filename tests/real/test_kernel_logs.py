@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.diagnose_read import read_events
+from holdfast.diagnosis.evidence.files import read_events
 
 DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="no captured data beside the repository")

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from holdfast.formats.nccl_tests import parse
+from holdfast.formats.nccl.tests import parse
 
 DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared/data"))
 pytestmark = pytest.mark.skipif(not (DATA / "nccl_tests").is_dir(), reason=f"no captures in {DATA}")

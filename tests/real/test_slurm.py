@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.formats import hostlist, slurm_jobs, slurm_nodes
+from holdfast.formats.slurm import hostlist
+from holdfast.formats.slurm import jobs as slurm_jobs
+from holdfast.formats.slurm import nodes as slurm_nodes
 from holdfast.model.job import JobState
 
 DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared" / "data")) / "slurm"

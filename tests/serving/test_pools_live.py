@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.controller.running import Controller, running, until
+from tests.fleet.controller.running import Controller, running, until
 
 FACTOR = 60.0
 POOLS = Path(__file__).with_name("pools.py")

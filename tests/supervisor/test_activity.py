@@ -1,6 +1,6 @@
 """Work, waiting and idleness told apart by power, use and traffic; what was never usual says nothing."""
 
-from holdfast.supervisor.activity import Activity, Sample, Signs
+from holdfast.supervisor.hardware.activity import Activity, Sample, Signs
 
 WORKS, WAITS, IDLE = (0.97, 620.0), (1.0, 210.0), (0.0, 75.0)
 

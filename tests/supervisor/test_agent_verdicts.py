@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.supervisor.agent_verdicts import AgentVerdicts
+from holdfast.supervisor.hardware.agent_verdicts import AgentVerdicts
 
 
 def write(path: Path, **healths: str) -> None:

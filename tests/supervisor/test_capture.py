@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.supervisor import capture
-from holdfast.supervisor.looks import Look
+from holdfast.supervisor.evidence import capture
+from holdfast.supervisor.evidence.stack_capture import Look
 
 
 def test_a_rank_that_reads_its_pipe_writes_its_dump(tmp_path: Path) -> None:

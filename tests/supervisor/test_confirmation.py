@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.supervisor.confirmation import confirms
+from holdfast.supervisor.evidence.confirmation import confirms
 
 NCCL = "n1:77:99 [0] transport/net_ib.cc:295 NCCL WARN NET/IB"
 

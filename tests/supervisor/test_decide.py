@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from holdfast.diagnosis.diagnose import diagnose
+from holdfast.diagnosis.rules.diagnose import diagnose
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event
 from holdfast.supervisor.attempt import Attempt, Decision

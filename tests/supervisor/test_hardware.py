@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.supervisor.hardware import Hardware
-from holdfast.twin.node import Node, make_node
+from holdfast.lab.twin.node import Node, make_node
+from holdfast.supervisor.hardware.hardware import Hardware
 
 pytestmark = pytest.mark.slow
 
 SUPERVISE = """
 import sys
 from pathlib import Path
-from holdfast.supervisor.company import Alone
+from holdfast.supervisor.nodes.rendezvous import Alone
 from holdfast.supervisor.decide import Budget
 from holdfast.supervisor.loop import Supervisor
 from holdfast.supervisor.options import Options

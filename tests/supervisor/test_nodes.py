@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.probes.fabric import Fabric, address, fabric, run
+from tests.node.probes.fabric import Fabric, address, fabric, run
 from tests.supervisor.stage import BIN, EXAMPLE, Supervised, supervise
 
 pytest.importorskip("torch", reason="the training extra is not installed")

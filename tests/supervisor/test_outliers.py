@@ -1,7 +1,7 @@
 """Who stands elsewhere than the others."""
 
-from holdfast.supervisor.looks import Look
-from holdfast.supervisor.outliers import evidence
+from holdfast.supervisor.evidence.outliers import evidence
+from holdfast.supervisor.evidence.stack_capture import Look
 
 WAITING = ("all_reduce (torch/distributed/distributed_c10d.py:2810)", "update (train.py:58)", "<module> (train.py:99)")
 SLEEPING = ("sleep (train.py:12)", "<module> (train.py:99)")

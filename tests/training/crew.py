@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from holdfast.training.site import socket_path
+from holdfast.training.checkpoint.keeper.site import socket_path
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train.py"
 SMALL = ("--width", "16", "--layers", "1", "--batch", "2", "--epoch", "7", "--node-per-rank")
@@ -24,7 +24,13 @@ STARTED: list[BaseProcess] = []
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
-    ["torch", "torch._dynamo", "torch.distributed", "holdfast.training.checkpoint", "holdfast.training.parts"]
+    [
+        "torch",
+        "torch._dynamo",
+        "torch.distributed",
+        "holdfast.training.checkpoint.checkpoint",
+        "holdfast.training.checkpoint.parts",
+    ]
 )
 
 

@@ -15,9 +15,9 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from holdfast.training import Checkpoint, Guard, Parallel, Random
-from holdfast.training.guard_finding import Finding
-from holdfast.training.storage_place import INDEX, rank_folder
-from holdfast.training.suspects import noted
+from holdfast.training.checkpoint.storage.place import INDEX, rank_folder
+from holdfast.training.checkpoint.untrusted_steps import noted
+from holdfast.training.guard.finding import Finding
 
 
 class Faulty(nn.Linear):

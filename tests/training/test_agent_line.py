@@ -12,12 +12,13 @@ import pytest
 import torch
 from torch import nn
 
-from holdfast.sources.job_socket import JobSocketSource
-from holdfast.training import Checkpoint, Guard, Progress, storage
-from holdfast.training.guard_finding import Finding, Kind
-from holdfast.training.suspects import FILE
-from holdfast.twin.inject import inject
-from holdfast.twin.node import make_node
+from holdfast.lab.twin.inject import inject
+from holdfast.lab.twin.node import make_node
+from holdfast.node.sources.jobs.socket import JobSocketSource
+from holdfast.training import Checkpoint, Guard, Progress
+from holdfast.training.checkpoint.storage import storage
+from holdfast.training.checkpoint.untrusted_steps import FILE
+from holdfast.training.guard.finding import Finding, Kind
 
 pytestmark = pytest.mark.slow
 PATIENCE_SECONDS = 240.0
@@ -87,7 +88,7 @@ def test_an_xid_on_the_node_makes_the_steps_since_suspect(place: Path, agent_soc
     home = agent_socket.parents[1]
     make_node(home)
     log = home / "agent.log"
-    command = [sys.executable, "-m", "holdfast.agent", "--config", str(home / "holdfast.toml")]
+    command = [sys.executable, "-m", "holdfast.node.agent", "--config", str(home / "holdfast.toml")]
     with log.open("ab") as file, subprocess.Popen(command, stdout=file, stderr=file, env=dict(os.environ)) as agent:
         try:
             patiently(agent_socket.exists, "the agent listens")

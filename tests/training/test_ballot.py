@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from holdfast.training.ballot import NONE, Ballot, Share
+from holdfast.training.checkpoint.keeper.quorum import NONE, Ballot, Share
 
 WORLD = 3
 

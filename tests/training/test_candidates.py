@@ -1,8 +1,8 @@
 """Which steps can be loaded from what is left, and who reads where."""
 
-from holdfast.training.candidates import Candidate, Found, candidates, sources
-from holdfast.training.client import Held
-from holdfast.training.suspects import MEMORY, STORAGE, Suspect, trusted
+from holdfast.training.checkpoint.candidates import Candidate, Found, candidates, sources
+from holdfast.training.checkpoint.keeper_client import Held
+from holdfast.training.checkpoint.untrusted_steps import MEMORY, STORAGE, Suspect, trusted
 
 
 def found(node: int, *copies: tuple[int, int], stored: tuple[tuple[object, ...], ...] = (), run: str = "run") -> Found:

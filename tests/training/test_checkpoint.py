@@ -12,11 +12,13 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 
-from holdfast.training import Checkpoint, Guard, membership, storage
-from holdfast.training.client import Keeper
-from holdfast.training.message import EncodingError
-from holdfast.training.restoring import CheckpointError
-from holdfast.training.wire import WireError
+from holdfast.training import Checkpoint, Guard
+from holdfast.training.checkpoint import membership
+from holdfast.training.checkpoint.format.message import EncodingError
+from holdfast.training.checkpoint.keeper.wire import WireError
+from holdfast.training.checkpoint.keeper_client import Keeper
+from holdfast.training.checkpoint.restore import CheckpointError
+from holdfast.training.checkpoint.storage import storage
 
 pytestmark = pytest.mark.slow
 

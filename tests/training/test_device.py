@@ -11,11 +11,11 @@ import crew
 import pytest
 import torch
 
+from holdfast.lab.twin import cuda
 from holdfast.training import Checkpoint
-from holdfast.training.client import Keeper
-from holdfast.training.device_pages import address_of
-from holdfast.training.device_runtime import CudaError, Runtime, open_runtime
-from holdfast.twin import cuda
+from holdfast.training.checkpoint.device.pages import address_of
+from holdfast.training.checkpoint.device.runtime import CudaError, Runtime, open_runtime
+from holdfast.training.checkpoint.keeper_client import Keeper
 
 pytestmark = pytest.mark.slow
 ROOM = 64 << 20

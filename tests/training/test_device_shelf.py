@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.training import device_pages
-from holdfast.training.device_runtime import CudaError, open_runtime
-from holdfast.training.device_shelf import Shelf
-from holdfast.training.memory import Pages
-from holdfast.training.vault import Copy, Vault
-from holdfast.twin import cuda
+from holdfast.lab.twin import cuda
+from holdfast.training.checkpoint.device import pages as device_pages
+from holdfast.training.checkpoint.device.buffers import Shelf
+from holdfast.training.checkpoint.device.runtime import CudaError, open_runtime
+from holdfast.training.checkpoint.keeper.memory import Pages
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
 
 pytestmark = pytest.mark.slow  # the twin is compiled
 ROOM = 8 << 20

@@ -8,9 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.training import shard
-from holdfast.training.encoding import decode, encode
-from holdfast.training.message import EncodingError, pack, unpack
+from holdfast.training.checkpoint.format import shard
+from holdfast.training.checkpoint.format.encoding import decode, encode
+from holdfast.training.checkpoint.format.message import EncodingError, pack, unpack
 
 leaves = (
     st.none()

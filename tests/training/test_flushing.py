@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from holdfast.training import shard, storage
-from holdfast.training.encoding import encode
-from holdfast.training.flushing import Flushing
-from holdfast.training.pace import Pace
-from holdfast.training.storage_place import rank_folder
-from holdfast.training.vault import Copy, Vault
+from holdfast.training.checkpoint.format import shard
+from holdfast.training.checkpoint.format.encoding import encode
+from holdfast.training.checkpoint.keeper.flush import Flushing
+from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
+from holdfast.training.checkpoint.storage import storage
+from holdfast.training.checkpoint.storage.place import rank_folder
 
 
 def copy_of(vault: Vault, rank: int, attempt: str, value: float) -> Copy:

@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from holdfast.training import Checkpoint, Guard
-from holdfast.training.guard_finding import Kind
-from holdfast.training.restoring import CheckpointError
-from holdfast.training.suspects import FILE
+from holdfast.training.checkpoint.restore import CheckpointError
+from holdfast.training.checkpoint.untrusted_steps import FILE
+from holdfast.training.guard.finding import Kind
 
 
 def told(folder: Path, world: int, target: Any, *arguments: Any) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ def test_one_rank_has_no_replica_and_says_so() -> None:
 def test_an_error_of_the_hardware_makes_the_steps_since_suspect(monkeypatch: pytest.MonkeyPatch) -> None:
     guard = Guard(nn.Linear(4, 4), vote_every=0)
     clock = iter(range(100, 200))
-    monkeypatch.setattr("holdfast.training.guard.time.time", lambda: float(next(clock)))
+    monkeypatch.setattr("holdfast.training.guard.guard.time.time", lambda: float(next(clock)))
     for step in range(1, 11):
         guard.step(step)
     finding = guard.event(106.5, "Xid 94 on GPU 3")

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from holdfast.training.candidates import Candidate
-from holdfast.training.guard_checksum import error
-from holdfast.training.guard_finding import Finding, Kind, finding_of, finding_row
-from holdfast.training.guard_hash import digests, held, word_sum
-from holdfast.training.guard_jumps import Series
-from holdfast.training.guard_replay import Cause, judge
-from holdfast.training.guard_vote import Result, count
-from holdfast.training.suspects import FILE, MEMORY, Suspect, note, noted, trusted
+from holdfast.training.checkpoint.candidates import Candidate
+from holdfast.training.checkpoint.untrusted_steps import FILE, MEMORY, Suspect, note, noted, trusted
+from holdfast.training.guard.checksum import error
+from holdfast.training.guard.finding import Finding, Kind, finding_of, finding_row
+from holdfast.training.guard.hash import digests, held, word_sum
+from holdfast.training.guard.jumps import Series
+from holdfast.training.guard.replay import Cause, judge
+from holdfast.training.guard.vote import Result, count
 
 
 @given(length=st.integers(1, 40), start=st.integers(0, 3), bit=st.integers(0, 40 * 8 - 1))

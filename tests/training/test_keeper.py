@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.training.increments import PART, Sent, changed, marks_of
-from holdfast.training.memory import Pages
-from holdfast.training.pace import Pace
-from holdfast.training.peers import Answerer, Caller, Refused
-from holdfast.training.site import SiteError, job_secret, runtime_folder
-from holdfast.training.vault import Copy, Full, Vault
-from holdfast.training.wire import WireError
+from holdfast.training.checkpoint.format.increments import PART, Sent, changed, marks_of
+from holdfast.training.checkpoint.keeper.memory import Pages
+from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.peers import Answerer, Caller, Refused
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, Vault
+from holdfast.training.checkpoint.keeper.site import SiteError, job_secret, runtime_folder
+from holdfast.training.checkpoint.keeper.wire import WireError
 
 SECRET = b"s" * 32
 

@@ -15,13 +15,16 @@ import crew
 import pytest
 import torch
 
-from holdfast.training import Checkpoint, client, membership, storage
-from holdfast.training.client import Keeper
-from holdfast.training.membership import Membership
-from holdfast.training.site import socket_path
-from holdfast.training.troubles import Troubles
-from holdfast.training.wire import WireError
-from holdfast.twin import cuda
+from holdfast.lab.twin import cuda
+from holdfast.training import Checkpoint
+from holdfast.training.checkpoint import keeper_client as client
+from holdfast.training.checkpoint import membership
+from holdfast.training.checkpoint.keeper.site import socket_path
+from holdfast.training.checkpoint.keeper.wire import WireError
+from holdfast.training.checkpoint.keeper_client import Keeper
+from holdfast.training.checkpoint.membership import Membership
+from holdfast.training.checkpoint.storage import storage
+from holdfast.training.checkpoint.troubles import Troubles
 
 
 @pytest.fixture(autouse=True)

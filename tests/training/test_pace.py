@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from holdfast.training import pace
-from holdfast.training.pace import Gaps, Pace
+from holdfast.training.checkpoint.keeper import pacing as pace
+from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace
 
 
 class Clock:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.training.placement import Node, chance_of_recovery, place
+from holdfast.training.checkpoint.keeper.placement import Node, chance_of_recovery, place
 
 
 def nodes(count: int, racks: int = 1, groups: int = 0) -> list[Node]:

@@ -11,13 +11,14 @@ from typing import ClassVar
 import pytest
 import torch
 
-from holdfast.cli.job_files import read
-from holdfast.cli.refusal import Refusal
-from holdfast.formats.job_progress import Ended, Hello, Steps, decode
-from holdfast.sources.job_socket import JobSocketSource
-from holdfast.training import Progress, progress_sender
-from holdfast.training.progress_clock import DeviceMarker
-from holdfast.training.progress_sender import agent_socket
+from holdfast.cli.job.files import read
+from holdfast.formats.job.progress import Ended, Hello, Steps, decode
+from holdfast.model.refusal import Refusal
+from holdfast.node.sources.jobs.socket import JobSocketSource
+from holdfast.training import Progress
+from holdfast.training.progress import sender as progress_sender
+from holdfast.training.progress.clock import DeviceMarker
+from holdfast.training.progress.sender import agent_socket
 
 
 @pytest.fixture

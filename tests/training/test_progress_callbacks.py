@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from holdfast.formats.job_progress import Steps, decode
-from holdfast.training import progress_callbacks
+from holdfast.formats.job.progress import Steps, decode
+from holdfast.training.progress import callbacks as progress_callbacks
 
 STEPS = 12
 

@@ -7,7 +7,7 @@ import crew
 import pytest
 import sharded
 
-from holdfast.formats.job_progress import Steps, decode
+from holdfast.formats.job.progress import Steps, decode
 
 pytestmark = pytest.mark.slow
 WORLD = 2

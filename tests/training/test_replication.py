@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import pytest
 
-from holdfast.training.increments import PART
-from holdfast.training.pace import Pace
-from holdfast.training.peers import Answerer
-from holdfast.training.replication import Crew, Replication
-from holdfast.training.vault import Copy, Vault
+from holdfast.training.checkpoint.format.increments import PART
+from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.peers import Answerer
+from holdfast.training.checkpoint.keeper.replication import Crew, Replication
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
 
 SECRET = b"s" * 32
 SIZE = 8 * PART + 5

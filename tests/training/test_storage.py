@@ -4,9 +4,10 @@ from pathlib import Path
 
 import torch
 
-from holdfast.training import storage, suspects
-from holdfast.training.shard import About, Shard
-from holdfast.training.storage_place import INDEX, rank_folder
+from holdfast.training.checkpoint import untrusted_steps as suspects
+from holdfast.training.checkpoint.format.shard import About, Shard
+from holdfast.training.checkpoint.storage import storage
+from holdfast.training.checkpoint.storage.place import INDEX, rank_folder
 
 KEEP = 2
 

@@ -12,15 +12,16 @@ import pytest
 import torch
 import unequal
 
-from holdfast.training import shard, storage
-from holdfast.training.encoding import encode
-from holdfast.training.flushing import Flushing
-from holdfast.training.pace import Pace
-from holdfast.training.peers import Answerer
-from holdfast.training.replication import Crew, Replication
-from holdfast.training.storing import Storing
-from holdfast.training.vault import Copy, Vault
-from holdfast.training.wire import Message
+from holdfast.training.checkpoint.format import shard
+from holdfast.training.checkpoint.format.encoding import encode
+from holdfast.training.checkpoint.keeper.flush import Flushing
+from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.peers import Answerer
+from holdfast.training.checkpoint.keeper.replication import Crew, Replication
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
+from holdfast.training.checkpoint.keeper.storing import Storing
+from holdfast.training.checkpoint.keeper.wire import Message
+from holdfast.training.checkpoint.storage import storage
 
 SECRET = b"s" * 32
 RATES = (0.0, 20_000.0, 9_000.0)  # bytes a second into storage: at once, and a shard in some tenths of a second

@@ -12,7 +12,7 @@ import pytest
 from crew import Run, end_keeper
 from supervised import WORLD, Supervised
 
-from holdfast.training import storage
+from holdfast.training.checkpoint.storage import storage
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 STEPS = 40

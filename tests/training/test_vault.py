@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.training.vault import Copy, Full, Vault
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, Vault
 
 SIZE = 4096
 

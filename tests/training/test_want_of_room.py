@@ -13,8 +13,8 @@ import crew
 import pytest
 import roomless
 
-from holdfast.training import storage
-from holdfast.training.site import socket_path
+from holdfast.training.checkpoint.keeper.site import socket_path
+from holdfast.training.checkpoint.storage import storage
 
 pytestmark = [
     pytest.mark.slow,
@@ -35,7 +35,9 @@ def small_keeper(folder: Path, rank: int) -> "subprocess.Popen[bytes]":
     path = socket_path(folder.name, folder, f"node{rank}")
     words = ["--job", folder.name, "--dir", str(folder), "--node", f"node{rank}", "--memory-bytes", str(100 << 10)]
     with path.with_suffix(".log").open("ab") as log:
-        keeper = subprocess.Popen([sys.executable, "-m", "holdfast.training.keeper", *words], stdout=log, stderr=log)
+        keeper = subprocess.Popen(
+            [sys.executable, "-m", "holdfast.training.checkpoint.keeper.keeper", *words], stdout=log, stderr=log
+        )
     deadline = time.monotonic() + crew.PATIENCE_SECONDS
     while not path.exists():  # a rank that finds none starts one of its own, with room for all
         assert time.monotonic() < deadline, path.with_suffix(".log").read_text()

@@ -7,7 +7,8 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from holdfast.training import Checkpoint, storage
+from holdfast.training import Checkpoint
+from holdfast.training.checkpoint.storage import storage
 
 WORLD = 2
 RATES = ("90000", "60000")  # bytes a second: some tenths of a second for a shard, and never the same for both

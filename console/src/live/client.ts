@@ -16,7 +16,7 @@ import type {
   TrainingDetail,
   TrainingView,
   TransitionView,
-  WishesView,
+  OperatorActionsView,
 } from "../api";
 
 export class Refused extends Error {
@@ -105,7 +105,7 @@ export class Client {
   }
 
   /** What an operator may ask of the node now, and what it would do. */
-  wishes(name: string): Promise<WishesView> {
+  wishes(name: string): Promise<OperatorActionsView> {
     return this.get(`v1/nodes/${encodeURIComponent(name)}/wishes`);
   }
 

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { NodeView, WishView } from "../api";
+import type { NodeView, OperatorActionView } from "../api";
 import { Refused } from "../live/client";
 import { ask, whyFailed } from "../live/session";
 import { useAnswer } from "../live/use_answer";
@@ -23,14 +23,14 @@ const DEEDS: Record<string, string> = {
 };
 
 /** "Taken out by an operator. It becomes draining: nothing new starts there, what runs may end." */
-function meaning(wish: WishView, dryRun: boolean): string {
+function meaning(wish: OperatorActionView, dryRun: boolean): string {
   const deeds = wish.actions.map((verb) => DEEDS[verb] ?? verb);
   const pretence = dryRun && deeds.length > 0 ? " In this dry run that is recorded, and not carried out." : "";
   const words = wish.words.charAt(0).toUpperCase() + wish.words.slice(1);
   return `${words}. It becomes ${wish.stage}${deeds.length > 0 ? `: ${deeds.join("; ")}` : ""}.${pretence}`;
 }
 
-function Confirm({ node, wish, dryRun, close }: { node: string; wish: WishView; dryRun: boolean; close: () => void }) {
+function Confirm({ node, wish, dryRun, close }: { node: string; wish: OperatorActionView; dryRun: boolean; close: () => void }) {
   const [reason, setReason] = useState("");
   const [trouble, setTrouble] = useState("");
   const [waiting, setWaiting] = useState(false);

@@ -1,1 +1,0 @@
-"""HTTP: the public API. It reads a board that the controller keeps, and hands wishes to its desk."""

@@ -1,0 +1,87 @@
+"""The active part of `holdfast check`: a progress bar while it runs, a table of what was measured afterwards."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from holdfast.cli.shared.table import plain, styled, table
+from holdfast.model.health import Health
+from holdfast.model.signal import Value
+from holdfast.model.subject import local_name
+from holdfast.model.subject import node as node_subject
+from holdfast.node.agent.node import Node
+from holdfast.node.agent.once import Tell
+from holdfast.node.probes.active.probes import DEVICE, PROBES, seconds_name
+
+MOST_ROWS = 8  # of one probe
+GOOD = (Health.PASS, Health.NOT_APPLICABLE)
+
+
+@contextmanager
+def progress(shown: bool) -> Iterator[Tell]:
+    """A bar on stderr, where somebody looks at it; one step a probe."""
+    if not shown or not sys.stderr.isatty():
+        yield lambda probe, words: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    names = list(PROBES)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=len(names) + 1)
+
+        def tell(probe: str, words: str) -> None:
+            done = names.index(probe) + 1 if probe in names else 1
+            bar.update(task, completed=done, description=f"{probe} {words}".strip())
+
+        yield tell
+
+
+def measured(node: Node) -> list[dict[str, Any]]:
+    """What each active probe found: a row a subject, the worst first, and how long the probe took."""
+    about = node_subject(node.census.node)
+    latest = {name: value for subject, name, value, _ in node.history.latest() if subject == about}
+    if DEVICE not in latest:
+        return []
+    found: list[dict[str, Any]] = []
+    for probe in PROBES:
+        verdict = node.verdicts.get(f"probe.{probe}")
+        if verdict is None or verdict.disabled:
+            continue
+        for row in sorted(verdict.rows, key=lambda row: row.health in GOOD):
+            found.append(
+                {
+                    "probe": probe,
+                    "subject": row.subject,
+                    "value": row.value,
+                    "limit": row.limit,
+                    "verdict": row.health.value,
+                    "seconds": latest.get(seconds_name(probe)),
+                }
+            )
+    return found
+
+
+def active_table(rows: list[dict[str, Any]]) -> Any:
+    made = table("probe", "of", "value", "limit", "verdict", "seconds")
+    for probe in PROBES:
+        own = [row for row in rows if row["probe"] == probe]
+        for row in own[:MOST_ROWS]:
+            seconds = "" if row["seconds"] is None else f"{row['seconds']:.1f}"
+            of = plain(local_name(row["subject"]))
+            made.add_row(
+                probe, of, _figure(row["value"], probe), _figure(row["limit"], probe), styled(row["verdict"]), seconds
+            )
+        if len(own) > MOST_ROWS:
+            made.add_row(probe, f"and {len(own) - MOST_ROWS} more", "", "", "", "")
+    return made
+
+
+def _figure(value: Value | None, probe: str) -> str:
+    if value is None or isinstance(value, str):
+        return str(value or "")[:12]
+    if value < 1e6:  # a count of what was wrong
+        return f"{value:g}"
+    return f"{value / 1e9:,.1f} {'GFLOP/s' if probe == 'burn_in' else 'GB/s'}"

@@ -1,0 +1,175 @@
+"""`holdfast drill play`: the tabletop. What every team sees, minute by minute; a guess; then the truth and the bill."""
+
+import random
+import sys
+from dataclasses import dataclass
+
+import typer
+
+from holdfast.cli.drill import show as drill_show
+from holdfast.cli.shared.table import console, plain, table
+from holdfast.lab.drills.alerts import alerts
+from holdfast.lab.drills.bill import Bill, bills
+from holdfast.lab.drills.dashboards import Shown, dashboards
+from holdfast.lab.drills.file import load, shipped
+from holdfast.lab.drills.score import first_seen
+from holdfast.lab.drills.stage import Staged, stage
+from holdfast.lab.drills.subjects import Known
+from holdfast.lab.twin.plant.fault import kinds
+from holdfast.lab.twin.plant.layout import JobSpec
+
+FIRST_LOOK = 5 * 60.0
+TURN = 5 * 60.0
+CHANGED = 0.05  # of the usual, from which on a number is marked
+HELP = "Enter: five minutes on; a number: so many minutes; guess SUBJECT [KIND]; who: subjects and kinds; quit"
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    at: float
+    cause: str = ""
+    kind: str = ""
+
+
+def play(name: str, seed: int | None) -> None:
+    """Without a name one of those that come along, and it is not told which."""
+    name = name or random.Random(seed).choice(shipped())
+    drill = load(name, seed)
+    out = console()
+    out.print(
+        f"[bold]A drill of {drill.lasts / 60:.0f} minutes.[/] Something may be wrong, or nothing.", soft_wrap=True
+    )
+    out.print(f"{drill.layout.fleet.nodes} nodes, {', '.join(_work(drill.layout.jobs)) or 'no job'}. {HELP}\n")
+    staged = _set_the_stage(name, seed)
+    _reveal(staged, _turns(staged))
+
+
+def _work(jobs: tuple[JobSpec, ...]) -> list[str]:
+    return [f"job/{job.name} on {len(job.nodes)}" for job in jobs]
+
+
+def _set_the_stage(name: str, seed: int | None) -> Staged:
+    if not sys.stderr.isatty():
+        return stage(load(name, seed))
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("setting the stage", total=1.0)
+        return stage(load(name, seed), lambda share: bar.update(task, completed=share))
+
+
+def _turns(staged: Staged) -> Guess:
+    now = min(FIRST_LOOK, staged.drill.lasts)
+    known = Known(staged.drill.layout)
+    show(staged, now)
+    while True:
+        words = _asked(now)
+        if not words or words[0].isdigit():
+            if now >= staged.drill.lasts:
+                typer.echo("The drill is over: guess, or quit.")
+                continue
+            now = min(staged.drill.lasts, now + (60.0 * int(words[0]) if words else TURN))
+            show(staged, now)
+        elif words[0] in ("quit", "q"):
+            return Guess(now)
+        elif words[0] in ("guess", "g") and len(words) > 1:
+            guess = _understood(known, now, words[1:])
+            if guess is not None:
+                return guess
+        elif words[0] == "who":
+            _who(known)
+        else:
+            typer.echo(HELP)
+
+
+def _asked(now: float) -> list[str]:
+    typer.echo(f"[minute {now / 60:.0f}] > ", nl=False)
+    line = sys.stdin.readline()
+    return line.split() if line else ["quit"]
+
+
+def _understood(known: Known, now: float, words: list[str]) -> Guess | None:
+    subjects = [subject for who in known.by_type.values() for subject in who]
+    cause, kind = words[0], words[1] if len(words) > 1 else ""
+    if cause not in (*subjects, "nothing") and not cause.startswith("software/"):
+        typer.echo(f"There is no {cause}; {Known.near(cause, subjects)}")
+        return None
+    if kind and kind not in kinds():
+        typer.echo(f"There is no kind {kind}; {Known.near(kind, kinds())}")
+        return None
+    return Guess(now, cause, kind)
+
+
+def _who(known: Known) -> None:
+    for name, subjects in known.by_type.items():
+        if subjects and name not in ("port", "domain"):
+            typer.echo(f"  {name:8} {subjects[0]}" + (f" to {subjects[-1]}" if len(subjects) > 1 else ""))
+    typer.echo("  kinds    " + ", ".join(kinds()) + "; or: guess nothing")
+
+
+def show(staged: Staged, now: float) -> None:
+    """Every team's dashboard as it is at this minute."""
+    panel = staged.panel.until(now)
+    out = console()
+    out.print(f"\n[bold]Minute {now / 60:.0f}[/]")
+    rows = table("team", "what", "of", "now", "usual", "since the start")
+    team = ""
+    for line in dashboards(panel):
+        rows.add_row("" if line.team == team else f"[bold]{line.team}[/]", line.label, line.subject, _number(line),
+                     f"{line.usual:,.4g} {line.unit}", line.spark)  # fmt: skip
+        team = line.team
+    out.print(rows)
+    recent = [event for event in panel.events if event.at > now - TURN]
+    for event in recent[:6]:
+        out.print(f"  [dim]{drill_show.minute(event.at)}: {event.kind} {event.subject}[/] {plain(event.text)}")
+    if len(recent) > 6:
+        out.print(f"  [dim]and {len(recent) - 6} events more[/]")
+    for alert in alerts(panel)[:4]:
+        out.print(f"  [bold red]alert[/] {alert.signal} of {alert.subject}, since {drill_show.minute(alert.at)}")
+
+
+def _number(line: Shown) -> str:
+    text = "not seen" if line.now != line.now else f"{line.now:,.4g} {line.unit}"
+    return f"[yellow]{text}[/]" if line.changed > CHANGED else text
+
+
+def _reveal(staged: Staged, guess: Guess) -> None:
+    out = console()
+    out.print(f"\n[bold]The truth: {plain(staged.drill.title)}[/]\n{plain(staged.drill.about)}", soft_wrap=True)
+    right = _judge(staged, guess)
+    for at, finding in list(first_seen(staged.judged).values())[:3]:
+        where, sure = drill_show.minute(at), f"{100 * finding.confidence:.0f} %"
+        out.print(f"Holdfast said {finding.kind} at {finding.cause}, {where}, {sure} sure.", soft_wrap=True)
+        for sentence in finding.evidence[:3]:
+            out.print(f"  {sentence}", markup=False, soft_wrap=True)
+    if staged.truths:
+        _bills(bills(staged, guess.at, right))
+
+
+def _judge(staged: Staged, guess: Guess) -> bool:
+    out = console()
+    causes = {truth.cause for truth in staged.truths} or {"nothing"}
+    for truth in staged.truths:
+        out.print(f"{truth.kind} at {truth.cause}, from {drill_show.minute(truth.start)} on.")
+    right = guess.cause in causes
+    if not guess.cause:
+        out.print("You made no guess.")
+    elif right:
+        kinds_right = not guess.kind or guess.kind in {truth.kind for truth in staged.truths}
+        out.print(f"[bold green]You were right[/]{'' if kinds_right else ' about where, not about what'}.")
+    else:
+        out.print(f"[bold red]You guessed {plain(guess.cause)}.[/] It is a victim, or not part of it at all.")
+    return right
+
+
+def _bills(made: list[Bill]) -> None:
+    out = console()
+    rows = table("what it costs", "mended at", "GPU-hours", *(layer.name for layer in made[0].layers), "in all")
+    for bill in made:
+        amounts = ["-" if layer.cost is None else f"{layer.cost:,.0f} USD" for layer in bill.layers]
+        rows.add_row(
+            bill.name, f"minute {bill.mended / 60:.0f}", f"{bill.gpu_hours:,.1f}", *amounts, f"{bill.total:,.0f} USD"
+        )
+    out.print()
+    out.print(rows)

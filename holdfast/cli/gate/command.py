@@ -1,0 +1,12 @@
+"""`holdfast gate` in the list of commands; the answer is given by gate.py, which starts without Typer."""
+
+import typer
+
+from holdfast.cli.gate.gate import main
+
+CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+def gate(context: typer.Context) -> int:
+    """The scheduler's cached answer: may a workload start here? `holdfast gate --help` lists its options."""
+    return main(context.args)

@@ -1,0 +1,93 @@
+"""The words of `holdfast gate`: what it takes, and what its help says. Read without Typer, like gate.py."""
+
+FLAGS = ("--json", "--tested", "--take")
+USAGE = """\
+usage: holdfast gate [--max-age SECONDS] [--on-unknown allow|refuse] [--file FILE | --config FILE]
+                     [--node NAME] [--drain auto|never] [--tested | --take] [--json]
+
+May work start on this node? Answers from the agent's verdict file and never probes.
+Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
+
+  --max-age SECONDS          an older verdict is unknown (default 120)
+  --on-unknown allow|refuse  allow: an unknown exits 0 with a note on stderr (default refuse: 3)
+  --file FILE                the verdict file (default /run/holdfast/verdict/json)
+  --config FILE              the agent's configuration, where it names another verdict file or node (some ms slower)
+  --node NAME                this node's name, where the host name is not it (in a container)
+  --drain auto|never         auto: in a Slurm prolog or HealthCheckProgram, drain with our reason before refusing
+  --tested                   refuse unless the full suite passed and nothing has been started since
+  --take                     the same, and use that pass up: the next start needs another test
+  --json                     print one JSON document
+"""
+
+
+class Usage(Exception):
+    """The command line cannot be understood; the message says why."""
+
+
+class Options:
+    def __init__(self) -> None:
+        self.max_age = 120.0
+        self.on_unknown = "refuse"
+        self.drain = "auto"
+        self.file = ""
+        self.config = ""
+        self.node = ""
+        self.json = False
+        self.tested = False
+        self.use_up = False
+        self.twin = False  # only the agent's own configuration may say so
+
+    def raise_flag(self, name: str) -> None:
+        self.json |= name == "--json"
+        self.tested |= name in ("--tested", "--take")
+        self.use_up |= name == "--take"
+
+    def take(self, name: str, value: str) -> None:
+        if name == "--max-age":
+            self.max_age = _seconds(value)
+        elif name == "--on-unknown":
+            self.on_unknown = _one_of(name, value, "allow", "refuse")
+        elif name == "--drain":
+            self.drain = _one_of(name, value, "auto", "never")
+        elif name in ("--file", "--config", "--node"):
+            if not value:
+                raise Usage(f"{name} needs a value")
+            setattr(self, name[2:], value)
+        else:
+            raise Usage(f"unknown option {name!r}")
+
+
+def parse(argv: list[str]) -> Options:
+    options = Options()
+    left = list(argv)
+    while left:
+        name, equals, value = left.pop(0).partition("=")
+        if name in FLAGS and not equals:
+            options.raise_flag(name)
+            continue
+        if not name.startswith("--"):
+            raise Usage(f"unexpected argument {name!r}")
+        if not equals:
+            if not left:
+                raise Usage(f"{name} needs a value")
+            value = left.pop(0)
+        options.take(name, value)
+    if options.file and options.config:
+        raise Usage("give --file or --config, not both")
+    return options
+
+
+def _seconds(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise Usage(f"--max-age: expected a positive number of seconds, found {value!r}")
+    return seconds
+
+
+def _one_of(name: str, value: str, *allowed: str) -> str:
+    if value not in allowed:
+        raise Usage(f"{name}: expected {' or '.join(allowed)}, found {value!r}")
+    return value

@@ -1,0 +1,65 @@
+"""`holdfast incident`: what is wrong with the fleet, where it starts, what it costs, and what to do."""
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from holdfast.client.client import AsJson, Token, Url, connect
+from holdfast.model.refusal import Refusal
+
+app = typer.Typer(no_args_is_help=True)
+Id = Annotated[str, typer.Argument(help="Its id, or what it is about (the newest one then): cdu/c2.")]
+
+
+@app.command("list")
+def list_incidents(
+    all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="The newest so many.")] = 50,
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Open incidents, the newest first, with what they cost."""
+    only = "" if all_ else "open"
+    found = connect(url, token).get("/v1/incidents", only=only, limit=limit)
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    from holdfast.cli.incident.text import as_table, none_open
+
+    if found["incidents"]:
+        as_table(found["incidents"], time.time())
+    else:
+        past = [] if all_ else connect(url, token).get("/v1/incidents", only="", limit=limit)["incidents"]
+        typer.echo(none_open(past))
+
+
+@app.command()
+def show(
+    wanted: Id,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As a post-mortem, with charts in text.")] = False,
+    into: Annotated[
+        str, typer.Option("--into", help="Write the post-mortem into this new folder, its charts as SVG beside it.")
+    ] = "",
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """One incident whole: cause, path, rivals, cost in five layers, owners, runbook with its queries filled in."""
+    if as_json + markdown + bool(into) > 1:
+        raise Refusal("--json, --markdown and --into: expected one of them")
+    found: dict[str, Any] = connect(url, token).get(f"/v1/incidents/{quote(wanted.strip('/'), safe='/@')}")
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    from holdfast.cli.incident.text import as_markdown, as_text, write_post_mortem
+
+    if into:
+        for file in write_post_mortem(found, Path(into)):
+            typer.echo(str(file))
+        return
+    typer.echo(as_markdown(found) if markdown else as_text(found))

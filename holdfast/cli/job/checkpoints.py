@@ -1,0 +1,55 @@
+"""Where the checkpoints of a job live, in lines for people."""
+
+from typing import Any
+
+from holdfast.cli.shared.table import count, plain, table
+
+GIB = 1 << 30
+
+
+def show_places(kept: dict[str, Any], out: Any) -> None:
+    if kept["unknown"]:
+        out.print(f"where its checkpoints live is unknown: {plain(kept['unknown'])}")
+        return
+    heard = f"{count(kept['keepers'], 'keeper')} heard, {count(kept['replicas'], 'replica')}"
+    memory = f"{kept['used_bytes'] / GIB:,.1f} of {kept['budget_bytes'] / GIB:,.1f} GiB of memory in use"
+    out.print(f"checkpoints (kept as {plain(kept['kept_as'])}): {heard}, {memory}")
+    out.print(f"{_committed(kept)}; {_stored(kept)}; {_unsaved(kept)}")
+    world = kept["world"]
+    on_gpus = ["GPU memory"] if any(one["gpu_memory"] for one in kept["steps"]) else []
+    rows = table("step", *on_gpus, "own memory", "partner", "storage", "")
+    for one in kept["steps"]:
+        partner = "" if kept["replicas"] < 2 else _of(one["partner"], world)
+        rows.add_row(
+            str(one["step"]),
+            *(_of(one["gpu_memory"], world) for _ in on_gpus),
+            _of(one["own_memory"], world),
+            partner,
+            _of(one["storage"], world),
+            "committed" if one["committed"] else "",
+        )
+    if kept["steps"]:
+        out.print(rows)
+    for sentence in kept["troubles"]:
+        out.print(f"trouble: {plain(sentence)}")
+
+
+def _of(ranks: int, world: int) -> str:
+    return "" if not ranks else "all ranks" if ranks == world else f"{ranks} of {world}"
+
+
+def _committed(kept: dict[str, Any]) -> str:
+    step = kept["committed_step"]
+    return "no step is committed yet" if step < 0 else f"step {step} is committed"
+
+
+def _stored(kept: dict[str, Any]) -> str:
+    if kept["storage_unknown"]:
+        return f"what is in storage is not fully known: {plain(kept['storage_unknown'])}"
+    step = kept["stored_step"]
+    return "none is whole in storage" if step < 0 else f"step {step} is whole in storage"
+
+
+def _unsaved(kept: dict[str, Any]) -> str:
+    step = kept["unsaved_step"]
+    return "storage has all that is held" if step < 0 else f"step {step} is in memory only"

@@ -1,0 +1,125 @@
+"""`holdfast job`: training jobs: how they get on, what is slow, where their time went, what a failure would cost."""
+
+import json
+import time
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from holdfast.cli.job.checkpoints import show_places
+from holdfast.cli.shared.table import ago, console, count, lasting, plain, styled, table
+from holdfast.client.client import AsJson, Token, Url, connect
+
+app = typer.Typer(no_args_is_help=True)
+Document = dict[str, Any]
+
+
+@app.command("list")
+def list_jobs(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """Training jobs whose ranks tell their progress, last heard first."""
+    found = connect(url, token).get("/v1/trainings")
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    rows = table("job", "state", "health", "ranks", "step", "a step", "goodput", "at risk", "why")
+    for one in found["jobs"]:
+        rows.add_row(
+            plain(one["job"]),
+            styled(one["state"]),
+            styled(one["health"]),
+            f"{one['ranks_heard']}/{one['world']}",
+            str(one["step"]),
+            _seconds(one["step_seconds"]),
+            _share(one["goodput"]),
+            _hours(one["exposure_gpu_hours"]),
+            plain(one["reason"]),
+        )
+    console().print(rows if found["jobs"] else "No job tells its progress; see docs/progress.md.")
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="The job; OWNER:NAME where several users have one of that name.")],
+    files: Annotated[str, typer.Option(help="Read what ranks wrote without an agent, from this folder.")] = "",
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """One training job: ledger, exposure, where its checkpoints live, restarts, slow ranks and links."""
+    if files:
+        from holdfast.cli.job.files import read
+
+        found = read(files, name)
+    else:
+        found = connect(url, token).get(f"/v1/trainings/{quote(name, safe='')}")
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    _print(found)
+
+
+def _print(found: Document) -> None:
+    out = console()
+    heard = f"{found['ranks_heard']} of {found['world']} ranks on {count(len(found['nodes']), 'node')}"
+    told = ago(time.time(), found["heard_at"])
+    out.print(f"{plain(found['job'])} of {plain(found['owner'])}: {found['state']}, {heard}, heard {told}")
+    if found["reason"]:
+        out.print(f"{styled(found['health'])}: {plain(found['reason'])}")
+    loss = "" if found["loss"] is None else f", loss {found['loss']:.4g}"
+    rate = "" if not found["tokens_per_second"] else f", {found['tokens_per_second']:,.0f} tokens/s"
+    usual = _seconds(found["usual_step_seconds"])
+    out.print(f"step {found['step']}, {_seconds(found['step_seconds'])} a step (usually {usual}){rate}{loss}")
+    shares = f"goodput {_share(found['goodput'])}, ETTR {_share(found['ettr'])}"
+    out.print(
+        f"{shares}, checkpoint efficiency {_share(found['checkpoint_efficiency'])}, "
+        f"{found['cluster_days']:.3g} cluster-days of progress in {lasting(found['elapsed_seconds'])}"
+    )
+    _exposed(found["exposure"], out)
+    show_places(found["checkpoints"], out)
+    rows = table("GPU-hours", "", "share")
+    whole = sum(found["gpu_hours"].values()) or 1.0
+    for part, hours in found["gpu_hours"].items():
+        if hours:
+            rows.add_row(part, f"{hours:,.3f}", f"{100 * (hours / whole):.1f} %")
+    out.print(rows)
+    _restarts(found["restarts"], out)
+    for one in found["slow"]:
+        whole_job = one["subject"] == f"job/{found['job']}"
+        words = one["reason"] or f"takes {100 * one['ratio']:.0f} % longer than {'usual' if whole_job else 'its peers'}"
+        since = "" if one["since"] is None else f", for {lasting(time.time() - one['since'])}"
+        out.print(f"slow: {plain(one['subject'])}: {plain(words)}{since}")
+    if found["trouble"]:
+        out.print(plain(found["trouble"]))
+
+
+def _restarts(restarts: list[Document], out: Any) -> None:
+    for one in restarts:
+        cost = f"{one['gpu_hours']:.3f} GPU-hours: {lasting(one['down_seconds'])} down"
+        where = "the beginning" if one["from_step"] < 0 else f"step {one['from_step']}"
+        again = f"{count(one['lost_steps'], 'step')} made again from {where}"
+        out.print(f"restart {ago(time.time(), one['at'])}: {cost}, {again}")
+        unknown = ["no node of it left service before; `holdfast diagnose` reads its logs"]
+        for line in one.get("said") or unknown:
+            out.print(f"  {plain(line)}")
+
+
+def _exposed(exposure: Document | None, out: Any) -> None:
+    if exposure is None:
+        return
+    since = "no checkpoint was told of" if exposure["saved_step"] < 0 else f"step {exposure['saved_step']} is safe"
+    tokens = f", {exposure['tokens']:,.0f} tokens" if exposure["tokens"] else ""
+    words = f"{count(exposure['steps'], 'step')}, {exposure['gpu_hours']:.3f} GPU-hours{tokens}"
+    out.print(f"a failure now would lose {words} ({since})")
+
+
+def _seconds(value: float | None) -> str:
+    return "?" if value is None else f"{value:.3g} s"
+
+
+def _share(value: float | None) -> str:
+    return "?" if value is None else f"{100 * value:.1f} %"
+
+
+def _hours(value: float | None) -> str:
+    return "?" if value is None else f"{value:.3g} GPU-h"

@@ -1,0 +1,92 @@
+"""`holdfast token`: who may speak to the controller."""
+
+import json
+import time
+from typing import Annotated, Any
+
+import typer
+
+from holdfast.cli.shared.table import ago, clock, console, count, plain, table
+from holdfast.client.client import AsJson, Token, Url, connect
+from holdfast.economics.planning.inputs import Asked
+from holdfast.model.refusal import Refusal
+
+HOUR = 3600.0
+ROLES = ("viewer", "operator", "admin")
+LISTED = (*ROLES, "agent", "join")
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Whose token it is; not needed with --join.", metavar="NAME")] = "",
+    role: Annotated[str, typer.Option(help="viewer, operator or admin.")] = "viewer",
+    join: Annotated[bool, typer.Option("--join", help="A join token instead: agents enrol with it.")] = False,
+    uses: Annotated[int, typer.Option(min=1, help="Of a join token: how many nodes may enrol.")] = 1,
+    node: Annotated[str, typer.Option(help="A join token for this node alone, also if it is enrolled already.")] = "",
+    lasts: Annotated[str, typer.Option("--for", help="How long it holds: 12h, 30d.")] = "30d",
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a token. It is shown this once; the controller keeps only its hash."""
+    join = join or bool(node)
+    if not join and role not in ROLES:
+        raise Refusal(f"--role: expected one of {', '.join(ROLES)}, found {role!r}")
+    if not join and not name:
+        raise Refusal("expected whose token it is, or --join")
+    body: dict[str, object] = {
+        "name": name,
+        "role": None if join else role,
+        "hours": Asked().duration("for", lasts) / HOUR,
+        "uses": uses,
+    }
+    body |= {"node": node} if node else {}
+    made = connect(url, token).post("/v1/tokens", body)
+    typer.echo(json.dumps(made) if as_json else made["token"])
+
+
+@app.command("list")
+def list_tokens(
+    role: Annotated[str, typer.Option(help=f"Only one of {', '.join(LISTED)}.")] = "",
+    ended: Annotated[bool, typer.Option("--ended", help="Also those that expired or were revoked.")] = False,
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Whose tokens there are and until when. The tokens themselves nobody knows but who holds them."""
+    if role and role not in LISTED:
+        raise Refusal(f"--role: expected one of {', '.join(LISTED)}, found {role!r}")
+    found = connect(url, token).get("/v1/tokens", role=role, ended=str(ended).lower())
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    now = time.time()
+    rows = table("role", "name", "made", "holds until", "", "hash")
+    for one in found["tokens"]:
+        cells = (one["role"], one["name"], ago(now, one["created"]), clock(one["expires"]), _state(one), one["hash"])
+        rows.add_row(*(plain(cell) for cell in cells))
+    console().print(rows)
+
+
+def _state(one: dict[str, Any]) -> str:
+    if one["revoked"] is not None:
+        return "revoked"
+    if one["uses_left"] is not None:
+        return f"{count(one['uses_left'], 'use')} left"
+    return "" if one["valid"] else "expired"
+
+
+@app.command()
+def revoke(
+    target: Annotated[str, typer.Argument(help="A name, or the hash of one token.", metavar="NAME|HASH")],
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """End all tokens of a node or person, or a single one by its hash."""
+    ended = connect(url, token).post("/v1/tokens/revoke", {"target": target})
+    if not ended["revoked"]:
+        raise Refusal(f"no valid token is called {target!r}", 1)
+    typer.echo(json.dumps(ended) if as_json else f"ended {ended['revoked']} of {target}")

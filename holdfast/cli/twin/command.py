@@ -1,0 +1,139 @@
+"""`holdfast twin`: make a simulated node, break it, mend it, let time pass on it."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+
+from holdfast.client.client import AsJson
+from holdfast.lab import twin
+from holdfast.model.refusal import Refusal
+
+app = typer.Typer(no_args_is_help=True)
+
+Directory = Annotated[Path, typer.Argument(help="The node's folder.", metavar="FOLDER")]
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
+    try:
+        yield
+    except (twin.TwinError, ValueError, OverflowError) as error:
+        raise Refusal(str(error)) from None
+    except OSError as error:
+        raise Refusal(f"{error.filename}: {error.strerror}", exit_code=1) from None
+
+
+@app.command("node")
+def make(
+    directory: Directory,
+    model: Annotated[
+        str, typer.Option(help="The GPU model of the node: a100, b200, gb200, h100, h200, l40s.")
+    ] = "h100",
+    name: Annotated[str, typer.Option(help="The node's name.")] = "n01",
+    as_json: AsJson = False,
+) -> None:
+    """Make a healthy node in a new folder, with a configuration that points every source at it."""
+    with _one_sentence():
+        made = twin.make_node(directory, model=model, name=name)
+    config = made.directory / "holdfast.toml"
+    if as_json:
+        ports = [port.name for port in made.ports()]
+        typer.echo(
+            json.dumps(
+                {"node": name, "model": model, "config": str(config), "gpus": made.state.gpu_count, "ports": ports}
+            )
+        )
+        return
+    typer.echo(f"{name}: {made.state.gpu_count} x {made.model.gpu_name}, {len(made.ports())} RDMA ports")
+    typer.echo(f"holdfast check --config {config}")
+    typer.echo(f"LD_LIBRARY_PATH={made.library.parent} gpustat")
+
+
+@app.command("inject")
+def inject(
+    directory: Directory,
+    fault: Annotated[str, typer.Argument(help="A name of `holdfast twin faults`.", metavar="FAULT")],
+    gpu: Annotated[int, typer.Option(help="Which GPU, counted from 0.")] = 0,
+    port: Annotated[str, typer.Option(help="Which RDMA device, such as mlx5_3; the first if not said.")] = "",
+    value: Annotated[str, typer.Option(help="What the fault's description calls --value.")] = "",
+    clear: Annotated[bool, typer.Option("--clear", help="Take the fault out again.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Break a node, or mend it with --clear."""
+    with _one_sentence():
+        if clear:
+            what = twin.clear(directory, fault, gpu=gpu, port=port)
+        else:
+            what = twin.inject(directory, fault, gpu=gpu, port=port, value=value)
+        active = twin.injected(directory)
+    if as_json:
+        typer.echo(
+            json.dumps({"fault": fault, "cleared": clear, "turns": what.turns, "injected": active, "needs": what.needs})
+        )
+        return
+    broke = what.breaks.replace("--value", value or what.default)
+    typer.echo(f"cleared: {fault}" if clear else f"{broke}; should turn: {_outcome(what, ', ')}")
+    if what.needs and not clear:
+        typer.echo(f"one `holdfast check` does not show it: needs {what.needs}")
+    typer.echo(f"injected now: {', '.join(active) or 'nothing'}")
+
+
+@app.command("faults")
+def faults(as_json: AsJson = False) -> None:
+    """List the faults: what each breaks, which checks it should turn, and what it needs to show beyond one look."""
+    known = twin.all_faults().values()
+    if as_json:
+        rows = [
+            {
+                "fault": f.name,
+                "on": f.on,
+                "breaks": f.breaks,
+                "value": f.default,
+                "turns": f.turns,
+                "blinds": f.blinds,
+                "needs": f.needs,
+            }
+            for f in known
+        ]
+        typer.echo(json.dumps(rows))
+        return
+    table = Table(
+        Column("fault", no_wrap=True), "on", "breaks", "--value", Column("turns", no_wrap=True), "needs", box=None
+    )
+    for one in known:
+        table.add_row(one.name, one.on, one.breaks, one.default, _outcome(one, "\n"), one.needs)
+    Console().print(table)
+
+
+def _outcome(fault: twin.Fault, between: str) -> str:
+    """What a fault should do to the verdicts; a blind source makes them unknown, it turns none."""
+    return between.join(fault.turns) or (f"nothing; blinds {fault.blinds}" if fault.blinds else "nothing")
+
+
+@app.command("tick")
+def tick(
+    directory: Directory,
+    seconds: Annotated[float, typer.Option(min=0.0, max=1e7, help="How much time passes.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same noise.")] = 0,
+    live: Annotated[
+        bool, typer.Option("--live", help="Go on in real time, a tick a second, until interrupted.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let time pass: traffic counters grow, temperatures and power move a little."""
+    if live and as_json:
+        raise Refusal("--json: there is no answer to print with --live, which ends when it is interrupted")
+    with _one_sentence():
+        node = twin.open_node(directory)
+        twin.tick(node, seconds, seed)
+        while live:
+            time.sleep(1.0)
+            twin.tick(node, 1.0, seed)
+    typer.echo(json.dumps({"node": node.name, "seconds": seconds}) if as_json else f"{node.name}: {seconds:g} s passed")

@@ -1,0 +1,105 @@
+"""Files of any kind -> evidence, each by the reader that knows it."""
+
+import codecs
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from holdfast.formats.job.log import JobLog
+from holdfast.formats.job.message import of_kernel
+from holdfast.formats.kernel import aer
+from holdfast.formats.pci import sysfs as pcie
+from holdfast.formats.pytorch import elastic_error
+from holdfast.model.evidence import Evidence
+from holdfast.model.signal import Event
+from holdfast.node.sources.jobs import log_file
+
+_AER_FILE = re.compile(r"aer_dev_(correctable|nonfatal|fatal)")
+_RANK_IN_NAME = re.compile(r"(?:^|[._-])rank[._-]?(\d{1,6})(?=\D|$)", re.IGNORECASE)
+_ELASTIC_FOLDER = re.compile(r"(?:.*/)?attempt_\d+/(\d{1,4})/(?:std(?:out|err)\.log|error\.json)$")
+_HOST_IN_NAME = re.compile(
+    r"(?:^|[._/-])((?:node|host|gpu|worker|compute|vm|dgx|hgx|cn|nid|n|r|ip|srv)-?[a-z0-9]*(?:-[a-z0-9]+)*\d[a-z0-9]*)(?=[._/]|$)"
+)
+
+
+def read(file: Path) -> tuple[list[Evidence], str]:
+    """What one file holds, in the order of its lines, and why it could not be read to its end ('' if it was)."""
+    if counters := _AER_FILE.fullmatch(file.name):
+        return _counters(file, counters[1])
+    log, trouble = JobLog(), ""
+    try:
+        for chunk in _without_json(as_utf8(log_file.chunks(file))):
+            log.feed(chunk)
+    except log_file.Unreadable as why:
+        trouble = str(why)
+    return [_placed(one, file) for one in log.finish()], trouble
+
+
+def as_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Logs that Windows wrote in 16 bits a letter, by the mark at their beginning; all others as they are."""
+    first = next(chunks, b"")
+    if not first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield first
+        yield from chunks
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    for chunk in chain([first], chunks):
+        yield decoder.decode(chunk).encode("utf-8", "replace")
+
+
+def _without_json(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """A launcher's error file as the traceback it holds; all others as they are."""
+    first = next(chunks, b"")
+    if elastic_error.is_one(first):
+        with suppress(elastic_error.NotAnErrorFile):
+            first = elastic_error.as_text(first)
+    yield first
+    yield from chunks
+
+
+def read_events(file: Path) -> tuple[list[Event], str]:
+    """The kernel's events of one file alone."""
+    found, trouble = read(file)
+    return [one.event for one in found if one.event.severity and one.event.action], trouble
+
+
+def _counters(file: Path, severity: str) -> tuple[list[Evidence], str]:
+    text, trouble = b"", ""
+    try:
+        for chunk in log_file.chunks(file):
+            text += chunk[: log_file.CHUNK_BYTES - len(text)]
+    except log_file.Unreadable as why:
+        trouble = str(why)
+    events = aer.from_sysfs(text.decode("utf-8", "replace"), _device_of(file), severity)
+    return [replace(of_kernel(event), file=str(file)) for event in events], trouble
+
+
+def _placed(one: Evidence, file: Path) -> Evidence:
+    """With the file, and with the rank and host that its name tells where its lines do not."""
+    rank, host = one.rank, one.host
+    if rank is None:
+        told = _RANK_IN_NAME.search(file.name) or _ELASTIC_FOLDER.match(file.as_posix())
+        rank = int(told[1]) if told else None
+    if not host:
+        host = next(_hosts_in(file), "")
+    return replace(one, file=str(file), rank=rank, host=host)
+
+
+def _hosts_in(file: Path) -> Iterator[str]:
+    for part in reversed(file.parts[-2:]):
+        for match in _HOST_IN_NAME.finditer(part.lower()):
+            if not match[1].startswith("rank"):
+                yield match[1]
+
+
+def _device_of(counter_file: Path) -> str:
+    """sysfs names the device in the path; through /sys/class it may be a link to there."""
+    for path in (counter_file.resolve(), counter_file):
+        for part in reversed(path.parts):
+            if address := pcie.address(part):
+                return address
+    parts = counter_file.parts
+    return parts[-3] if len(parts) > 2 and parts[-2] == "device" else counter_file.parent.name

@@ -1,0 +1,39 @@
+"""What Flight Recorder dumps say together, as evidence beside that of logs."""
+
+from collections.abc import Iterable, Mapping
+
+from holdfast.diagnosis.rules.collectives import Place, Standing
+from holdfast.model.evidence import Evidence
+from holdfast.model.signal import Event, Value
+
+_SURE = 0.6
+_CAUSES = {
+    Place.NO_DUMP: "job.rank_missing",
+    Place.NOT_JOINED: "job.rank_missing",
+    Place.BEHIND: "job.rank_missing",
+    Place.MISMATCH: "job.collective_mismatch",
+}
+
+
+def evidence(standings: Iterable[Standing], files: Mapping[int, str]) -> list[Evidence]:
+    """`files`: which file is whose dump."""
+    return [_one(standing, files) for standing in standings]
+
+
+def _one(standing: Standing, files: Mapping[int, str]) -> Evidence:
+    cause = _CAUSES.get(standing.place, "")  # everybody inside and nobody out: they wait, and no rank is to blame
+    role = ("strong" if standing.confidence >= _SURE else "weak") if cause else "watchdog"
+    ranks = ", ".join(map(str, standing.ranks))
+    detail: dict[str, Value] = {
+        "ranks": ranks, "group": standing.group, "op": standing.operation, "seq": str(standing.sequence),
+        "where": standing.frame, "waiting": float(len(standing.waiting)),
+    }  # fmt: skip
+    told_by = next((rank for rank in (*standing.waiting, *standing.ranks) if rank in files), None)
+    event = Event(
+        kind="flight_recorder", code=standing.place.value, at=standing.since, text=standing.reason, line=1,
+        severity="warning", detail={name: value for name, value in detail.items() if value != ""},
+    )  # fmt: skip
+    rank = standing.ranks[0] if len(standing.ranks) == 1 else None
+    return Evidence(
+        event=event, file=files.get(told_by, "") if told_by is not None else "", rank=rank, role=role, cause=cause
+    )

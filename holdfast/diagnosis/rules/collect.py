@@ -1,0 +1,70 @@
+"""Evidence -> candidates: what says by itself, or points to, a cause, gathered by cause and subject."""
+
+from collections.abc import Sequence
+
+from holdfast.catalog import causes
+from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.model.evidence import Evidence
+
+_BY_HOST = ("gpu", "port", "node")
+
+
+def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
+    found: dict[tuple[str, str, str], Candidate] = {}
+    for one in evidence:
+        if not one.cause or one.role not in ("strong", "weak"):
+            continue
+        cause = causes.find(one.cause)
+        key = (one.cause, *_subject_key(cause, one))
+        candidate = found.setdefault(key, Candidate(cause, host=one.host, device=one.event.device))
+        candidate.evidence.append(one)
+        candidate.host = candidate.host or one.host
+        candidate.device = candidate.device or one.event.device
+    for candidate in found.values():
+        candidate.ranks = _ranks(candidate.evidence)
+        candidate.note = _note(candidate)
+    return _without_placeless_twins([*found.values()])
+
+
+def _subject_key(cause: causes.Cause, one: Evidence) -> tuple[str, str]:
+    if cause.subject == "gpu":
+        return one.host, _address(one.event.device)
+    if cause.subject in _BY_HOST:
+        return one.host, ""
+    return "", ""
+
+
+def _address(device: str) -> str:
+    """Kernel, NVML and CUDA spell the address of one GPU in three ways."""
+    domain, _, rest = device.lower().partition(":")
+    return f"{domain[-4:]}:{rest.removesuffix('.0')}" if rest else device
+
+
+def _ranks(evidence: Sequence[Evidence]) -> tuple[int, ...]:
+    """Those that the lines name; who says so is meant only where they name nobody."""
+    named: set[int] = set()
+    for one in evidence:
+        named |= {int(word) for word in one.word("ranks").replace(",", " ").split() if word.isdecimal()}
+    return tuple(sorted(named or {one.rank for one in evidence if one.rank is not None}))
+
+
+def _note(candidate: Candidate) -> str:
+    first = candidate.best_evidence()[0]
+    for name in ("says", "path", "reason", *(() if candidate.cause.subject == "storage" else ("where",))):
+        if first.word(name):
+            return first.word(name)
+    peers = sorted({peer.partition("<")[0] for one in candidate.evidence if (peer := one.word("peer"))})
+    return f"peer {', '.join(peers[:4])}" if peers else ""
+
+
+def _without_placeless_twins(found: list[Candidate]) -> list[Candidate]:
+    """'A GPU was lost' from a rank that does not name its host is told by the host's own log too."""
+    kept = []
+    for one in found:
+        twins = [] if one.host else [other for other in found if other.name == one.name and other.host]
+        if len(twins) == 1:
+            twins[0].evidence += one.evidence
+            twins[0].ranks = _ranks(twins[0].evidence)
+        else:
+            kept.append(one)
+    return kept

@@ -1,0 +1,267 @@
+"""Where a job's ranks stand in their collectives: who is missing, at another one, stuck, or only waiting.
+
+A rank waits for the members of its group that have not enqueued what it has. Whoever is waited for and waits for nobody
+is where the hang began; a rank that is waited for and itself waits is a victim in the middle.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.formats.pytorch.flight_recorder import Dump, Group, Operation
+
+# Operations in which the members may rightly hand over different sizes.
+UNEVEN_INPUTS = ("all_to_all", "alltoall", "scatter", "gather", "all_gather_v", "send", "recv", "coalesced")
+NAMED_WAITERS = 8
+WORLD = "default_pg"  # the group of all ranks, as PyTorch describes it
+
+
+class Place(StrEnum):
+    NO_DUMP = "no_dump"
+    NOT_JOINED = "not_joined"
+    MISMATCH = "mismatch"
+    BEHIND = "behind"  # its peers finished what it has not
+    INSIDE = "inside"  # everybody joined and nobody came out
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One thing the dumps say, strongest first in a list of them."""
+
+    place: Place
+    ranks: tuple[int, ...]
+    group: str
+    operation: str
+    sequence: int
+    waiting: tuple[int, ...]
+    confidence: float
+    reason: str
+    since: float = 0.0  # when the first waiter enqueued it, epoch seconds
+    frame: str = ""
+
+
+def standings(dumps: Sequence[Dump]) -> list[Standing]:
+    """What the dumps of one job say together. Nothing for a job in which nobody waits."""
+    field = _Field(dumps)
+    found = [*field.mismatches(), *field.roots()]
+    if not found:
+        found = [*field.behind(), *field.inside()][:1]
+    return sorted(found, key=lambda one: (one.place is not Place.NO_DUMP, -one.confidence))
+
+
+class _Field:
+    def __init__(self, dumps: Sequence[Dump]) -> None:
+        self.dumps = {dump.rank: dump for dump in dumps}
+        self.groups: dict[str, Group] = {}
+        for dump in dumps:
+            self.groups.update(dump.groups)
+        named = {rank for dump in dumps for rank in dump.members}
+        self.silent = frozenset(named - set(self.dumps))
+        self.pending = {rank: [o for o in dump.operations if o.pending] for rank, dump in self.dumps.items()}
+        self.waits = self._waits()
+
+    def _members(self, group: str) -> tuple[int, ...]:
+        known = self.groups.get(group)
+        if known is not None and known.ranks:
+            return known.ranks
+        present = {rank for rank, dump in self.dumps.items() if group in dump.enqueued}
+        everybody = known is not None and known.description == WORLD
+        return tuple(sorted(present | self.silent if everybody else present))
+
+    def _waits(self) -> dict[int, dict[int, Operation]]:
+        """rank -> whom it waits for -> the first operation it waits with."""
+        waits: dict[int, dict[int, Operation]] = defaultdict(dict)
+        for rank, operations in self.pending.items():
+            for operation in operations:
+                for other in self._absent(rank, operation):
+                    waits[rank].setdefault(other, operation)
+        return waits
+
+    def _absent(self, rank: int, operation: Operation) -> Iterable[int]:
+        if operation.point_to_point:
+            return self._absent_partner(rank, operation)
+        return [other for other in self._members(operation.group) if other != rank and self._lacks(other, operation)]
+
+    def _lacks(self, rank: int, operation: Operation) -> bool:
+        dump = self.dumps.get(rank)
+        if dump is None:
+            return rank in self.silent
+        enqueued = dump.enqueued.get(operation.group)
+        return enqueued is not None and enqueued < operation.sequence
+
+    def _absent_partner(self, rank: int, operation: Operation) -> Iterable[int]:
+        """The n-th pending receive of a pair needs an n-th pending or finished send, and the other way round."""
+        partner = operation.target if operation.source == rank else operation.source
+        if partner < 0 or partner == rank:
+            return ()
+        if partner not in self.dumps:
+            return (partner,) if partner in self.silent else ()
+        own = [one for one in self.pending[rank] if _same_pair(one, operation) and one.kind == operation.kind]
+        theirs = [
+            one for one in self.dumps[partner].operations if _same_pair(one, operation) and one.kind != operation.kind
+        ]
+        return (partner,) if own.index(operation) >= len(theirs) else ()
+
+    def roots(self) -> list[Standing]:
+        waited_for = {other for others in self.waits.values() for other in others}
+        found = [self._root(rank) for rank in sorted(waited_for) if not self.waits.get(rank)]
+        return _merged([one for one in found if one is not None])
+
+    def _root(self, rank: int) -> Standing | None:
+        waiters = [(other, waiting[rank]) for other, waiting in self.waits.items() if rank in waiting]
+        first = min((operation for _, operation in waiters), key=lambda operation: operation.created)
+        waiting = tuple(sorted(other for other, _ in waiters))
+        silent = rank in self.silent
+        place = Place.NO_DUMP if silent else Place.NOT_JOINED
+        return self._standing(place, (rank,), first, waiting, confidence=self._trust_in_silence() if silent else 0.95)
+
+    def _trust_in_silence(self) -> float:
+        """A rank that left no dump died, or nobody collected it: the more are missing, the likelier the latter."""
+        return 0.9 * len(self.dumps) / (len(self.dumps) + len(self.silent))
+
+    def behind(self) -> list[Standing]:
+        """A rank that still has pending what its peers have finished: its own GPU or process is stuck."""
+        found: list[Standing] = []
+        for rank, operations in self.pending.items():
+            for operation in operations:
+                if operation.point_to_point:
+                    continue
+                peers = [other for other in self._members(operation.group) if other != rank and other in self.dumps]
+                done = [o for o in peers if self.dumps[o].completed.get(operation.group, -1) >= operation.sequence]
+                if done and len(done) * 2 > len(peers):
+                    found.append(self._standing(Place.BEHIND, (rank,), operation, tuple(done), confidence=0.8))
+                    break
+        return _merged(found)
+
+    def inside(self) -> list[Standing]:
+        """Everybody joined, nobody came out: the first such operation, which names no rank."""
+        pending = [operation for operations in self.pending.values() for operation in operations]
+        if not pending:
+            return []
+        first = min(pending, key=lambda operation: operation.created)
+        stuck = tuple(sorted(r for r, ops in self.pending.items() if any(o.group == first.group for o in ops)))
+        return [self._standing(Place.INSIDE, (), first, stuck, confidence=0.3)]
+
+    def mismatches(self) -> list[Standing]:
+        """By majority: the recorder's own analyser trusts one reference rank, which may be the odd one out."""
+        table: dict[tuple[str, int], dict[int, Operation]] = defaultdict(dict)
+        for rank, operations in self.pending.items():
+            for operation in operations:
+                if not operation.point_to_point:
+                    table[operation.group, operation.sequence][rank] = operation
+        found = []
+        done: set[str] = set()
+        for (group, _), entries in sorted(table.items()):
+            if group in done:
+                continue
+            odd = self._odd_ones(entries)
+            if odd is not None:
+                done.add(group)
+                found.append(odd)
+        return found
+
+    def _odd_ones(self, entries: Mapping[int, Operation]) -> Standing | None:
+        votes = Counter(_shape(operation) for operation in entries.values())
+        if len(votes) < 2:
+            return None
+        (common, most), (_, second) = votes.most_common(2)
+        majority = next(operation for operation in entries.values() if _shape(operation) == common)
+        if most == second:
+            ranks, confidence = tuple(sorted(entries)), 0.6
+        else:
+            ranks = tuple(sorted(rank for rank, operation in entries.items() if _shape(operation) != common))
+            confidence = 0.95
+        other = next(operation for operation in entries.values() if _shape(operation) != common)
+        waiting = tuple(sorted(set(entries) - set(ranks)))
+        return self._standing(Place.MISMATCH, ranks, majority, waiting, confidence, other)
+
+    def _standing(
+        self,
+        place: Place,
+        ranks: tuple[int, ...],
+        operation: Operation,
+        waiting: tuple[int, ...],
+        confidence: float,
+        other: Operation | None = None,
+    ) -> Standing:
+        group = self.groups.get(operation.group)
+        label = group.label if group is not None else operation.group
+        return Standing(
+            place=place,
+            ranks=ranks,
+            group=label,
+            operation=operation.kind,
+            sequence=operation.sequence,
+            waiting=waiting,
+            confidence=confidence,
+            reason=_words(place, ranks, operation, label, waiting, other),
+            since=operation.created,
+            frame=operation.frame,
+        )
+
+
+def _same_pair(one: Operation, other: Operation) -> bool:
+    return one.point_to_point and (one.group, one.source, one.target) == (other.group, other.source, other.target)
+
+
+def _shape(operation: Operation) -> tuple[object, ...]:
+    uneven = any(word in operation.kind for word in UNEVEN_INPUTS)
+    sizes = () if uneven and "all_gather" not in operation.kind else (operation.inputs, operation.outputs)
+    return (operation.kind, sizes, operation.dtypes)
+
+
+def _merged(found: Sequence[Standing]) -> list[Standing]:
+    """Ranks that are missing from the same operation are one finding."""
+    together: dict[tuple[object, ...], list[Standing]] = defaultdict(list)
+    for one in found:
+        together[one.place, one.confidence].append(one)
+    merged = []
+    for group in together.values():
+        first = min(group, key=lambda one: one.since)
+        ranks = tuple(sorted({rank for one in group for rank in one.ranks}))
+        waiting = tuple(sorted({rank for one in group for rank in one.waiting}))
+        subject = _ranks(ranks)
+        reason = first.reason.replace(_ranks(first.ranks), subject, 1) if len(group) > 1 else first.reason
+        merged.append(
+            Standing(
+                first.place, ranks, first.group, first.operation, first.sequence, waiting, first.confidence, reason,
+                first.since, first.frame,
+            )
+        )  # fmt: skip
+    return merged
+
+
+def _words(
+    place: Place,
+    ranks: tuple[int, ...],
+    operation: Operation,
+    label: str,
+    waiting: tuple[int, ...],
+    other: Operation | None,
+) -> str:
+    what = f"{operation.kind} {operation.sequence} of {label}"
+    if place is Place.NO_DUMP:
+        return f"{_ranks(ranks)} left no dump, and {_ranks(waiting)} wait in {what}"
+    if place is Place.NOT_JOINED:
+        return f"{_ranks(ranks)} did not join {what}, in which {_ranks(waiting)} wait"
+    if place is Place.BEHIND:
+        return f"{_ranks(ranks)} did not finish {what}, which {_ranks(waiting)} finished"
+    if place is Place.MISMATCH and other is not None:
+        return (
+            f"{_ranks(ranks)} differ from the majority at {what}: {_describe(other)} instead of {_describe(operation)}"
+        )
+    return f"everybody whose dump is here joined {what} and nobody came out"
+
+
+def _describe(operation: Operation) -> str:
+    return (
+        f"{operation.kind} of {list(map(list, operation.inputs))} {'/'.join(dict.fromkeys(operation.dtypes))}".strip()
+    )
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    shown = ", ".join(str(rank) for rank in ranks[:NAMED_WAITERS])
+    return f"ranks {shown}" + (f" and {len(ranks) - NAMED_WAITERS} more" if len(ranks) > NAMED_WAITERS else "")

@@ -1,0 +1,102 @@
+"""Why a job ended and what to do now, from evidence of any reader."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.catalog import causes
+from holdfast.diagnosis.rules import causality, collect, exits, hints, next_step, timeline, waiting, weighing
+from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.diagnosis.rules.next_step import NextStep
+from holdfast.diagnosis.rules.waiting import Waiting
+from holdfast.model import subject
+from holdfast.model.evidence import Evidence
+
+THIS_JOB = "this"
+MOST_CAUSES = 8
+MOST_RANKS = 8  # that are blamed by name; more are the job
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    causes: tuple[Candidate, ...]
+    next: NextStep | None  # None for a job that nothing is wrong with
+    unseen: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+    wait: Waiting | None = None
+
+
+def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
+    told = timeline.prepared(evidence)
+    done = {one.file: one.event.line for one in told if one.event.kind == "life" and one.event.code == "done"}
+    mattering = timeline.without_followers([one for one in told if not timeline.survived(one, done)])
+    wait = waiting.look(mattering)
+    found = collect.candidates(mattering)
+    found += waiting.suspects(wait, mattering) if wait else waiting.left_early(mattering)
+    found += [one for one in (exits.candidate(mattering),) if one]
+    found += hints.candidates(mattering, wait)
+    hints.name_the_storage(found, mattering)
+    weighing.weigh(found, mattering, wait)
+    roots = _told_enough(causality.roots(found))
+    if not roots and _ended_badly(mattering, wait):
+        roots = [_unknown(mattering, wait)]
+    _tell_symptoms(roots, mattering, wait)
+    step = next_step.decide(roots, mattering) if roots else None
+    return Diagnosis(tuple(roots[:MOST_CAUSES]), step, tuple(hints.unseen(told, roots, wait)), tuple(told), wait)
+
+
+def subject_of(one: Candidate) -> subject.Subject:
+    host = one.host or "unknown"
+    if one.cause.subject == "gpu":
+        return subject.pci(host, one.device) if one.device else subject.node(host) if one.host else _rank(one)
+    if one.cause.subject == "port" and one.device:
+        name, _, number = one.device.partition(":")
+        if ":" in number:  # the adapter's place, where its driver names no port
+            return subject.pci(host, one.device)
+        return subject.port(host, name, number or 1)
+    if one.cause.subject in ("port", "node"):
+        return subject.node(host)
+    if one.cause.subject == "storage":
+        return f"storage/{(one.note or one.device).strip('/') or 'unknown'}"
+    return _rank(one) if one.cause.subject == "rank" else subject.job(THIS_JOB)
+
+
+def _rank(one: Candidate) -> subject.Subject:
+    job = subject.job(THIS_JOB)
+    return f"{job}/rank/{','.join(map(str, one.ranks))}" if 0 < len(one.ranks) <= MOST_RANKS else job
+
+
+def _told_enough(roots: list[Candidate]) -> list[Candidate]:
+    """A doubtful candidate is told where it is the only one, not beside a good one."""
+    good = [one for one in roots if one.confidence >= causality.LEAST]
+    return good or [one for one in roots[:1] if one.confidence >= 0.1]
+
+
+def _ended_badly(evidence: Sequence[Evidence], wait: Waiting | None) -> bool:
+    effects = [one for one in evidence if one.role == "effect" and one.event.kind not in ("xid",) and not _usual(one)]
+    return bool(wait) or bool(effects) or any(exits.failed(one) for one in evidence)
+
+
+def _usual(one: Evidence) -> bool:
+    """Said at the end of every process with NCCL_DEBUG=INFO, of those that end well too."""
+    return one.event.code == "closed_by_local_rank"
+
+
+def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
+    symptoms = [*wait.told] if wait else [one for one in evidence if one.role in ("exit", "effect")]
+    ranks = wait.ranks if wait else ()
+    peers = Counter(peer for one in evidence if one.role == "effect" and (peer := one.word("peer").partition("<")[0]))
+    note = f"look at the log of {peers.most_common(1)[0][0]}, which went away first" if peers and not wait else ""
+    return Candidate(causes.find(causes.UNKNOWN), ranks=ranks, evidence=symptoms[:5], base=0.3, note=note)
+
+
+def _tell_symptoms(roots: Sequence[Candidate], evidence: Sequence[Evidence], wait: Waiting | None) -> None:
+    crash = next((one for one in roots if one.cause.failure_class == "crash"), None)
+    if crash is None:
+        return
+    if wait:
+        crash.explains.append(wait.says())
+    closed = [one for one in evidence if one.role == "effect" and one.event.kind not in ("xid",)]
+    if closed:
+        count = sum(one.event.count for one in closed)
+        crash.explains.append(f"{count} line{'s' * (count != 1)} of processes that lost a peer or were ended")

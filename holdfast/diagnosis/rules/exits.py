@@ -1,0 +1,71 @@
+"""What exit codes and signals say: the first process that ended tells, those that were ended after it do not."""
+
+from collections.abc import Sequence
+
+from holdfast.catalog import causes
+from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.model.evidence import Evidence
+
+KILL = 9
+_TERM = 15
+_SIGNALS = {
+    "SIGKILL": 9,
+    "SIGSEGV": 11,
+    "SIGBUS": 7,
+    "SIGABRT": 6,
+    "SIGTERM": 15,
+    "SIGILL": 4,
+    "SIGFPE": 8,
+    "SIGINT": 2,
+}
+_WORDS = {"Killed": 9, "Segmentation fault": 11, "Bus error": 7, "Aborted": 6, "Illegal instruction": 4}
+_SAYS = {  # signal -> (cause, how sure, in words)
+    9: ("host.killed", 0.5, "killed by SIGKILL"),
+    11: ("job.exception", 0.6, "segmentation fault"),
+    7: ("job.dataloader", 0.5, "bus error: a memory-mapped file, most often /dev/shm, has no room"),
+    4: ("job.exception", 0.5, "illegal instruction"),
+    8: ("job.exception", 0.5, "arithmetic fault"),
+    6: ("job.exception", 0.32, "aborted"),
+    2: ("host.killed", 0.4, "interrupted by a person or the scheduler"),
+    1: ("host.killed", 0.45, "the terminal it ran in was closed"),
+    15: ("host.killed", 0.4, "the launcher was told to end"),
+}
+
+
+def signal_of(one: Evidence) -> int | None:
+    """The signal that ended a process, 0 for one that ended by itself, None where the line does not tell."""
+    if (number := one.number("signal")) is not None:
+        return number
+    name = one.word("name")
+    if name:
+        return _SIGNALS.get(name) or _WORDS.get(name)
+    code = one.number("exit")
+    if code is None:
+        return None
+    if code < 0:
+        return -code
+    return code - 128 if 128 < code < 160 else 0
+
+
+def failed(one: Evidence) -> bool:
+    return one.role == "exit" and (signal_of(one) != 0 or (one.number("exit") or 0) != 0)
+
+
+def candidate(evidence: Sequence[Evidence]) -> Candidate | None:
+    """What the first end of a process points to, weaker than anything that the process said itself."""
+    ends = [one for one in evidence if failed(one)]
+    if not ends:
+        return None
+    called_first = [one for one in ends if one.word("first") == "yes"]
+    telling = [one for one in called_first or ends if (signal_of(one) or 0) in _SAYS]
+    if not telling:
+        return None
+    first = telling[0]
+    cause, sure, words = _SAYS[signal_of(first) or 0]
+    if first.event.code != "agent" and signal_of(first) == _TERM:
+        return None
+    alike = [one for one in ends if signal_of(one) == signal_of(first)]
+    ranks = tuple(sorted({one.rank for one in alike if one.rank is not None}))
+    return Candidate(
+        causes.find(cause), host=first.host, ranks=ranks, evidence=[first, *alike[1:3]], base=sure, note=words
+    )

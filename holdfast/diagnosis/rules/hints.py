@@ -1,0 +1,136 @@
+"""What only means something beside a wait (a save that never ended, a rank busy elsewhere); what nobody could see."""
+
+from collections.abc import Sequence
+
+from holdfast.catalog import causes
+from holdfast.diagnosis.rules import exits
+from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.diagnosis.rules.waiting import Waiting
+from holdfast.model.evidence import Evidence
+
+_KERNEL_KINDS = frozenset({
+    "xid", "sxid", "aer", "pcie_link", "mlx5", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
+    "rcu_stall", "gpu_lost", "amdgpu", "uvm", "mce", "edac", "cpu_thermal", "disk", "storage", "firmware", "segfault",
+})  # fmt: skip
+
+
+def candidates(evidence: Sequence[Evidence], wait: Waiting | None) -> list[Candidate]:
+    found = [_odd_network(evidence), _never_connected(evidence), _killed_while_loading(evidence)]
+    if wait:
+        found += [_unfinished_save(evidence, wait), _busy_elsewhere(evidence, wait)]
+    return [one for one in found if one]
+
+
+def _unfinished_save(evidence: Sequence[Evidence], wait: Waiting) -> Candidate | None:
+    """A save began, nothing says that it ended, and from then on the others waited."""
+    saves = [one for one in evidence if one.event.kind == "save" and one.event.code in ("begin", "end")]
+    if not saves:
+        return None
+    last = max(saves, key=lambda one: (one.at, one.event.line))
+    if last.event.code != "begin" or (last.number("steps_after") or 0) > 1:
+        return None
+    if wait.since and last.at and not -300.0 <= wait.since - last.at <= 900.0:
+        return None
+    hung = [one for one in evidence if one.role == "hint" and one.cause == "storage.stall"]
+    note = last.word("path")
+    base = 0.75 if hung else 0.6
+    return Candidate(causes.find("storage.stall"), ranks=_rank(last), evidence=[last, *hung[:2]], base=base, note=note)
+
+
+def name_the_storage(found: Sequence[Candidate], evidence: Sequence[Evidence]) -> None:
+    """An error of a write seldom names the path; the save that it ended does."""
+    saves = [one.word("path") for one in evidence if one.event.kind == "save" and one.word("path")]
+    for one in found:
+        if one.cause.subject == "storage" and not one.note and not one.device and saves:
+            one.note = saves[-1]
+
+
+def _busy_elsewhere(evidence: Sequence[Evidence], wait: Waiting) -> Candidate | None:
+    busy = [one for one in evidence if one.role == "hint" and one.cause == "job.rank_slow"]
+    if not busy:
+        return None
+    last = busy[-1]
+    return Candidate(
+        causes.find("job.rank_slow"), ranks=_rank(last), evidence=[last], base=0.55, note=last.event.text[:60]
+    )
+
+
+def _never_connected(evidence: Sequence[Evidence]) -> Candidate | None:
+    """A peer that never acknowledged anything, before the first step: perhaps it is not on the same fabric at all."""
+    failed = [one for one in evidence if one.event.kind == "nccl.completion" and one.cause == "fabric.retry_exceeded"]
+    if not failed or any(one.event.kind == "steps" for one in evidence):
+        return None
+    note = "before the first step: are the ports on one fabric?"
+    return Candidate(causes.find("fabric.unreachable"), host=failed[0].host, evidence=failed[:2], base=0.4, note=note)
+
+
+def _killed_while_loading(evidence: Sequence[Evidence]) -> Candidate | None:
+    """A process that is killed while it reads weights has most often asked for more memory than there is."""
+    killed = [one for one in evidence if exits.failed(one) and exits.signal_of(one) == exits.KILL]
+    loading = [one for one in evidence if one.event.kind == "loading"]
+    if not killed or not loading or any(one.event.kind == "steps" for one in evidence):
+        return None
+    note = "killed while it loaded weights"
+    return Candidate(
+        causes.find("host.oom"), host=killed[0].host, evidence=[killed[0], loading[-1]], base=0.55, note=note
+    )
+
+
+def _odd_network(evidence: Sequence[Evidence]) -> Candidate | None:
+    """Some hosts of a job took sockets where the others took the fabric."""
+    networks: dict[str, str] = {}
+    for one in evidence:
+        if one.event.kind == "nccl.plugin" and one.event.code == "network" and one.host:
+            networks[one.host] = one.word("network")
+    slow = [host for host, network in networks.items() if network.startswith("Socket")]
+    if not slow or len(slow) == len(networks):
+        return None
+    told = [one for one in evidence if one.event.code == "network" and one.host in slow]
+    return Candidate(causes.find("fabric.plugin_fallback"), host=slow[0], evidence=told, base=0.7)
+
+
+def _rank(one: Evidence) -> tuple[int, ...]:
+    return () if one.rank is None else (one.rank,)
+
+
+def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiting | None) -> list[str]:
+    """What would have told more, for a person who wants to collect it next time."""
+    if not roots:
+        return []
+    said = []
+    if not any(one.event.kind in _KERNEL_KINDS for one in evidence):
+        said.append(
+            "no event of a kernel log, where a lost GPU, a dead port or a process killed for memory leaves its trace"
+        )
+    if wait and not any(one.event.kind.startswith("flight_recorder") for one in evidence):
+        said.append("no Flight Recorder dump: it names the ranks that are missing (TORCH_NCCL_TRACE_BUFFER_SIZE=2000)")
+    if wait and not any(one.event.kind.startswith("nccl.") for one in evidence):
+        said.append("no line of NCCL itself: NCCL_DEBUG=WARN tells transport errors")
+    if roots[0].name == causes.UNKNOWN:
+        said += _quiet_ends(evidence)
+    silent = _silent_ranks(evidence)
+    if silent:
+        said.append(
+            f"nothing of rank{'s' * (len(silent) > 1)} {', '.join(map(str, silent[:10]))}{' ...' * (len(silent) > 10)}"
+        )
+    if not any(one.at for one in evidence):
+        said.append("no time in any line: what came first is taken from the order of lines alone")
+    return said
+
+
+def _quiet_ends(evidence: Sequence[Evidence]) -> list[str]:
+    """Processes that ended badly without a word of why in what was given."""
+    ends = [one for one in evidence if one.role == "exit" and (one.number("exit") or 0) > 0]
+    first = next((one for one in ends if one.word("first") == "yes"), ends[0] if ends else None)
+    if first is None:
+        return []
+    who = f"rank {first.rank}" if first.rank is not None else first.host or "the process"
+    return [f"what {who} wrote before it ended with exit code {first.number('exit')} (torchrun --log-dir keeps it)"]
+
+
+def _silent_ranks(evidence: Sequence[Evidence]) -> list[int]:
+    worlds = [world for one in evidence if (world := one.number("world"))]
+    told = {one.rank for one in evidence if one.rank is not None and one.event.kind != "nccl.about"}
+    if not worlds or not told or max(worlds) > 100_000:
+        return []
+    return [rank for rank in range(max(worlds)) if rank not in told]

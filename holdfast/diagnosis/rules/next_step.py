@@ -1,0 +1,143 @@
+"""What to do now: restart as it was, without a node, after a probe, once storage is back, or not at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from holdfast.catalog import nccl
+from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.model.evidence import Evidence
+
+_SURE_ENOUGH_TO_EXCLUDE = 0.5
+_SURE_WITHOUT_A_NAME = 0.7
+_DETERMINISTIC = frozenset({
+    "ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "NameError", "AttributeError", "TypeError",
+    "ValueError", "KeyError", "IndexError", "AssertionError", "FileNotFoundError", "NotImplementedError",
+    "UnboundLocalError", "ZeroDivisionError", "RecursionError", "UnicodeDecodeError", "JSONDecodeError", "ConfigError",
+    "HTTPError", "GatedRepoError", "RepositoryNotFoundError", "OSError", "PermissionError", "ValidationError",
+    "ConfigAttributeError", "ArgumentError", "UnpicklingError", "IsADirectoryError", "NotADirectoryError",
+})  # fmt: skip
+_SHAPES = (
+    "size mismatch",
+    "loading state_dict",
+    "shapes cannot be multiplied",
+    "must match",
+    "shape",
+    "same device",
+    "same dtype",
+    "dtype",
+    "finished reduction in the prior iteration",
+    "ready only once",
+    "does not require grad",
+    "divisible",
+)
+_SETTINGS: dict[str, dict[str, str]] = {
+    "job.cuda_oom": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "micro_batch_size": "smaller"},
+    "job.dataloader": {"num_workers": "fewer", "/dev/shm": "larger (--shm-size, an emptyDir with medium Memory)"},
+    "host.oom": {"memory limit of the job": "higher", "num_workers": "fewer"},
+    "job.illegal_access": {"CUDA_LAUNCH_BLOCKING": "1 for one run, to name the kernel"},
+    "job.rank_slow": {"timeout of init_process_group": "longer than the longest step that only one rank does"},
+    "job.rank_missing": {"TORCH_NCCL_TRACE_BUFFER_SIZE": "2000", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"},
+    "job.collective_mismatch": {"TORCH_DISTRIBUTED_DEBUG": "DETAIL"},
+    "unknown": {"NCCL_DEBUG": "WARN", "TORCH_NCCL_TRACE_BUFFER_SIZE": "2000", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"},
+    "fabric.plugin_fallback": {"NCCL_NET": "the plugin's name, so that a missing plugin is an error"},
+}
+_TRANSPORT = ("fabric.retry_exceeded", "fabric.port_down")
+_MAY_REPEAT = ("job.exception", "host.oom", "job.cuda_oom", "job.illegal_access", "job.dataloader")
+_CORRUPT = ("job.nan", "job.loss_spike")
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    action: str
+    reason: str
+    exclude: tuple[str, ...] = ()
+    checkpoint: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def decide(roots: Sequence[Candidate], evidence: Sequence[Evidence]) -> NextStep:
+    first = roots[0]
+    suspected = min((step for one in roots if one.name in _CORRUPT and (step := _step(one)) is not None), default=None)
+    action, why = _action(first, evidence)
+    exclude = (
+        tuple(dict.fromkeys(one.host for one in roots if _to_exclude(one))) if action == "restart_excluding" else ()
+    )
+    return NextStep(action, why, exclude, _checkpoint(evidence, suspected), _settings(first, evidence))
+
+
+def _action(first: Candidate, evidence: Sequence[Evidence]) -> tuple[str, str]:
+    says = first.cause.says.replace("%s", subject_words(first))
+    if first.name in _MAY_REPEAT and _happened_before(first):
+        return "stop", f"{says}; it ended the run the same way before, so another run would end there too"
+    if first.name == "job.exception":
+        if _is_deterministic(first):
+            return "stop", f"{says}; the same code on the same data will fail again"
+        return "restart_same", f"{says}; once is no proof that it will again"
+    if first.name == "job.cuda_oom" and _made_progress(first):
+        return "restart_same", f"{says} after many steps that fitted; if it does so again, stop and use less memory"
+    if first.name == "host.oom" and not _made_progress(first) and not first.host:
+        return "restart_same", f"{says}; give it more memory or fewer workers"
+    if first.cause.action != "restart_excluding" or _to_exclude(first):
+        return first.cause.action, says
+    if first.confidence >= _SURE_WITHOUT_A_NAME:
+        return first.cause.action, f"{says}; the log does not name its node: exclude the one it is from"
+    return first.cause.unplaced, says
+
+
+def _to_exclude(one: Candidate) -> bool:
+    return one.cause.action == "restart_excluding" and bool(one.host) and one.confidence >= _SURE_ENOUGH_TO_EXCLUDE
+
+
+def _happened_before(one: Candidate) -> bool:
+    """The same at the same step of an earlier attempt, in this log or in another."""
+    attempts: dict[tuple[object, ...], set[str]] = {}
+    for item in one.evidence:
+        if step := item.number("step"):
+            attempts.setdefault((item.event.kind, item.event.code, item.rank, step), set()).add(item.file)
+    return any(len(files) > 1 for files in attempts.values()) or any(item.word("again") for item in one.evidence)
+
+
+def _is_deterministic(one: Candidate) -> bool:
+    raised = [item for item in one.evidence if item.event.kind == "exception"]
+    if not raised:
+        return False
+    first = raised[0]
+    return str(first.event.code) in _DETERMINISTIC or any(word in first.event.text for word in _SHAPES)
+
+
+def _made_progress(one: Candidate) -> bool:
+    return any((item.number("step") or 0) > 50 for item in one.evidence)
+
+
+def _step(one: Candidate) -> int | None:
+    return min((step for item in one.evidence if (step := item.number("step")) is not None), default=None)
+
+
+def _checkpoint(evidence: Sequence[Evidence], suspected: int | None) -> str | None:
+    """The last save that ended; after corruption the last one before its first sign."""
+    saves = [one for one in evidence if one.event.kind == "save" and one.event.code == "end"]
+    if suspected is not None:
+        saves = [one for one in saves if (one.number("step") or 0) < suspected]
+    if not saves:
+        return None
+    last = max(saves, key=lambda one: (one.number("step") or 0, one.at, one.event.line))
+    step = one_step if (one_step := last.number("step")) is not None else "?"
+    return f"{last.word('path') or 'the checkpoint'} (step {step})"
+
+
+def _settings(first: Candidate, evidence: Sequence[Evidence]) -> dict[str, str]:
+    if first.name in _TRANSPORT:
+        versions = [one.word("version") for one in evidence if one.word("version")]
+        now = nccl.transport_timeout(versions[0] if versions else "")
+        return {"NCCL_IB_TIMEOUT": f"22 (survives 120 s; now {now.seconds:.1f} s, {now.because})"}
+    return dict(_SETTINGS.get(first.name, {}))
+
+
+def subject_words(one: Candidate) -> str:
+    """'n17, 0000:9b:00', 'rank 3', 'ranks 1, 2 and 5 more'; what else a person should read of it."""
+    parts = [one.host, one.device] if one.cause.subject in ("gpu", "port", "node") else []
+    if one.ranks and (not one.host or one.cause.subject == "rank"):
+        shown = ", ".join(map(str, one.ranks[:4])) + (f" and {len(one.ranks) - 4} more" if len(one.ranks) > 4 else "")
+        parts.append(f"rank{'s' * (len(one.ranks) > 1)} {shown}")
+    parts.append(one.note)
+    return ", ".join(part for part in parts if part) or "place unknown"

@@ -1,0 +1,85 @@
+"""A diagnosis in words: the story in ten lines, its best evidence, the next step, what was not seen."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from holdfast.catalog import causes
+from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.diagnosis.rules.diagnose import Diagnosis
+from holdfast.diagnosis.rules.next_step import subject_words
+from holdfast.model.evidence import Evidence
+
+MOST_LINES = 10
+MOST_EVIDENCE = 3
+
+
+def told(diagnosis: Diagnosis) -> list[str]:
+    """At most ten lines, the cause first, then how it went on."""
+    if not diagnosis.causes:
+        return ["nothing found that ended or harmed this job"]
+    lines = [_headline(one, first=index == 0) for index, one in enumerate(diagnosis.causes[:4])]
+    lines += _course(diagnosis)
+    return lines[:MOST_LINES]
+
+
+def _headline(one: Candidate, *, first: bool) -> str:
+    says = one.cause.says.replace("%s", subject_words(one))
+    lead = "" if first else "also: "
+    return f"{lead}{one.name} ({100 * one.confidence:.0f} %): {says}"
+
+
+def _course(diagnosis: Diagnosis) -> list[str]:
+    first = diagnosis.causes[0]
+    lines = []
+    if first.began:
+        lines.append(f"it began at {moment(first.began)}")
+    if diagnosis.wait and diagnosis.wait.since and first.name != causes.UNKNOWN:
+        since, fired = moment(diagnosis.wait.since), moment(diagnosis.wait.fired)
+        lines.append(f"the ranks waited from {since}; the watchdog spoke at {fired}")
+    lines += [f"it explains: {', '.join(first.explains[:4])}"] if first.explains else []
+    lines += [f"against it: {'; '.join(first.contradicts[:2])}"] if first.contradicts else []
+    steps = [step for one in diagnosis.evidence if one.event.code == "progress" and (step := one.number("step"))]
+    lines += [f"the last step seen is {max(steps)}"] if steps else []
+    return lines
+
+
+def best_evidence(diagnosis: Diagnosis) -> list[Evidence]:
+    """The three pieces that a person should look at, the first cause's first."""
+    chosen: list[Evidence] = []
+    for one in diagnosis.causes:
+        for item in one.best_evidence():
+            if len(chosen) < MOST_EVIDENCE and item not in chosen:
+                chosen.append(item)
+    return chosen
+
+
+def moment(at: float) -> str:
+    when = datetime.fromtimestamp(at, UTC)
+    return when.strftime("%m-%d %H:%M:%S") if when.year == 1972 else when.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def markdown(diagnosis: Diagnosis, unseen: Sequence[str]) -> str:
+    """For a ticket."""
+    lines = ["## Why the job failed", ""]
+    lines += [f"- {line}" for line in told(diagnosis)]
+    if diagnosis.causes:
+        lines += ["", "### Evidence", ""]
+        lines += [
+            f"- `{one.file}:{one.event.line}`: `{one.event.text.replace('`', ' ')}`" for one in best_evidence(diagnosis)
+        ]
+    if diagnosis.next:
+        lines += ["", "### Next step", "", *[f"- {line}" for line in next_lines(diagnosis)]]
+    if unseen:
+        lines += ["", "### Not seen", "", *[f"- {line}" for line in unseen]]
+    return "\n".join(lines) + "\n"
+
+
+def next_lines(diagnosis: Diagnosis) -> list[str]:
+    step = diagnosis.next
+    if step is None:
+        return []
+    lines = [f"{step.action.replace('_', ' ')}: {step.reason}"]
+    lines += [f"exclude {', '.join(step.exclude)}"] if step.exclude else []
+    lines += [f"start from {step.checkpoint}"] if step.checkpoint else []
+    lines += [f"set {name} = {value}" for name, value in step.settings.items()]
+    return lines

@@ -1,0 +1,119 @@
+"""What speaks against a candidate: its time, an outage that ended in time, a run that went on."""
+
+from collections.abc import Sequence
+
+from holdfast.catalog import nccl
+from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.diagnosis.rules.waiting import Waiting
+from holdfast.model.evidence import Evidence
+
+CLOCK_SKEW_SECONDS = 120.0  # between hosts; more is seen by nobody from logs alone
+BEFORE_SECONDS = 900.0  # what happened longer before the wait began did not begin it
+_LONGEST_WAIT_SECONDS = 1800.0  # of the watchdogs in use: a scheduler may tell so late that a job failed
+
+
+def weigh(candidates: Sequence[Candidate], evidence: Sequence[Evidence], waiting: Waiting | None) -> None:
+    failed = _failed_at(evidence)
+    since = _trouble_since(evidence, waiting) if failed else 0.0
+    spoke = _first_lines(waiting) if waiting else {}
+    for one in candidates:
+        if waiting:
+            _against_the_wait(one, waiting, spoke)
+        if failed:
+            _against_the_end(one, failed, since, waiting)
+        if one.name == "fabric.port_down":
+            _short_outage(one, evidence)
+        if one.name == "storage.stall":
+            _storage_came_back(one, evidence, waiting)
+
+
+def _failed_at(evidence: Sequence[Evidence]) -> float:
+    """When the job itself first said that something is wrong."""
+    return min((one.at for one in _said_by_the_job(evidence)), default=0.0)
+
+
+def _trouble_since(evidence: Sequence[Evidence], waiting: Waiting | None) -> float:
+    """The same, or when the wait began that it ended with."""
+    began = min(
+        one.at - (_LONGEST_WAIT_SECONDS if one.event.kind == "job" else 0.0) for one in _said_by_the_job(evidence)
+    )
+    return min(began, waiting.since) if waiting and waiting.since else began
+
+
+def _said_by_the_job(evidence: Sequence[Evidence]) -> list[Evidence]:
+    return [one for one in evidence if one.at and _of_the_job(one) and one.role not in ("note", "hint")]
+
+
+def _of_the_job(one: Evidence) -> bool:
+    """Not told by a kernel, whose log may reach back for months."""
+    return not one.event.action
+
+
+def _against_the_wait(one: Candidate, waiting: Waiting, spoke: dict[str, int]) -> None:
+    if one.base is not None and one.evidence[0].role == "watchdog":
+        return
+    if waiting.fired and one.began > waiting.fired + CLOCK_SKEW_SECONDS:
+        one.against(0.3, "it was told only after the watchdog had fired")
+    elif not (waiting.fired and one.began) and _all_below(one, spoke):
+        own = {item.rank for item in one.evidence} <= {*waiting.ranks}  # its own rank had given up already
+        one.against(0.3 if own else 0.5, "in the log it stands below the watchdog's message")
+
+
+def _first_lines(waiting: Waiting) -> dict[str, int]:
+    """Where in each file a watchdog speaks first."""
+    first: dict[str, int] = {}
+    for told in waiting.told:
+        first[told.file] = min(told.event.line, first.get(told.file, told.event.line))
+    return first
+
+
+def _all_below(one: Candidate, spoke: dict[str, int]) -> bool:
+    return all(
+        item.event.kind != "watchdog" and item.event.line > spoke.get(item.file, 1 << 62) for item in one.evidence
+    )
+
+
+def _against_the_end(one: Candidate, failed: float, since: float, waiting: Waiting | None) -> None:
+    if not one.began or any(_of_the_job(item) for item in one.evidence):
+        return
+    last = waiting.fired if waiting else failed
+    if one.began > last + CLOCK_SKEW_SECONDS:
+        one.against(0.3, "it happened after the job had failed")
+    latest = max(item.at for item in one.evidence if item.at)
+    latest = max(
+        latest, max((float(item.event.detail.get("last_at", 0.0) or 0.0) for item in one.evidence), default=0.0)
+    )
+    if latest < since - BEFORE_SECONDS:
+        one.against(0.25, "it happened long before the job failed")
+
+
+def _short_outage(one: Candidate, evidence: Sequence[Evidence]) -> None:
+    """A port that was back before the transport gave up did not end the job, unless a completion says it did."""
+    if any(item.event.kind == "nccl.completion" and item.word("status") != "5" for item in evidence):
+        return
+    downs = [item for item in one.evidence if item.event.kind == "link" and item.at]
+    if not downs or len(downs) < len(one.evidence):
+        return
+    versions = [item.word("version") for item in evidence if item.word("version")]
+    limit = nccl.transport_timeout(versions[0] if versions else "").seconds
+    longest = max(_outage(down, evidence) for down in downs)
+    if longest < limit:
+        one.against(0.25, f"the port was back after {longest:.0f} s, before the transport gives up ({limit:.0f} s)")
+
+
+def _outage(down: Evidence, evidence: Sequence[Evidence]) -> float:
+    ups = [
+        item.at for item in evidence
+        if item.event.kind == "link" and item.event.code == "up" and item.at >= down.at
+        and item.event.device == down.event.device and item.host == down.host
+    ]  # fmt: skip
+    return min(ups) - down.at if ups else float("inf")
+
+
+def _storage_came_back(one: Candidate, evidence: Sequence[Evidence], waiting: Waiting | None) -> None:
+    lost = [item for item in one.evidence if item.event.kind == "storage" and item.event.code == "not_responding"]
+    if not lost or len(lost) < len(one.evidence) or not waiting or not waiting.since:
+        return
+    back = [item.at for item in evidence if item.event.kind == "storage" and item.event.code == "ok" and item.at]
+    if back and max(back) < waiting.since - CLOCK_SKEW_SECONDS:
+        one.against(0.3, "storage answered again before the job began to wait")

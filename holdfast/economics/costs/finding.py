@@ -1,0 +1,125 @@
+"""What a seam's finding costs: the losses of its jobs in five layers, so far and if it goes on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.economics.costs.feasible import BadNumber, not_negative, share
+from holdfast.economics.costs.incident import Incident, Layer, layers
+from holdfast.model.account import Bill, LayerCost, Loss
+
+HORIZON_HOURS = 24.0
+NOTHING_SLOWED = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """Per GPU-hour and per working hour; what is not known costs nothing and is said."""
+
+    gpu_hour: float = 2.35
+    alternative_gpu_hour: float = 0.0
+    queued_chance: float = 0.0
+    wage: float = 140.0
+    people: float = 2.0
+    people_hours: float = 2.0
+    currency: str = "USD"
+
+    def __post_init__(self) -> None:
+        if not self.gpu_hour > 0:
+            raise BadNumber(f"gpu_hour: expected a number above 0, found {self.gpu_hour:g}")
+        for name in ("alternative_gpu_hour", "wage", "people", "people_hours"):
+            not_negative(name, getattr(self, name))
+        share("queued_chance", self.queued_chance)
+
+
+def bill(losses: Sequence[Loss], prices: Prices, hours: float, horizon_hours: float = HORIZON_HOURS) -> Bill:
+    """`hours`: how long it has lasted. Labour is people called out, once for the incident and not for each job."""
+    priced = [one for one in losses if one.gpus and one.share_now is not None and one.share_so_far is not None]
+    so_far = [_incident(one, prices, hours, one.share_so_far or 0.0) for one in priced]
+    going_on = [_incident(one, prices, hours + horizon_hours, _mean(one, hours, horizon_hours)) for one in priced]
+    worked = min(prices.people_hours, hours)
+    by_job_now, by_job_then = [layers(one) for one in so_far], [layers(one) for one in going_on]
+    return Bill(
+        layers=tuple(_layer(place, name, by_job_now, by_job_then, prices, worked) for place, name in enumerate(LAYERS)),
+        hours=hours,
+        horizon_hours=horizon_hours,
+        gpu_hours=sum(one.lost_gpu_hours for one in so_far),
+        gpu_hours_per_hour=sum(one.gpu_hours_per_hour or 0.0 for one in priced),
+        gpu_hours_if_it_goes_on=sum(one.lost_gpu_hours for one in going_on),
+        tokens=_tokens(priced, hours),
+        finish_shift_hours=max((one.delay_hours for one in so_far), default=0.0),
+        finish_shift_hours_if_it_goes_on=max((one.delay_hours for one in going_on), default=0.0),
+        currency=prices.currency,
+        unpriced=_unpriced(losses),
+    )
+
+
+LAYERS = ("direct compute", "reserved capacity", "rollback", "labour", "schedule slip")
+
+
+def _mean(loss: Loss, hours: float, horizon: float) -> float:
+    """Of the whole span, if from now on it stays as it is."""
+    whole = hours + horizon
+    lost = (loss.share_so_far or 0.0) * hours + (loss.share_now or 0.0) * horizon
+    return lost / whole if whole > NOTHING_SLOWED else 0.0
+
+
+def _incident(loss: Loss, prices: Prices, hours: float, slow_share: float) -> Incident:
+    return Incident(
+        gpus=loss.gpus or 0.0,
+        price=prices.gpu_hour,
+        slow_share=min(1.0, max(0.0, slow_share)),
+        slow_hours=hours,
+        alternative_price=prices.alternative_gpu_hour,
+        queued_chance=prices.queued_chance,
+        day_value=loss.day_value,
+        float_days=loss.float_days,
+        critical_chance=loss.critical_chance,
+    )
+
+
+def _layer(
+    place: int,
+    name: str,
+    now: Sequence[tuple[Layer, ...]],
+    then: Sequence[tuple[Layer, ...]],
+    prices: Prices,
+    worked: float,
+) -> LayerCost:
+    if name == "labour":
+        whole = prices.people * prices.people_hours * prices.wage
+        return LayerCost(
+            name=name,
+            so_far=prices.people * worked * prices.wage,
+            if_it_goes_on=whole,
+            formula="people x hours each x wage",
+            inputs=f"{prices.people:g} x {worked:.3g} of {prices.people_hours:g} h x {prices.wage:g}",
+        )
+    return LayerCost(
+        name=name,
+        so_far=_sum([of_job[place] for of_job in now]),
+        if_it_goes_on=_sum([of_job[place] for of_job in then]),
+        formula=now[0][place].formula if now else "no measured loss",
+        inputs="; ".join(of_job[place].inputs for of_job in now),
+    )
+
+
+def _sum(of: Sequence[Layer]) -> float | None:
+    """None where no job's value was given; with some given, the sum of those."""
+    known = [layer.cost for layer in of if layer.cost is not None]
+    return sum(known) if known or not of else None
+
+
+def _tokens(losses: Sequence[Loss], hours: float) -> float | None:
+    known = [one for one in losses if one.tokens_per_second is not None]
+    return (
+        sum((one.tokens_per_second or 0.0) * (one.share_so_far or 0.0) * hours * 3600 for one in known)
+        if known
+        else None
+    )
+
+
+def _unpriced(losses: Sequence[Loss]) -> tuple[str, ...]:
+    found = [f"{one.subject}: how many GPUs it holds is not known" for one in losses if not one.gpus]
+    found += [f"{one.subject}: its slowdown is not measured" for one in losses if one.share_now is None]
+    found += [f"{one.subject}: the value of a day is not in the programme" for one in losses if one.day_value is None]
+    return tuple(found)

@@ -1,0 +1,110 @@
+"""What one incident cost, in five layers that do not count the same dollar twice."""
+
+from dataclasses import dataclass
+
+from holdfast.economics.costs.feasible import not_negative, positive, share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incident:
+    """Hours, GPUs and money. What is not known stays at its default, and the layer says so."""
+
+    gpus: float
+    price: float  # per GPU-hour
+    detect_hours: float = 0.0
+    diagnose_hours: float = 0.0
+    restore_hours: float = 0.0
+    rework_hours: float = 0.0  # half an interval after a crash; since the last verified checkpoint after corruption
+    slow_share: float = 0.0
+    slow_hours: float = 0.0
+    blast_gpus: float = 0.0  # waiting for the repair after the job went on
+    repair_hours: float = 0.0
+    alternative_price: float = 0.0  # what another use would have paid per GPU-hour
+    queued_chance: float = 0.0  # that another job was waiting for the capacity
+    people: float = 0.0
+    people_hours: float = 0.0  # of each
+    wage: float = 140.0
+    day_value: float | None = None  # of the schedule; nobody publishes one
+    float_days: float = 0.0
+    critical_chance: float = 1.0
+
+    @property
+    def down_hours(self) -> float:
+        return self.detect_hours + self.diagnose_hours + self.restore_hours
+
+    @property
+    def delay_hours(self) -> float:
+        return self.down_hours + self.rework_hours + self.slow_share * self.slow_hours
+
+    @property
+    def lost_gpu_hours(self) -> float:
+        """Progress that the job lost; idle blast-radius GPUs are paid for but were not its progress."""
+        return self.gpus * self.delay_hours
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    name: str
+    cost: float | None  # None: its value was not given
+    formula: str
+    inputs: str
+
+
+def layers(incident: Incident) -> tuple[Layer, ...]:
+    """Five, always all of them."""
+    _checked(incident)
+    i = incident
+    idle = i.blast_gpus * i.repair_hours
+    alternative = max(0.0, i.alternative_price - i.price)
+    slip_days = max(0.0, i.delay_hours / 24 - i.float_days)
+    return (
+        Layer(
+            "direct compute",
+            (i.gpus * i.down_hours + idle) * i.price,
+            "(GPUs x hours down + blast radius x hours of repair) x price",
+            f"({i.gpus:g} x {i.down_hours:.4g} h + {i.blast_gpus:g} x {i.repair_hours:.4g} h) x {i.price:g}",
+        ),
+        Layer(
+            "reserved capacity",
+            i.gpus * i.down_hours * alternative * i.queued_chance,
+            "GPUs x hours down x max(0, alternative price - price) x chance that a job waited",
+            f"{i.gpus:g} x {i.down_hours:.4g} h x {alternative:g} x {i.queued_chance:.4g}",
+        ),
+        Layer(
+            "rollback",
+            i.gpus * i.price * (i.rework_hours + i.slow_share * i.slow_hours),
+            "GPUs x price x (hours repeated + share slowed x hours slow)",
+            f"{i.gpus:g} x {i.price:g} x ({i.rework_hours:.4g} h + {i.slow_share:.4g} x {i.slow_hours:.4g} h)",
+        ),
+        Layer(
+            "labour",
+            i.people * i.people_hours * i.wage,
+            "people x hours each x wage",
+            f"{i.people:g} x {i.people_hours:.4g} h x {i.wage:g}",
+        ),
+        Layer(
+            "schedule slip",
+            None if i.day_value is None else i.day_value * slip_days * i.critical_chance,
+            "value of a day x max(0, delay - float) x chance that it is on the critical path",
+            f"{'your value of a day' if i.day_value is None else f'{i.day_value:g}'}"
+            f" x {slip_days:.4g} d x {i.critical_chance:.4g}",
+        ),
+    )
+
+
+def total(of: tuple[Layer, ...]) -> float:
+    """Schedule slip is in it only if its value was given."""
+    return sum(layer.cost for layer in of if layer.cost is not None)
+
+
+def _checked(incident: Incident) -> None:
+    positive("GPUs", incident.gpus)
+    positive("price", incident.price)
+    for name in ("detect", "diagnose", "restore", "rework", "slow", "repair", "people"):
+        not_negative(f"{name} hours", getattr(incident, f"{name}_hours"))
+    for name in ("slow_share", "queued_chance", "critical_chance"):
+        share(name.replace("_", " "), getattr(incident, name))
+    for name in ("people", "wage", "float_days", "blast_gpus", "alternative_price"):
+        not_negative(name.replace("_", " "), getattr(incident, name))
+    if incident.day_value is not None:
+        not_negative("day value", incident.day_value)

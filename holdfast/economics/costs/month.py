@@ -1,0 +1,157 @@
+"""A month of a fleet, from what its controller stored: which paid node-seconds were productive, and what took the rest.
+
+An allocated node counts as productive unless it was known to be degraded: what its job did there only the job knows. Of
+a job that died with a node, half a checkpoint interval is rework, if somebody says how long those are.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.economics.costs.claims import Outage
+from holdfast.economics.costs.history import Change
+from holdfast.model.job import Job, JobState
+from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind, Stage
+
+DIED = frozenset({JobState.FAILED, JobState.NODE_FAILED})
+IDLE = frozenset({Stage.READY, Stage.SPARE})
+BETWEEN = frozenset({Stage.CLEANING, Stage.TESTING})
+NOBODY = "no job"
+UNSEEN = "before anybody watched"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told(Change):
+    cause: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """Some seconds of one node: what they were, for whom, and why if they were lost."""
+
+    node: str
+    begin: float
+    end: float
+    part: str  # a name of the ledger
+    job: str = NOBODY
+    team: str = NOBODY
+    cause: str = ""
+    seen: str = ""  # what the cause said when it took the node out
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.begin
+
+
+def slices(
+    nodes: Sequence[str],
+    changes: Sequence[Told],
+    jobs: Sequence[Job],
+    begin: float,
+    end: float,
+    checkpoint_interval: float = 0.0,
+) -> list[Slice]:
+    """The whole month of every node, without gap or overlap."""
+    stories: dict[str, list[Told]] = {name: [] for name in nodes}
+    for change in sorted(changes, key=lambda one: one.at):
+        stories.setdefault(change.node, []).append(change)
+    ran: dict[str, list[Job]] = {}
+    for job in jobs:
+        for node in job.nodes:
+            ran.setdefault(node, []).append(job)
+    found = []
+    for node, story in stories.items():
+        for one in _staged(node, story, begin, end):
+            found += _for_whom(one, ran.get(node, ()), checkpoint_interval) if _allocated(one) else [one]
+    return found
+
+
+def outages(found: Iterable[Slice]) -> list[Outage]:
+    """When a node was out of service by failure: the evidence of a claim. One from its first to its last stage."""
+    made: list[Outage] = []
+    for one in found:
+        if one.part != "waiting":
+            continue
+        last = made[-1] if made else None
+        if last is not None and (last.node, last.end, last.what) == (one.node, one.begin, one.cause):
+            made[-1] = replace(last, end=one.end)
+        else:
+            made.append(Outage(node=one.node, begin=one.begin, end=one.end, what=one.cause, seen=one.seen))
+    return made
+
+
+def _allocated(one: Slice) -> bool:
+    return one.part in ("productive", "degraded")
+
+
+def _staged(node: str, story: Sequence[Told], begin: float, end: float) -> list[Slice]:
+    """By the stages of the node's life. What was before its first change nobody knows."""
+    found: list[Slice] = []
+    since, part, cause, out, seen, degraded = begin, "unknown", UNSEEN, "", "", ""
+    for change in story:
+        at = min(max(change.at, begin), end)
+        if at > since:
+            found.append(Slice(node=node, begin=since, end=at, part=part, cause=cause, seen=seen))
+        since = at
+        out, seen = _out_by(change, out, seen)
+        degraded = _degraded_by(change, degraded)
+        part, cause = _meaning(change.after, out, degraded)
+    if end > since:
+        found.append(Slice(node=node, begin=since, end=end, part=part, cause=cause, seen=seen))
+    return found
+
+
+def _out_by(change: Told, before: str, seen: str) -> tuple[str, str]:
+    """Why a node is out of service, and what was seen; nothing once it is ready again. What follows,
+    such as a person who takes the node, is not the reason that it is out."""
+    if change.after in IDLE or change.after is Stage.ALLOCATED:
+        return "", ""
+    failed = change.happening in (EventKind.FAILED, EventKind.TEST_FAILED)
+    if not before and (failed or change.after in OUT_OF_SERVICE):
+        return change.cause or change.happening.value, change.reason
+    return before, seen
+
+
+def _degraded_by(change: Told, before: str) -> str:
+    if change.happening is EventKind.DEGRADED:
+        return change.cause or "degraded"
+    return "" if change.happening in (EventKind.RECOVERED, EventKind.TEST_PASSED) else before
+
+
+def _meaning(stage: Stage, out: str, degraded: str) -> tuple[str, str]:
+    if stage is Stage.ALLOCATED:
+        return ("degraded", degraded) if degraded else ("productive", "")
+    if stage in IDLE:
+        return "idle", ""
+    if stage in BETWEEN and not out:
+        return "restart", "tested between workloads"
+    return "waiting", out or "not in service yet"
+
+
+def _for_whom(one: Slice, jobs: Sequence[Job], checkpoint_interval: float) -> list[Slice]:
+    """Allocated time is shared out to the jobs that ran there then; two at once on a node are told as the first."""
+    found: list[Slice] = []
+    since = one.begin
+    for job in sorted((job for job in jobs if job.start is not None), key=lambda job: job.start or 0.0):
+        begin, end = max(since, job.start or 0.0), min(one.end, one.end if job.end is None else job.end)
+        if end <= begin:
+            continue
+        if begin > since:
+            found.append(_like(one, since, begin))
+        found += _job_slices(one, job, begin, end, checkpoint_interval)
+        since = end
+    return [*found, _like(one, since, one.end)] if one.end > since else found
+
+
+def _like(one: Slice, begin: float, end: float, **more: str) -> Slice:
+    return Slice(node=one.node, begin=begin, end=end, **{"part": one.part, "cause": one.cause, **more})
+
+
+def _job_slices(one: Slice, job: Job, begin: float, end: float, checkpoint_interval: float) -> list[Slice]:
+    whose = {"job": job.shown_as or job.id, "team": job.account or "no account"}
+    lost = checkpoint_interval / 2 if job.state in DIED and job.end is not None and job.end <= one.end else 0.0
+    kept = max(begin, end - lost)
+    found = [_like(one, begin, kept, **whose)] if kept > begin else []
+    if end > kept:
+        found.append(_like(one, kept, end, **{**whose, "part": "rework", "cause": f"job ended {job.state.value}"}))
+    return found

@@ -1,0 +1,60 @@
+"""Whether copies in memory survive: nodes in groups, each holding the copies of all others of its group."""
+
+from dataclasses import dataclass
+from math import comb, prod
+
+from holdfast.economics.costs.feasible import BadNumber, not_negative, positive
+
+
+def loss_chance(nodes: int, replicas: int, dead: int) -> float:
+    """Chance that so many nodes, dead at once and drawn at random, hold all copies of something.
+
+    Exact for group placement, by inclusion and exclusion over the groups; GEMINI (SOSP'23) prints its first term.
+    """
+    if replicas < 1 or nodes < replicas or nodes % replicas:
+        raise BadNumber(f"{replicas} replicas: expected a number that divides the {nodes} nodes")
+    if not 0 <= dead <= nodes:
+        raise BadNumber(f"{dead} dead nodes: expected 0 to {nodes}")
+    groups = nodes // replicas
+    kept: int = sum(
+        (-1 if j % 2 else 1) * comb(groups, j) * comb(nodes - replicas * j, dead - replicas * j)
+        for j in range(min(groups, dead // replicas) + 1)
+    )
+    return 1 - kept / comb(nodes, dead)
+
+
+def pair_loss_chance(nodes: int, dead: int) -> float:
+    """The same for pairs in closed form: 1 - C(n/2,k) 2^k / C(n,k); for two dead nodes 1/(n-1)."""
+    return 1 - comb(nodes // 2, dead) * (1 << dead) / comb(nodes, dead)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """What takes several nodes down at once: a rack, a feed, a loop, a switch."""
+
+    name: str
+    nodes: int
+    failures_per_second: float  # of one such domain
+
+
+def loss_rate(
+    nodes: int,
+    replicas: int,
+    failures_per_second: float,
+    rebuild_seconds: float,
+    domains: tuple[Domain, ...] = (),
+    spread: bool = True,
+) -> float:
+    """How often per second all copies of something die: members of one group failing before the first is rebuilt,
+    and domains that hold a whole group. `spread` says that no two members of a group share a domain.
+
+    For rebuilds that are short beside the time between failures of a node; failures of domains then dominate.
+    """
+    positive("rebuild time", rebuild_seconds)
+    not_negative("failure rate", failures_per_second)
+    chain = prod((replicas - i) * failures_per_second * rebuild_seconds for i in range(1, replicas))
+    alone = nodes * failures_per_second * chain
+    if spread:
+        return alone
+    # Groups lie inside the domains: whenever one that holds a whole group fails, its copies are gone.
+    return alone + sum(nodes / d.nodes * d.failures_per_second for d in domains if d.nodes >= replicas)

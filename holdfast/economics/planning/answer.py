@@ -1,0 +1,90 @@
+"""A plan's answer: one sentence, figures, what they rest on, what matters most, and its curve."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from math import inf, isfinite
+from typing import Any, TypeVar
+
+from holdfast.economics.costs.feasible import BadNumber, NoProgress
+from holdfast.economics.planning.chart import Chart
+from holdfast.economics.planning.inputs import Given
+
+Question = TypeVar("Question")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    key: str  # its name in JSON, with the unit; '' is not in JSON
+    value: Any
+    name: str = ""  # for people; '' is not in the table
+    shown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sway:
+    """What the headline becomes if one input were half or twice as large. None: no progress is possible."""
+
+    name: str
+    halved: float | None
+    doubled: float | None
+
+    @property
+    def span(self) -> float:
+        ends = [inf if end is None else end for end in (self.halved, self.doubled)]
+        return abs(ends[1] - ends[0]) if isfinite(ends[0]) or isfinite(ends[1]) else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    plan: str
+    headline: str
+    figures: Sequence[Figure]
+    inputs: Sequence[Given]
+    sways: Sequence[Sway] = ()
+    swayed: str = ""  # what the sways are of
+    show: Callable[[float], str] = str
+    notes: Sequence[str] = ()
+    chart: Callable[[], Chart]  # drawn only when somebody wants to see it
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "plan": self.plan,
+            "headline": self.headline,
+            **{figure.key: _finite(figure.value) for figure in self.figures if figure.key},
+            "inputs": {
+                given.name: {"value": given.value, "unit": given.unit, "source": given.source} for given in self.inputs
+            },
+            "what_matters_most": [
+                {"input": sway.name, "halved": _finite(sway.halved), "doubled": _finite(sway.doubled)}
+                for sway in self.sways
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def sways(question: Question, headline: Callable[[Question], float], names: Mapping[str, str]) -> list[Sway]:
+    """Each input (name -> how it is said) halved and doubled, what matters most first. Shares stop at 1."""
+
+    def at(name: str, factor: float) -> float | None:
+        try:
+            return headline(replace(question, **{name: _moved(question, name, factor)}))  # type: ignore[type-var]
+        except (NoProgress, BadNumber, ArithmeticError):
+            return None
+
+    found = [Sway(said, at(name, 0.5), at(name, 2.0)) for name, said in names.items()]
+    return sorted(found, key=lambda sway: -sway.span)
+
+
+def _moved(question: Any, name: str, factor: float) -> float:
+    value = float(getattr(question, name)) * factor
+    is_share = next(f for f in fields(question) if f.name == name).metadata.get("share", False)
+    return min(1.0, value) if is_share else value
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no infinity: null, and the figure's words say why."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    return [_finite(part) for part in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,120 @@
+"""What a plan was asked with: numbers with their units, each with where it came from; one sentence for a wrong one."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import inf, isfinite
+
+from holdfast.economics.costs.feasible import BadNumber
+
+SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0, "y": 31_536_000.0}
+BYTES = {f"{prefix}B": 1000.0**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))}
+BYTES |= {f"{prefix}iB": 1024.0**power for power, prefix in enumerate(("K", "M", "G", "T", "P"), 1)} | {"KB": 1000.0}
+MOST_MACHINES = 1e9
+MOST_DAYS = 36_500.0
+MOST_SECONDS = 1_000 * 31_536_000.0
+_QUANTITY = re.compile(r"([0-9][0-9_,]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)\s*([A-Za-z%/]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One input: its value in its unit, as it is shown, and who says so."""
+
+    name: str
+    value: float | str
+    unit: str
+    shown: str
+    source: str
+
+
+@dataclass(slots=True)
+class Asked:
+    """Collects the inputs of a plan in the order they are asked for."""
+
+    told: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """What somebody else says where the command line is silent: name -> (text, who)."""
+    given: list[Given] = field(default_factory=list)
+
+    def duration(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
+        wanted = "a duration such as 90s, 10m, 2h or 30d"
+        value = self._take(name, text, default, why, "seconds", wanted, _duration)
+        if value > MOST_SECONDS:
+            raise BadNumber(f"--{name}: expected {wanted}, at most 1,000 years, found {self.given[-1].shown!r}")
+        return value
+
+    def size(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
+        return self._take(name, text, default, why, "bytes", "a size such as 4GB, 5TB or 80GiB", scaled(BYTES))
+
+    def bandwidth(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
+        units = {f"{unit}/s": scale for unit, scale in BYTES.items()}
+        return self._take(
+            name, text, default, why, "bytes per second", "a bandwidth such as 400GB/s or 2TB/s", scaled(units)
+        )
+
+    def number(
+        self, name: str, text: str | None, unit: str, default: str = "", why: str = "", most: float = inf
+    ) -> float:
+        wanted = "a number not below 0, such as 1024 or 2.5"
+        value = self._take(name, text, default, why, unit, wanted, scaled({"": 1.0}))
+        if value > most:
+            raise BadNumber(f"--{name}: expected a number from 0 to {most:,.10g}, found {self.given[-1].shown}")
+        return value
+
+    def machines(self, name: str, text: str | None) -> float:
+        """GPUs or nodes: at least one, and no more than anybody could build."""
+        value = self.number(name, text, "GPUs" if name == "gpus" else name)
+        if not 1 <= value <= MOST_MACHINES or value != int(value):
+            raise BadNumber(f"--{name}: expected 1 to {MOST_MACHINES:g}, a whole number, found {value:.10g}")
+        return value
+
+    def share(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
+        wanted = "a share such as 0.95 or 95%"
+        value = self._take(name, text, default, why, "share", wanted, scaled({"": 1.0, "%": 0.01}))
+        if value > 1:
+            raise BadNumber(f"--{name}: expected {wanted}, at most 1, found {self.given[-1].shown}")
+        return value
+
+    def note(self, name: str, value: float | str, unit: str, shown: str, source: str) -> None:
+        self.given.append(Given(name, value, unit, shown, source))
+
+    def _take(
+        self,
+        name: str,
+        text: str | None,
+        default: str,
+        why: str,
+        unit: str,
+        wanted: str,
+        parse: Callable[[str], float | None],
+    ) -> float:
+        source = "given" if text is not None else f"default: {why}"
+        if name in self.told and text in (None, self.told[name][0]):
+            text, source = self.told[name]
+        said = text if text is not None else default
+        if not said:
+            raise BadNumber(f"--{name} is missing: expected {wanted}")
+        value = parse(said.strip())
+        if value is None or not isfinite(value):
+            raise BadNumber(f"--{name}: expected {wanted}, found {said!r}")
+        self.note(name, value, unit, said.strip(), source)
+        return value
+
+
+def scaled(units: Mapping[str, float]) -> Callable[[str], float | None]:
+    def parse(text: str) -> float | None:
+        found = _QUANTITY.fullmatch(text)
+        if found is None or found[2] not in units:
+            return None
+        return float(found[1].replace(",", "").replace("_", "")) * units[found[2]]
+
+    return parse
+
+
+def _duration(text: str) -> float | None:
+    """Several parts add up: 1h30m. A bare number is refused, for nobody knows its unit."""
+    parts = _QUANTITY.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text.replace(" ", ""):
+        return None
+    if any(unit not in SECONDS for _, unit in parts):
+        return None
+    return sum(float(number.replace(",", "").replace("_", "")) * SECONDS[unit] for number, unit in parts)

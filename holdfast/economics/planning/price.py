@@ -1,0 +1,195 @@
+"""What a productive GPU-hour costs at each supplier, and what failures cost under three ways of recovering."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from holdfast.economics.costs.claims import Agreement, Tier
+from holdfast.economics.costs.feasible import BadNumber, positive
+from holdfast.economics.costs.gamma import poisson_quantile
+from holdfast.economics.costs.pricing import Offer, Recovery, break_even_premium, restart_expense
+from holdfast.economics.costs.survival import expected_failures
+from holdfast.economics.planning.answer import Answer, Figure, Sway
+from holdfast.economics.planning.chart import Chart, Line
+from holdfast.economics.planning.inputs import MOST_DAYS, MOST_MACHINES, Asked
+from holdfast.economics.planning.rate import rate
+from holdfast.economics.planning.words import money, percent
+
+_OFFER = re.compile(
+    r"(?P<name>[^=]+)=(?P<price>[0-9.]+)(?:\+(?P<extras>[0-9.]+))?(?:-(?P<credits>[0-9.]+))?@(?P<goodput>[0-9.]+%?)"
+)
+MOST_PRICE = 1e6  # of a GPU-hour
+_TIER = re.compile(r"([0-9.]+%?):([0-9.]+%?)")
+HOURS_PER_MONTH = 730.0
+DOLLARS = "dollars per GPU-hour"
+
+
+def answer(
+    asked: Asked,
+    offers: Sequence[str],
+    gpus: str | None,
+    days: str | None,
+    rate_text: str | None,
+    recovery: Mapping[str, str | None],
+    sla: str | None,
+    down: str | None,
+) -> Answer:
+    if not offers:
+        raise BadNumber(
+            "--offer is missing: expected at least one such as 'a=2.00@0.90', a name, a price and a goodput"
+        )
+    made = sorted((_offer(asked, text) for text in offers), key=lambda offer: offer.effective_price)
+    if len({offer.name for offer in made}) < len(made):
+        raise BadNumber("--offer: expected a name of its own for each, found one twice")
+    best = made[0]
+    figures = [
+        Figure("effective_price", {o.name: o.effective_price for o in made}),
+        *(
+            Figure("", None, o.name, f"{money(o.paid)} at {percent(o.goodput)}: {money(o.effective_price)}")
+            for o in made
+        ),
+    ]
+    figures += _premiums(made)
+    notes = ["goodput is yours to measure: suppliers market it, none was found to guarantee it in a contract"]
+    if gpus is None:
+        _refuse_alone(days, rate_text, sla, down, *recovery.values())
+    else:
+        machines = asked.machines("gpus", gpus)
+        blast = asked.number("blast", recovery["blast"], "GPUs", "8", "an HGX node; 64 in an NVL72 rack", MOST_MACHINES)
+        if down is not None and sla is None:
+            raise BadNumber("--down: expected --sla with it, the agreement that pays for the outage")
+        figures += _restarts(asked, machines, blast, days, rate_text, recovery, best.price, notes)
+        figures += _credit(asked, sla, down, machines, blast, best.price) if sla is not None else []
+    return Answer(
+        plan="price",
+        headline=f"{best.name} is the cheapest: {money(best.effective_price)} per productive GPU-hour.",
+        figures=figures,
+        inputs=asked.given,
+        sways=_sways(best),
+        swayed=f"the effective price of {best.name}",
+        show=money,
+        notes=notes,
+        chart=lambda: _chart(made),
+    )
+
+
+def _refuse_alone(*others: str | None) -> None:
+    if any(other is not None for other in others):
+        raise BadNumber("--gpus is missing: expected the size of the job whose failures are priced")
+
+
+def _offer(asked: Asked, text: str) -> Offer:
+    found = _OFFER.fullmatch(text)
+    if found is None:
+        raise BadNumber(
+            "--offer: expected NAME=PRICE@GOODPUT such as a=2.00@0.90, or with extras and credits per GPU-hour"
+            f" a=2.00+0.10-0.05@0.90, found {text!r}"
+        )
+    name = found["name"].strip()
+    price = asked.number(f"offer {name} price", found["price"], DOLLARS, most=MOST_PRICE)
+    extras, credits = (
+        asked.number(f"offer {name} {what}", found[what], DOLLARS, most=MOST_PRICE) if found[what] else 0.0
+        for what in ("extras", "credits")
+    )
+    goodput = asked.share(f"offer {name} goodput", found["goodput"])
+    positive(f"--offer {name}: price", price)
+    if credits >= price + extras:
+        raise BadNumber(f"--offer {name}: expected credits below what is paid, found {money(credits)}")
+    return Offer(name=name, price=price, goodput=goodput, extras=extras, credits=credits)
+
+
+def _premiums(made: Sequence[Offer]) -> list[Figure]:
+    """How much more each may charge than the one with the poorest goodput."""
+    worst = min(made, key=lambda offer: offer.goodput)
+    others = [o for o in made if o is not worst]
+    premiums = {o.name: break_even_premium(o.goodput, worst.goodput) for o in others}
+    if not premiums:
+        return []
+    asks = {o.name: o.paid / worst.paid - 1 for o in others}
+    shown = ", ".join(
+        f"{name} {percent(premium)}, asks {100 * asks[name]:+.1f} %" for name, premium in premiums.items()
+    )
+    return [Figure("break_even_premium", premiums, f"may charge more than {worst.name}", shown)]
+
+
+def _restarts(
+    asked: Asked,
+    machines: float,
+    blast: float,
+    days: str | None,
+    rate_text: str | None,
+    recovery: Mapping[str, str | None],
+    price: float,
+    notes: list[str],
+) -> list[Figure]:
+    length = positive("--days", asked.number("days", days, "days", "30", "a month", MOST_DAYS))
+    chosen = rate(asked, rate_text)
+    notes += [f"{chosen.name}: {chosen.caveat}"] if chosen.caveat else []
+    hours = {name: asked.duration(name, recovery[name], *default) / 3600 for name, default in _STAGES.items()}
+    stages = Recovery(
+        job_gpus=machines,
+        blast_gpus=blast,
+        identify_hours=hours["identify"],
+        checkpoint_hours=hours["interval"],
+        start_hours=hours["start"],
+        repair_hours=hours["repair"],
+        failover_hours=hours["failover"],
+    )
+    failures = expected_failures(machines, length, chosen.per_gpu_year)
+    low, high = (poisson_quantile(chance, failures) for chance in (0.025, 0.975))
+    expense = restart_expense(stages, failures, price)
+    paid = machines * length * 24 * price
+    shown = ", ".join(f"{kind} {money(cost)} ({percent(cost / paid)})" for kind, cost in expense.items())
+    return [
+        Figure("failures", failures, f"failures in {length:g} days", f"{failures:.3g}, with 95 % {low} to {high}"),
+        Figure("failures_95_percent", [low, high]),
+        Figure("restart_expense", expense, "they cost, by recovery", shown),
+    ]
+
+
+_STAGES = {
+    "identify": ("15m", "SemiAnalysis's better supplier; 1h is its worse one"),
+    "interval": ("1h", "an assumption: `holdfast plan checkpoint`"),
+    "start": ("10m", "SemiAnalysis's better supplier; 15m is its worse one"),
+    "repair": ("1h", "SemiAnalysis's worse supplier"),
+    "failover": ("1m", "an assumption"),
+}
+
+
+def _credit(asked: Asked, sla: str, down: str | None, machines: float, blast: float, price: float) -> list[Figure]:
+    """One node down for so long in a month: what the agreement pays for it, and what the job lost."""
+    tiers = _TIER.findall(sla)
+    if not tiers or ",".join(":".join(tier) for tier in tiers) != sla.replace(" ", ""):
+        raise BadNumber(f"--sla: expected UPTIME:CREDIT pairs such as 99.9%:10%,99%:25%, found {sla!r}")
+    parsed = Asked()
+    agreement = Agreement(
+        name="sla", tiers=tuple(Tier(parsed.share("sla", up), parsed.share("sla", credit)) for up, credit in tiers)
+    )
+    asked.note("sla", sla, "uptime:credit", sla, "given")
+    hours = asked.duration("down", down, "2h", "one outage of one node in the month") / 3600
+    uptime = max(0.0, 1 - hours / HOURS_PER_MONTH)
+    credit = agreement.credit_share(uptime) * blast * HOURS_PER_MONTH * price
+    loss = machines * hours * price
+    shown = f"{money(credit)} credited for the node if claimed, {money(loss)} lost by the job"
+    return [
+        Figure("sla_credit", credit, f"one node of {blast:g} GPUs down {hours:g} h", shown),
+        Figure("sla_loss", loss),
+        Figure("sla_uptime", uptime),
+    ]
+
+
+def _chart(made: Sequence[Offer]) -> Chart:
+    shares = [0.5 + 0.01 * step for step in range(51)]
+    lines = tuple(Line(o.name, tuple((goodput, o.paid / goodput) for goodput in shares)) for o in made)
+    mark = (max(0.5, made[0].goodput), made[0].paid / max(0.5, made[0].goodput))
+    return Chart("Price of a productive GPU-hour by goodput", "goodput", "dollars", lines, False, mark)
+
+
+def _sways(offer: Offer) -> list[Sway]:
+    def at(price: float, goodput: float) -> float:
+        return replace(offer, price=price, goodput=min(1.0, goodput)).effective_price
+
+    return [
+        Sway("price", at(offer.price / 2, offer.goodput), at(offer.price * 2, offer.goodput)),
+        Sway("goodput", at(offer.price, offer.goodput / 2), at(offer.price, offer.goodput * 2)),
+    ]

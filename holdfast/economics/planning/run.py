@@ -1,0 +1,134 @@
+"""A run and its checkpoints, as they were asked for: the part that plans and reports share."""
+
+from dataclasses import dataclass, field
+
+from holdfast.economics.costs import checkpointing as c
+from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
+from holdfast.economics.costs.levels import Level
+from holdfast.economics.costs.survival import mean_seconds_between
+from holdfast.economics.planning.copies import NO_COPIES, Copies, CopyTexts
+from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.rate import Rate
+from holdfast.economics.planning.words import percent, time
+
+STANDSTILL = 1e-3  # productive share below which nobody runs anything
+RESTART_WHY = "ten minutes; measure yours: detect, schedule, load, warm up"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    gpus: float
+    rate: float
+    write: float
+    restart: float
+
+    @property
+    def between(self) -> float:
+        return mean_seconds_between(self.gpus, self.rate)
+
+    @property
+    def best_interval(self) -> float:
+        return c.best_interval(self.write, self.between)
+
+    @property
+    def ettr(self) -> float:
+        return c.best_ettr(self.write, self.between, self.restart)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Copies in the memory of other nodes: what writing them costs, and which failures they outlive."""
+
+    write: float
+    restart: float
+    survives: float = field(metadata={"share": True})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What was asked, as it was said."""
+
+    gpus: str | None
+    rate: str | None
+    events: str | None
+    gpu_years: str | None
+    write: str | None
+    state: str | None
+    bandwidth: str | None
+    restart: str | None
+    interval: str | None
+    memory_write: str | None
+    memory_restart: str | None
+    memory_survives: str | None
+    target: str | None
+    copies: CopyTexts = NO_COPIES
+
+
+def run_of(asked: Asked, wanted: Wanted, gpus: float, chosen: Rate) -> Run:
+    write = _write(asked, wanted)
+    return Run(gpus, chosen.per_gpu_year, write, asked.duration("restart", wanted.restart, "10m", RESTART_WHY))
+
+
+def refuse_standstill(share: float, run: Run, every: str) -> None:
+    """A share that rounds to nothing is no plan: say what is too long beside the time between failures."""
+    if share < STANDSTILL:
+        writes = f"a write takes {time(run.write)}{every}, a restart {time(run.restart)}"
+        raise NoProgress(
+            f"no progress is possible: {writes}, and the job fails every {time(run.between)} on average, so"
+            f" {percent(share)} of the time would be productive"
+        )
+
+
+def _write(asked: Asked, wanted: Wanted) -> float:
+    """How long a write stops the run, told outright or by size and bandwidth."""
+    if wanted.write is not None:
+        if wanted.bandwidth is not None:
+            raise BadNumber("--write and --bandwidth say the same twice: expected one of them")
+        return positive("--write", asked.duration("write", wanted.write))
+    if wanted.state is None or wanted.bandwidth is None:
+        raise BadNumber("--write is missing: expected how long a checkpoint stops the run, or --state and --bandwidth")
+    state = positive("--state", asked.size("state", wanted.state))
+    speed = positive("--bandwidth", asked.bandwidth("bandwidth", wanted.bandwidth))
+    return state / speed
+
+
+def memory_of(asked: Asked, wanted: Wanted, run: Run, copies: Copies | None) -> Memory | None:
+    if wanted.memory_write is None:
+        if wanted.memory_restart is not None or wanted.memory_survives is not None or copies is not None:
+            raise BadNumber("--memory-write is missing: expected how long a write to memory stops the run")
+        return None
+    survives = _survives(asked, wanted, run, copies)
+    return Memory(
+        positive("--memory-write", asked.duration("memory-write", wanted.memory_write)),
+        asked.duration("memory-restart", wanted.memory_restart, "2m", "an assumption: nothing is read from storage"),
+        survives,
+    )
+
+
+def _survives(asked: Asked, wanted: Wanted, run: Run, copies: Copies | None) -> float:
+    if copies is not None:
+        if wanted.memory_survives is not None:
+            raise BadNumber("--memory-survives and --copies say the same twice: expected one of them")
+        share = copies.survives(1 / run.between)
+        asked.note("memory-survives", share, "share", percent(share), "from --copies, --rebuild and --domain")
+        return share
+    survives = asked.share("memory-survives", wanted.memory_survives, "0.95", "an assumption; --copies computes it")
+    if not 0 < survives < 1:
+        raise BadNumber("--memory-survives: expected a share above 0 and below 1")
+    return survives
+
+
+def levels(run: Run, memory: Memory) -> tuple[Level, Level]:
+    often = Level(
+        name="memory",
+        write_seconds=memory.write,
+        failures_per_second=memory.survives / run.between,
+        restart_seconds=memory.restart,
+    )
+    seldom = Level(
+        name="storage",
+        write_seconds=run.write,
+        failures_per_second=(1 - memory.survives) / run.between,
+        restart_seconds=run.restart,
+    )
+    return often, seldom

@@ -1,0 +1,172 @@
+"""A month's slices, priced and summed: whole, and by team, job, cause or supplier."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.economics.costs.claims import Claim, claims
+from holdfast.economics.costs.month import Slice, outages
+from holdfast.economics.planning.words import money, percent
+from holdfast.economics.reports.price_sheet import Sheet
+from holdfast.model.ledger import Ledger
+
+PARTS = tuple(Ledger().parts())
+GROUPS: dict[str, Callable[[Slice, str], str]] = {
+    "team": lambda one, supplier: one.team,
+    "job": lambda one, supplier: one.job,
+    "cause": lambda one, supplier: one.cause or one.part,
+    "supplier": lambda one, supplier: supplier,
+}
+UNPRICED = "no supplier named"
+
+
+@dataclass(slots=True)
+class Sum:
+    """GPU-hours by the names of the ledger, and what they cost."""
+
+    gpu_hours: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+    dollars: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+
+    def add(self, part: str, hours: float, price: float) -> None:
+        self.gpu_hours[part] += hours
+        self.dollars[part] += hours * price
+
+    @property
+    def hours(self) -> float:
+        return sum(self.gpu_hours.values())
+
+    @property
+    def watched(self) -> float:
+        """GPU-hours of which somebody knows what they were."""
+        return self.hours - self.gpu_hours["unknown"]
+
+    @property
+    def paid(self) -> float:
+        return sum(self.dollars.values())
+
+    @property
+    def productive(self) -> float:
+        """Share of the watched time: what nobody watched is neither productive nor lost."""
+        return self.gpu_hours["productive"] / self.watched if self.watched else 0.0
+
+    @property
+    def lost(self) -> float:
+        """Dollars of the watched time that bought nothing productive."""
+        return self.paid - self.dollars["productive"] - self.dollars["unknown"]
+
+    @property
+    def effective_price(self) -> float | None:
+        """Per productive GPU-hour, of the watched time; None if there was none."""
+        hours = self.gpu_hours["productive"]
+        return (self.paid - self.dollars["unknown"]) / hours if hours else None
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "gpu_hours": self.hours,
+            "watched_gpu_hours": self.watched,
+            **{f"{part}_gpu_hours": hours for part, hours in self.gpu_hours.items()},
+            "paid": self.paid,
+            "lost": self.lost,
+            "productive": self.productive,
+            "price_per_productive_gpu_hour": self.effective_price,
+        }
+
+
+@dataclass(slots=True)
+class Month:
+    name: str
+    begin: float
+    end: float
+    by: str
+    whole: Sum
+    groups: dict[str, Sum]
+    claims: list[tuple[str, Claim]]  # supplier, claim
+    notes: list[str]
+
+    @property
+    def headline(self) -> str:
+        each = self.whole.effective_price
+        price = f", {money(each)} for each productive one" if each is not None else ""
+        unknown = self.whole.gpu_hours["unknown"]
+        watched = f" {unknown:,.0f} of them nobody watched;" if unknown >= 0.5 else ""
+        whose = "of the rest" if watched else "of them"
+        return (
+            f"{self.name}: {money(self.whole.paid)} paid for {self.whole.hours:,.0f} GPU-hours;{watched}"
+            f" {percent(self.whole.productive)} {whose} productive{price}."
+        )
+
+    def ranked(self) -> list[tuple[str, Sum]]:
+        return sorted(self.groups.items(), key=lambda item: (-item[1].lost, item[0]))
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "month": self.name,
+            "begin": self.begin,
+            "end": self.end,
+            "headline": self.headline,
+            "total": self.whole.document(),
+            "by": self.by,
+            "rows": [{self.by: name, **one.document()} for name, one in self.ranked()],
+            "claims": [
+                {
+                    "supplier": supplier,
+                    "node": claim.node,
+                    "down_seconds": claim.down_seconds,
+                    "uptime": claim.uptime,
+                    "credit": claim.credit,
+                    "claim_until": claim.claim_until,
+                    "evidence": [
+                        {"begin": one.begin, "end": one.end, "what": one.what, "seen": one.seen}
+                        for one in claim.evidence
+                    ],
+                }
+                for supplier, claim in self.claims
+            ],
+            "notes": self.notes,
+        }
+
+
+def summed(name: str, found: Sequence[Slice], sheet: Sheet, begin: float, end: float, by: str) -> Month:
+    month = Month(name, begin, end, by, Sum(), {}, [], [])
+    unpriced: set[str] = set()
+    for one in found:
+        supplier = sheet.of(one.node)
+        if supplier is None:
+            unpriced.add(one.node)
+            continue
+        hours = one.seconds * supplier.gpus_per_node / 3600
+        month.whole.add(one.part, hours, supplier.price)
+        group = GROUPS[by](one, supplier.name)
+        month.groups.setdefault(group, Sum()).add(one.part, hours, supplier.price)
+    month.claims = _claims(found, sheet, begin, end)
+    month.notes = _notes(sheet, unpriced, month.whole)
+    return month
+
+
+def _claims(found: Sequence[Slice], sheet: Sheet, begin: float, end: float) -> list[tuple[str, Claim]]:
+    """Planned work is no outage that a supplier answers for; a failure is."""
+    made = []
+    down = [one for one in outages(found) if one.what not in ("quarantine", "remove", "operator", "not in service yet")]
+    for supplier in sheet.suppliers:
+        if supplier.agreement is not None:
+            own = [one for one in down if sheet.of(one.node) is supplier]
+            fee = supplier.price * supplier.gpus_per_node * (end - begin) / 3600
+            made += [(supplier.name, claim) for claim in claims(own, begin, end, fee, supplier.agreement)]
+    return sorted(made, key=lambda item: -item[1].credit)
+
+
+def _notes(sheet: Sheet, unpriced: set[str], whole: Sum) -> list[str]:
+    notes = ["Allocated time counts as productive unless the node was known to be degraded."]
+    if whole.gpu_hours["degraded"]:
+        notes.append("Degraded time counts as lost in full, for nobody measured how much of it worked.")
+    if whole.gpu_hours["unknown"]:
+        notes.append("What nobody watched is paid, but counted neither as productive nor as lost.")
+        if any(supplier.agreement for supplier in sheet.suppliers):
+            notes.append("Claims are what the watched time shows; of the rest nobody knows whether a node was up.")
+    if sheet.checkpoint_interval:
+        notes.append("Of a job that failed, half a checkpoint interval is counted as rework.")
+    else:
+        notes.append("Rework is not in it: the price sheet names no checkpoint_interval.")
+    if unpriced:
+        notes.append(f"{len(unpriced)} nodes have no price and are left out, such as {min(unpriced)}.")
+    return notes

@@ -1,0 +1,123 @@
+"""The month as a page."""
+
+from datetime import UTC, datetime
+from html import escape
+
+from holdfast.cli.shared.table import lasting
+from holdfast.economics.costs.claims import Claim, Outage
+from holdfast.economics.planning.words import money, percent
+from holdfast.economics.reports import page
+from holdfast.economics.reports.month import Month, Sum
+
+MOST_EVIDENCE = 500
+SHOWN_OUTAGES = 20  # of one node; the document has them all
+
+
+def written(month: Month) -> str:
+    parts = [
+        _glance(month),
+        *_ledger(month.whole),
+        *_groups(month),
+        *_claims(month),
+        "<h2>What it rests on</h2>",
+        *(f"<p>{escape(note)}</p>" for note in month.notes),
+    ]
+    under = f"{_clock(month.begin)} to {_clock(month.end)}, UTC. Dollars are US dollars."
+    return page.document(f"What {month.name} brought", month.headline, under, parts)
+
+
+def _glance(month: Month) -> str:
+    whole = month.whole
+    each = whole.effective_price
+    told = [
+        ("paid", money(whole.paid), f"{whole.hours:,.0f} GPU-hours"),
+        ("productive", percent(whole.productive), "of the time that was watched"),
+        ("per productive hour", "none" if each is None else money(each), f"paid {money(_mean_price(whole))}"),
+        ("lost", money(whole.lost), "paid and not productive"),
+    ]
+    if month.claims:
+        credit = sum(claim.credit for _, claim in month.claims)
+        told.append(("to claim", money(credit), f"for {len(month.claims)} nodes below their agreement"))
+    return page.tiles(told)
+
+
+def _mean_price(whole: Sum) -> float:
+    return whole.paid / whole.hours if whole.hours else 0.0
+
+
+def _ledger(whole: Sum) -> list[str]:
+    shares = {part: hours / whole.hours for part, hours in whole.gpu_hours.items() if hours} if whole.hours else {}
+    rows = [
+        (
+            f"{page.mark(part)}{part}",
+            percent(share),
+            f"{whole.gpu_hours[part]:,.1f}",
+            money(whole.dollars[part]),
+        )
+        for part, share in shares.items()
+    ]
+    return [
+        "<h2>Where the paid time went</h2>",
+        page.ledger_bar(shares),
+        page.table(("where it went", "share", "GPU-hours", "paid"), rows, 3),
+    ]
+
+
+def _groups(month: Month) -> list[str]:
+    title = f"<h2>By {month.by}, the most lost first</h2>"
+    if month.by == "cause":
+        lost = [(escape(name), f"{one.hours:,.1f}", money(one.paid), money(one.lost)) for name, one in month.ranked()]
+        return [title, page.table((month.by, "GPU-hours", "paid", "lost"), lost, 3)]
+    rows = [
+        (
+            escape(name),
+            f"{one.hours:,.1f}",
+            percent(one.productive),
+            money(one.paid),
+            money(one.lost),
+            money(one.effective_price) if one.effective_price is not None else "none",
+        )
+        for name, one in month.ranked()
+    ]
+    head = (month.by, "GPU-hours", "productive", "paid", "lost", "per productive hour")
+    return [title, page.table(head, rows, 5)]
+
+
+def _claims(month: Month) -> list[str]:
+    """Each with what shows it, for no supplier credits by itself."""
+    if not month.claims:
+        blind = " in the time that was watched; of the rest nobody knows" if month.whole.gpu_hours["unknown"] else ""
+        return ["<h2>Claims</h2>", f"<p>No agreement of the price sheet is missed by any node{blind}.</p>"]
+    total = sum(claim.credit for _, claim in month.claims)
+    shown = month.claims[:MOST_EVIDENCE]
+    words = f"{_nodes(len(month.claims))} {money(total)} if it is claimed; {money(month.whole.lost)} were lost."
+    if len(shown) < len(month.claims):
+        words += f" The {len(shown)} largest are shown; --json has all."
+    head = ("supplier", "node", "seen (UTC)", "claim until", "uptime", "credit")
+    rows = [_claim(supplier, claim) for supplier, claim in shown]
+    return ["<h2>Evidence for claims</h2>", f"<p>{words}</p>", page.table(head, rows, 2)]
+
+
+def _nodes(number: int) -> str:
+    return "1 node earns" if number == 1 else f"{number:,} nodes earn"
+
+
+def _claim(supplier: str, claim: Claim) -> tuple[str, ...]:
+    return (
+        escape(supplier),
+        escape(claim.node),
+        _evidence(claim.evidence),
+        f"<nobr>{_clock(claim.claim_until)[:10]}</nobr>",
+        f"{100 * claim.uptime:.3f} %",
+        money(claim.credit),
+    )
+
+
+def _evidence(outages: tuple[Outage, ...]) -> str:
+    lines = [f"{_clock(one.begin)}, {lasting(one.end - one.begin)}: {escape(one.said)}" for one in outages]
+    more = [f"and {len(lines) - SHOWN_OUTAGES} more"] if len(lines) > SHOWN_OUTAGES else []
+    return "<br>".join([*lines[:SHOWN_OUTAGES], *more])
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")

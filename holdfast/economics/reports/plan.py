@@ -1,0 +1,176 @@
+"""One page for a whole scenario: what the cluster will really deliver, what to change first, and what that is worth."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from holdfast.economics.costs import checkpointing as c
+from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
+from holdfast.economics.costs.levels import memory_or_storage
+from holdfast.economics.planning import checkpoint, cost, risk, spares
+from holdfast.economics.planning.answer import Answer
+from holdfast.economics.planning.inputs import Asked, Given
+from holdfast.economics.planning.rate import rate
+from holdfast.economics.planning.run import Memory, Run, Wanted, levels, memory_of, refuse_standstill, run_of
+from holdfast.economics.planning.words import money, percent, time
+from holdfast.economics.reports import plan_page
+from holdfast.economics.studies import plan_file as plan_scenario
+from holdfast.model.ledger import Ledger
+from holdfast.model.refusal import Refusal
+
+SILENT = Wanted(
+    gpus=None, rate=None, events=None, gpu_years=None, write=None, state=None, bandwidth=None, restart=None,
+    interval=None, memory_write=None, memory_restart=None, memory_survives=None, target=None,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that could be better, and the productive share that it would bring."""
+
+    what: str
+    share: float
+    note: str = ""
+    saved_gpu_hours: float = 0.0  # paid time that need not be bought any more
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    title: str
+    paid_gpu_hours: float
+    price: float
+    ledger: Ledger  # shares of the wall clock
+    changes: tuple[Change, ...]
+    answers: tuple[Answer, ...]
+    inputs: tuple[Given, ...]
+
+    @property
+    def productive(self) -> float:
+        return self.ledger.share("productive")
+
+    def worth(self, change: Change) -> float:
+        """Dollars: the paid hours that become productive, and those that need not be paid."""
+        return self.gpu_hours(change) * self.price
+
+    def gpu_hours(self, change: Change) -> float:
+        return (change.share - self.productive) * self.paid_gpu_hours + change.saved_gpu_hours
+
+    @property
+    def headline(self) -> str:
+        paid = self.paid_gpu_hours * self.price
+        return (
+            f"{money(paid)} buy {self.paid_gpu_hours:,.0f} GPU-hours; {percent(self.productive)} of them are"
+            f" productive, {money(self.price / self.productive)} each."
+        )
+
+    def document(self) -> dict[str, object]:
+        return {
+            "report": self.title,
+            "headline": self.headline,
+            "paid_gpu_hours": self.paid_gpu_hours,
+            "price": self.price,
+            "productive": self.productive,
+            "ledger": self.ledger.shares(),
+            "changes": [
+                {"what": one.what, "productive": one.share, "worth": self.worth(one), "note": one.note}
+                for one in self.changes
+            ],
+            "plans": [answer.document() for answer in self.answers],
+        }
+
+
+def write(file: str, out: str, as_json: bool) -> None:
+    scenario = plan_scenario.load(file)
+    try:
+        report = make(scenario)
+    except (NoProgress, BadNumber) as error:
+        raise Refusal(scenario.in_its_words(str(error))) from None
+    except ArithmeticError:
+        raise Refusal(f"{file}: its numbers are too large or too small together to compute anything") from None
+    target = Path(out) if out else Path(file).with_suffix(".html")
+    try:
+        target.write_text(plan_page.written(report), encoding="utf-8")
+    except OSError as error:
+        raise Refusal(f"cannot write {target}: {error.strerror}") from None
+    if as_json:
+        typer.echo(json.dumps({**report.document(), "page": str(target)}))
+    else:
+        typer.echo(f"{report.headline}\n{target} written")
+
+
+def make(scenario: plan_scenario.Scenario) -> Report:
+    asked = scenario.asked()
+    gpus = asked.machines("gpus", None)
+    days = asked.number("days", None, "days")
+    price = cost.price(asked, scenario.text("price"))
+    chosen = rate(asked, None)
+    wanted = replace(SILENT, **_texts(scenario))
+    run = run_of(asked, wanted, gpus, chosen)
+    interval = asked.duration("interval", None) if "interval" in scenario.told else run.best_interval
+    memory = memory_of(asked, wanted, run, None)
+    ledger = c.expected_ledger(interval, run.write, run.between, run.restart)
+    refuse_standstill(ledger.share("productive"), run, f" every {time(interval)}")
+    per_node = positive("--gpus-per-node", asked.number("gpus-per-node", None, "GPUs per node", "8", "an HGX node"))
+    nodes = str(ceil(gpus / per_node))
+    answers = (
+        risk.answer(scenario.asked(), None, None, None, None, None, None, None),
+        checkpoint.answer(scenario.asked(), wanted),
+        spares.answer(scenario.asked(), nodes, None, None, None, None, None, None, None, None),
+    )
+    return Report(
+        scenario.title,
+        gpus * days * 24,
+        price,
+        ledger,
+        _changes(run, memory, ledger.share("productive"), _quicker_repair(answers[-1], per_node * days * 24), days),
+        answers,
+        _together(asked, answers),
+    )
+
+
+def _texts(scenario: plan_scenario.Scenario) -> dict[str, Any]:
+    """What decides which questions are asked must be told as on the command line."""
+    names = ("write", "state", "bandwidth", "interval", "memory-write", "memory-restart", "memory-survives")
+    return {name.replace("-", "_"): text for name in names if (text := scenario.text(name)) is not None}
+
+
+def _quicker_repair(spares: Answer, hours_of_a_node: float) -> float:
+    """GPU-hours of the spares that need not be held if repairs took half as long."""
+    needed = next(figure.value for figure in spares.figures if figure.key == "spares")
+    halved = next((sway.halved for sway in spares.sways if sway.name == "repair"), None)
+    return 0.0 if halved is None else max(0.0, needed - halved) * hours_of_a_node
+
+
+def _changes(run: Run, memory: Memory | None, now: float, fewer_spares: float, days: float) -> tuple[Change, ...]:
+    """What each would bring with the best interval for it, the best first."""
+    asks: list[tuple[str, Callable[[], float], str]] = [
+        ("the best checkpoint interval", lambda: run.ettr, "costs nothing"),
+        ("half the restart time", lambda: replace(run, restart=run.restart / 2).ettr, ""),
+        ("half the time of a write", lambda: replace(run, write=run.write / 2).ettr, ""),
+        ("half the failures", lambda: replace(run, rate=run.rate / 2).ettr, ""),
+    ]
+    if memory is not None:
+        tiers = levels(run, memory)
+        asks.append(("a memory tier", lambda: 1 - memory_or_storage(*tiers).with_memory, "to first order"))
+    found = []
+    for what, share, note in asks:
+        try:
+            found.append(Change(what, share(), note))
+        except NoProgress:
+            continue
+    better = [one for one in found if one.share > now + 1e-6]
+    if fewer_spares:
+        better.append(Change("half the repair time", now, "fewer spares to hold", fewer_spares))
+    paid = run.gpus * days * 24
+    return tuple(sorted(better, key=lambda one: -((one.share - now) * paid + one.saved_gpu_hours)))
+
+
+def _together(asked: Asked, answers: tuple[Answer, ...]) -> tuple[Given, ...]:
+    """Every input once."""
+    every = {given.name: given for given in (*asked.given, *(g for answer in answers for g in answer.inputs))}
+    return tuple(every.values())

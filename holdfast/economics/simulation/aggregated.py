@@ -1,0 +1,85 @@
+"""Another, coarser model: one job that fails at a constant rate, starts again, and writes checkpoints.
+
+No node exists in it, so there are no spares to run out of, no repairs and no lifecycle. Since failures do not depend on
+what the job does, the times between them are independent, and a year of them is a few vector operations.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.economics.simulation.scenario import YEAR, Cluster, Effect, Job, Scenario
+from holdfast.economics.simulation.spread import Kind, Spread
+from holdfast.model.ledger import Ledger
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    Vector = NDArray[float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Coarse:
+    """What is left of a scenario, and what was left out of it."""
+
+    between: float  # seconds between failures of the job
+    job: Job
+    cluster: Cluster
+    left_out: tuple[str, ...]
+
+
+def coarsen(scenario: Scenario) -> Coarse:
+    job = max(scenario.jobs, key=lambda one: one.nodes)
+    crashes = [one for one in scenario.hazards if one.effect is Effect.CRASH and one.shape == 1]
+    share = job.nodes / scenario.cluster.nodes
+    yearly = sum(one.rate * one.times_on_average * scenario.cluster.units(one.on) * share for one in crashes)
+    left_out = [f"hazard {one.name}" for one in scenario.hazards if one not in crashes]
+    left_out += [f"job {one.name}" for one in scenario.jobs if one is not job]
+    left_out += ["planned maintenance"] if scenario.maintenance else []
+    left_out += ["copies in memory"] if job.checkpoints.memory_interval else []
+    return Coarse(YEAR / yearly if yearly else float("inf"), job, scenario.cluster, (*left_out, "spares and repairs"))
+
+
+def replicas(coarse: Coarse, number: int, luck: "Generator") -> list[tuple[Ledger, int]]:
+    """GPU-seconds of the job, and its interruptions, of so many replicas."""
+    return [_replica(coarse, luck) for _ in range(number)]
+
+
+def _replica(coarse: Coarse, luck: "Generator") -> tuple[Ledger, int]:
+    import numpy as np
+
+    end, stages = coarse.cluster.seconds, coarse.job.restart
+    failures = int(luck.poisson(end / coarse.between)) if coarse.between < float("inf") else 0
+    moments = np.sort(luck.random(failures)) * end
+    gaps = np.diff(np.concatenate(([0.0], moments, [end])))
+    stopped = _draw(stages.detect, failures + 1, luck) + _draw(stages.diagnose, failures + 1, luck)
+    stopped[0] = 0.0  # the first start follows no failure
+    for stage in (stages.reschedule, stages.load, stages.warm_up):
+        stopped += _draw(stage, failures + 1, luck)
+    restart = np.minimum(gaps, stopped)
+    running = gaps - restart
+    tau, write = coarse.job.checkpoints.interval, coarse.job.checkpoints.write
+    saved = np.floor(running / (tau + write))
+    rest = running - saved * (tau + write)
+    last = float(rest[-1])  # nothing has taken it away yet
+    gpus = coarse.job.nodes * coarse.cluster.gpus_per_node
+    ledger = Ledger(
+        productive=gpus * (float(saved.sum()) * tau + min(last, tau)),
+        checkpoint=gpus * (float(saved.sum()) * write + max(0.0, last - tau)),
+        rework=gpus * (float(rest.sum()) - last),
+        restart=gpus * float(restart.sum()),
+    )
+    return ledger, failures
+
+
+def _draw(spread: Spread, number: int, luck: "Generator") -> "Vector":
+    import numpy as np
+
+    if spread.kind is Kind.EXPONENTIAL:
+        return luck.exponential(spread.first, number)
+    if spread.kind is Kind.LOGNORMAL:
+        return luck.lognormal(np.log(spread.first), spread.second, number)
+    if spread.kind is Kind.UNIFORM:
+        return luck.uniform(spread.first, spread.second, number)
+    return np.full(number, spread.first)

@@ -1,0 +1,130 @@
+"""When which unit fails. Constant rates of many units are one stream of failures that picks its unit: the same in law,
+and it costs only what happens. Ageing units have each their own next failure.
+
+A failure of a unit that is out of service is passed over, which for constant rates is exact. Whatever the policy does,
+the streams are the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, log1p
+
+from holdfast.economics.simulation.clock import Clock
+from holdfast.economics.simulation.scenario import YEAR, Cluster, Hazard
+from holdfast.economics.simulation.spread import Draws, Streams
+
+LATEST = 1e6  # years of age: what comes later comes after any end
+LOTS = 12  # uniform numbers that a failure brings along for all that follows from it
+
+
+@dataclass(slots=True)
+class Failure:
+    hazard: Hazard
+    unit: int
+    nodes: range
+    luck: list[float]
+    again: bool = False  # a defect that a test had missed
+    number: int = 0  # of the strikes so far
+    used: int = 0
+
+    def lot(self) -> float:
+        """The next number; from the first again when a long story has used them up."""
+        self.used += 1
+        return self.luck[(self.used - 1) % len(self.luck)]
+
+
+class Failures:
+    """Tells `strike` of every failure of one hazard, and is told of parts that were renewed."""
+
+    def __init__(
+        self, hazard: Hazard, cluster: Cluster, clock: Clock, streams: Streams, strike: Callable[[Failure], None]
+    ) -> None:
+        self._hazard, self._cluster, self._clock, self._strike = hazard, cluster, clock, strike
+        self._draws = streams(f"hazard/{hazard.name}")
+        self._streams = streams
+        self._units = cluster.units(hazard.on)
+        self._rate = _certain(hazard, streams(f"rate/{hazard.name}"))
+        self._renewed: dict[int, float] = {}
+        self._own: dict[int, Draws] = {}
+        lot = streams(f"lemons/{hazard.name}")
+        self._lemons = _by_lot(self._units, hazard.lemon_share, lot)
+        if hazard.shape == 1:
+            self._begin_constant()
+        else:
+            self._begin_ageing()
+
+    def renew(self, unit: int) -> None:
+        """A new part: no lemon, not of the bad batch, and young."""
+        self._renewed[unit] = self._clock.now
+        if self._hazard.shape != 1:
+            self._schedule(unit, 0.0, self._own_draws(unit).random())
+
+    def _times(self, unit: int) -> float:
+        hazard = self._hazard
+        if unit in self._renewed:
+            return 1.0
+        times = hazard.lemon_times if unit in self._lemons else 1.0
+        return times * hazard.batch_times if unit < hazard.batch_share * self._units else times
+
+    def _begin_constant(self) -> None:
+        """All units at the rate of the worst; each failure stands with the chance that its unit's rate bears."""
+        hazard = self._hazard
+        self._worst = max(1.0, hazard.lemon_times) * max(1.0, hazard.batch_times)
+        mixed = hazard.lemon_share or hazard.batch_share
+        self._worst = self._worst if mixed else 1.0
+        self._second_rate = self._units * self._rate * self._worst / YEAR
+        self._next_constant(None)
+
+    def _next_constant(self, failed: int | None) -> None:
+        draws = self._draws
+        random = draws.random
+        if failed is not None:
+            luck = [random() for _ in range(LOTS)]
+            if self._worst == 1.0 or luck.pop() * self._worst < self._times(failed):
+                self._strike(Failure(self._hazard, failed, self._cluster.behind(self._hazard.on, failed), luck))
+        if self._second_rate > 0:
+            gap = -log1p(-random()) / self._second_rate
+            self._clock.after(gap, self._next_constant, int(random() * self._units))
+
+    def _begin_ageing(self) -> None:
+        age, random = self._hazard.age_years, self._draws.random
+        for unit in range(self._units):
+            self._schedule(unit, age, random())
+
+    def _schedule(self, unit: int, age: float, chance: float) -> None:
+        """The next failure of a unit that has reached this age: H(next) = H(age) + an exponential number."""
+        hazard, born = self._hazard, self._clock.now - age * YEAR
+        scale = self._rate * self._times(unit)
+        if scale <= 0:
+            return
+        reached = age**hazard.shape - log1p(-chance) / scale
+        if reached < LATEST**hazard.shape:
+            self._clock.at(born + reached ** (1 / hazard.shape) * YEAR, self._age_out, (unit, born))
+
+    def _age_out(self, who: tuple[int, float]) -> None:
+        unit, born = who
+        if self._renewed.get(unit, -inf) > born + 1e-6:
+            return  # this part is not there any more
+        random = self._own_draws(unit).random
+        luck = [random() for _ in range(LOTS)]
+        self._schedule(unit, (self._clock.now - born) / YEAR, random())
+        self._strike(Failure(self._hazard, unit, self._cluster.behind(self._hazard.on, unit), luck))
+
+    def _own_draws(self, unit: int) -> Draws:
+        if unit not in self._own:
+            self._own[unit] = self._streams(f"unit/{self._hazard.name}/{unit}")
+        return self._own[unit]
+
+
+def _by_lot(units: int, share: float, draws: Draws) -> frozenset[int]:
+    """So large a share, each unit with the same chance."""
+    return frozenset(unit for unit in range(units) if draws.random() < share) if share else frozenset()
+
+
+def _certain(hazard: Hazard, draws: Draws) -> float:
+    """A rate that was counted is not known for certain: each run has one that the count allows (Gamma, Jeffreys)."""
+    if not hazard.rate_events:
+        return hazard.rate
+    from holdfast.economics.simulation.gamma import gamma_draw
+
+    return hazard.rate * gamma_draw(hazard.rate_events + 0.5, draws) / (hazard.rate_events + 0.5)

@@ -1,0 +1,97 @@
+"""The nodes: every change of stage goes through the rules that were passed in, and is timed."""
+
+from collections import deque
+from collections.abc import Iterable
+
+from holdfast.economics.simulation.clock import Clock
+from holdfast.economics.simulation.rules import Course, Rules
+from holdfast.economics.simulation.scenario import Cluster
+from holdfast.model.lifecycle import EventKind, Stage, Verb
+
+IN_SERVICE = frozenset({Stage.READY, Stage.SPARE, Stage.ALLOCATED})
+FREE = frozenset({Stage.READY, Stage.SPARE})
+
+
+class Fleet:
+    def __init__(self, cluster: Cluster, clock: Clock, rules: Rules) -> None:
+        self._clock, self._step = clock, rules.step
+        self.guard = rules.guard()
+        self.courses: list[Course] = []
+        self.seconds: dict[Stage, float] = dict.fromkeys(Stage, 0.0)  # of all nodes together
+        self.stages: dict[Stage, int] = dict.fromkeys(Stage, 0)  # how many are where
+        self.changes = 0
+        self._entered = [0.0] * cluster.nodes
+        self._ready: deque[int] = deque()
+        self._chosen_last: deque[int] = deque()
+        self._spares: deque[int] = deque()
+        self._begin(cluster.nodes, rules)
+
+    def _begin(self, nodes: int, rules: Rules) -> None:
+        """Everybody has just been tested; so many as the policy wants are held back."""
+        ready, spare = (rules.begin(stage).standing.life for stage in (Stage.READY, Stage.SPARE))
+        for _ in range(nodes):
+            self.guard.count(ready, 1)
+        wanted = min(nodes, self.guard.spares_wanted())
+        for number in range(nodes):
+            held = number >= nodes - wanted
+            if held:
+                self.guard.count(ready, -1)
+                self.guard.count(spare, 1)
+            self.courses.append(rules.begin(Stage.SPARE if held else Stage.READY))
+            (self._spares if held else self._ready).append(number)
+        self.stages.update({Stage.READY: nodes - wanted, Stage.SPARE: wanted})
+
+    def happen(
+        self, node: int, kind: EventKind, cause: str = "", job: str = "", spare: bool = False
+    ) -> tuple[Verb, ...]:
+        """One step of the node's life; what the rules want done about it."""
+        course, now = self.courses[node], self._clock.now
+        before = course.standing
+        step = self._step(course, (kind, cause, job, spare), now)
+        if step.recount:
+            self.guard.count(before.life, -1)
+            self.guard.count(step.after.life, 1)
+        was, is_now = before.stage, step.after.stage
+        if was is not is_now:
+            self.changes += 1
+            self.seconds[was] += now - self._entered[node]
+            self._entered[node] = now
+            self.stages[was] -= 1
+            self.stages[is_now] += 1
+            if is_now is Stage.READY:
+                (self._chosen_last if step.after.life.degraded_by else self._ready).append(node)
+            elif is_now is Stage.SPARE:
+                self._spares.append(node)
+        return step.verbs
+
+    def stage(self, node: int) -> Stage:
+        return self.courses[node].standing.stage
+
+    def in_service(self, nodes: Iterable[int]) -> list[int]:
+        return [node for node in nodes if self.courses[node].standing.stage in IN_SERVICE]
+
+    def free(self, with_spares: bool) -> int:
+        return self.stages[Stage.READY] + (self.stages[Stage.SPARE] if with_spares else 0)
+
+    def take(self, number: int, job: str) -> list[int]:
+        """So many free nodes start the job: good ones first, then degraded ones, then spares."""
+        taken: list[int] = []
+        for queue, stage in (
+            (self._ready, Stage.READY),
+            (self._chosen_last, Stage.READY),
+            (self._spares, Stage.SPARE),
+        ):
+            while queue and len(taken) < number:
+                node = queue.popleft()
+                if self.courses[node].standing.stage is not stage:
+                    continue  # it left since; whoever comes back stands in line again
+                if stage is Stage.SPARE:
+                    self.happen(node, EventKind.PROMOTED)
+                self.happen(node, EventKind.JOB_STARTED, job=job)
+                taken.append(node)
+        return taken
+
+    def close(self) -> None:
+        for node, course in enumerate(self.courses):
+            self.seconds[course.standing.stage] += self._clock.end - self._entered[node]
+            self._entered[node] = self._clock.end

@@ -1,0 +1,93 @@
+"""A job's life: it waits for its nodes, starts, runs, is interrupted, goes back to what was saved, and starts anew."""
+
+from enum import Enum
+
+from holdfast.economics.simulation.failures import Failure
+from holdfast.economics.simulation.scenario import Job, Maintenance
+from holdfast.economics.simulation.spread import Draws, Spread
+from holdfast.economics.simulation.work import Point, Work
+
+
+class Phase(Enum):
+    QUEUED = "queued"  # holds no node
+    WAITING = "waiting"  # holds some, lacks others
+    STOPPED = "stopped"  # nobody knows yet why it does not run
+    STARTING = "starting"
+    RUNNING = "running"
+    DONE = "done"
+
+
+RESTARTING = (Phase.STOPPED, Phase.STARTING)
+
+
+class JobRun:
+    def __init__(self, job: Job, draws: Draws) -> None:
+        self.job = job
+        self.work = Work(job.checkpoints)
+        self.phase = Phase.QUEUED
+        self.nodes: set[int] = set()
+        self.leaving: dict[int, Failure | Maintenance] = {}  # those it will not start on again, and why
+        self.clean: dict[int, Point] = {}  # what was saved before a node began to corrupt
+        self.epoch = 0  # what was planned in an earlier one is void
+        self.from_memory = False
+        self.begun = False
+        self.finished: float | None = None
+        self.interruptions = self.in_restart = self.planned_stops = self.changes = 0
+        self.restart_node_seconds = self.waiting_node_seconds = 0.0
+        self.preempting = False
+        self._since = job.submitted
+        self._draws = draws
+        self._luck: Failure | None = None
+
+    def settle(self, now: float) -> None:
+        """Book the time since the last change."""
+        seconds, self._since = now - self._since, now
+        if self.phase is Phase.RUNNING:
+            self.work.advance(seconds)
+        elif self.phase in RESTARTING:
+            self.restart_node_seconds += seconds * len(self.nodes)
+        elif self.phase is Phase.WAITING:
+            self.waiting_node_seconds += seconds * len(self.nodes)
+
+    def become(self, phase: Phase, now: float) -> None:
+        self.settle(now)
+        self.changes += phase is not self.phase
+        self.phase = phase
+        self.epoch += 1
+
+    def stop(self, now: float, failure: Failure, memory_is_left: bool) -> float:
+        """Interrupted: back to what is left. Returns how long it takes to see and to understand it."""
+        running = self.phase is Phase.RUNNING
+        self.become(Phase.STOPPED, now)
+        self.interruptions += 1
+        self.in_restart += not running
+        self.from_memory = (
+            memory_is_left and (running or self.from_memory) and bool(self.job.checkpoints.memory_interval)
+        )
+        self.work.go_back(self.work.memory if self.from_memory else self.work.storage)
+        return self._stage_seconds(failure, self.job.restart.detect, self.job.restart.diagnose)
+
+    def stop_as_planned(self, now: float) -> None:
+        """Right after a checkpoint, so nothing is lost."""
+        self.become(Phase.WAITING, now)
+        self.planned_stops += 1
+        self.from_memory = False
+        self.work.go_back(self.work.memory)
+
+    def seconds_to_start(self) -> float:
+        restart = self.job.restart
+        load = restart.load_memory if self.from_memory else restart.load
+        return self._stage_seconds(self._luck, restart.reschedule, load, restart.warm_up)
+
+    def _stage_seconds(self, luck: Failure | None, *stages: Spread) -> float:
+        """The failure that stopped it brings the luck; a first start has the job's own."""
+        self._luck = luck
+        draw = luck.lot if luck is not None else self._draws.random
+        seconds = 0.0
+        for stage in stages:
+            seconds += stage.at(draw())
+        return seconds
+
+    @property
+    def lacks(self) -> int:
+        return self.job.nodes - len(self.nodes)

@@ -1,0 +1,59 @@
+"""The lifecycle rules as the simulation asks for them. The real ones (fleet.decisions.lifecycle) are passed in."""
+
+from typing import Any, Protocol
+
+from holdfast.model.lifecycle import EventKind, NodeState, Stage, Verb
+
+Heard = tuple[EventKind, str, str, bool]
+"""Kind, cause, job, spare: what happened to a node."""
+
+
+class Standing(Protocol):
+    """Where a node is in its life; one for all nodes that the rules do not tell apart."""
+
+    @property
+    def life(self) -> NodeState: ...
+
+    @property
+    def stage(self) -> Stage: ...
+
+    @property
+    def may_climb(self) -> bool: ...
+
+
+class Step(Protocol):
+    @property
+    def after(self) -> Standing: ...
+
+    @property
+    def verbs(self) -> tuple[Verb, ...]: ...
+
+    @property
+    def recount(self) -> bool:
+        """Whether the guard counts the node differently now."""
+
+
+class Course(Protocol):
+    @property
+    def standing(self) -> Standing: ...
+
+
+class Guard(Protocol):
+    """Counts the fleet, and says what it bears."""
+
+    def count(self, life: NodeState, change: int) -> None: ...
+
+    def open(self) -> bool:
+        """Whether so many are out that nobody else may be taken out."""
+
+    def spares_wanted(self) -> int:
+        """How many tested nodes to hold back now."""
+
+
+class Rules(Protocol):
+    def begin(self, stage: Stage) -> Any:
+        """The course of a node that has just been tested, which `step` moves on."""
+
+    def step(self, course: Any, heard: Heard, now: float) -> Step: ...
+
+    def guard(self) -> Guard: ...

@@ -1,0 +1,186 @@
+"""What is simulated: a cluster, what befalls it, how it is mended, and the jobs that run on it. Times in seconds."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from holdfast.economics.simulation.spread import Spread, fixed
+
+YEAR = 365 * 86_400.0
+AT_ONCE = fixed(0.0)
+MINUTE = fixed(60.0)
+DAY, THREE_DAYS, WEEK = fixed(86_400.0), fixed(3 * 86_400.0), fixed(7 * 86_400.0)
+_20_SECONDS, _2_MINUTES, _5_MINUTES, _15_MINUTES, _20_MINUTES = map(fixed, (20.0, 120.0, 300.0, 900.0, 1_200.0))
+
+
+class Domain(StrEnum):
+    """What a failure takes with it."""
+
+    GPU = "gpu"
+    NODE = "node"
+    RACK = "rack"
+    LOOP = "loop"
+    LEAF = "leaf"
+    FEED = "feed"
+
+
+class Effect(StrEnum):
+    CRASH = "crash"
+    SLOWDOWN = "slowdown"  # silent: the whole job runs at the pace of its slowest node
+    CORRUPTION = "corruption"  # silent: all work since is lost once somebody notices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    nodes: int
+    gpus_per_node: int = 8
+    days: float = 30.0
+    nodes_per_rack: int = 8
+    racks_per_loop: int = 8
+    nodes_per_leaf: int = 16
+    racks_per_feed: int = 16
+
+    @property
+    def seconds(self) -> float:
+        return self.days * 86_400
+
+    @property
+    def gpus(self) -> int:
+        return self.nodes * self.gpus_per_node
+
+    def width(self, domain: Domain) -> int:
+        """Nodes behind one unit."""
+        return {
+            Domain.GPU: 1,
+            Domain.NODE: 1,
+            Domain.RACK: self.nodes_per_rack,
+            Domain.LEAF: self.nodes_per_leaf,
+            Domain.LOOP: self.nodes_per_rack * self.racks_per_loop,
+            Domain.FEED: self.nodes_per_rack * self.racks_per_feed,
+        }[domain]
+
+    def units(self, domain: Domain) -> int:
+        return self.gpus if domain is Domain.GPU else -(-self.nodes // self.width(domain))
+
+    def behind(self, domain: Domain, unit: int) -> range:
+        """The nodes that go with a unit."""
+        if domain is Domain.GPU:
+            return range(unit // self.gpus_per_node, unit // self.gpus_per_node + 1)
+        width = self.width(domain)
+        return range(unit * width, min(self.nodes, (unit + 1) * width))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hazard:
+    """One way in which units fail. With shape 1 the rate is constant; else rate x years^shape failures by that age."""
+
+    name: str
+    rate: float  # per unit and year, of an ordinary unit
+    on: Domain = Domain.GPU
+    effect: Effect = Effect.CRASH
+    shape: float = 1.0  # below 1: infant mortality; above 1: wear
+    age_years: float = 0.0  # of the units when the simulation begins; for shapes other than 1
+    lemon_share: float = 0.0  # of the units, drawn by lot
+    lemon_times: float = 1.0  # their rate beside the others'; a new part cures it
+    batch_share: float = 0.0  # the first so many units were built together
+    batch_times: float = 1.0
+    swap: float = 0.0  # share of failures that only a new part mends
+    takes_node: bool = True  # False: a restart is enough, such as after a bug in software
+    part: str = ""  # which part a swap takes; '' is always at hand
+    speed: float = 0.8  # of a slowed node
+    lasts: Spread | None = None  # of slowdowns and of failures of more than a node; None: until mended
+    noticed: Spread = AT_ONCE  # how long a slowdown or corruption stays silent
+    rate_events: float = 0.0  # how many failures the rate was counted from; 0: it is taken as certain
+
+    @property
+    def times_on_average(self) -> float:
+        """How much more often a unit fails than an ordinary one, lemons and the bad batch included."""
+        lemons, batch = 1 + self.lemon_share * (self.lemon_times - 1), 1 + self.batch_share * (self.batch_times - 1)
+        return lemons * batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    name: str
+    stock: int = 0
+    lead: Spread = WEEK  # until one that was used is there again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """What the ladder and people take. Times are working times: waiting for crews and parts comes on top."""
+
+    crews: int = 10**6
+    time: Spread = THREE_DAYS
+    reset: Spread = _5_MINUTES
+    reboot: Spread = _15_MINUTES
+    test: Spread = _20_MINUTES
+    test_misses: float = 0.0  # share of broken nodes that pass the full test
+    relapse: Spread = DAY  # and then fail again after this
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoints:
+    """Computing time between writes, and how long a write stops the job. Memory copies come `per_storage` to one."""
+
+    interval: float
+    write: float
+    memory_interval: float = 0.0  # 0: no copies in memory
+    memory_write: float = 0.0
+    memory_survives: frozenset[Domain] = frozenset({Domain.GPU, Domain.NODE})
+
+    @property
+    def cycle(self) -> float:
+        return self.memory_interval or self.interval
+
+    @property
+    def per_storage(self) -> int:
+        """Whole cycles from one write to storage to the next."""
+        return max(1, round(self.interval / self.memory_interval)) if self.memory_interval else 1
+
+    @property
+    def short_write(self) -> float:
+        return self.memory_write if self.memory_interval else self.write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """The stages from a dead job to a working one. A failure meanwhile begins them anew."""
+
+    detect: Spread = MINUTE
+    diagnose: Spread = MINUTE
+    reschedule: Spread = MINUTE
+    load: Spread = _2_MINUTES
+    load_memory: Spread = _20_SECONDS
+    warm_up: Spread = MINUTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    name: str
+    nodes: int
+    checkpoints: Checkpoints
+    restart: Restart = Restart()
+    priority: int = 0  # higher ones take nodes from lower ones
+    work: float | None = None  # seconds of computing at full speed; None: it never ends
+    submitted: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintenance:
+    """Planned work: so many nodes at a time, in turn. Jobs leave them at their next checkpoint."""
+
+    every: float
+    nodes: int
+    lasts: Spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    title: str
+    cluster: Cluster
+    jobs: tuple[Job, ...]
+    hazards: tuple[Hazard, ...] = ()
+    repair: Repair = field(default_factory=Repair)
+    maintenance: tuple[Maintenance, ...] = ()
+    assumptions: tuple[str, ...] = ()

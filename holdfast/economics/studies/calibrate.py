@@ -1,0 +1,66 @@
+"""A hazard from an event log: counts, and an age law where the lifetimes ask for one."""
+
+import sys
+from math import log
+from pathlib import Path
+
+from holdfast.economics.costs.lifetimes import Lifetime, fit_weibull
+from holdfast.economics.costs.survival import Weibull
+from holdfast.economics.simulation.event_log import BadLog, Watched, read
+from holdfast.economics.studies.tasks import Changes
+from holdfast.model.refusal import Refusal
+
+DIFFERS = 6.635  # twice the gain in log likelihood that chance exceeds one time in a hundred
+
+
+def watched(flag: str, path: str) -> Watched:
+    """What a log tells; refused if that is nothing."""
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as lines:
+            found = read(lines)
+    except OSError as error:
+        raise Refusal(f"{flag}: {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Refusal(f"{flag}: {path}: expected a CSV file, found bytes that are no text") from None
+    except BadLog as error:
+        raise Refusal(f"{flag}: {path}: {error}") from None
+    if found.unit_years <= 0 or not found.events:
+        raise Refusal(f"{flag}: {path}: {found.events} failures in {found.unit_years:.3g} unit-years say nothing")
+    return found
+
+
+def changes(path: str) -> Changes:
+    """For the first hazard of the scenario. What was understood is said on stderr."""
+    log = watched("--calibrate", path)
+    found = hazard(log)
+    rate = log.events / log.unit_years
+    words = f"{path}: {log.events:,} failures of {log.units:,} units in {log.unit_years:,.0f} unit-years"
+    ageing = dict(found).get("hazard[0].shape")
+    age = "; new parts, unless hazard[0].age_years says how old they are, and certain, for no replica draws it anew"
+    law = f"ageing, Weibull shape {ageing:.2f}{age}" if ageing else f"{rate:.4g} per unit-year, counted as constant"
+    again = f"; {log.repeats:,} repeats within a day not counted" if log.repeats else ""
+    sys.stderr.write(f"{words}: {law}{again}\n")
+    return found
+
+
+def hazard(log: Watched) -> Changes:
+    fitted = _ageing(log)
+    if fitted is None:
+        return (("hazard[0].events", log.events), ("hazard[0].unit_years", log.unit_years))
+    return (("hazard[0].rate", fitted.scale_years**-fitted.shape), ("hazard[0].shape", round(fitted.shape, 4)))
+
+
+def _ageing(told: Watched) -> Weibull | None:
+    """A Weibull law, if it explains the lifetimes clearly better than a constant rate."""
+    lives = [Lifetime(years, died) for years, died in told.lifetimes if years > 0]
+    if len({life.years for life in lives if life.failed}) < 3:
+        return None
+    fitted = fit_weibull(lives)
+    deaths = sum(life.failed for life in lives)
+    watched_years = sum(life.years for life in lives)
+    constant = deaths * log(deaths / watched_years) - deaths
+    shape, scale = fitted.shape, fitted.scale_years
+    ageing = sum(log(shape / scale) + (shape - 1) * log(life.years / scale) for life in lives if life.failed) - sum(
+        (life.years / scale) ** shape for life in lives
+    )
+    return fitted if 2 * (ageing - constant) > DIFFERS else None

@@ -1,0 +1,50 @@
+"""A plan from the fleet's own history, as its controller tells it."""
+
+import time
+from typing import Any
+
+from holdfast.client import history
+from holdfast.client.client import Client, connect
+from holdfast.economics.costs.history import Change, FleetHistory, read
+from holdfast.economics.costs.survival import YEAR_SECONDS
+from holdfast.economics.planning.inputs import Asked
+from holdfast.model.lifecycle import EventKind, Stage
+from holdfast.model.refusal import Refusal
+
+
+def asked(url: str, token: str, gpus_per_node: str | None) -> Asked:
+    """Counts and repair times where the command line is silent. Raises Refusal when nothing was seen yet."""
+    client = connect(url, token)
+    per_node = Asked().number("gpus-per-node", gpus_per_node, "GPUs per node", "8", "an HGX node")
+    seen, days = _history(client)
+    if seen.service_seconds <= 0:
+        raise Refusal(f"the controller at {client.url} has seen no node in service yet: nothing to plan from", 1)
+    who = f"the controller at {client.url}, {days:.3g} days"
+    told = {
+        "events": (str(seen.failures), f"{who}: nodes that failed in service or its test"),
+        "gpu-years": (
+            f"{seen.service_seconds * per_node / YEAR_SECONDS:.6g}",
+            f"{who}: {per_node:g} GPUs to a node",
+        ),
+    }
+    if seen.mean_repair_seconds:
+        back = f"mean of {len(seen.repairs)} that came back, {seen.still_out} are still out"
+        told["repair"] = (f"{seen.mean_repair_seconds:.6g}s", f"{who}: {back}")
+    return Asked(told=told)
+
+
+def _history(client: Client) -> tuple[FleetHistory, float]:
+    found = [_change(row) for row in history.transitions(client)]
+    now = max([time.time(), *(change.at for change in found)])
+    first = min((change.at for change in found), default=now)
+    return read(found, now), (now - first) / 86_400
+
+
+def _change(row: dict[str, Any]) -> Change:
+    return Change(
+        node=row["node"],
+        at=row["at"],
+        before=Stage(row["before"]),
+        after=Stage(row["after"]),
+        happening=EventKind(row["happening"]),
+    )

@@ -1,0 +1,39 @@
+"""Lifetimes of one's own parts, from files: the rate of a plan, and what they say beyond it."""
+
+from dataclasses import dataclass, replace
+
+from holdfast.economics.costs.lifetimes import Lifetime
+from holdfast.economics.planning import cohorts
+from holdfast.economics.planning.answer import Answer
+from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.studies.calibrate import watched
+from holdfast.model.refusal import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Cohorts:
+    asked: Asked
+    lives: tuple[Lifetime, ...]
+    against: tuple[Lifetime, ...]
+
+    def added_to(self, answer: Answer) -> Answer:
+        return replace(answer, figures=[*answer.figures, *cohorts.figures(self.lives, self.against)])
+
+
+def read(path: str, against: str | None) -> Cohorts:
+    found = watched("--lifetimes", path)
+    told = {
+        "events": (str(found.events), f"{path}: {found.units:,} units"),
+        "gpu-years": (f"{found.unit_years:.10g}", f"{path}: the time they were watched"),
+    }
+    other = _lives("--against", against) if against is not None else ()
+    if against is not None and not found.lifetimes:
+        raise Refusal(f"--against: {path} tells stays, not lifetimes; expected columns such as device,years,died")
+    return Cohorts(Asked(told=told), tuple(Lifetime(*one) for one in found.lifetimes), other)
+
+
+def _lives(flag: str, path: str) -> tuple[Lifetime, ...]:
+    found = watched(flag, path)
+    if not found.lifetimes:
+        raise Refusal(f"{flag}: {path} tells no lifetimes; expected columns such as device,years,died")
+    return tuple(Lifetime(*one) for one in found.lifetimes)

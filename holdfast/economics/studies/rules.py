@@ -1,0 +1,39 @@
+"""The real rules of a node's life, handed to the simulation."""
+
+from holdfast.economics.simulation.rules import Guard
+from holdfast.fleet.decisions import breaker as fleet
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.decisions.lifecycle.recall import POOL, Recall
+from holdfast.model.lifecycle import NodeState
+
+
+class _Pool:
+    """One pool, counted as the controller counts it; asked again only when a count has changed."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._tally = fleet.Tally()
+        self._open: bool | None = None
+
+    def count(self, life: NodeState, change: int) -> None:
+        self._tally.count(life, change)
+        self._open = None
+
+    def open(self) -> bool:
+        if self._open is None:
+            self._open = fleet.breaker_of(self._tally, POOL, self._policy).open
+        return self._open
+
+    def spares_wanted(self) -> int:
+        return fleet.spares_wanted(self._tally, POOL, self._policy)
+
+
+class RealRules(Recall):
+    """Steps as the machine takes them, and the guard of the pool."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self._pool_policy = policy
+
+    def guard(self) -> Guard:
+        return _Pool(self._pool_policy)

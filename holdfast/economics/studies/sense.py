@@ -1,0 +1,78 @@
+"""Scenarios that make no sense: refused where nothing would ever come of them, doubted where little would."""
+
+from holdfast.config.tables import Document
+from holdfast.economics.planning.words import time
+from holdfast.economics.simulation import scenario as s
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.model.refusal import Refusal
+
+MOST_EVENTS = 1e8
+
+
+def refuse_absurd(document: Document, scenario: s.Scenario, policy: Policy) -> None:
+    """What would simulate for ever without getting anywhere."""
+    if policy.spares < 0 or policy.spares >= scenario.cluster.nodes:
+        raise document.refuse("policy", "spares", "expected 0 or more and fewer than the cluster's nodes")
+    parts = {part.name for part in scenario.repair.parts}
+    for number, hazard in enumerate(scenario.hazards):
+        if hazard.part and hazard.part not in parts:
+            raise document.refuse(f"hazard[{number}]", "part", f"no [[part]] is called {hazard.part!r}")
+    for job in scenario.jobs:
+        between = _between_failures(scenario, job)
+        for what, seconds in (("write", job.checkpoints.write), ("interval", job.checkpoints.cycle)):
+            if seconds > 20 * between:
+                raise Refusal(
+                    f"{document.origin}: no progress is possible: {what} is {seconds:g} s and job {job.name} fails"
+                    f" every {between:.4g} s on average"
+                )
+
+
+def refuse_endless(document: Document, scenario: s.Scenario) -> None:
+    """More than a replica could play through in hours."""
+    cluster, years = scenario.cluster, scenario.cluster.seconds / s.YEAR
+    failures = sum(hazard.rate * _worst(hazard) * cluster.units(hazard.on) * years for hazard in scenario.hazards)
+    planned = sum(cluster.seconds / plan.every * plan.nodes for plan in scenario.maintenance)
+    for what, number in (("failures", failures), ("nodes under maintenance", planned)):
+        if number > MOST_EVENTS:
+            raise Refusal(
+                f"{document.origin}: {number:.3g} {what} in {cluster.days:g} days are more than the"
+                f" {MOST_EVENTS:.0e} that can be played: fewer days or nodes, or --aggregated"
+            )
+
+
+def _worst(hazard: s.Hazard) -> float:
+    """How much more often than the others the worst units fail: all are drawn at that rate, and most draws stand for
+    nothing."""
+    lemons = hazard.lemon_times if hazard.lemon_share else 1.0
+    return lemons * (hazard.batch_times if hazard.batch_share else 1.0)
+
+
+def doubts(scenario: s.Scenario) -> list[str]:
+    """What is longer than the time between failures, so that little can come of it."""
+    found = []
+    for job in scenario.jobs:
+        between, stages = _between_failures(scenario, job), job.restart
+        parts = (stages.detect, stages.diagnose, stages.reschedule, stages.load, stages.warm_up)
+        lengths = {
+            "a checkpoint takes": job.checkpoints.write,
+            "a restart takes": sum(one.mean for one in parts),
+            "checkpoints come every": job.checkpoints.cycle,
+        }
+        found += [
+            f"hardly any progress is possible: {what} {time(seconds)} and job {job.name} fails every"
+            f" {time(between)} on average"
+            for what, seconds in lengths.items()
+            if seconds >= between
+        ]
+    return found
+
+
+def _between_failures(scenario: s.Scenario, job: s.Job) -> float:
+    """Seconds between crashes of the job, roughly; for refusing what is hopeless."""
+    cluster = scenario.cluster
+    yearly = sum(
+        hazard.rate * hazard.times_on_average * cluster.units(hazard.on) * job.nodes / cluster.nodes
+        for hazard in scenario.hazards
+        if hazard.effect is s.Effect.CRASH and hazard.shape == 1
+    )
+    return s.YEAR / yearly if yearly else float("inf")

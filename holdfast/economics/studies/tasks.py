@@ -1,0 +1,93 @@
+"""Replicas, one after another, on the cores of this machine or on a Ray cluster. Where they run changes no figure."""
+
+import logging
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, Protocol
+
+from holdfast.config.extra import needs_extra
+from holdfast.economics.simulation.outcome import Outcome, simulate
+from holdfast.economics.studies.rules import RealRules
+from holdfast.economics.studies.scenario_file import Told, understand
+from holdfast.model.refusal import Refusal
+
+Changes = tuple[tuple[str, Any], ...]
+FEW = 4  # so many replicas are done before another process has started
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A scenario's text and what is otherwise: all that another machine needs to know."""
+
+    text: str
+    origin: str
+    changes: Changes = ()
+
+    def told(self) -> Told:
+        return _told(self)
+
+
+@lru_cache(maxsize=64)
+def _told(setting: Setting) -> Told:
+    return understand(setting.text, setting.origin, dict(setting.changes))
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    setting: Setting
+    seed: int
+    replica: int
+
+
+def perform(task: Task) -> Outcome:
+    """One replica. The luck depends on the seed and the replica alone: two settings have the same."""
+    told = task.setting.told()
+    return simulate(told.scenario, RealRules(told.policy), partial(_luck, task.seed, task.replica))
+
+
+def _luck(seed: int, replica: int, name: str) -> random.Random:
+    return random.Random(f"{seed}/{replica}/{name}")
+
+
+class Workers(Protocol):
+    def __call__(self, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        """Their outcomes, in order, as they come."""
+
+
+@contextmanager
+def workers(on: str, tasks: int) -> Iterator[Workers]:
+    if on == "ray":
+        with _ray() as many:
+            yield many
+    elif on != "processes":
+        raise Refusal(f"--on: expected processes or ray, found {on!r}")
+    elif tasks <= FEW or (os.cpu_count() or 1) == 1:
+        yield lambda some: map(perform, some)
+    else:
+        with ProcessPoolExecutor() as pool:
+            yield lambda some: pool.map(perform, some)
+
+
+@contextmanager
+def _ray() -> Iterator[Workers]:
+    """The cluster that $RAY_ADDRESS or a running `ray start` names; else one on this machine. Ended only if begun."""
+    with needs_extra("sweep"):
+        import ray
+    began = not ray.is_initialized()
+    if began:
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+    try:
+        remote: Callable[[Task], Any] = ray.remote(perform).remote
+
+        def many(tasks: Sequence[Task]) -> Iterator[Outcome]:
+            yield from (ray.get(one) for one in [remote(task) for task in tasks])
+
+        yield many
+    finally:
+        if began:
+            ray.shutdown()

@@ -1,0 +1,88 @@
+"""What every back end is: it performs an action once however often it is asked, and says what came of it.
+
+A scheduler (Slurm, Kubernetes) is a back end that can also be looked at. A caller claims an action's key in its store
+before it performs it, and performs it again only when the outcome says that this may help.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from holdfast.model.lifecycle import Action, Verb
+from holdfast.model.node_status import NodeStatus
+
+
+class Result(StrEnum):
+    DONE = "done"
+    NOTHING_TO_DO = "nothing_to_do"  # it was so already
+    REFUSED = "refused"  # it is not ours to do, or not now; nothing was changed
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    result: Result
+    said: str
+    """One sentence for people and for the audit log."""
+    retryable: bool = False
+    """Only of a failure: the same again, later, may succeed."""
+    dry_run: bool = False
+    """Nothing was changed: `result` and `said` are what would have come of it."""
+
+
+def done(said: str) -> Outcome:
+    return Outcome(result=Result.DONE, said=said)
+
+
+def would(said: str) -> Outcome:
+    return Outcome(result=Result.DONE, said=f"would {said}", dry_run=True)
+
+
+def nothing_to_do(said: str) -> Outcome:
+    return Outcome(result=Result.NOTHING_TO_DO, said=said)
+
+
+def refused(said: str) -> Outcome:
+    return Outcome(result=Result.REFUSED, said=said)
+
+
+def failed(said: str, *, retryable: bool) -> Outcome:
+    return Outcome(result=Result.FAILED, said=said, retryable=retryable)
+
+
+class NoAnswer(Exception):
+    """The world did not do what was asked; the message says why."""
+
+    def __init__(self, why: str, *, retryable: bool) -> None:
+        super().__init__(why)
+        self.retryable = retryable
+
+    @property
+    def outcome(self) -> Outcome:
+        return failed(str(self), retryable=self.retryable)
+
+
+class Backend(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def verbs(self) -> frozenset[Verb]:
+        """What it can do; anything else it refuses."""
+        ...
+
+    def perform(self, action: Action, dry_run: bool) -> Outcome:
+        """Blocks until done or given up; never raises for what the world does."""
+        ...
+
+
+class Scheduler(Backend, Protocol):
+    """A back end that holds nodes and jobs, and whose own view of them matters."""
+
+    def observe(self) -> list[NodeStatus]:
+        """Every node it knows. Raises NoAnswer: an empty list would say that the fleet is gone."""
+        ...
+
+    def running_jobs(self, node: str) -> frozenset[str]:
+        """Ids of what still runs or ends there. Raises NoAnswer: unknown is not empty."""
+        ...

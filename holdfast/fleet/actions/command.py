@@ -1,0 +1,66 @@
+"""An operator's own command for a verb: a reset, a reboot, a ticket. An argument list with placeholders.
+
+The command sees a bare environment: nothing of the controller's own (passwords, database) reaches it unless named.
+"""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.fleet.actions import process, template
+from holdfast.fleet.actions.backend import NoAnswer, Outcome, done, failed, refused, would
+from holdfast.formats.slurm import fields as slurm
+from holdfast.model.lifecycle import Action, Verb
+
+_ALWAYS_KEPT = ("PATH", "HOME", "LANG", "TZ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSettings:
+    commands: Mapping[Verb, Sequence[str]]
+    """The argument list of each verb, with {node} {verb} {reason} {cause} {key}."""
+    timeout: float = 60.0
+    """Seconds; then the command and all its children are ended."""
+    keep: tuple[str, ...] = ()
+    """Names of environment variables that the commands need besides PATH, HOME, LANG and TZ."""
+    retry_codes: frozenset[int] = frozenset({75})
+    """Exit codes that mean 'try again later'. 75 is the convention (EX_TEMPFAIL); ssh has 255 for a lost connection."""
+
+    def __post_init__(self) -> None:
+        for verb, command in self.commands.items():
+            if isinstance(command, str) or not command or not command[0]:
+                raise ValueError(f"command.{verb.value}: expected a list of arguments, found {command!r}")
+            template.check(f"command.{verb.value}", list(command))
+
+
+class Command:
+    name = "command"
+
+    def __init__(self, settings: CommandSettings) -> None:
+        self._settings = settings
+        self.verbs = frozenset(settings.commands)
+
+    def perform(self, action: Action, dry_run: bool) -> Outcome:
+        if action.verb not in self.verbs:
+            return refused(f"no command is set for {action.verb.value}")
+        if not slurm.ONE_NODE.fullmatch(action.node):
+            return refused(f"{action.node!r} is not the name of one node")
+        command = [template.fill(argument, action) for argument in self._settings.commands[action.verb]]
+        if dry_run:
+            return would(f"run: {shlex.join(command)}")
+        try:
+            return self._run(command)
+        except NoAnswer as error:
+            return error.outcome
+
+    def _run(self, command: Sequence[str]) -> Outcome:
+        kept = (*_ALWAYS_KEPT, *self._settings.keep)
+        environ = {name: os.environ[name] for name in kept if name in os.environ}
+        binary = process.find(command[0], environ.get("PATH", ""))
+        answer = process.run((binary, *command[1:]), environ, self._settings.timeout)
+        said = f": {answer.said}" if answer.said else ""
+        if answer.code == 0:
+            return done(f"{command[0]} succeeded{said}")
+        retryable = answer.code in self._settings.retry_codes
+        return failed(f"{command[0]} ended with exit code {answer.code}{said}", retryable=retryable)

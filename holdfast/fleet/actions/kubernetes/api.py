@@ -1,0 +1,141 @@
+"""Requests to a Kubernetes API server: JSON in and out, lists in pages, watches, refusals in its own words."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from holdfast.fleet.actions.backend import NoAnswer
+from holdfast.fleet.actions.kubernetes.access import Access, KubernetesSettings, open_access
+from holdfast.formats.kubernetes import objects as words
+
+PAGE = 500
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+CONFLICT, GONE, NOT_FOUND, FORBIDDEN, TOO_MANY = 409, 410, 404, 403, 429
+_WORTH_ANOTHER_TRY = frozenset({408, CONFLICT, TOO_MANY, 500, 502, 503, 504})
+
+
+class Refused(NoAnswer):
+    """The server answered, and not with what was asked for."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why, retryable=status in _WORTH_ANOTHER_TRY)
+        self.status = status
+
+
+class KubernetesApi:
+    """May be used from several threads. It is opened at the first request, so that a late secret is no failed start."""
+
+    def __init__(self, settings: KubernetesSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._opened: tuple[Access, httpx.Client] | None = None
+
+    def get(self, path: str, **query: str) -> Mapping[str, Any]:
+        return self._send("GET", path, query)
+
+    def everything(self, path: str, **query: str) -> list[Mapping[str, Any]]:
+        return self.listed(path, **query)[0]
+
+    def listed(self, path: str, **query: str) -> tuple[list[Mapping[str, Any]], str]:
+        """Everything, page by page, and the version to watch on from."""
+        found: list[Mapping[str, Any]] = []
+        more = ""
+        while True:
+            page = self.get(path, limit=str(PAGE), **query, **({"continue": more} if more else {}))
+            if not isinstance(page.get("items"), list):
+                raise NoAnswer(f"Kubernetes did not answer {path} with a list", retryable=True)
+            found += words.rows(page, "items")
+            meta = words.table(page, "metadata")
+            more = words.word(meta, "continue")
+            if not more:
+                return found, words.word(meta, "resourceVersion")
+
+    def watch(self, path: str, version: str, seconds: int, **query: str) -> Iterator[Mapping[str, Any]]:
+        """What changes from a version on, as it happens, until the server ends it after so many seconds."""
+        access, client = self._open()
+        asked = {"watch": "1", "resourceVersion": version, "timeoutSeconds": str(seconds), **query}
+        asked["allowWatchBookmarks"] = "true"
+        waiting = httpx.Timeout(self._settings.timeout, read=seconds + self._settings.timeout)
+        with (
+            _said_plainly(access.server, self._settings.timeout),
+            client.stream(
+                "GET", access.server + path, params=asked, headers=_headers(access), timeout=waiting
+            ) as reply,
+        ):
+            if not reply.is_success:
+                reply.read()
+                _answer(reply, "GET", path)
+            for line in reply.iter_lines():
+                yield _object(line.encode(), f"the watch of {path}")
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._send("POST", path, {"fieldManager": words.MANAGER}, body)
+
+    def patch(self, path: str, body: Mapping[str, Any], kind: str = MERGE) -> Mapping[str, Any]:
+        return self._send("PATCH", path, {"fieldManager": words.MANAGER}, body, kind)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+        kind: str = "application/json",
+    ) -> Mapping[str, Any]:
+        access, client = self._open()
+        headers = _headers(access)
+        content = None
+        if body is not None:
+            headers["Content-Type"] = kind
+            content = json.dumps(body).encode()
+        with _said_plainly(access.server, self._settings.timeout):
+            reply = client.request(method, access.server + path, params=query, headers=headers, content=content)
+        return _answer(reply, method, path)
+
+    def _open(self) -> tuple[Access, httpx.Client]:
+        with self._lock:
+            if self._opened is None:
+                access = open_access(self._settings)
+                client = httpx.Client(verify=access.tls, timeout=self._settings.timeout, trust_env=False)
+                self._opened = access, client
+            return self._opened
+
+
+def _headers(access: Access) -> dict[str, str]:
+    return {**access.headers(), "Accept": "application/json", "User-Agent": words.MANAGER}
+
+
+@contextmanager
+def _said_plainly(server: str, timeout: float) -> Iterator[None]:
+    try:
+        yield
+    except httpx.TimeoutException:
+        raise NoAnswer(f"Kubernetes at {server}: no answer within {timeout:g} s", retryable=True) from None
+    except (httpx.HTTPError, httpx.StreamError) as error:
+        raise NoAnswer(f"Kubernetes at {server} cannot be reached: {error}", retryable=True) from None
+
+
+def _answer(reply: httpx.Response, method: str, path: str) -> Mapping[str, Any]:
+    if reply.is_success:
+        return _object(reply.content, f"{method} {path}")
+    try:
+        said = words.word(_object(reply.content, path), "message")
+    except NoAnswer:
+        said = reply.text[:200]
+    why = " ".join(said.split()) or f"{method} {path}"
+    raise Refused(reply.status_code, f"Kubernetes refused ({reply.status_code}): {why}")
+
+
+def _object(text: bytes, asked: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise NoAnswer(f"Kubernetes did not answer {asked} with a JSON object", retryable=True)
+    return found

@@ -1,0 +1,216 @@
+"""Kubernetes: our taint, our cordon and no other's, eviction as far as disruption budgets allow, and words on the node.
+
+The API server refuses a change made for an older version of the node (409), so we look again and never overwrite what
+somebody did meanwhile.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from holdfast.fleet.actions.backend import NoAnswer, Outcome, done, failed, nothing_to_do, refused, would
+from holdfast.fleet.actions.kubernetes import marks
+from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
+from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, STRATEGIC, KubernetesApi, Refused
+from holdfast.fleet.actions.kubernetes.eviction import Eviction
+from holdfast.fleet.actions.kubernetes.mirror import Mirror
+from holdfast.fleet.actions.kubernetes.snapshot import Look, Watched, statuses
+from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes.nodes import KubernetesNode
+from holdfast.formats.kubernetes.nodes import node as read_node
+from holdfast.formats.kubernetes.pods import KubernetesPod
+from holdfast.formats.kubernetes.pods import pod as read_pod
+from holdfast.model.lifecycle import Action, Verb
+from holdfast.model.node_status import NodeStatus
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_NODES, _PODS = "/api/v1/nodes", "/api/v1/pods"
+_BOUND = {"fieldSelector": "spec.nodeName!="}
+_ATTEMPTS = 5  # at a change that others' changes keep overtaking
+Plan = Callable[[KubernetesNode], marks.Change | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What is said on the node about a deed: its condition, and the kind of its event."""
+
+    status: str
+    reason: str
+    event: str = "Normal"
+
+
+UNTESTED = Notice("Unknown", "Untested")
+OUT_OF_SERVICE = Notice("False", "OutOfService", "Warning")
+PASSED = Notice("True", "FullSuitePassed")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    changed: bool
+    complaint: str = ""
+
+
+class Kubernetes:
+    name = "kubernetes"
+
+    def __init__(self, settings: KubernetesSettings) -> None:
+        self._settings = settings
+        self._api = KubernetesApi(settings)
+        self._eviction = Eviction(self._api)
+        self._deeds: dict[Verb, Callable[[Action, KubernetesNode, bool], Outcome]] = {
+            Verb.CORDON: self._close,
+            Verb.DRAIN: self._close,
+            Verb.UNCORDON: self._open,
+            Verb.CHOOSE_LAST: self._prefer,
+            Verb.CHOOSE_NORMALLY: self._prefer,
+        }
+        self.verbs = frozenset(self._deeds)
+
+    def perform(self, action: Action, dry_run: bool) -> Outcome:
+        deed = self._deeds.get(action.verb)
+        if deed is None:
+            return refused(f"Kubernetes does not know how to {action.verb.value}")
+        if not _NAME.fullmatch(action.node):
+            return refused(f"{action.node!r} is not the name of a node in Kubernetes")
+        try:
+            return deed(action, self._node(action.node), dry_run)
+        except Refused as error:
+            if error.status == NOT_FOUND:
+                return refused(f"Kubernetes knows no node {action.node}")
+            return error.outcome
+        except NoAnswer as error:
+            return error.outcome
+
+    # ------------------------------------------------------------ looking
+
+    def look(self) -> Look:
+        nodes = [self._read_node(item) for item in self._api.everything(_NODES)]
+        pods = [self._read_pod(item) for item in self._api.everything(_PODS, **_BOUND)]
+        return Look(tuple(one for one in nodes if one), tuple(one for one in pods if one))
+
+    def keep_looking(self, changed: Callable[[], None]) -> Watched:
+        """The same, kept up to date. `changed` is called from another thread whenever it differs."""
+        return Watched(
+            Mirror(self._api, _NODES, self._read_node, changed),
+            Mirror(self._api, _PODS, self._read_pod, changed, **_BOUND),
+        )
+
+    def observe(self) -> list[NodeStatus]:
+        return statuses(self.look())
+
+    def running_jobs(self, node: str) -> frozenset[str]:
+        return frozenset(pod.uid for pod in self._pods(node) if pod.holds_node)
+
+    def _node(self, name: str) -> KubernetesNode:
+        found = self._read_node(self._api.get(f"{_NODES}/{name}"))
+        if found is None:
+            raise NoAnswer(f"Kubernetes did not answer with the node {name}", retryable=True)
+        return found
+
+    def _pods(self, node: str) -> list[KubernetesPod]:
+        items = self._api.everything(_PODS, fieldSelector=f"spec.nodeName={node}")
+        return [pod for item in items if (pod := self._read_pod(item)) is not None]
+
+    def _read_node(self, item: object) -> KubernetesNode | None:
+        return read_node(item, self._settings.gpu_resources)
+
+    def _read_pod(self, item: object) -> KubernetesPod | None:
+        return read_pod(item, self._settings.gpu_resources)
+
+    # ------------------------------------------------------------ deeds
+
+    def _close(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
+        """A node that only waits for its test gets the taint; one that failed is cordoned too, and drained if asked."""
+        cordon = action.verb is Verb.DRAIN or bool(action.cause)
+        note = words.note(action.cause, action.reason)
+        plan = partial(marks.hold, cause=action.cause, note=note, cordon=cordon)
+        leaving = [pod for pod in self._pods(node.name) if pod.holds_node] if action.verb is Verb.DRAIN else []
+        if dry_run:
+            return _would(action, node, plan(node), leaving)
+        changed = self._change(node, plan)
+        told = self._tell(action, OUT_OF_SERVICE if cordon else UNTESTED, note)
+        how = f"{node.name} takes no new work ({'cordon and ' if cordon else ''}taint {words.UNTESTED}: {note})"
+        if cordon and node.unschedulable and not node.closed_by_us:
+            how += "; the cordon made by another stays theirs"
+        sent = self._eviction.send_away(leaving)
+        how += f"; {sent.said}" if leaving else ""
+        if sent.held:
+            return failed(how, retryable=True)
+        if not (changed or told.changed or sent.evicted):
+            return nothing_to_do(f"already so: {how}{told.complaint}")
+        return done(how + told.complaint)
+
+    def _open(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
+        if node.created is not None and node.created > (action.at if action.tested_at is None else action.tested_at):
+            return nothing_to_do(f"{node.name} registered anew after the test that this is about began")
+        by_hand = node.unschedulable and not node.closed_by_us
+        stays = f"; the cordon of {node.name} was made by another and stays" if by_hand else ""
+        if dry_run:
+            return _would(action, node, marks.release(node), [])
+        changed = self._change(node, marks.release)
+        told = self._tell(action, PASSED, words.note("", action.reason))
+        if not (changed or told.changed):
+            return nothing_to_do(f"nothing of ours keeps {node.name} from work{stays}{told.complaint}")
+        return done(f"lifted our marks from {node.name}{stays or ': it takes work'}{told.complaint}")
+
+    def _prefer(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
+        last = action.verb is Verb.CHOOSE_LAST
+        plan, how = (marks.choose_last, "last") if last else (marks.choose_normally, "normally")
+        if dry_run:
+            return _would(action, node, plan(node), [])
+        if not self._change(node, plan):
+            return nothing_to_do(f"{node.name} is chosen {how} already")
+        kind = "Warning" if last else "Normal"
+        self._event(node, action, kind, "Degraded" if last else "Recovered", words.note(action.cause, action.reason))
+        return done(f"{node.name} is chosen {how}: taint and label {words.DEGRADED} {'set' if last else 'removed'}")
+
+    def _change(self, node: KubernetesNode, plan: Plan) -> bool:
+        """Was there anything to change? What others do at the same time is looked at again, never overwritten."""
+        for _ in range(_ATTEMPTS):
+            change = plan(node)
+            if change is None:
+                return False
+            try:
+                self._api.patch(f"{_NODES}/{node.name}", change)
+                return True
+            except Refused as error:
+                if error.status != CONFLICT:
+                    raise
+                node = self._node(node.name)
+        raise NoAnswer(f"{node.name} was changed by others {_ATTEMPTS} times while we tried", retryable=True)
+
+    def _tell(self, action: Action, notice: Notice, message: str) -> Told:
+        """The condition and an event. A server that forbids them has still done what matters."""
+        node = self._node(action.node)
+        change = marks.condition(node, notice.status, notice.reason, message, action.at)
+        if change is None:
+            return Told(False)
+        try:
+            self._api.patch(f"{_NODES}/{node.name}/status", change, STRATEGIC)
+            self._event(node, action, notice.event, notice.reason, message)
+        except Refused as error:
+            if error.retryable:
+                raise
+            return Told(False, f"; but condition or event could not be written: {error}")
+        return Told(True)
+
+    def _event(self, node: KubernetesNode, action: Action, kind: str, reason: str, message: str) -> None:
+        """Named after the deed, so that a second try does not tell it twice."""
+        name = f"{node.name[:200]}.{hashlib.sha256(action.key.encode()).hexdigest()[:16]}"
+        body = marks.event(node, name, kind, reason, message, action.at)
+        try:
+            self._api.post("/api/v1/namespaces/default/events", body)
+        except Refused as error:
+            if error.status != CONFLICT:
+                raise
+
+
+def _would(action: Action, node: KubernetesNode, change: marks.Change | None, leaving: list[KubernetesPod]) -> Outcome:
+    steps = [f"PATCH {_NODES}/{node.name} {json.dumps(change)}"] if change else []
+    steps += [f"evict {pod.shown_as}" for pod in leaving]
+    if not steps:
+        return nothing_to_do(f"{action.verb.value} of {node.name} would change nothing: it is {node.state}")
+    return would(f"{action.verb.value} {node.name}: {'; '.join(steps)}")

@@ -1,0 +1,114 @@
+"""What to change of a node, given what stands on it: pure, and None where nothing is to be changed.
+
+Each change names the version of the node that it was made for, so the server refuses it if somebody was faster.
+Taints are ours by their key. A cordon has no owner, so our note stands beside ours.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from holdfast.formats.kubernetes import objects as words
+from holdfast.formats.kubernetes.nodes import KubernetesNode
+
+Change = Mapping[str, Any]
+_NOT_IN_A_VALUE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def hold(node: KubernetesNode, cause: str, note: str, *, cordon: bool) -> Change | None:
+    """Nothing new starts here. With `cordon` also for pods that tolerate every taint of ours."""
+    annotations: dict[str, str | None] = {}
+    spec: dict[str, Any] = {}
+    if not node.untested:
+        spec["taints"] = [*node.taints, {"key": words.UNTESTED, "value": _value(cause), "effect": "NoSchedule"}]
+    if cordon and not node.unschedulable:
+        spec["unschedulable"] = True
+        annotations[words.NOTE] = note
+    elif cordon and node.closed_by_us and node.note != note:
+        annotations[words.NOTE] = note
+    elif node.note and not node.closed_by_us:
+        annotations[words.NOTE] = None  # left over from a cordon that somebody lifted by hand
+    return _change(node, spec, annotations)
+
+
+def release(node: KubernetesNode) -> Change | None:
+    """Our taint and our cordon; one made by hand stays."""
+    annotations: dict[str, str | None] = {words.NOTE: None} if node.note else {}
+    spec: dict[str, Any] = {}
+    if node.untested:
+        spec["taints"] = _without(node.taints, words.UNTESTED)
+    if node.closed_by_us:
+        spec["unschedulable"] = None
+    return _change(node, spec, annotations)
+
+
+def choose_last(node: KubernetesNode) -> Change | None:
+    """The scheduler itself prefers other nodes; the label is for sites that place by labels."""
+    taint = {"key": words.DEGRADED, "value": "", "effect": "PreferNoSchedule"}
+    spec = {} if node.degraded else {"taints": [*node.taints, taint]}
+    labels = {} if words.DEGRADED in node.labels else {words.DEGRADED: "true"}
+    return _change(node, spec, {}, labels)
+
+
+def choose_normally(node: KubernetesNode) -> Change | None:
+    spec = {"taints": _without(node.taints, words.DEGRADED)} if node.degraded else {}
+    labels = {words.DEGRADED: None} if words.DEGRADED in node.labels else {}
+    return _change(node, spec, {}, labels)
+
+
+def condition(node: KubernetesNode, status: str, reason: str, message: str, at: float) -> Change | None:
+    """Our condition of the node, as `kubectl describe` shows it."""
+    old = node.condition
+    if (old.get("status"), old.get("reason"), old.get("message")) == (status, reason, message):
+        return None
+    since = old.get("lastTransitionTime") if old.get("status") == status else None
+    row = {
+        "type": words.CONDITION,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastHeartbeatTime": words.stamp(at),
+        "lastTransitionTime": since or words.stamp(at),
+    }
+    return {"status": {"conditions": [row]}}
+
+
+def event(node: KubernetesNode, name: str, kind: str, reason: str, message: str, at: float) -> Change:
+    """`kubectl describe node` looks for the node's name as the uid of the involved object, as kubelets write it."""
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.name},
+        "type": kind,
+        "reason": reason,
+        "message": message,
+        "source": {"component": words.MANAGER},
+        "reportingComponent": words.MANAGER,
+        "firstTimestamp": words.stamp(at),
+        "lastTimestamp": words.stamp(at),
+        "count": 1,
+    }
+
+
+def _change(
+    node: KubernetesNode,
+    spec: Mapping[str, Any],
+    annotations: Mapping[str, str | None],
+    labels: Mapping[str, str | None] | None = None,
+) -> Change | None:
+    if not (spec or annotations or labels):
+        return None
+    meta: dict[str, Any] = {"resourceVersion": node.version}
+    if annotations:
+        meta["annotations"] = annotations
+    if labels:
+        meta["labels"] = labels
+    return {"metadata": meta, "spec": spec} if spec else {"metadata": meta}
+
+
+def _without(taints: Sequence[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
+    return [taint for taint in taints if taint.get("key") != key]
+
+
+def _value(cause: str) -> str:
+    """A taint's value may hold few kinds of letters, and must begin and end with the plainest."""
+    return _NOT_IN_A_VALUE.sub("-", cause)[:63].strip("._-")

@@ -1,0 +1,36 @@
+"""Since when a mark of a script stands on a node, by our own clock. A test covers what was seen before it began.
+
+Slurm tells the time of a note in whole seconds and by its own clock. So two marks are told apart by what they say, and
+each counts from the moment in which we first saw it: later than it was made, never earlier. Only what stood there
+before this controller's first look has nothing but Slurm's time.
+"""
+
+from collections.abc import Iterable
+
+from holdfast.formats.slurm.nodes import SlurmNode
+
+Mark = tuple[str, float | None]
+
+
+class Marks:
+    def __init__(self) -> None:
+        self._since: dict[str, tuple[Mark, float]] = {}
+        self._looked = False
+
+    def look(self, nodes: Iterable[SlurmNode], now: float) -> None:
+        """All nodes, as they were shown by `now`."""
+        for node in nodes:
+            self.seen(node, now)
+        self._looked = True
+
+    def seen(self, node: SlurmNode, now: float) -> float | None:
+        """Since when at the latest the mark stands that the node was shown with by `now`; None without one."""
+        if not node.marked:
+            self._since.pop(node.name, None)
+            return None
+        mark = (node.reason, node.reason_at)
+        known, since = self._since.get(node.name, (None, now))
+        if known != mark:
+            since = now if self._looked or node.reason_at is None else min(node.reason_at + 1.0, now)
+            self._since[node.name] = (mark, since)
+        return since

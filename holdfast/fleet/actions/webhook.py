@@ -1,0 +1,79 @@
+"""A web hook for a verb: a JSON body with placeholders, posted with the action's key so that twice is once.
+
+Signed, if a secret is named: X-Holdfast-Signature is sha256= and the HMAC of the body, whose key makes replays known.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.fleet.actions import http, template
+from holdfast.fleet.actions.backend import NoAnswer, Outcome, done, failed, refused, would
+from holdfast.fleet.actions.secret import Secret
+from holdfast.model.lifecycle import Action, Verb
+
+DEFAULT_BODY = {name: f"{{{name}}}" for name in template.PLACEHOLDERS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    url: str
+    verbs: frozenset[Verb]
+    body: Mapping[str, object] = field(default_factory=lambda: dict(DEFAULT_BODY))
+    """Sent as JSON, with {node} {verb} {reason} {cause} {key} filled in wherever text stands."""
+    timeout: float = 10.0
+    """Seconds for the connection and for each wait on it."""
+    signing_key: Secret | None = None
+    bearer: Secret | None = None
+    """Sent as 'Authorization: Bearer ...'."""
+    ca_file: str = ""
+
+    def __post_init__(self) -> None:
+        http.check_url("webhook.url", self.url)
+        template.check("webhook.body", self.body)
+
+
+class Webhook:
+    def __init__(self, settings: WebhookSettings, name: str = "webhook") -> None:
+        """Under a name of its own, so that one that hangs holds up no other."""
+        self.name = name
+        self._settings = settings
+        self._where = http.shown(settings.url)
+        self._tls = http.tls(settings.ca_file, verify=True)
+        self.verbs = settings.verbs
+
+    def perform(self, action: Action, dry_run: bool) -> Outcome:
+        if action.verb not in self.verbs:
+            return refused(f"the web hook {self._where} is not for {action.verb.value}")
+        body = json.dumps(template.fill_all(self._settings.body, action)).encode()
+        if dry_run:
+            return would(f"post to {self._where}: {body.decode()}")
+        try:
+            headers = self._headers(action, body)
+            reply = http.send("POST", self._settings.url, headers, body, self._settings.timeout, self._tls)
+        except NoAnswer as error:
+            return error.outcome
+        return self._judge(reply)
+
+    def _headers(self, action: Action, body: bytes) -> dict[str, str]:
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "holdfast",
+            "Idempotency-Key": template.fill("{key}", action),
+        }
+        if self._settings.signing_key is not None:
+            key = self._settings.signing_key.read().encode()
+            headers["X-Holdfast-Signature"] = f"sha256={hmac.new(key, body, hashlib.sha256).hexdigest()}"
+        if self._settings.bearer is not None:
+            headers["Authorization"] = f"Bearer {self._settings.bearer.read()}"
+        return headers
+
+    def _judge(self, reply: http.Reply) -> Outcome:
+        said = f"{self._where} answered {reply.status}{': ' + reply.said if reply.said else ''}"
+        if 200 <= reply.status < 300:
+            return done(said)
+        if 300 <= reply.status < 400:
+            return failed(f"{said}; redirects are not followed", retryable=False)
+        return failed(said, retryable=reply.retryable)

@@ -1,0 +1,102 @@
+"""The whole HTTP side: reports go straight in, all else through Litestar, and the console's files beside it."""
+
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any
+
+from litestar import Litestar, MediaType, Response, get
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.static_files import create_static_files_router
+from litestar.types import ControllerRouterHandler
+
+from holdfast import __version__
+from holdfast.fleet.api.guard import guard, on_http_error, on_mistake, on_problem, on_store_error
+from holdfast.fleet.api.headers import guarded
+from holdfast.fleet.api.ingest import PATH, Ingest, Receive, Scope, Send
+from holdfast.fleet.api.metrics import exporter as metrics
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.routes import drills, fleet, jobs, live, nodes, parts, plan, probe_runs, seams
+from holdfast.fleet.api.service import Service
+from holdfast.fleet.store import StoreError
+
+LARGEST_BODY = 1 << 20
+
+
+class Front:
+    """A tiny dispatcher: the agents' path must not pay for routing."""
+
+    def __init__(self, service: Service) -> None:
+        self._ingest = Ingest(service)
+        self.litestar = _litestar(service)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST":
+            await self._ingest(scope, receive, send)
+        elif scope["type"] == "http" and scope["method"] == "HEAD" and not scope["path"].startswith("/v1/"):
+            await self.litestar({**scope, "method": "GET"}, receive, guarded(_bodiless(send)))  # type: ignore[arg-type]
+        else:
+            await self.litestar(scope, receive, guarded(send))  # type: ignore[arg-type]
+
+
+def _bodiless(send: Send) -> Send:
+    """Who asks with HEAD whether the console is there gets all but its bytes."""
+
+    async def pass_on(message: MutableMapping[str, Any]) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return pass_on
+
+
+def _litestar(service: Service) -> Litestar:
+    def provide_service() -> Service:
+        return service
+
+    return Litestar(
+        [
+            *nodes.ROUTES,
+            *parts.ROUTES,
+            *drills.ROUTES,
+            *fleet.ROUTES,
+            *jobs.ROUTES,
+            *live.ROUTES,
+            *metrics.ROUTES,
+            *plan.ROUTES,
+            *probe_runs.ROUTES,
+            *seams.ROUTES,
+            *_console(service.console),
+        ],
+        state=State({"service": service}),
+        dependencies={"service": Provide(provide_service, sync_to_thread=False, use_cache=True)},
+        guards=[guard],
+        exception_handlers={
+            Problem: on_problem,
+            HTTPException: on_http_error,
+            StoreError: on_store_error,
+            Exception: on_mistake,
+        },
+        openapi_config=OpenAPIConfig(
+            title="Holdfast",
+            version=__version__,
+            path="/schema",
+            description="Nodes, their stories, and wishes.",
+            render_plugins=[JsonRenderPlugin(path=["/openapi.json", "/"])],  # the others load scripts from elsewhere
+        ),
+        request_max_body_size=LARGEST_BODY,
+        logging_config=None,
+    )
+
+
+def _console(directory: str) -> list[ControllerRouterHandler]:
+    if directory and (Path(directory) / "index.html").is_file():
+        return [create_static_files_router(path="/", directories=[directory], html_mode=True, include_in_schema=False)]
+    return [_no_console]
+
+
+@get("/", include_in_schema=False)
+async def _no_console() -> Response[str]:
+    words = "The console is not built here; the API is at /schema, its document at /schema/openapi.json.\n"
+    return Response(words, media_type=MediaType.TEXT)

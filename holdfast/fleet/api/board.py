@@ -1,0 +1,175 @@
+"""The board: what the fleet looks like now. The controller writes it after each commit; the API only reads it.
+
+It belongs to the event loop: nothing here waits, and nobody else touches it.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import msgspec
+
+from holdfast.fleet.api.views.common import FleetView, NodeView, PoolView, TransitionView
+from holdfast.fleet.decisions.breaker import breaker, spares_short
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.model.health import Health
+from holdfast.model.lifecycle import NodeState, Stage
+
+MOST_WAITING = 1_000  # events a slow watcher may lag behind before it is told to look again
+
+Message = tuple[str, bytes]  # name of the event, its JSON
+
+
+class Watcher:
+    """One open stream. A watcher that cannot keep up is closed: it comes back and reads the whole."""
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[Message | None] = asyncio.Queue(MOST_WAITING)
+
+    def tell(self, message: Message) -> bool:
+        try:
+            self.queue.put_nowait(message)
+        except asyncio.QueueFull:
+            return False
+        return True
+
+
+class Board:
+    def __init__(self, policy: Policy, *, demo: bool = False, time_factor: float = 1.0) -> None:
+        self.policy = policy
+        self.demo = demo
+        self.time_factor = time_factor
+        self.leading = False
+        self.read = False  # before the store was read, nobody can say which nodes there are
+        self.leader = ""
+        self.views: dict[str, NodeView] = {}
+        self.watchers: set[Watcher] = set()
+        self.counts: Counter[str] = Counter()  # what /metrics tells of the controller itself
+        self.steps: Counter[tuple[str, ...]] = Counter()  # and of its nodes: from which stage to which
+        self._lives: dict[str, NodeState] = {}
+        self._healths: dict[str, str] = {}
+        self._heard: dict[str, float] = {}
+        self._fleet_told = b""
+
+    # Written by the controller
+
+    def replace_all(self, lives: Iterable[NodeState], healths: Mapping[str, str], heard: Mapping[str, float]) -> None:
+        self.read = True
+        lives = list(lives)
+        for name in self.views.keys() - {life.name for life in lives}:
+            del self.views[name], self._lives[name]
+        self._heard.update(heard)
+        for life in lives:
+            self.put(life, healths.get(life.name, "unknown"))
+
+    def heard(self, node: str, at: float) -> None:
+        self._heard[node] = at
+
+    def put(self, life: NodeState, health: str) -> None:
+        view = _view(life, health, self._heard.get(life.name))
+        known = self.views.get(life.name)
+        self._lives[life.name] = life
+        self.views[life.name] = view
+        if known is None or replace(known, heard_at=view.heard_at) != view:
+            self.tell("node", view)
+
+    def moved(self, step: TransitionView) -> None:
+        self.steps[step.before, step.after] += 1
+        self.tell("transition", step)
+
+    def tell(self, kind: str, what: object) -> None:
+        if not self.watchers:
+            return
+        message = (kind, msgspec.json.encode(what))
+        for watcher in [one for one in self.watchers if not one.tell(message)]:
+            self.drop(watcher)
+
+    def tell_fleet(self) -> None:
+        """At most what changed: called every second or so."""
+        if not self.watchers:
+            return
+        told = msgspec.json.encode(self.fleet())
+        if told != self._fleet_told:
+            self._fleet_told = told
+            self.tell("fleet", msgspec.Raw(told))
+
+    # Read by the API
+
+    def life(self, name: str) -> NodeState | None:
+        return self._lives.get(name)
+
+    def node(self, name: str) -> NodeView | None:
+        view = self.views.get(name)
+        return replace(view, heard_at=self._heard.get(name)) if view else None
+
+    def nodes(self, pool: str = "", stage: Stage | None = None, health: Health | None = None) -> list[NodeView]:
+        return [
+            replace(view, heard_at=self._heard.get(view.name))
+            for _, view in sorted(self.views.items())
+            if (not pool or view.pool == pool) and (not stage or view.stage == stage)
+            if not health or view.health == health
+        ]
+
+    def fleet(self) -> FleetView:
+        views = self.views.values()
+        return FleetView(
+            nodes=len(views),
+            stages=dict(sorted(Counter(view.stage for view in views).items())),
+            healths=dict(sorted(Counter(view.health for view in views).items())),
+            pools=tuple(self._pool(pool) for pool in sorted({view.pool for view in views})),
+            dry_run=self.policy.dry_run,
+            demo=self.demo,
+            time_factor=self.time_factor,
+        )
+
+    def _pool(self, pool: str) -> PoolView:
+        members = [life for life in self._lives.values() if life.pool == pool]
+        guard = breaker(members, pool, self.policy)
+        return PoolView(
+            pool=pool,
+            nodes=len(members),
+            out=guard.out,
+            cap=guard.cap,
+            breaker_open=guard.open,
+            reason=guard.reason,
+            spares_short=spares_short(members, pool, self.policy),
+        )
+
+    # Streams
+
+    def watch(self) -> Watcher:
+        watcher = Watcher()
+        self.watchers.add(watcher)
+        return watcher
+
+    def let_go(self) -> None:
+        """The controller ends."""
+        for watcher in list(self.watchers):
+            self.drop(watcher)
+
+    def drop(self, watcher: Watcher) -> None:
+        self.watchers.discard(watcher)
+        while not watcher.queue.empty():
+            watcher.queue.get_nowait()
+        watcher.queue.put_nowait(None)
+
+
+def _view(life: NodeState, health: str, heard_at: float | None) -> NodeView:
+    return NodeView(
+        name=life.name,
+        pool=life.pool,
+        stage=life.stage,
+        since=life.since,
+        reason=life.reason,
+        cause=life.cause,
+        health=Health(health),
+        rung=life.rung,
+        tested_at=life.tested_at,
+        heard_at=heard_at,
+        degraded_by=life.degraded_by,
+        held=life.held,
+        place=life.place,
+        jobs=tuple(sorted(life.jobs)),
+        twin=life.twin,
+    )

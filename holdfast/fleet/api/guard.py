@@ -1,0 +1,101 @@
+"""Around every Litestar route: who asks, may they, and what is said and noted when not."""
+
+import logging
+import time
+from typing import Any, get_type_hints
+
+import msgspec
+from litestar import Request, Response
+from litestar.connection import ASGIConnection
+from litestar.exceptions import HTTPException
+from litestar.handlers import BaseRouteHandler
+
+from holdfast.fleet.api.access import Caller, bearer
+from holdfast.fleet.api.problem import Problem, Refused, headers_for
+from holdfast.fleet.api.service import Service
+from holdfast.fleet.store import StoreError
+from holdfast.model.choices import named
+from holdfast.model.records import AuditEntry
+
+log = logging.getLogger("holdfast.fleet.api")
+Connection = ASGIConnection[Any, Any, Any, Any]
+
+
+async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
+    """A route names the right it takes in `opt`; one that names none is open."""
+    right = handler.opt.get("right", "")
+    if not right:
+        return
+    token = bearer(connection.headers.get("authorization", ""))
+    service: Service = connection.app.state.service
+    connection.state.caller = await service.access.caller(token, right)
+
+
+def caller_of(request: Request[Any, Any, Any]) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
+
+
+def on_problem(request: Request[Any, Any, Any], problem: Problem) -> Response[bytes]:
+    _note(request, problem.status, problem.sentence, problem.who)
+    return _refusal(
+        problem.status, problem.sentence, headers_for(problem, request.url.path, request.url.query), problem.code
+    )
+
+
+def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    """The framework's own refusals (a wrong type, no such path), in our one sentence."""
+    if error.status_code >= 500:
+        return on_mistake(request, error)
+    _note(request, error.status_code, error.detail)
+    return _refusal(error.status_code, _sentence(request, error), dict(error.headers or {}))
+
+
+def on_store_error(request: Request[Any, Any, Any], error: StoreError) -> Response[bytes]:
+    return _refusal(503, f"the store does not answer: {error}", {"Retry-After": "2"})
+
+
+def on_mistake(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    log.error("a mistake of our own at %s %s", request.method, request.url.path, exc_info=error)
+    return _refusal(500, "the controller made a mistake of its own; its log says more", {})
+
+
+def _sentence(request: Request[Any, Any, Any], error: HTTPException) -> str:
+    extra = error.extra if isinstance(error.extra, list) else []
+    wrong = [(str(one.get("key", "")), str(one.get("message", ""))) for one in extra if isinstance(one, dict)]
+    kinds = _kinds(request.route_handler) if wrong else {}
+    where = [": ".join(filter(None, (key, named(words, kinds.get(key))))) for key, words in wrong]
+    return " ".join(("; ".join(where) or error.detail).split())[:500]
+
+
+def _kinds(handler: BaseRouteHandler) -> dict[str, Any]:
+    """What a route takes, by name: in its address and, of a body, field by field."""
+    taken = {name: one.annotation for name, one in handler.parsed_fn_signature.parameters.items()}
+    body = taken.get("data")
+    return {**taken, **(get_type_hints(body) if isinstance(body, type) else {})}
+
+
+def _refusal(status: int, sentence: str, headers: dict[str, str], code: str = "") -> Response[bytes]:
+    body = msgspec.json.encode(Refused(sentence, code))
+    return Response(body, status_code=status, headers=headers, media_type="application/json")
+
+
+def _note(request: Request[Any, Any, Any], status: int, sentence: str, named: tuple[str, str] = ("", "")) -> None:
+    """Refused mutations and refused tokens are audited; a mistyped address is not."""
+    if status not in (401, 403) and request.method == "GET":
+        return
+    caller: Caller | None = request.state.get("caller")
+    host = request.client.host if request.client else "unknown"
+    who, role = (caller.name, caller.role.value) if caller else (named[0] or host, named[1])
+    service: Service = request.app.state.service
+    service.note(
+        AuditEntry(
+            at=time.time(),
+            who=who,
+            role=role,
+            verb=request.method.lower(),
+            target=request.url.path[:200],
+            outcome=f"refused {status}",
+            reason=sentence[:500],
+        )
+    )

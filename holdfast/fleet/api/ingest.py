@@ -1,0 +1,119 @@
+"""POST /v1/reports: the one path that every agent takes all the time, so it stands beside the framework."""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from holdfast.fleet.api.access import Caller, bearer
+from holdfast.fleet.api.problem import Problem, Refused, elsewhere, headers_for
+from holdfast.fleet.api.service import Service
+from holdfast.fleet.api.skew import HEADER, Clocks, on_our_clock
+from holdfast.fleet.store import StoreError
+from holdfast.model.records import AuditEntry
+from holdfast.model.wire.report import Report
+
+log = logging.getLogger("holdfast.fleet.api")
+PATH = "/v1/reports"
+LARGEST_BODY = 1 << 20
+MOST_REPORTS = 500
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_decoder = msgspec.json.Decoder(list[Report])
+_encoder = msgspec.json.Encoder()
+
+
+class Ingest:
+    def __init__(self, service: Service) -> None:
+        self._desk = service
+        self._clocks = Clocks()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller: Caller | None = None
+        try:
+            caller = await self._desk.access.caller(_token(scope), "report")
+            if not self._desk.board.leading:
+                raise elsewhere(self._desk.board.leader)
+            reports = decode(await _body(scope, receive))
+            behind = self._clocks.seconds_behind(caller.name, _header(scope, HEADER), time.time())
+            ack = await self._desk.take(caller, [on_our_clock(report, behind) for report in reports])
+        except Problem as problem:
+            self._note(problem, caller, scope)
+            await _answer(send, problem.status, Refused(problem.sentence), headers_for(problem, PATH))
+        except StoreError as error:
+            await _answer(send, 503, Refused(f"the store does not answer: {error}"), {"Retry-After": "2"})
+        except Exception:
+            log.exception("a mistake of our own at %s", PATH)
+            await _answer(send, 500, Refused("the controller made a mistake of its own; its log says more"), {})
+        else:
+            await _answer(send, 200, ack, {})
+
+    def _note(self, problem: Problem, caller: Caller | None, scope: Scope) -> None:
+        if problem.status in (307, 503):
+            return
+        client = scope.get("client") or ("unknown",)
+        named = problem.who if problem.who[0] else (str(client[0]), "")
+        who, role = (caller.name, caller.role.value) if caller else named
+        outcome = f"refused {problem.status}"
+        entry = AuditEntry(
+            at=time.time(), who=who, role=role, verb="report", target=PATH, outcome=outcome, reason=problem.sentence
+        )
+        self._desk.note(entry)
+
+
+def decode(body: bytes) -> list[Report]:
+    """Reports of the wire, or a Problem that says what is wrong with them."""
+    try:
+        reports = _decoder.decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Problem(400, f"expected a JSON list of reports: {_short(error)}") from None
+    if not 0 < len(reports) <= MOST_REPORTS:
+        raise Problem(400, f"expected 1 to {MOST_REPORTS} reports, found {len(reports)}")
+    return reports
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def _token(scope: Scope) -> str:
+    return bearer(_header(scope, b"authorization").decode("latin-1"))
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes:
+    return next((value for name, value in scope["headers"] if name == wanted), b"")
+
+
+async def _body(scope: Scope, receive: Receive) -> bytes:
+    """Refused by its stated length before it is read, and by its true one while it is."""
+    stated = _header(scope, b"content-length")
+    if stated.isdigit() and int(stated[:20]) > LARGEST_BODY:
+        raise _too_large()
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Problem(400, "the request ended before its body did")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > LARGEST_BODY:
+            raise _too_large()
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _too_large() -> Problem:
+    return Problem(413, f"expected at most {LARGEST_BODY} bytes of reports", {"Connection": "close"})
+
+
+async def _answer(send: Send, status: int, body: object, headers: Any) -> None:
+    encoded = _encoder.encode(body)
+    shown = [(b"content-type", b"application/json"), (b"content-length", str(len(encoded)).encode())]
+    shown += [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": shown})
+    await send({"type": "http.response.body", "body": encoded})

@@ -1,0 +1,79 @@
+"""What Prometheus reads of the controller: the fleet, who is out of service, jobs, open incidents, itself."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+
+from litestar import Response, get
+from prometheus_client.core import Metric
+
+from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.metrics import incidents as incident_metrics
+from holdfast.fleet.api.metrics import jobs as job_metrics
+from holdfast.fleet.api.metrics.families import Labelled, as_text, counter, gauge
+from holdfast.fleet.api.service import Asked, Service
+from holdfast.fleet.api.views.common import NodeView, PoolView
+from holdfast.model.incident import IncidentState
+from holdfast.model.lifecycle import OUT_OF_SERVICE
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@get("/metrics", opt={"right": "read"}, tags=["live"], media_type="text/plain; version=0.0.4")
+async def metrics(service: Asked) -> Response[str]:
+    """For Prometheus."""
+    incidents = await asyncio.to_thread(service.store.incidents, IncidentState.OPEN, None)
+    jobs = await job_metrics.running(service)
+    told = (
+        *_fleet(service.board),
+        *incident_metrics.incidents(incidents),
+        *job_metrics.jobs(jobs),
+        *_controller(service),
+    )
+    return Response(as_text(told), media_type=CONTENT_TYPE)
+
+
+def _fleet(board: Board) -> Iterable[Metric]:
+    views = board.views.values()
+    yield gauge("holdfast_nodes", "Nodes by pool, stage and health.", ("pool", "stage", "health"), _counted(views))
+    yield gauge(
+        "holdfast_node_out_since_seconds",
+        "When a node that is out of service came to its stage, in seconds since the epoch.",
+        ("node", "pool", "stage", "cause"),
+        {(one.name, one.pool, one.stage, one.cause): one.since for one in views if one.stage in OUT_OF_SERVICE},
+    )
+    yield from _pools(board.fleet().pools)
+    yield counter(
+        "holdfast_transitions", "Steps of nodes since this controller began.", ("before", "after"), board.steps
+    )
+
+
+def _counted(views: Iterable[NodeView]) -> Labelled:
+    return Counter((one.pool, one.stage.value, one.health.value) for one in views)
+
+
+def _pools(pools: Iterable[PoolView]) -> Iterable[Metric]:
+    for name, words in (
+        ("nodes", "Nodes of the pool."),
+        ("out", "Nodes of the pool that we hold out of service."),
+        ("cap", "How many nodes of the pool we may hold out of service."),
+        ("breaker_open", "1 while the breaker only observes."),
+        ("spares_short", "Spares that the pool should hold and does not."),
+    ):
+        yield gauge(f"holdfast_pool_{name}", words, ("pool",), {(one.pool,): getattr(one, name) for one in pools})
+
+
+def _controller(service: Service) -> Iterable[Metric]:
+    board = service.board
+    for name, words, value in (
+        ("leading", "1 where this controller leads.", board.leading),
+        ("dry_run", "1 while actions are only recorded.", board.policy.dry_run),
+        ("waiting", "Requests that wait for the writer.", service.waiting),
+        ("streams", "Live streams that are open.", len(board.watchers)),
+    ):
+        yield gauge(f"holdfast_controller_{name}", words, (), {(): value})
+    yield counter("holdfast_reports", "Reports taken from agents.", (), {(): board.counts["reports"]})
+    yield counter("holdfast_requests_refused", "Requests that were refused.", (), {(): board.counts["refused"]})
+
+
+ROUTES = [metrics]

@@ -1,0 +1,81 @@
+"""What an operator may ask of a node now and what it would do: shown before it is asked for. And who asks."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from litestar import Request, get
+
+from holdfast.fleet.api.access import MAY
+from holdfast.fleet.api.guard import caller_of
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.service import Asked
+from holdfast.fleet.decisions.lifecycle.machine import step
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Verb
+from holdfast.model.records import Role
+
+WISHES = (EventKind.QUARANTINE, EventKind.RELEASE, EventKind.RETEST, EventKind.REMOVE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorActionView:
+    wish: EventKind
+    possible: bool
+    stage: Stage
+    """Where the node would be."""
+    actions: tuple[Verb, ...]
+    words: str
+    """What it means, or why it changes nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorActionsView:
+    dry_run: bool
+    """Whether actions would only be recorded."""
+    wishes: tuple[OperatorActionView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallerView:
+    name: str
+    role: Role
+    may: tuple[str, ...]
+    """read, operate, administer."""
+
+
+@get("/v1/nodes/{name:str}/wishes", opt={"right": "read"}, tags=["nodes"])
+async def show_wishes(service: Asked, name: str) -> OperatorActionsView:
+    """What quarantine, release, retest and remove would do to this node now. Nothing is done."""
+    life = service.board.life(name)
+    if life is None:
+        raise Problem(404, f"no node is called {name[:80]!r}")
+    policy = service.board.policy
+    now = time.time()
+    return OperatorActionsView(
+        dry_run=policy.dry_run, wishes=tuple(_preview(life, wish, now, policy) for wish in WISHES)
+    )
+
+
+def _preview(life: NodeState, wish: EventKind, now: float, policy: Policy) -> OperatorActionView:
+    event = NodeEvent(kind=wish, cause="operator", reason="")
+    after, actions, words = step(life, event, now, policy)
+    return OperatorActionView(
+        wish=wish,
+        possible=after.stage is not life.stage or bool(actions),
+        stage=after.stage,
+        actions=tuple(action.verb for action in actions),
+        words=words,
+    )
+
+
+@get("/v1/me", opt={"right": "read"}, tags=["access"])
+async def show_caller(request: Request[Any, Any, Any]) -> CallerView:
+    """Whose token this is and what it gives the right to."""
+    caller = caller_of(request)
+    return CallerView(
+        name=caller.name, role=caller.role, may=tuple(right for right, roles in MAY.items() if caller.role in roles)
+    )
+
+
+ROUTES = [show_wishes, show_caller]

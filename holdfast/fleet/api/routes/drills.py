@@ -1,0 +1,66 @@
+"""Routes of the drills: what can be played, playing one, and watching it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from litestar import Request, delete, get, post
+from litestar.response import Stream
+
+from holdfast.fleet.api.access import MAY
+from holdfast.fleet.api.guard import caller_of
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.service import Asked, Service
+from holdfast.fleet.api.views.drills import DrillPlayer, DrillRequest, DrillRunView, DrillsView
+from holdfast.lab.drills.shipped import shipped
+
+READ = {"right": "read"}
+Asker = Request[Any, Any, Any]
+
+
+@get("/v1/drills", opt=READ, tags=["drills"])
+async def list_drills(service: Asked, request: Asker) -> DrillsView:
+    """The drills that come along, and the one that is played."""
+    return DrillsView(drills=tuple(shipped().values()), run=service.drills.run, may_play=_may_play(service, request))
+
+
+@post("/v1/drills/run", opt=READ, status_code=202, tags=["drills"])
+async def play_drill(service: Asked, request: Asker, data: DrillRequest) -> DrillRunView:
+    """Plays a drill in a process of its own; nothing of the fleet is touched. One at a time."""
+    _refuse_viewer(service, request)
+    if data.drill not in shipped():
+        raise Problem(404, f"no drill that comes along is called {data.drill[:80]!r}; /v1/drills lists them")
+    return await service.drills.play(data, caller_of(request).name)
+
+
+@delete("/v1/drills/run", opt=READ, status_code=200, tags=["drills"])
+async def cancel_drill(service: Asked, request: Asker) -> DrillRunView:
+    """Ends the drill that is played."""
+    _refuse_viewer(service, request)
+    return await service.drills.cancel()
+
+
+@get("/v1/drills/stream", opt=READ, tags=["drills"], media_type="text/event-stream")
+async def watch_drill(service: Asked) -> Stream:
+    """Server-sent events of the run: `run` as it changes, then `outcome`; from its beginning, and ends with it."""
+    if service.drills.run is None:
+        raise Problem(404, "no drill was played yet: POST /v1/drills/run plays one")
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return Stream(_events(service.drills), media_type="text/event-stream", headers=headers)
+
+
+async def _events(room: DrillPlayer) -> AsyncIterator[bytes]:
+    async for name, data in room.watch():
+        yield b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
+
+
+def _may_play(service: Service, request: Asker) -> bool:
+    return service.board.demo or caller_of(request).role in MAY["operate"]
+
+
+def _refuse_viewer(service: Service, request: Asker) -> None:
+    if not _may_play(service, request):
+        caller = caller_of(request)
+        raise Problem(403, f"a token of role {caller.role.value} may watch drills and not play them")
+
+
+ROUTES = [list_drills, play_drill, cancel_drill, watch_drill]

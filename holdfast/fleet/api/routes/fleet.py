@@ -1,0 +1,132 @@
+"""Routes about the fleet and its history, and about who may ask."""
+
+import asyncio
+from typing import Annotated, Any
+
+from litestar import Request, get, post
+from litestar.params import Parameter
+
+from holdfast.fleet.api.guard import caller_of
+from holdfast.fleet.api.ingest import PATH
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.routes import tokens
+from holdfast.fleet.api.service import Asked
+from holdfast.fleet.api.views.common import (
+    Ack,
+    ActionsView,
+    AuditView,
+    Enrolled,
+    EnrolRequest,
+    FleetView,
+    IncidentsView,
+    JobsView,
+    Revoked,
+    RevokeRequest,
+    TokenMade,
+    TokenRequest,
+    TransitionsView,
+)
+from holdfast.fleet.api.views.show import action_view, transition_view
+from holdfast.fleet.probe_sessions.views import ProbesView
+from holdfast.model.incident import IncidentState
+from holdfast.model.wire.report import Report
+
+Most = Annotated[int, Parameter(ge=1, le=10_000, description="At most so many.")]
+Since = Annotated[float, Parameter(ge=0, le=1e12, description="From this time on, in seconds since the epoch.")]
+Until = Annotated[float | None, Parameter(ge=0, le=1e12, description="Only those that had started by then.")]
+READ = {"right": "read"}
+
+
+@get("/v1/fleet", opt=READ, tags=["fleet"])
+async def show_fleet(service: Asked) -> FleetView:
+    """Counts, pools with their breakers, and whether actions are carried out."""
+    return service.board.fleet()
+
+
+@get("/v1/incidents", opt=READ, tags=["fleet"])
+async def list_incidents(service: Asked, only: IncidentState | None = None, limit: Most = 100) -> IncidentsView:
+    """Newest first."""
+    return IncidentsView(incidents=tuple(await asyncio.to_thread(service.store.incidents, only, limit)))
+
+
+@get("/v1/actions", opt=READ, tags=["fleet"])
+async def list_actions(service: Asked, node: str = "", limit: Most = 100) -> ActionsView:
+    """Newest first."""
+    found = await asyncio.to_thread(service.store.actions, node or None, limit)
+    return ActionsView(actions=tuple(action_view(one) for one in found))
+
+
+@get("/v1/transitions", opt=READ, tags=["fleet"])
+async def list_transitions(service: Asked, since: Since = 0.0, limit: Most = 1_000) -> TransitionsView:
+    """Oldest first."""
+    found = await asyncio.to_thread(service.store.transitions, since, limit)
+    return TransitionsView(transitions=tuple(transition_view(one) for one in found))
+
+
+@get("/v1/jobs", opt=READ, tags=["fleet"])
+async def list_jobs(
+    service: Asked, node: str = "", since: Since = 0.0, until: Until = None, limit: Most = 1_000
+) -> JobsView:
+    """Latest start first: those that run or ended since. The next page: until the start of the last one told."""
+    return JobsView(jobs=tuple(await asyncio.to_thread(service.store.jobs, node or None, since, limit, until)))
+
+
+@get("/v1/probes", opt=READ, tags=["fleet"])
+async def show_probes(service: Asked) -> ProbesView:
+    """Which leaves were proven when and how fast, who is suspected, who meets now and next."""
+    return await service.probes()
+
+
+@get("/v1/audit", opt={"right": "administer"}, tags=["access"])
+async def read_audit(service: Asked, since: Since = 0.0, limit: Most = 1_000) -> AuditView:
+    """Who asked for what, and what came of it. Newest first."""
+    return AuditView(entries=tuple(await asyncio.to_thread(service.store.audit, since, limit)))
+
+
+@post("/v1/enrol", status_code=200, tags=["agents"])
+async def enrol(service: Asked, data: EnrolRequest) -> Enrolled:
+    """A node's own credential for a join token."""
+    return await service.enrol(data)
+
+
+@post("/v1/credential", opt={"right": "report"}, status_code=200, tags=["agents"])
+async def renew_credential(service: Asked, request: Request[Any, Any, Any]) -> Enrolled:
+    """A new credential for the node that asks with its old one, before that expires."""
+    return await service.renew(caller_of(request))
+
+
+@post(PATH, opt={"right": "report"}, status_code=200, tags=["agents"])
+async def report(service: Asked, request: Request[Any, Any, Any], data: list[Report]) -> Ack:
+    """What agents saw. Answered after it is committed. (Served by api/ingest.py; here for the document.)"""
+    return await service.take(caller_of(request), data)
+
+
+@post("/v1/tokens", opt={"right": "administer"}, status_code=200, tags=["access"])
+async def make_token(service: Asked, request: Request[Any, Any, Any], data: TokenRequest) -> TokenMade:
+    """A token for a person or program, or a join token with which agents enrol. Shown this once."""
+    return await service.make_token(data, caller_of(request))
+
+
+@post("/v1/tokens/revoke", opt={"right": "administer"}, status_code=200, tags=["access"])
+async def revoke_token(service: Asked, request: Request[Any, Any, Any], data: RevokeRequest) -> Revoked:
+    """End all tokens of a name, or the one with this hash."""
+    if not 0 < len(data.target) <= 255:
+        raise Problem(400, "target: expected a name or the hash of a token")
+    return Revoked(revoked=await service.revoke(data.target, caller_of(request)))
+
+
+ROUTES = [
+    show_fleet,
+    list_incidents,
+    list_actions,
+    list_transitions,
+    list_jobs,
+    show_probes,
+    read_audit,
+    enrol,
+    renew_credential,
+    report,
+    make_token,
+    revoke_token,
+    *tokens.ROUTES,
+]

@@ -1,0 +1,58 @@
+"""Routes about training jobs: how they get on, what is slow, why they died, and where their time went."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from litestar import get
+
+from holdfast.fleet.api.service import Asked
+from holdfast.fleet.jobs.views import RestartView, TrainingDetail, TrainingsView
+from holdfast.model.lifecycle import OUT_OF_SERVICE
+from holdfast.model.records import Transition
+
+READ = {"right": "read"}
+BEFORE_SECONDS = 300.0
+MOST_STEPS = 10_000
+MOST_SAID = 8
+MOST_DEATHS = 20
+
+
+@get("/v1/trainings", opt=READ, tags=["jobs"])
+async def list_trainings(service: Asked) -> TrainingsView:
+    """Jobs whose ranks tell their progress, last heard first."""
+    return await service.trainings()
+
+
+@get("/v1/trainings/{name:str}", opt=READ, tags=["jobs"])
+async def show_training(service: Asked, name: str) -> TrainingDetail:
+    """One of them: its ledger, what a failure now would cost, its restarts and why, its ranks and what is slow."""
+    job = await service.training(name)
+    deaths = job.restarts[-MOST_DEATHS:]
+    if not deaths:
+        return job
+    steps = await asyncio.to_thread(service.store.transitions, _before(deaths[0]), MOST_STEPS)
+    earlier = job.restarts[: -len(deaths)]
+    began = [earlier[-1].at if earlier else job.began or 0.0, *(one.at for one in deaths)]
+    explained = tuple(
+        replace(one, said=_said(one, start, one.nodes or job.nodes, steps))
+        for one, start in zip(deaths, began, strict=False)
+    )
+    return replace(job, restarts=job.restarts[:-MOST_DEATHS] + explained)
+
+
+def _before(death: RestartView) -> float:
+    return death.at - death.down_seconds - BEFORE_SECONDS
+
+
+def _said(death: RestartView, began: float, nodes: Sequence[str], steps: Sequence[Transition]) -> tuple[str, ...]:
+    """Nodes of the attempt that left service while it ran or until the next began, and not long before it died. What
+    was seconds ago when a node left was so before that, and not before today."""
+    left = [
+        one for one in steps if one.node in nodes and one.after in OUT_OF_SERVICE and one.before not in OUT_OF_SERVICE
+    ]
+    near = [one for one in left if max(began, _before(death)) <= one.at <= death.at]
+    return tuple(f"{one.node}: {one.reason.replace(' s ago', ' s before')}" for one in near)[:MOST_SAID]
+
+
+ROUTES = [list_trainings, show_training]

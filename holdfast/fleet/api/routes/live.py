@@ -1,0 +1,61 @@
+"""What is asked all the time: the live stream, and whether we are there."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import msgspec
+from litestar import get
+from litestar.response import Stream
+
+from holdfast.fleet.api.board import Board, Watcher
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.service import Asked
+
+MOST_WATCHERS = 200
+QUIET_SECONDS = 15.0  # a comment now and then, so that a dead connection is noticed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alive:
+    leading: bool
+    waiting: int
+
+
+@get("/healthz", tags=["live"])
+async def healthz(service: Asked) -> Alive:
+    """This process answers. Whether it leads is for load balancers and people."""
+    return Alive(leading=service.board.leading, waiting=service.waiting)
+
+
+@get("/v1/stream", opt={"right": "read"}, tags=["live"], media_type="text/event-stream")
+async def stream(service: Asked) -> Stream:
+    """Server-sent events: `node`, `transition`, `incident`, `fleet`. Opens with the fleet as it is."""
+    if len(service.board.watchers) >= MOST_WATCHERS:
+        raise Problem(503, f"{MOST_WATCHERS} streams are open already", {"Retry-After": "10"})
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return Stream(_events(service.board, service.board.watch()), media_type="text/event-stream", headers=headers)
+
+
+async def _events(board: Board, watcher: Watcher) -> AsyncIterator[bytes]:
+    try:
+        yield _event("fleet", msgspec.json.encode(board.fleet()))
+        while True:
+            try:
+                async with asyncio.timeout(QUIET_SECONDS):  # wait_for can swallow a cancellation in 3.11
+                    message = await watcher.queue.get()
+            except TimeoutError:
+                yield b": still here\n\n"
+                continue
+            if message is None:
+                return
+            yield _event(*message)
+    finally:
+        board.watchers.discard(watcher)
+
+
+def _event(name: str, data: bytes) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
+
+
+ROUTES = [healthz, stream]

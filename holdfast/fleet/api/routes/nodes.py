@@ -1,0 +1,89 @@
+"""Routes about nodes: what they are, how they came there, and what an operator wants of them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import fields
+from typing import Annotated, Any
+
+from litestar import Request, get, post
+from litestar.params import Parameter
+
+from holdfast.fleet.api import operator_actions as wishes
+from holdfast.fleet.api.guard import caller_of
+from holdfast.fleet.api.problem import Problem, busy
+from holdfast.fleet.api.service import Asked, Service
+from holdfast.fleet.api.views.common import NodeDetail, NodesView, NodeView, StoryView, Wish
+from holdfast.fleet.api.views.show import story_view
+from holdfast.fleet.store import StoreError
+from holdfast.fleet.store.story import MOST_LINES
+from holdfast.model.health import Health
+from holdfast.model.lifecycle import EventKind, Stage
+
+MOST_VERDICTS = 1_000
+WORST_FIRST = {"fail": 0, "unknown": 1, "degraded": 2, "pass": 3, "not_applicable": 4, "disabled": 4}
+Limit = Annotated[int, Parameter(ge=1, le=MOST_LINES, description="Lines of a page.")]
+Before = Annotated[str, Parameter(description="`next` of the page before; '' is the newest page.")]
+
+
+@get("/v1/nodes", opt={"right": "read"}, tags=["nodes"])
+async def list_nodes(
+    service: Asked, pool: str = "", stage: Stage | None = None, health: Health | None = None
+) -> NodesView:
+    """Every node, by name; only those of a pool, stage or health if asked."""
+    return NodesView(nodes=tuple(service.board.nodes(pool, stage, health)))
+
+
+@get("/v1/nodes/{name:str}", opt={"right": "read"}, tags=["nodes"])
+async def show_node(service: Asked, name: str) -> NodeDetail:
+    """One node with the standing verdict of every check."""
+    view = _known(service, name)
+    shown = {field.name: getattr(view, field.name) for field in fields(view)}
+    standing = sorted(await service.verdicts(name), key=lambda one: WORST_FIRST.get(one.health, 0))
+    left_out = max(0, len(standing) - MOST_VERDICTS)
+    return NodeDetail(**shown, verdicts=tuple(standing[:MOST_VERDICTS]), verdicts_left_out=left_out)
+
+
+@get("/v1/nodes/{name:str}/story", opt={"right": "read"}, tags=["nodes"])
+async def tell_story(service: Asked, name: str, limit: Limit = 50, before: Before = "") -> StoryView:
+    """How a node came where it is: transitions, verdicts, events and actions, newest first."""
+    _known(service, name)
+    try:
+        return story_view(await asyncio.to_thread(service.store.story, name, limit, before))
+    except StoreError as error:
+        if before and "is no place in a story" in str(error):
+            raise Problem(400, f"before: {error}") from None
+        raise
+
+
+def _known(service: Service, name: str) -> NodeView:
+    view = service.board.node(name)
+    if view is None and not service.board.read:
+        raise busy("the controller starts and has not read its store yet; try again", 1)
+    if view is None:
+        raise Problem(404, f"no node is called {name[:80]!r}")
+    return view
+
+
+def _wish(kind: EventKind, words: str) -> Any:
+    async def handle(service: Asked, request: Request[Any, Any, Any], name: str, data: Wish) -> NodeView:
+        return await service.wish(name, kind, data, caller_of(request))
+
+    handle.__doc__ = words
+    handle.__name__ = kind.value
+    path = f"/v1/nodes/{{name:str}}/{kind.value}"
+    route: Callable[[Callable[..., Awaitable[NodeView]]], Any] = post(
+        path, opt={"right": "operate"}, status_code=200, tags=["nodes"], operation_id=kind.value
+    )
+    return route(handle)
+
+
+ROUTES = [
+    list_nodes,
+    show_node,
+    tell_story,
+    *wishes.ROUTES,
+    _wish(EventKind.QUARANTINE, "Take a node out of service; what runs there finishes first."),
+    _wish(EventKind.RELEASE, "Let a quarantined or removed node back: it is tested first."),
+    _wish(EventKind.RETEST, "Test a node in full before anything runs there again."),
+    _wish(EventKind.REMOVE, "A person has it: out of the fleet until it is released or enrols again."),
+]

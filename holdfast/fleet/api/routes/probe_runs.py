@@ -1,0 +1,32 @@
+"""Routes about probes that an operator asks for: some nodes meet, and one of them tells what all found."""
+
+from typing import Any
+
+from litestar import Request, get, post
+
+from holdfast.fleet.api.guard import caller_of
+from holdfast.fleet.api.service import Asked
+from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView
+
+PATH = "/v1/probes/runs"
+
+
+@post(PATH, opt={"right": "operate"}, status_code=202, tags=["fleet"])
+async def begin_probe_run(service: Asked, request: Request[Any, Any, Any], data: ProbeRunRequest) -> ProbeRunView:
+    """Let these nodes meet, through their agents. Refused while work is on one of them."""
+    return await service.begin_run(data, caller_of(request))
+
+
+@get(PATH + "/{number:int}", opt={"right": "read"}, tags=["fleet"])
+async def show_probe_run(service: Asked, number: int) -> ProbeRunView:
+    """How far a run is; its report, once it is over. Known to the controller that was asked, until it restarts."""
+    return await service.show_run(number)
+
+
+@post(PATH + "/{number:int}/stop", opt={"right": "operate"}, status_code=200, tags=["fleet"])
+async def stop_probe_run(service: Asked, request: Request[Any, Any, Any], number: int) -> ProbeRunView:
+    """End a run: its nodes are told with their next acknowledgement."""
+    return await service.stop_run(number, caller_of(request))
+
+
+ROUTES = [begin_probe_run, show_probe_run, stop_probe_run]

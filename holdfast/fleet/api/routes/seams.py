@@ -1,0 +1,49 @@
+"""Routes about what lies between the domains: the seams, their incidents, and signals that no agent reads."""
+
+import asyncio
+from typing import Any
+
+from litestar import Request, get, post
+
+from holdfast.fleet.api import runbook
+from holdfast.fleet.api.guard import caller_of
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.runbook import RunbookView
+from holdfast.fleet.api.service import Asked
+from holdfast.fleet.incidents.views import SeamsView, SignalsRequest, SignalsTaken
+from holdfast.model.incident import Incident
+
+
+@get("/v1/incidents/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
+async def show_incident(service: Asked, wanted: str) -> Incident:
+    """One incident, by its id or as the newest of a subject; one that a seam found has an account."""
+    return await _incident(service, wanted)
+
+
+@get("/v1/runbooks/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
+async def show_runbook(service: Asked, wanted: str) -> RunbookView:
+    """What to look at, do and leave in one incident, with its names filled in; without steps where nobody wrote any."""
+    return runbook.of(await _incident(service, wanted))
+
+
+async def _incident(service: Asked, wanted: str) -> Incident:
+    wanted = wanted.lstrip("/")
+    found = await asyncio.to_thread(service.store.incident, wanted)
+    if found is None:
+        raise Problem(404, f"no incident has the id or subject {wanted[:80]!r}")
+    return found
+
+
+@get("/v1/seams", opt={"right": "read"}, tags=["fleet"])
+async def list_seams(service: Asked) -> SeamsView:
+    """The questions that are asked across domains, and how the sources of the other domains stand."""
+    return service.seams_view()
+
+
+@post("/v1/signals", opt={"right": "tell"}, status_code=200, tags=["agents"])
+async def tell_signals(service: Asked, request: Request[Any, Any, Any], data: SignalsRequest) -> SignalsTaken:
+    """A job's step times, a service's transfers, a route that changed. Kept in memory for a while, never stored."""
+    return service.tell_signals(caller_of(request), data)
+
+
+ROUTES = [show_incident, show_runbook, list_seams, tell_signals]

@@ -1,0 +1,98 @@
+"""What the API needs of the controller behind it: wishes go to the one writer, questions to the store."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Annotated, Protocol
+
+from litestar.params import Dependency
+
+from holdfast.fleet.api.access import Access, Caller
+from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.views.common import (
+    Ack,
+    Enrolled,
+    EnrolRequest,
+    NodeView,
+    TokenMade,
+    TokenRequest,
+    VerdictView,
+    Wish,
+)
+from holdfast.fleet.api.views.drills import DrillPlayer
+from holdfast.fleet.incidents.views import SeamsView, SignalsRequest, SignalsTaken
+from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
+from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
+from holdfast.fleet.store import Store
+from holdfast.model.lifecycle import EventKind
+from holdfast.model.records import AuditEntry
+from holdfast.model.wire.report import Report
+
+
+class Service(Protocol):
+    """Every method answers after the commit, and raises Problem when the wish is not granted."""
+
+    @property
+    def store(self) -> Store:
+        """For questions only."""
+        ...
+
+    @property
+    def board(self) -> Board: ...
+
+    @property
+    def access(self) -> Access: ...
+
+    @property
+    def console(self) -> str:
+        """The directory of the console's files, '' if it is not built."""
+        ...
+
+    @property
+    def drills(self) -> DrillPlayer: ...
+
+    @property
+    def waiting(self) -> int:
+        """How much the writer still has to do."""
+        ...
+
+    def take(self, caller: Caller, reports: Sequence[Report]) -> Awaitable[Ack]: ...
+
+    def enrol(self, ask: EnrolRequest) -> Awaitable[Enrolled]: ...
+
+    def renew(self, caller: Caller) -> Awaitable[Enrolled]: ...
+
+    def wish(self, node: str, kind: EventKind, wish: Wish, caller: Caller) -> Awaitable[NodeView]: ...
+
+    def digests(self, node: str) -> tuple[tuple[float, bytes], ...]:
+        """The last ones that were heard, oldest first, with the agent's time."""
+        ...
+
+    def verdicts(self, node: str) -> Awaitable[tuple[VerdictView, ...]]: ...
+
+    def probes(self) -> Awaitable[ProbesView]: ...
+
+    def begin_run(self, ask: ProbeRunRequest, caller: Caller) -> Awaitable[ProbeRunView]: ...
+
+    def show_run(self, number: int) -> Awaitable[ProbeRunView]: ...
+
+    def stop_run(self, number: int, caller: Caller) -> Awaitable[ProbeRunView]: ...
+
+    def trainings(self) -> Awaitable[TrainingsView]: ...
+
+    def training(self, name: str) -> Awaitable[TrainingDetail]: ...
+
+    def make_token(self, ask: TokenRequest, caller: Caller) -> Awaitable[TokenMade]: ...
+
+    def revoke(self, target: str, caller: Caller) -> Awaitable[int]: ...
+
+    def seams_view(self) -> SeamsView: ...
+
+    def tell_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
+        """Into the window of the seams."""
+        ...
+
+    def note(self, entry: AuditEntry) -> None:
+        """For the audit log, of a request that was refused; nobody waits for it."""
+        ...
+
+
+Asked = Annotated[Service, Dependency(skip_validation=True)]  # how a route takes it: what it is was settled at start

@@ -1,0 +1,54 @@
+"""Agents whose clock is wrong: what they tell is put on the controller's clock, so that a story has one time."""
+
+from dataclasses import replace
+from math import isfinite
+
+from holdfast.model.signal import Event
+from holdfast.model.wire.report import Report
+
+HEADER = b"holdfast-clock"  # the agent's clock when it sent the request, which its reports may have waited long for
+TOLERATED_SECONDS = 30.0  # less may be the wire's or a busy controller's doing
+LARGEST_SECONDS = 100 * 365.25 * 86_400
+
+
+class Clocks:
+    """How far each agent's clock is off. Kept until plainly another: jitter must not disturb the order."""
+
+    def __init__(self) -> None:
+        self._behind: dict[str, float] = {}  # only of those that are off
+
+    def seconds_behind(self, node: str, told: bytes, now: float) -> float:
+        """What must be added to this agent's times. Nothing where it does not say what its clock shows."""
+        kept = self._behind.get(node, 0.0)
+        shown = _seconds(told)
+        if shown is None or abs(now - shown - kept) <= TOLERATED_SECONDS:
+            return kept
+        self._behind[node] = now - shown
+        if abs(now - shown) <= TOLERATED_SECONDS:
+            del self._behind[node]
+        return self._behind.get(node, 0.0)
+
+
+def _seconds(told: bytes) -> float | None:
+    try:
+        shown = float(told)
+    except ValueError:
+        return None
+    return shown if isfinite(shown) and abs(shown) <= LARGEST_SECONDS else None
+
+
+def on_our_clock(report: Report, seconds: float) -> Report:
+    """Order outcomes keep their times: they are dated by the order, which is ours."""
+    if not seconds:
+        return report
+    return replace(
+        report,
+        at=report.at + seconds,
+        events=tuple(_moved(event, seconds) for event in report.events),
+        changes=tuple(replace(change, at=change.at + seconds) for change in report.changes),
+        progress=tuple(replace(one, at=one.at + seconds, began=one.began + seconds) for one in report.progress),
+    )
+
+
+def _moved(event: Event, seconds: float) -> Event:
+    return replace(event, at=event.at + seconds) if event.at else event

@@ -1,0 +1,237 @@
+"""What the API shows and takes. The OpenAPI document is made of these, and so are the console's types."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.model.health import Health
+from holdfast.model.incident import Incident
+from holdfast.model.job import Job
+from holdfast.model.lifecycle import EventKind, Stage, Verb
+from holdfast.model.records import AuditEntry, Outcome, Role
+from holdfast.model.wire.probe import ProbeRequest
+from holdfast.model.wire.report import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    name: str
+    pool: str
+    stage: Stage
+    since: float
+    reason: str
+    cause: str
+    health: Health
+    rung: int
+    tested_at: float | None
+    heard_at: float | None
+    degraded_by: str
+    held: str
+    """What its failure is part of while it is left in service: 'loop/c2', a breaker, maintenance."""
+    place: Mapping[str, str]
+    jobs: tuple[str, ...]
+    twin: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictView:
+    check: str
+    health: str
+    """pass, degraded, fail, unknown, not_applicable or disabled."""
+    reason: str
+    since: float
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDetail(NodeView):
+    verdicts: tuple[VerdictView, ...] = ()
+    """Where there are too many, the worst."""
+    verdicts_left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesView:
+    nodes: tuple[NodeView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoryEntry:
+    at: float
+    kind: str
+    """transition, verdict, event or action."""
+    title: str
+    detail: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoryView:
+    """Newest first; `next` is handed back as `before` to read on, '' at the beginning of the story."""
+
+    entries: tuple[StoryEntry, ...]
+    next: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolView:
+    pool: str
+    nodes: int
+    out: int
+    cap: int
+    breaker_open: bool
+    reason: str
+    spares_short: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetView:
+    nodes: int
+    stages: Mapping[str, int]
+    healths: Mapping[str, int]
+    pools: tuple[PoolView, ...]
+    dry_run: bool
+    demo: bool
+    time_factor: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransitionView:
+    node: str
+    at: float
+    before: Stage
+    after: Stage
+    happening: EventKind
+    cause: str
+    reason: str
+    evidence: tuple[str, ...]
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransitionsView:
+    transitions: tuple[TransitionView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionView:
+    id: int
+    node: str
+    verb: Verb
+    state: Outcome
+    attempts: int
+    at: float
+    cause: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionsView:
+    actions: tuple[ActionView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentsView:
+    incidents: tuple[Incident, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsView:
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditView:
+    entries: tuple[AuditEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrolRequest:
+    node: str
+    join_token: str
+    pool: str = "default"
+    place: Mapping[str, str] = field(default_factory=dict)
+    twin: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enrolled:
+    credential: str
+    """Shown this once; the controller keeps only its hash."""
+    expires: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Something the agent of a node is asked to do, if its own policy lets it."""
+
+    id: int
+    verb: str
+    suite: str
+    reason: str
+    key: str = ""
+    """Of the deed: agents tell by it whether they did this one, for numbers begin anew when a store is lost."""
+    probe: ProbeRequest | None = None
+    """Of the verb probe: whom to meet, and where."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ack:
+    """Given after the reports are committed. False stands for a report that was stored before."""
+
+    accepted: tuple[bool, ...]
+    orders: tuple[Order, ...] = ()
+    tell_all: bool = False
+    """Earlier reports of this agent are not in the store (any more): it should tell every verdict anew."""
+    cancel: tuple[int, ...] = ()
+    """Orders that are not wanted any more: a probe on a node that is."""
+    renew: bool = False
+    """The credential expires before long: it should ask for a new one."""
+    closed: str = ""
+    """Why nothing may start on the node, where no scheduler keeps work away from it; the gate says so."""
+    flush_seconds: float = 0.0
+    """The node is to be released: training state in its memory belongs into storage, within so long. 0: it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Why an operator asks for it."""
+
+    reason: str
+    force: bool = False
+    """Also if more nodes of the pool would be out of service than its policy allows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRequest:
+    name: str = ""
+    """Whose token; not needed for a join token."""
+    role: Role | None = None
+    """None asks for a join token, with which agents enrol."""
+    hours: float = 24 * 30
+    uses: int = 1
+    """Of a join token: how many nodes may enrol with it."""
+    node: str = ""
+    """Of a join token: the one node that may enrol with it, also if an agent of that name is known and reports."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenMade:
+    token: str
+    hash: str
+    expires: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeRequest:
+    target: str
+    """A name, or the hash of one token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revoked:
+    revoked: int
+
+
+Reports = list[Report]

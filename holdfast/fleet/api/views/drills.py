@@ -1,0 +1,60 @@
+"""What the API shows of drills: those that come along, and the one that is played."""
+
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.lab.drills.shipped import Shipped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrillRunView:
+    """The drill that is played, or the last one that was."""
+
+    id: int
+    drill: str
+    title: str
+    seed: int | None
+    """None: the drill's own."""
+    by: str
+    at: float
+    state: str
+    """playing, done, failed or cancelled."""
+    share: float
+    """How far it has come, from 0 to 1."""
+    reason: str
+    """Why it failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrillsView:
+    drills: tuple[Shipped, ...]
+    run: DrillRunView | None
+    may_play: bool
+    """Whether who asks may play one: an operator, or anybody in a demo."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrillRequest:
+    drill: str
+    seed: int | None = None
+    """Another than the drill's own."""
+
+    def __post_init__(self) -> None:
+        if self.seed is not None and not 0 <= self.seed < 2**32:
+            raise ValueError("seed: expected a whole number from 0 to 4294967295")
+
+
+class DrillPlayer(Protocol):
+    """Plays one drill at a time. What cannot be is a Problem."""
+
+    @property
+    def run(self) -> DrillRunView | None: ...
+
+    def play(self, ask: DrillRequest, by: str) -> Awaitable[DrillRunView]: ...
+
+    def cancel(self) -> Awaitable[DrillRunView]: ...
+
+    def watch(self) -> AsyncIterator[tuple[str, bytes]]:
+        """What was told of the run so far and is told from now on, as named JSON; ends when the run does."""
+        ...

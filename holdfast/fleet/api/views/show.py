@@ -1,0 +1,48 @@
+"""From the store's words to what the API shows."""
+
+from holdfast.fleet.api.views.common import ActionView, StoryEntry, StoryView, TransitionView, VerdictView
+from holdfast.model.records import StoredAction, StoryPage, Transition
+from holdfast.model.wire.report import VerdictChange
+
+
+def verdict_view(change: VerdictChange) -> VerdictView:
+    return VerdictView(
+        check=change.check, health=change.after, reason=change.reason, since=change.at, evidence=change.evidence
+    )
+
+
+def transition_view(step: Transition) -> TransitionView:
+    return TransitionView(
+        node=step.node,
+        at=step.at,
+        before=step.before,
+        after=step.after,
+        happening=step.event.kind,
+        cause=step.event.cause,
+        reason=step.reason,
+        evidence=step.event.evidence,
+        by=step.event.by,
+    )
+
+
+def action_view(stored: StoredAction) -> ActionView:
+    action = stored.action
+    return ActionView(
+        id=stored.id,
+        node=action.node,
+        verb=action.verb,
+        state=stored.state,
+        attempts=stored.attempts,
+        at=action.at,
+        cause=action.cause,
+        reason=action.reason,
+        detail=stored.detail,
+    )
+
+
+def story_view(page: StoryPage) -> StoryView:
+    entries = tuple(
+        StoryEntry(at=line.at, kind=line.kind, title=line.what, detail=line.reason, facts=line.detail)
+        for line in page.lines
+    )
+    return StoryView(entries=entries, next=page.older)

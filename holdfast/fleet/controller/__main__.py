@@ -1,0 +1,44 @@
+"""The controller as a process: `holdfast controller` becomes this."""
+
+import argparse
+import logging
+import sys
+
+from holdfast.fleet.controller.server import serve
+from holdfast.fleet.controller.settings import load
+from holdfast.fleet.store import StoreError
+from holdfast.model.settings import SettingsError
+
+USAGE_ERROR = 64
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="holdfast controller")
+    parser.add_argument("--config", required=True)
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    level = logging.DEBUG if options.verbose else logging.INFO
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    for chatty in ("alembic", "httpx", "httpcore"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    try:
+        serve(load(options.config), _say)
+    except SettingsError as error:
+        return _refuse(str(error), USAGE_ERROR)
+    except StoreError as error:
+        return _refuse(str(error), 1)
+    return 0
+
+
+def _say(address: str) -> None:
+    sys.stdout.write(f"{address}\n")
+    sys.stdout.flush()
+
+
+def _refuse(sentence: str, code: int) -> int:
+    sys.stderr.write(f"holdfast: {sentence}\n")
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

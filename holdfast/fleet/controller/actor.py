@@ -1,0 +1,122 @@
+"""The actor: claims what is due, has it performed in threads, and reports how it ended.
+
+A back end that hangs holds up only itself: each has threads of its own, and no thread of the writer's is involved.
+What is done to one node is done in order.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+
+from holdfast.fleet.actions.backend import Backend, Outcome, failed
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller import claims
+from holdfast.fleet.controller.backends import Backends
+from holdfast.fleet.controller.transaction import Claimed, Work
+from holdfast.fleet.controller.writer import Writer
+from holdfast.model.records import StoredAction
+
+log = logging.getLogger("holdfast.fleet.controller")
+THREADS_EACH = 8
+IDLE_SECONDS = 1.0
+
+
+class Actor:
+    def __init__(self, writer: Writer, backends: Backends) -> None:
+        self._writer, self._backends = writer, backends
+        self._wake = asyncio.Event()
+        self._threads: dict[str, ThreadPoolExecutor] = {}
+        self._queues: dict[str, deque[StoredAction]] = {}  # by node; the first of each is being performed
+        self._known: set[int] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    async def run(self) -> None:
+        while True:
+            self._wake.clear()
+            more = await self._claim()
+            if not more:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(IDLE_SECONDS):  # wait_for can swallow a cancellation in 3.11
+                        await self._wake.wait()
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for threads in self._threads.values():
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._known)
+
+    async def _claim(self) -> bool:
+        try:
+            claimed: Claimed = await self._writer.ask(Work(partial(claims.claim, self._backends.agent_verbs)))
+        except Problem:
+            return False  # another leads, or the store is away: there will be another time
+        for stored in claimed:
+            self._enqueue(stored)
+        return len(claimed) == claims.MOST_CLAIMED
+
+    def _enqueue(self, stored: StoredAction) -> None:
+        if stored.id in self._known:
+            return  # its lease ran out while we are still at it
+        self._known.add(stored.id)
+        waiting = self._queues.setdefault(stored.action.node, deque())
+        waiting.append(stored)
+        if len(waiting) == 1:
+            task = asyncio.create_task(self._work_off(stored.action.node, waiting))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _work_off(self, node: str, waiting: deque[StoredAction]) -> None:
+        while waiting:
+            stored = waiting[0]
+            try:
+                await self._work_on(stored)
+            except Exception:
+                log.exception("action %d is left to be claimed again: a mistake of our own", stored.id)
+            finally:
+                self._known.discard(stored.id)
+                waiting.popleft()
+        del self._queues[node]
+
+    async def _work_on(self, stored: StoredAction) -> None:
+        said = await self._perform(stored)
+        if said is None:
+            log.warning("action %d is left to whoever leads now: our lease ran out", stored.id)
+            return
+        log.info("%s %s: %s", stored.action.verb.value, stored.action.node, said.said)
+        try:
+            await self._writer.ask(Work(partial(claims.end, stored, said)))
+        except Problem as problem:
+            log.warning("what became of action %d is not stored: %s", stored.id, problem)
+
+    async def _perform(self, stored: StoredAction) -> Outcome | None:
+        backend = self._backends.of(stored.action.verb)
+        dry_run = self._writer.dry_run(stored.action.node)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads_of(backend), self._if_leading, backend, stored, dry_run)
+
+    def _if_leading(self, backend: Backend, stored: StoredAction, dry_run: bool) -> Outcome | None:
+        """Looked at in the last moment: a controller that was stopped for a while wakes in the middle of its work."""
+        return _perform(backend, stored, dry_run) if self._writer.leads_surely else None
+
+    def _threads_of(self, backend: Backend) -> ThreadPoolExecutor:
+        if backend.name not in self._threads:
+            self._threads[backend.name] = ThreadPoolExecutor(THREADS_EACH, thread_name_prefix=backend.name)
+        return self._threads[backend.name]
+
+
+def _perform(backend: Backend, stored: StoredAction, dry_run: bool) -> Outcome:
+    try:
+        return backend.perform(stored.action, dry_run)
+    except Exception as error:
+        log.exception("the back end %s made a mistake", backend.name)
+        return failed(f"the back end {backend.name} made a mistake: {error}", retryable=False)

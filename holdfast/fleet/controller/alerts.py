@@ -1,0 +1,220 @@
+"""Alerts of seams: one per root, to Alertmanager and to web hooks, in the words that join rack, run and money.
+
+Alertmanager is told again and again while it lasts, as it expects; a web hook is told once when it opens, when its
+cause turns out to be another, and when it ends. After a restart a hook may be told again: its key is then the same.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.fleet.actions import http
+from holdfast.fleet.actions.backend import NoAnswer
+from holdfast.fleet.actions.secret import Secret
+from holdfast.model.account import Account
+from holdfast.model.incident import Incident, IncidentState
+
+log = logging.getLogger("holdfast.fleet.controller")
+LASTS_REPEATS = 4  # Alertmanager forgets an alert that was not repeated so often
+TRIES = 6
+FIRST_PAUSE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertHook:
+    url: str
+    timeout: float = 10.0
+    bearer: Secret | None = None
+    signing_key: Secret | None = None
+    """X-Holdfast-Signature is then sha256= and the HMAC of the body."""
+    ca_file: str = ""
+
+    def __post_init__(self) -> None:
+        http.check_url("alerts.webhook.url", self.url)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertSettings:
+    alertmanagers: tuple[str, ...] = ()
+    """Addresses such as http://alertmanager:9093; every one of a cluster is told."""
+    repeat_seconds: float = 60.0
+    runbooks: str = ""
+    """Where the runbooks are to be read: runbooks/KIND.md stands under it."""
+    webhook: tuple[AlertHook, ...] = ()
+
+    def __post_init__(self) -> None:
+        for url in self.alertmanagers:
+            http.check_url("alerts.alertmanagers", url)
+        if self.repeat_seconds <= 0:
+            raise ValueError("alerts.repeat_seconds: expected more than 0")
+
+
+@dataclass(slots=True)
+class _Post:
+    """One thing to say to one address, until it is said or given up."""
+
+    hook: AlertHook
+    key: str
+    body: bytes
+    ends: int = 0  # how many alerts it ends under labels that are no longer used
+    tries: int = 0
+    due: float = 0.0
+
+
+@dataclass(slots=True)
+class Alerts:
+    settings: AlertSettings
+    _told: dict[str, tuple[tuple[str, str], Incident]] = field(default_factory=dict)
+    """By root: kind and severity as they were told, and of what."""
+    _repeated: dict[str, float] = field(default_factory=dict)
+    _posts: list[_Post] = field(default_factory=list)
+
+    def stand(self, open_: Sequence[Incident]) -> None:
+        """How the seams' incidents stand now; what is new against the last time is told."""
+        now = time.time()
+        standing = {one.subject: one for one in open_}
+        for root in self._told.keys() - standing.keys():
+            (_, severity), known = self._told.pop(root)
+            self._repeated.pop(root, None)
+            self._alertmanagers(root, [alert(known, severity, now, self.settings.runbooks)])
+            self._hooks("closed", known)
+        for root, incident in standing.items():
+            self._stands(root, incident, now)
+
+    def _stands(self, root: str, incident: Incident, now: float) -> None:
+        before = self._told.get(root)
+        called = (incident.cause, _severity(incident, before[0] if before else ("", "")))
+        due = now - self._repeated.get(root, 0.0) >= self.settings.repeat_seconds
+        another = before is not None and before[0] != called
+        self._told[root] = (called, incident)
+        if before is None or another:
+            self._hooks("changed" if another else "opened", incident)
+        if not (due or another):
+            return
+        self._repeated[root] = now
+        runbooks = self.settings.runbooks
+        told = [alert(incident, called[1], now + LASTS_REPEATS * self.settings.repeat_seconds, runbooks)]
+        if another and before is not None:  # under its old labels it ends in the same breath
+            told.append(alert(before[1], before[0][1], now, runbooks))
+        self._alertmanagers(root, told)
+
+    def _hooks(self, happened: str, incident: Incident) -> None:
+        body = json.dumps(message(happened, incident, self.settings.runbooks)).encode()
+        key = (
+            f"{incident.id}:{incident.cause}:{self._told[incident.subject][0][1] if happened != 'closed' else happened}"
+        )
+        self._posts += [_Post(hook, key, body) for hook in self.settings.webhook]
+
+    def _alertmanagers(self, root: str, told: list[dict[str, Any]]) -> None:
+        """What waits still of the same root is out of date, unless it ends something."""
+        body = json.dumps(told).encode()
+        for url in self.settings.alertmanagers:
+            hook = AlertHook(url=url.rstrip("/") + "/api/v2/alerts")
+            stale = (one for one in self._posts if one.hook.url == hook.url and one.key == root and one.ends == 0)
+            for one in list(stale):
+                self._posts.remove(one)
+            self._posts.append(_Post(hook, root, body, ends=len(told) - 1))
+
+    async def run(self) -> None:
+        """Sends what waits; an address that does not answer holds up no other."""
+        while True:
+            due = [one for one in self._posts if one.due <= time.monotonic()]
+            if due:
+                await asyncio.gather(*(self._send(one) for one in due))
+            await asyncio.sleep(0.2)
+
+    async def _send(self, post: _Post) -> None:
+        trouble, final = await asyncio.to_thread(_deliver, post)
+        post.tries += 1
+        if trouble and not final and post.tries < TRIES:
+            post.due = time.monotonic() + FIRST_PAUSE_SECONDS * 2**post.tries
+            return
+        if trouble:
+            log.warning("an alert was not delivered: %s", trouble)
+        if post in self._posts:
+            self._posts.remove(post)
+
+
+def _deliver(post: _Post) -> tuple[str, bool]:
+    """(what went wrong, whether trying again is useless)."""
+    headers = {"Content-Type": "application/json", "User-Agent": "holdfast", "Idempotency-Key": post.key}
+    try:
+        if post.hook.bearer is not None:
+            headers["Authorization"] = f"Bearer {post.hook.bearer.read()}"
+        if post.hook.signing_key is not None:
+            key = post.hook.signing_key.read().encode()
+            headers["X-Holdfast-Signature"] = f"sha256={hmac.new(key, post.body, hashlib.sha256).hexdigest()}"
+        tls = http.tls(post.hook.ca_file, verify=True)
+        reply = http.send("POST", post.hook.url, headers, post.body, post.hook.timeout, tls)
+    except NoAnswer as error:
+        return str(error), not error.outcome.retryable
+    if 200 <= reply.status < 300:
+        return "", True
+    return f"{http.shown(post.hook.url)} answered {reply.status}: {reply.said}", not reply.retryable
+
+
+def _severity(incident: Incident, before: tuple[str, str]) -> str:
+    """From the moment that a run is seen to lose by it, it is critical, and stays so while its kind is the same."""
+    losing = incident.account is not None and incident.account.bill.gpu_hours_per_hour > 0
+    return "critical" if losing or before == (incident.cause, "critical") else "warning"
+
+
+def alert(incident: Incident, severity: str, ends: float, runbooks: str) -> dict[str, Any]:
+    """As Alertmanager takes it. Labels name the root and nothing that changes, so that it stays one alert."""
+    account = incident.account or Account(kind=incident.cause, confidence=0.0, since=incident.opened, lasted_seconds=0)
+    told = message("firing", incident, runbooks)
+    return {
+        "labels": {
+            "alertname": "HoldfastSeam",
+            "root": incident.subject,
+            "kind": incident.cause,
+            "severity": severity,
+            "owner": account.owners[0] if account.owners else "unowned",
+        },
+        "annotations": {
+            "summary": told["sentence"],
+            "runbook_url": told["runbook"],
+            "path": "\n".join(account.path[:10]),
+            "cost_so_far": f"{told['cost_so_far']:.0f} {account.bill.currency}",
+            "cost_if_it_goes_on": f"{told['cost_if_it_goes_on']:.0f} {account.bill.currency}",
+            "incident": incident.id,
+        },
+        "startsAt": _time(incident.opened),
+        "endsAt": _time(ends),
+    }
+
+
+def message(happened: str, incident: Incident, runbooks: str) -> dict[str, Any]:
+    account = incident.account or Account(kind=incident.cause, confidence=0.0, since=incident.opened, lasted_seconds=0)
+    state = IncidentState.CLOSED.value if happened == "closed" else IncidentState.OPEN.value
+    return {
+        "happened": happened,
+        "incident": incident.id,
+        "state": state,
+        "root": incident.subject,
+        "kind": account.kind,
+        "confidence": round(account.confidence, 3),
+        "since": account.since,
+        "sentence": account.sentence or incident.reason,
+        "gpu_hours_per_hour": account.bill.gpu_hours_per_hour,
+        "gpu_hours_so_far": account.bill.gpu_hours,
+        "cost_so_far": account.bill.total_so_far,
+        "cost_if_it_goes_on": account.bill.total_if_it_goes_on,
+        "currency": account.bill.currency,
+        "owners": list(account.owners),
+        "on_call": dict(account.on_call),
+        "runbook": f"{runbooks.rstrip('/')}/{account.runbook}.md" if runbooks else f"runbooks/{account.runbook}.md",
+        "path": list(account.path),
+        "nodes_left_in_service": list(incident.evidence),
+    }
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat()

@@ -1,0 +1,77 @@
+"""What the actor asks of the writer: what is due, and how it ended. Both are part of some batch's commit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from holdfast.fleet.actions.backend import Outcome as Said
+from holdfast.fleet.actions.backend import Result
+from holdfast.fleet.controller.orders import AGENT_LEASE_SECONDS, fits
+from holdfast.fleet.controller.transaction import Transaction
+from holdfast.model.lifecycle import EventKind, NodeState, Stage, Verb
+from holdfast.model.records import Outcome, StoredAction
+
+MOST_CLAIMED = 200
+MOST_ATTEMPTS = 5
+LONGEST_PAUSE = 60.0
+STALE_SECONDS = 3_600.0  # an uncordon that is older is not believed
+# A test changes nothing, so it is asked for in a dry run too: without one no node would ever be seen to be ready.
+ALWAYS_DONE = frozenset({Verb.RETEST})
+TESTED = frozenset({Stage.READY, Stage.SPARE, Stage.ALLOCATED})
+
+
+def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequence[bool]) -> list[StoredAction]:
+    """What is to be performed from here now. Orders for agents are laid ready; what makes no sense any more ends."""
+    leases = dict.fromkeys(agent_verbs, AGENT_LEASE_SECONDS)
+    due = []
+    for stored in transaction.store.claim(transaction.epoch, MOST_CLAIMED, leases=leases):
+        action = stored.action
+        life = transaction.fleet.nodes.get(action.node)
+        stage = life.stage if life else Stage.REMOVED
+        if not fits(action.verb, stage):
+            _finish(transaction, stored, Outcome.ABANDONED, f"the node is {stage.value} now")
+        elif action.verb is Verb.UNCORDON and transaction.now - action.at > STALE_SECONDS:
+            _test_instead(transaction, stored)
+        elif action.verb not in agent_verbs:
+            due.append(_resting_on_its_test(stored, life))
+        elif transaction.fleet.dry_run(action.node) and action.verb not in ALWAYS_DONE:
+            said = f"would order the agent of {action.node} to {action.verb.value}"
+            end(stored, Said(result=Result.DONE, said=said, dry_run=True), transaction, ())
+        else:
+            transaction.orders.give(stored)
+    return due
+
+
+def _resting_on_its_test(stored: StoredAction, life: NodeState | None) -> StoredAction:
+    """What a passed test allows is allowed as of when that test began."""
+    if life is None or life.stage not in TESTED:
+        return stored
+    return replace(stored, action=replace(stored.action, tested_at=life.tested_at))
+
+
+def _test_instead(transaction: Transaction, stored: StoredAction) -> None:
+    """After a long absence, or a restore from a backup, what we knew then is no reason to let work in now."""
+    why = f"asked for {transaction.now - stored.action.at:.0f} s ago and never done"
+    _finish(transaction, stored, Outcome.ABANDONED, f"{why}: the node is tested again first")
+    transaction.decide(
+        transaction.fleet.operator(stored.action.node, EventKind.RETEST, why, "holdfast", transaction.now)
+    )
+
+
+def end(stored: StoredAction, said: Said, transaction: Transaction, fresh: Sequence[bool]) -> None:
+    """How it ended, into history and into the node's life. In a dry run the life goes on as if it had been done."""
+    ok = said.result in (Result.DONE, Result.NOTHING_TO_DO)
+    if not ok and said.retryable and stored.attempts < MOST_ATTEMPTS:
+        again = transaction.now + min(2.0**stored.attempts, LONGEST_PAUSE)
+        transaction.store.finish(
+            stored.id, Outcome.FAILED, said.said, transaction.epoch, transaction.now, retry_at=again
+        )
+        return
+    outcome = Outcome.DRY_RUN if said.dry_run else Outcome.DONE if ok else Outcome.FAILED
+    if _finish(transaction, stored, outcome, said.said):
+        transaction.decide(
+            transaction.fleet.acted(stored.action.node, stored.action.verb, ok, said.said, transaction.now)
+        )
+
+
+def _finish(transaction: Transaction, stored: StoredAction, outcome: Outcome, detail: str) -> bool:
+    return transaction.store.finish(stored.id, outcome, detail, transaction.epoch, transaction.now)

@@ -1,0 +1,227 @@
+"""What the writer is asked to do, each a function of its transaction: reports taken, nodes enrolled, wishes, tokens."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from holdfast.fleet.api.access import Caller
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.views.common import Ack, Enrolled, EnrolRequest, TokenMade, TokenRequest, Wish
+from holdfast.fleet.controller.transaction import Transaction
+from holdfast.fleet.jobs.agent_jobs import AgentJobs
+from holdfast.fleet.jobs.service import JobService
+from holdfast.fleet.probe_sessions import sessions as meetings
+from holdfast.fleet.store.credentials import bound_hash, new_token, token_hash
+from holdfast.model.lifecycle import EventKind
+from holdfast.model.records import AuditEntry, Credential, JoinToken, Outcome, Role
+from holdfast.model.wire.report import OrderOutcome, Report
+
+CREDENTIAL_SECONDS = 90 * 86_400.0
+MOST_PLACES = 16
+MOST_HOURS = 24 * 366 * 5
+MOST_USES = 1_000_000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
+_PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/,-]{0,255}")  # an address for each rail, with commas between
+LONGEST_REASON = 1_000
+TAKING_OUT = (EventKind.QUARANTINE, EventKind.REMOVE)
+
+
+def take(
+    reports: Sequence[Report],
+    jobs: AgentJobs | None,
+    trainings: JobService,
+    transaction: Transaction,
+    fresh: Sequence[bool],
+) -> Ack:
+    """Of one node, at least one. Only what is new is judged: a report sent twice must not count twice."""
+    for report, is_new in zip(reports, fresh, strict=True):
+        transaction.heard.add(report.node)
+        if not is_new:
+            continue
+        transaction.touched.add(report.node)
+        transaction.decide(transaction.fleet.take(_answers_alone(transaction, report), transaction.now))
+        if jobs is not None:
+            jobs.take(report, transaction)
+        trainings.take(report, transaction)
+    life = transaction.fleet.nodes.get(reports[0].node)
+    if life is None:
+        return Ack(accepted=tuple(fresh))
+    orders = transaction.orders.handed_over(
+        life, transaction.now, transaction.fleet.policy.suite, partial(_finish, transaction)
+    )
+    probes, cancelled = transaction.fleet.probing.handed_over(life, transaction.now)
+    tell_all = transaction.orders.continuity.broken(reports, transaction.store)
+    return Ack(
+        accepted=tuple(fresh),
+        orders=(*orders, *probes),
+        tell_all=tell_all,
+        cancel=cancelled,
+        closed=transaction.fleet.closed(life.name),
+        flush_seconds=transaction.fleet.unsaved.flush_seconds(life, transaction.now, transaction.fleet.policy),
+    )
+
+
+def _answers_alone(transaction: Transaction, report: Report) -> Report:
+    """Outcomes that answer an open order of ours; late, repeated and invented ones move nobody."""
+    if not report.outcomes:
+        return report
+    ended = (_end_order(transaction, report.node, outcome) for outcome in report.outcomes)
+    return replace(report, outcomes=tuple(outcome for outcome in ended if outcome is not None))
+
+
+def _end_order(transaction: Transaction, node: str, outcome: OrderOutcome) -> OrderOutcome | None:
+    """Only a node's own order can be answered by it, and once. What it did began no earlier than we handed the order
+    over: that is by our clock, as is the end of the last workload, while the agent's own may be an hour ahead. A probe
+    has no stored action: its meeting knows whether it is still waited for."""
+    if outcome.verb == meetings.VERB:
+        return outcome
+    if transaction.orders.is_of_another(node, outcome.order, outcome.key):
+        return None
+    given = transaction.orders.answered(node, outcome.order)
+    stored = given.stored if given else transaction.store.take_over(outcome.order, node, transaction.epoch)
+    if stored is None or outcome.key not in ("", stored.action.key):
+        return None
+    words = f"{outcome.health}: {outcome.reason}" if outcome.health else outcome.reason
+    _finish(transaction, outcome.order, Outcome.DONE if outcome.ok else Outcome.FAILED, words)
+    handed_over = given.handed_over if given else None
+    began = stored.action.at if handed_over is None else handed_over
+    return replace(outcome, verb=stored.action.verb.value, began=began)
+
+
+def _finish(transaction: Transaction, number: int, outcome: Outcome, detail: str) -> bool:
+    return transaction.store.finish(number, outcome, detail, transaction.epoch, transaction.now)
+
+
+def enrol(ask: EnrolRequest, demo: bool, transaction: Transaction, fresh: Sequence[bool]) -> Enrolled:
+    """A credential for one node. One that an agent reports for already is not given away for any join token."""
+    token = new_token()
+    expires = transaction.now + CREDENTIAL_SECONDS
+    if ask.twin and not demo:
+        raise Problem(403, "simulated nodes are taken only by a controller in demo mode")
+    credential = Credential(
+        token_hash=token_hash(token), name=ask.node, role=Role.AGENT, created=transaction.now, expires=expires
+    )
+    _use_join_token(ask, credential, transaction)
+    transaction.decide(transaction.fleet.enrol(ask.node, ask.pool, ask.place, transaction.now, ask.twin))
+    transaction.heard.add(ask.node)
+    transaction.touched.add(ask.node)
+    transaction.audit.append(_entry(transaction, ask.node, Role.AGENT, "enrol", ask.node, "done", f"pool {ask.pool}"))
+    return Enrolled(credential=token, expires=expires)
+
+
+def _use_join_token(ask: EnrolRequest, credential: Credential, transaction: Transaction) -> None:
+    if transaction.store.enrol(bound_hash(ask.node, ask.join_token), credential, transaction.now):
+        return
+    if not ask.twin and transaction.store.is_held(ask.node, transaction.now):
+        ways = f"make a join token with --node {ask.node}, or revoke {ask.node}"
+        raise Problem(403, f"an agent reports as {ask.node} already; if it was installed anew: {ways}")
+    if not transaction.store.enrol(token_hash(ask.join_token), credential, transaction.now):
+        raise Problem(403, "this join token is unknown, expired, revoked or used up")
+
+
+def renew(node: str, transaction: Transaction, fresh: Sequence[bool]) -> Enrolled:
+    """A new credential for one that will expire; the old one lasts until then, for the new one may not arrive."""
+    token = new_token()
+    expires = transaction.now + CREDENTIAL_SECONDS
+    transaction.store.add_credential(
+        Credential(token_hash=token_hash(token), name=node, role=Role.AGENT, created=transaction.now, expires=expires)
+    )
+    transaction.audit.append(
+        _entry(transaction, node, Role.AGENT, "credential renew", node, "done", "before the old one expires")
+    )
+    return Enrolled(credential=token, expires=expires)
+
+
+def check_enrolment(ask: EnrolRequest) -> None:
+    if not _NAME.fullmatch(ask.node):
+        raise Problem(400, "node: expected a host name of letters, digits, dots, dashes and underscores")
+    if not _WORD.fullmatch(ask.pool):
+        raise Problem(400, "pool: expected one word of at most 64 letters, digits and . _ : / -")
+    words_fit = all(_WORD.fullmatch(key) and _PLACE.fullmatch(value) for key, value in ask.place.items())
+    if len(ask.place) > MOST_PLACES or not words_fit:
+        raise Problem(400, f"place: expected at most {MOST_PLACES} pairs of words such as rack = r1")
+    if not 0 < len(ask.join_token) <= 512:
+        raise Problem(400, "join_token: expected 1 to 512 characters")
+
+
+def wish(
+    node: str, kind: EventKind, wish: Wish, caller: Caller, transaction: Transaction, fresh: Sequence[bool]
+) -> None:
+    """An operator's word. What the node's stage does not allow is refused with the stage, and what would take more of
+    a pool out of service than its policy allows unless it is insisted on: a list of names is soon mistyped."""
+    life = transaction.fleet.nodes.get(node)
+    if life is None:
+        raise Problem(404, f"no node is called {node[:80]!r}")
+    brake = transaction.fleet.brake(node) if kind in TAKING_OUT else ""
+    if brake and not wish.force:
+        words = f"{kind.value} of {node} is refused: {brake}; if it is meant so, ask again with force"
+        raise Problem(409, words, code="breaker")
+    steps = transaction.fleet.operator(node, kind, wish.reason, caller.name, transaction.now)
+    if not steps:
+        raise Problem(409, f"{kind.value} changes nothing while {node} is {life.stage.value}", code="no_change")
+    transaction.decide(steps)
+    words = f"{wish.reason} (with force: {brake})" if brake else wish.reason
+    transaction.audit.append(_entry(transaction, caller.name, caller.role, kind.value, node, "done", words))
+
+
+def make_token(ask: TokenRequest, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> TokenMade:
+    token = new_token()
+    hashed = bound_hash(ask.node, token) if ask.node else token_hash(token)
+    expires = transaction.now + ask.hours * 3600
+    if ask.role is None:
+        joining = JoinToken(
+            token_hash=hashed, created=transaction.now, expires=expires, uses_left=ask.uses, created_by=caller.name
+        )
+        transaction.store.add_join_token(joining)
+    else:
+        transaction.store.add_credential(
+            Credential(token_hash=hashed, name=ask.name, role=ask.role, created=transaction.now, expires=expires)
+        )
+    kind = ask.role.value if ask.role else "join"
+    what = f"{kind} token for {ask.hours:g} h" + (f", {ask.uses} uses" if ask.role is None else "")
+    what += f", for {ask.node} alone" if ask.node else ""
+    transaction.audit.append(
+        _entry(transaction, caller.name, caller.role, "token create", ask.name or kind, "done", what)
+    )
+    return TokenMade(token=token, hash=hashed, expires=expires)
+
+
+def check_token(ask: TokenRequest) -> None:
+    if ask.role is not None and not _NAME.fullmatch(ask.name):
+        raise Problem(400, "name: expected whose token it is, letters, digits, dots, dashes and underscores")
+    if ask.node and (ask.role is not None or not _NAME.fullmatch(ask.node)):
+        raise Problem(400, "node: expected a host name, and no role: only a join token is a node's")
+    if not 0 < ask.hours <= MOST_HOURS:
+        raise Problem(400, f"hours: expected more than 0 and at most {MOST_HOURS}")
+    if not 0 < ask.uses <= MOST_USES:
+        raise Problem(400, f"uses: expected 1 to {MOST_USES}")
+
+
+def revoke(target: str, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> int:
+    """All tokens of a name, or the one with this hash, join tokens too."""
+    ended = transaction.store.revoke(target, transaction.now) + int(
+        transaction.store.revoke_join_token(target, transaction.now)
+    )
+    transaction.audit.append(
+        _entry(transaction, caller.name, caller.role, "token revoke", target, "done", f"{ended} ended")
+    )
+    return ended
+
+
+def note(entry: AuditEntry, transaction: Transaction, fresh: Sequence[bool]) -> None:
+    transaction.audit.append(entry)
+
+
+def policy_changed(difference: str, transaction: Transaction, fresh: Sequence[bool]) -> None:
+    """By a signal, so by whoever may send one to this process."""
+    transaction.audit.append(_entry(transaction, "SIGHUP", Role.ADMIN, "policy reload", "policy", "done", difference))
+
+
+def _entry(
+    transaction: Transaction, who: str, role: Role, verb: str, target: str, outcome: str, reason: str
+) -> AuditEntry:
+    return AuditEntry(
+        at=transaction.now, who=who, role=role.value, verb=verb, target=target, outcome=outcome, reason=reason
+    )

@@ -1,0 +1,81 @@
+"""The facility file: which devices of the building, the fabric and the storage are read, and how. One TOML file."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from holdfast.config.tables import Document
+from holdfast.model.settings import SettingsError
+from holdfast.node.sources.facility.bacnet import BacnetObject, BacnetSettings, BacnetSource
+from holdfast.node.sources.facility.modbus import ModbusRegister, ModbusSettings, ModbusSource
+from holdfast.node.sources.facility.promql import PromqlQuery, PromqlSettings, PromqlSource
+from holdfast.node.sources.facility.redfish_thermal import RedfishThermalSettings, RedfishThermalSource
+from holdfast.node.sources.facility.snmp import SnmpOid, SnmpSettings, SnmpSource
+from holdfast.node.sources.facility.storage import StorageSettings, StorageSource
+from holdfast.node.sources.source import Source
+
+Make = Callable[[Any], Source]
+# name of the table -> its settings, the lists inside it with their settings, and what reads it
+KINDS: dict[str, tuple[type[Any], dict[str, type[Any]], Make]] = {
+    "bacnet": (BacnetSettings, {"object": BacnetObject}, BacnetSource),
+    "modbus": (ModbusSettings, {"register": ModbusRegister}, ModbusSource),
+    "promql": (PromqlSettings, {"query": PromqlQuery}, PromqlSource),
+    "redfish": (RedfishThermalSettings, {}, RedfishThermalSource),
+    "snmp": (SnmpSettings, {"oid": SnmpOid}, SnmpSource),
+    "storage": (StorageSettings, {}, StorageSource),
+}
+
+
+def load(path: str) -> list[Source]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: cannot be read: {error}") from None
+    return parse(text, path)
+
+
+def parse(text: str, origin: str) -> list[Source]:
+    """All mistakes at once, each with its line."""
+    document = Document(text, origin)
+    mistakes: list[str] = []
+    found: list[Source] = []
+    try:
+        document.only(document.raw, KINDS, "")
+    except SettingsError as error:
+        mistakes.append(str(error))
+    for name in KINDS.keys() & document.raw.keys():
+        for number, table in enumerate(_tables(document, name, mistakes)):
+            try:
+                found.append(_source(document, name, f"{name}[{number}]", table))
+            except SettingsError as error:
+                mistakes.append(str(error))
+    if mistakes:
+        raise SettingsError("; ".join(sorted(mistakes)))
+    return found
+
+
+def _tables(document: Document, name: str, mistakes: list[str]) -> Sequence[Any]:
+    tables = document.raw[name]
+    if isinstance(tables, list):
+        return tables
+    mistakes.append(str(document.refuse("", name, f"expected [[{name}]], one table for each")))
+    return ()
+
+
+def _source(document: Document, name: str, place: str, table: Any) -> Source:
+    settings, inner, make = KINDS[name]
+    document.only(table, {one.name for one in fields(settings)}, place)
+    filled = dict(table)
+    for key, kind in inner.items():
+        rows = table.get(key, [])
+        if not isinstance(rows, list):
+            raise document.refuse(place, key, f"expected [[{name}.{key}]], one table for each")
+        filled[key] = [_inner(document, kind, row, f"{place}.{key}[{number}]") for number, row in enumerate(rows)]
+    return make(document.fill(settings, filled, place))
+
+
+def _inner(document: Document, kind: type[Any], row: Any, place: str) -> dict[str, Any]:
+    """Checked here, where a mistake can be told with its place; made again with the whole."""
+    document.fill(kind, row, place)
+    return dict(row)

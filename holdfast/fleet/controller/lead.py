@@ -1,0 +1,62 @@
+"""KeeperReport the lead, or waiting for it. Asked in the writer's thread, a few times a second."""
+
+import time
+from collections.abc import Callable
+
+from holdfast.fleet.store import Store
+
+LEASE_SECONDS = 6.0
+RENEW_SECONDS = 2.0
+TRY_SECONDS = 1.0
+
+
+class Lead:
+    """`address` is how others reach this controller; `holder` names this process."""
+
+    def __init__(self, holder: str, address: str, clock: Callable[[], float] | None = None) -> None:
+        self._holder = f"{address}#{holder}"
+        self._clock = clock or _awake_or_not
+        self._next = 0.0
+        self._until = 0.0
+        self.epoch: int | None = None
+        self.leader = ""
+
+    def keep(self, store: Store) -> bool:
+        """Renew, or try to take it; True when who leads has changed for us."""
+        if self._clock() < self._next:
+            return False
+        before, asked = self.epoch, self._clock()
+        if self.epoch is not None and not store.renew(self.epoch, LEASE_SECONDS):
+            self.epoch = None
+        if self.epoch is None:
+            self.epoch = store.lead(self._holder, LEASE_SECONDS)
+        self._until = asked + LEASE_SECONDS
+        known = self.leader
+        self.leader = "" if self.epoch is not None else _address(store)
+        self._next = self._clock() + (TRY_SECONDS if self.epoch is None else RENEW_SECONDS)
+        return self.epoch != before or self.leader != known
+
+    @property
+    def sure(self) -> bool:
+        """Whether nobody else can lead at this moment. Asked from any thread before something is done in the world: a
+        process that was stopped wakes in the middle of its work, and must not go on with it."""
+        return self.epoch is not None and self._clock() < self._until
+
+    def lost(self) -> None:
+        self.epoch = None
+        self._next = 0.0
+
+    def resign(self, store: Store) -> None:
+        if self.epoch is not None:
+            store.resign(self.epoch)
+            self.epoch = None
+
+
+def _awake_or_not() -> float:
+    """Goes on while this machine is suspended, unlike the monotonic clock."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _address(store: Store) -> str:
+    found = store.current_leader()
+    return found.holder.partition("#")[0] if found else ""

@@ -1,0 +1,132 @@
+"""Looking at Kubernetes: pods that came and went, nodes that became empty, and our marks where they belong."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from holdfast.fleet.actions.backend import NoAnswer, Outcome, Result
+from holdfast.fleet.actions.kubernetes.backend import Kubernetes
+from holdfast.fleet.actions.kubernetes.snapshot import Look, Watched, statuses
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.writer import Writer
+from holdfast.fleet.decisions.kubernetes_reconciler import OPEN, KubernetesReconciler
+from holdfast.model.job import Job, JobState
+from holdfast.model.lifecycle import Action, EventKind, NodeEvent, Verb
+from holdfast.model.records import AuditEntry, Step, Transition
+
+log = logging.getLogger("holdfast.fleet.controller")
+GATHER_SECONDS = 0.1  # changes come in swarms; one look takes them all
+
+
+async def observe_kubernetes(kubernetes: Kubernetes, writer: Writer, seconds: float) -> None:
+    """For ever: at every change, and at least every so many seconds.
+
+    A server that does not answer is no empty cluster: nothing is concluded from silence.
+    """
+    seen, changed, loop = Seen(), asyncio.Event(), asyncio.get_running_loop()
+    watched = kubernetes.keep_looking(partial(_wake, loop, changed))
+    watched.start()
+    try:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await changed.wait()
+            await asyncio.sleep(GATHER_SECONDS)
+            changed.clear()
+            seen = await _look(kubernetes, watched, seen, writer)
+    finally:
+        watched.stop()
+
+
+def _wake(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
+    with suppress(RuntimeError):  # the loop has ended before the watch
+        loop.call_soon_threadsafe(changed.set)
+
+
+async def _look(kubernetes: Kubernetes, watched: Watched, seen: "Seen", writer: Writer) -> "Seen":
+    """What is remembered after it."""
+    try:
+        seen, ahead = await writer.ask(Work(partial(seen.take, watched.look())))
+        for action in ahead:
+            said = await asyncio.to_thread(kubernetes.perform, action, False)
+            await writer.ask(Work(partial(_audit, action, said)))
+    except NoAnswer as error:
+        if str(error) != seen.complaint:  # once, however often we look in vain
+            log.warning("Kubernetes does not answer: %s", error)
+        return replace(seen, complaint=str(error))
+    except Problem as problem:
+        log.debug("what Kubernetes says is not for us now: %s", problem)
+    return seen
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is remembered from look to look. `take` runs in the writer's thread."""
+
+    keeper: KubernetesReconciler = field(default_factory=KubernetesReconciler)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    complaint: str = ""
+
+    def take(self, look: Look, transaction: Transaction, fresh: Sequence[bool]) -> tuple["Seen", list[Action]]:
+        """What is remembered after it, and what is to be done at once, without a stage having changed.
+
+        Another is remembered, for a batch that cannot be committed is tried again from this one.
+        """
+        after = Seen(self.keeper.copy(), self.jobs)
+        return after, after._take(look, transaction)
+
+    def _take(self, look: Look, transaction: Transaction) -> list[Action]:
+        """Into lives and history."""
+        transaction.decide(transaction.fleet.observe(statuses(look), transaction.now))
+        changed = self._changed_jobs(look, transaction.now)
+        transaction.store.save_jobs(changed)
+        transaction.fleet.note_jobs(changed)
+        for name in self.keeper.registered_anew(look, transaction.fleet.nodes):
+            reason = "its Node object in Kubernetes is not the one that was tested"
+            transaction.decide(transaction.fleet.retest(name, reason, "kubernetes", transaction.now))
+        due = self.keeper.due(look, transaction.fleet.nodes, transaction.now)
+        # In a dry run nothing is carried out, so everything would be missing for ever.
+        due = [action for action in due if not transaction.fleet.dry_run(action.node)]
+        # An action that a stage does not call for is abandoned, and no stage in service calls for a taint.
+        ahead = [a for a in due if a.verb is Verb.CORDON and transaction.fleet.nodes[a.node].stage in OPEN]
+        transaction.decide([_reminded(transaction, action) for action in due if action not in ahead])
+        return ahead
+
+    def _changed_jobs(self, look: Look, now: float) -> list[Job]:
+        """Pods that ask for GPUs, where they changed; one that is gone was deleted, and ended by now at the latest."""
+        current = {pod.uid: pod.job for pod in look.pods if pod.is_gpu_work}
+        gone = [job for uid, job in self.jobs.items() if uid not in current and job.state.holds_nodes]
+        changed = [job for uid, job in current.items() if self.jobs.get(uid) != job]
+        self.jobs = current
+        return changed + [replace(job, state=JobState.CANCELLED, end=now) for job in gone]
+
+
+def _reminded(transaction: Transaction, action: Action) -> Step:
+    life = transaction.fleet.nodes[action.node]
+    event = NodeEvent(kind=EventKind.REMINDED, cause=action.cause, reason=action.reason, by="kubernetes")
+    reason = f"{action.verb.value} again: {action.reason}"
+    transition = Transition(
+        node=life.name, at=transaction.now, before=life.stage, after=life.stage, event=event, reason=reason
+    )
+    return Step(node=life, transition=transition, actions=(action,))
+
+
+def _audit(action: Action, said: Outcome, transaction: Transaction, fresh: Sequence[bool]) -> None:
+    if said.result is Result.NOTHING_TO_DO:
+        return
+    log.info("%s %s: %s", action.verb.value, action.node, said.said)
+    transaction.audit.append(
+        AuditEntry(
+            at=transaction.now,
+            who="holdfast",
+            role="controller",
+            verb=action.verb.value,
+            target=action.node,
+            outcome=said.result.value,
+            reason=said.said,
+        )
+    )

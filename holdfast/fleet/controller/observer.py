@@ -1,0 +1,165 @@
+"""Looking at Slurm every few seconds: jobs that came and went, nodes that became empty, marks that say untested."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from holdfast.fleet.actions.backend import NoAnswer
+from holdfast.fleet.actions.slurm.backend import Look, Slurm
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.writer import Writer
+from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler
+from holdfast.model.job import Job
+from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage
+from holdfast.model.node_status import NodeStatus
+from holdfast.model.records import Step, Transition
+
+log = logging.getLogger("holdfast.fleet.controller")
+FORGETFUL_SECONDS = 120.0  # Slurm itself remembers a job that ended for MinJobAge, 300 s unless the site says less
+FIRST_LOOK_BACK_SECONDS = 86_400.0
+MOST_REMEMBERED = 100_000
+UNUSED = frozenset({Stage.READY, Stage.SPARE})
+
+
+async def observe_slurm(slurm: Slurm, writer: Writer, seconds: float) -> None:
+    """For ever. A scheduler that does not answer is not an empty one: nothing is concluded from silence."""
+    seen = Seen()
+    accounting = Accounting(slurm)
+    while True:
+        try:
+            look = await asyncio.to_thread(slurm.look)
+            missed = await asyncio.to_thread(accounting.missed, look.began)
+            seen = await writer.ask(Work(partial(seen.take, look, missed)))
+            accounting.caught_up_at = look.began
+        except NoAnswer as error:
+            log.warning("Slurm does not answer: %s", error)
+        except Problem as problem:
+            seen = Seen()  # another leads, or it could not be stored: the store is asked again what it knows
+            log.debug("what Slurm says is not for us now: %s", problem)
+        await asyncio.sleep(seconds)
+
+
+@dataclass(slots=True)
+class Accounting:
+    """What ended while nobody looked for longer than Slurm itself remembers: sacct knows, where a site runs it."""
+
+    slurm: Slurm
+    caught_up_at: float | None = None
+    kept: bool = True
+
+    def missed(self, now: float) -> Sequence[Job]:
+        if not self.kept or (self.caught_up_at is not None and now - self.caught_up_at < FORGETFUL_SECONDS):
+            return ()
+        since = now - FIRST_LOOK_BACK_SECONDS if self.caught_up_at is None else self.caught_up_at
+        try:
+            return self.slurm.accounted(since)
+        except NoAnswer as error:
+            self.kept = error.retryable
+            log.warning("jobs come from squeue alone, not from the accounting: %s", error)
+            return ()
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is remembered from look to look. Used in the writer's thread only."""
+
+    keeper: SlurmReconciler = field(default_factory=SlurmReconciler)
+    jobs: dict[str, Job] | None = None
+    waiting: tuple[Job, ...] = ()  # ended on a node whose stage changed since that look began
+
+    def take(self, look: Look, missed: Sequence[Job], transaction: Transaction, fresh: Sequence[bool]) -> "Seen":
+        """What is remembered after it: another, for a batch that cannot be committed is tried again from this one."""
+        after = Seen(self.keeper.copy(), self.jobs, self.waiting)
+        after._take(look, missed, transaction)
+        return after
+
+    def _take(self, look: Look, missed: Sequence[Job], transaction: Transaction) -> None:
+        """Into lives and history. A node whose stage changed since the look began is left for the next one."""
+        lives = transaction.fleet.nodes
+        settled = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
+        current = [_still_open(s, lives[s.node], transaction.fleet.dry_run(s.node)) for s in settled]
+        unsettled = {name for name, life in lives.items() if life.since >= look.began}
+        known = self._known_jobs(transaction)
+        told = {job.id: job for job in (*self.waiting, *missed, *look.jobs) if job.nodes and known.get(job.id) != job}
+        waiting = {id: job for id, job in told.items() if _over(job) and not unsettled.isdisjoint(job.nodes)}
+        self.waiting = tuple(waiting.values())
+        changed = [job for id, job in told.items() if id not in waiting]
+        unseen = _unseen([job for job in changed if not _told_before(job, known.get(job.id))], lives)
+        self._remember(known, changed)
+        transaction.decide(
+            transaction.fleet.observe([_with(s, unseen[s.node]) for s in current if s.node in unseen], transaction.now)
+        )
+        transaction.decide(transaction.fleet.observe(current, transaction.now))
+        transaction.store.save_jobs(changed)
+        transaction.fleet.note_jobs(changed)
+        for name, why in self.keeper.untested(current, lives):
+            transaction.decide(transaction.fleet.retest(name, why, "slurm", transaction.now))
+        due = self.keeper.due(current, lives, look.began)
+        # In a dry run nothing is carried out, so everything would be missing for ever.
+        transaction.decide(
+            [_reminded(transaction, action) for action in due if not transaction.fleet.dry_run(action.node)]
+        )
+
+    def _known_jobs(self, transaction: Transaction) -> dict[str, Job]:
+        """Only what is new is told on: the same thousand jobs are not written every few seconds."""
+        if self.jobs is None:
+            known = transaction.store.jobs(None, transaction.now - FIRST_LOOK_BACK_SECONDS, MOST_REMEMBERED)
+            self.jobs = {job.id: job for job in known if job.source == "slurm" and not job.step}
+        return self.jobs
+
+    def _remember(self, known: Mapping[str, Job], changed: Sequence[Job]) -> None:
+        if not changed:
+            return
+        self.jobs = {**known, **{job.id: job for job in changed}}
+        while len(self.jobs) > MOST_REMEMBERED:
+            del self.jobs[next(iter(self.jobs))]
+
+
+def _over(job: Job) -> bool:
+    return not job.state.holds_nodes
+
+
+def _told_before(job: Job, known: Job | None) -> bool:
+    """That this run of it ended is known; what is new is only how it is told."""
+    return known is not None and _over(known) and known.start == job.start
+
+
+def _unseen(changed: Sequence[Job], lives: Mapping[str, NodeState]) -> dict[str, frozenset[str]]:
+    """Jobs that came and went between two looks, by node: shorter than our interval, but they did use the node.
+
+    One that ended before a node on trial came to its stage says nothing new about it.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for job in changed:
+        if not _over(job):
+            continue
+        for name in job.nodes:
+            life = lives.get(name)
+            if life is None or job.id in life.jobs:
+                continue
+            if life.stage in (*UNUSED, Stage.ALLOCATED) or (job.start is not None and job.start > life.since):
+                found[name] = found.get(name, frozenset()) | {job.id}
+    return found
+
+
+def _with(status: NodeStatus, jobs: frozenset[str]) -> NodeStatus:
+    return replace(status, jobs=status.jobs | jobs, busy=True)
+
+
+def _still_open(status: NodeStatus, life: NodeState, dry_run: bool) -> NodeStatus:
+    """A node that is to drain but takes work still is not called empty: a job may be on its way there."""
+    waits = life.stage is Stage.DRAINING and status.accepts_work and not dry_run
+    return replace(status, busy=True) if waits else status
+
+
+def _reminded(transaction: Transaction, action: Action) -> Step:
+    life = transaction.fleet.nodes[action.node]
+    event = NodeEvent(kind=EventKind.REMINDED, cause=action.cause, reason=action.reason, by="slurm")
+    reason = f"{action.verb.value} again: {action.reason}"
+    transition = Transition(
+        node=life.name, at=transaction.now, before=life.stage, after=life.stage, event=event, reason=reason
+    )
+    return Step(node=life, transition=transition, actions=(action,))

@@ -1,0 +1,77 @@
+"""Orders to agents: a claimed action waits here for its node's next report and is ended by what the agent answers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.fleet.api.views.common import Order
+from holdfast.fleet.decisions.continuity import Continuity
+from holdfast.model.lifecycle import NodeState, Stage, Verb
+from holdfast.model.records import Outcome, StoredAction
+
+AGENT_LEASE_SECONDS = 3_600.0  # how long an order may stay open before it is claimed anew
+AGAIN_SECONDS = 60.0
+
+# Where a node must be for an action to make sense still: nothing stale is done.
+_FITTING: dict[Verb, frozenset[Stage]] = {
+    Verb.RETEST: frozenset({Stage.TESTING}),
+    Verb.RESET_GPU: frozenset({Stage.RESETTING}),
+    Verb.REBOOT: frozenset({Stage.RESETTING}),
+    Verb.UNCORDON: frozenset({Stage.READY, Stage.ALLOCATED}),
+    Verb.CORDON: frozenset(Stage) - {Stage.READY, Stage.ALLOCATED},
+    Verb.DRAIN: frozenset(Stage) - {Stage.READY, Stage.ALLOCATED},
+}
+
+Finish = Callable[[int, Outcome, str], bool]
+
+
+def fits(verb: Verb, stage: Stage) -> bool:
+    return stage in _FITTING.get(verb, frozenset(Stage))
+
+
+@dataclass(slots=True)
+class Given:
+    stored: StoredAction
+    due: float = 0.0  # when to hand it over (again)
+    handed_over: float | None = None  # for the first time: nobody began it before
+
+
+class Orders:
+    """Belongs to the writer's thread: what agents are asked, by node and number, until they answer."""
+
+    def __init__(self) -> None:
+        self.continuity = Continuity()
+        self._open: dict[str, dict[int, Given]] = {}
+
+    def give(self, action: StoredAction) -> None:
+        self._open.setdefault(action.action.node, {})[action.id] = Given(action)
+
+    def handed_over(self, node: NodeState, now: float, suite: str, finish: Finish) -> tuple[Order, ...]:
+        """Again after a while, for an acknowledgement can get lost; agents know an order by its number."""
+        waiting = self._open.get(node.name)
+        if not waiting:
+            return ()
+        orders = []
+        for number, given in list(waiting.items()):
+            verb = given.stored.action.verb
+            if not fits(verb, node.stage):
+                finish(number, Outcome.ABANDONED, f"the node is {node.stage.value} now")
+                del waiting[number]
+            elif given.due <= now:
+                action = given.stored.action
+                orders.append(Order(id=number, verb=verb.value, suite=suite, reason=action.reason, key=action.key))
+                given.due = now + AGAIN_SECONDS
+                given.handed_over = now if given.handed_over is None else given.handed_over
+        return tuple(orders)
+
+    def is_of_another(self, node: str, number: int, key: str) -> bool:
+        """Whether an answer is to an order of the same number from a store that was lost. Old agents tell no key."""
+        given = self._open.get(node, {}).get(number)
+        return bool(key) and given is not None and given.stored.action.key != key
+
+    def answered(self, node: str, number: int) -> Given | None:
+        """Forget an order that this node was given; None when it was not."""
+        waiting = self._open.get(node, {})
+        given = waiting.pop(number, None)
+        if given is not None and not waiting:
+            del self._open[node]
+        return given

@@ -1,0 +1,301 @@
+"""The seams' own look, now and then: window and topology into findings, findings into incidents and alerts."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from holdfast import seams
+from holdfast.catalog import plausible, seam_kinds
+from holdfast.fleet.api.access import Caller
+from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.alerts import Alerts
+from holdfast.fleet.controller.facility import Facility
+from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
+from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.writer import Writer
+from holdfast.fleet.incidents.account import account
+from holdfast.fleet.incidents.baseline import Baseline
+from holdfast.fleet.incidents.ranks import SeamRanks
+from holdfast.fleet.incidents.topology import with_the_fleet
+from holdfast.fleet.incidents.topology_gaps import TopologyGaps
+from holdfast.fleet.incidents.views import MOST_HOLES, SeamsView, SeamView, SignalsRequest, SignalsTaken
+from holdfast.fleet.incidents.window import SeamWindow
+from holdfast.fleet.store import Store
+from holdfast.model.account import Account
+from holdfast.model.finding import Finding
+from holdfast.model.incident import Incident
+from holdfast.model.job import Job, JobState
+from holdfast.model.panel import Panel
+from holdfast.model.records import Role
+from holdfast.model.signal import Event
+from holdfast.model.topology import Topology, whole_of
+from holdfast.model.wire.progress import WINDOW_SECONDS
+from holdfast.model.wire.report import Report
+
+log = logging.getLogger("holdfast.fleet.controller")
+STORE_SECONDS = 60.0  # a bill grows all the time; it is written so often
+MOST_JOBS = 5_000
+TAKE_OVER_SECONDS = 180.0
+AFTERMATH_SECONDS = 600.0  # for which a victim may still suffer from what is mended
+SLOW_GPU, CLOCKS = "gpu.slow", ("gpu.clocks",)
+AGENTS_MAY_TELL = ("job/", "path/", "pool/")
+
+
+@dataclass(slots=True)
+class _Known:
+    account: Account
+    seen: float  # when it was last found, in the window's time
+    stored: float = 0.0
+
+
+class SeamWatch:
+    """Belongs to the event loop; judging itself is done in a thread, on a copy."""
+
+    def __init__(
+        self, settings: SeamSettings, files: SeamFiles, alerts: Alerts, store: Store, board: Board, factor: float = 1.0
+    ) -> None:
+        self._settings, self._files, self._alerts, self._store, self._board = settings, files, alerts, store, board
+        self._began, self._factor = time.time(), factor
+        self.window = SeamWindow(lambda: self._lived(time.time()), settings.step_seconds, settings.minutes)
+        self.facility = Facility(files.sources, self.window, self._lived)
+        self._known: dict[str, _Known] = {}
+        self._ranks = SeamRanks()
+        self._waiting: dict[str, float] = {}  # roots that claim what another one is open for, since when
+        self._places: tuple[object, Topology] = ((), files.topology)
+        self._calm = Baseline()
+        self._looked_at: float | None = None
+        self._trouble = ""
+        self._subjects = (0, 0)
+        self._holes = TopologyGaps(self._began)
+
+    def _lived(self, at: float) -> float:
+        return self._began + (at - self._began) * self._factor
+
+    def _clock(self, lived: float) -> float:
+        return self._began + (lived - self._began) / self._factor
+
+    # ChangeFilter by others
+
+    def heard(self, report: Report) -> None:
+        at = self._lived(report.at)
+        self.window.take_report(report, at)
+        for about, name, value in self._ranks.hear(report.node, report.progress):
+            self.window.put(at, about, name, value, WINDOW_SECONDS * self._factor)
+
+    def told(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
+        """An agent speaks for jobs and services, not for what it cannot see; a person or a site's program for all."""
+        now = time.time()
+        if caller.role is Role.AGENT:
+            own = f"node/{caller.name}/"
+            for about in [one.subject for one in ask.signals] + [one.subject for one in ask.events]:
+                if not about.startswith((*AGENTS_MAY_TELL, own)):
+                    raise Problem(403, f"the credential of {caller.name} cannot tell of {about[:80]!r}")
+        absurd = []
+        for one in ask.signals:
+            if why := plausible.absurd(one.name, one.value):
+                absurd.append(f"{one.subject} {one.name}: {why}")
+            else:
+                self.window.put(
+                    self._lived(now - one.age_seconds),
+                    one.subject,
+                    one.name,
+                    one.value,
+                    ask.cadence_seconds * self._factor,
+                )
+        self.window.hear(
+            Event(
+                kind=one.kind,
+                at=self._lived(now - one.age_seconds),
+                text=one.text,
+                subject=one.subject,
+                detail={"version": one.version} if one.version else {},
+            )
+            for one in ask.events
+        )
+        return SignalsTaken(taken=len(ask.signals) - len(absurd) + len(ask.events), absurd=tuple(absurd))
+
+    def view(self) -> SeamsView:
+        return SeamsView(
+            watched=True,
+            seams=tuple(
+                SeamView(name=one.name, asks=one.asks, kinds=one.kinds, reads=one.reads, domains=one.domains)
+                for one in seams.ALL
+            ),
+            sources=tuple(self.facility.views.values()),
+            signals=self._subjects[0],
+            subjects=self._subjects[1],
+            looked_at=self._looked_at,
+            trouble=self._trouble,
+            holes=self._holes.told[:MOST_HOLES],
+            more_holes=max(0, len(self._holes.told) - MOST_HOLES),
+        )
+
+    # The look
+
+    async def run(self, writer: Writer) -> None:
+        while True:
+            await asyncio.sleep(self._settings.look_seconds / self._factor)
+            if not self._board.leading:
+                self._known.clear()
+                continue
+            try:
+                await self._look(writer)
+                self._trouble = ""
+            except Problem as problem:  # the writer has too much to do, or another leads
+                self._trouble = problem.sentence
+            except Exception:
+                self._trouble = "a mistake of our own; the log says more"
+                log.exception("a look at the seams failed; the next is tried")
+
+    async def _look(self, writer: Writer) -> None:
+        now = self._lived(time.time())
+        if not self._known:
+            self._remember(await writer.ask(Work(_standing)), now)
+        jobs = await asyncio.to_thread(self._store.jobs, None, time.time(), MOST_JOBS)
+        running = tuple(job for job in jobs if job.state is JobState.RUNNING)
+        panel, topology = self.window.panel(running), self._topology(running)
+        self._subjects = (len(panel.tables), sum(len(table.subjects) for table in panel.tables.values()))
+        before = self.open
+        found = await asyncio.to_thread(self.judge, panel, topology)
+        over = self.take(found, panel, now)
+        open_ = await writer.ask(Work(partial(_tell, self._due(before), over)))
+        self.forget(over, panel)
+        self._alerts.stand(open_)
+        nodes = [f"node/{name}" for name in self._board.views]
+        await asyncio.to_thread(self._holes.look, self._files.topology, topology, panel, nodes, time.time())
+        self._looked_at = time.time()
+
+    def _topology(self, jobs: Sequence[Job]) -> Topology:
+        """Made anew only when a node moved or a job came or went: it is large, and remembers what it worked out."""
+        places = {name: view.place for name, view in self._board.views.items()}
+        told = tuple(sorted((name, tuple(sorted(place.items()))) for name, place in places.items()))
+        key = (told, tuple(jobs), self._ranks.version)
+        if key != self._places[0]:
+            self._places = (key, with_the_fleet(self._files.topology, places, jobs, self._ranks.edges()))
+        return self._places[1]
+
+    def judge(self, panel: Panel, topology: Topology) -> dict[str, Account]:
+        found: dict[str, Account] = {}
+        for finding in seams.explain(self._calm.window(panel), topology, calm=self._calm.panel):
+            if finding.cause not in found:  # the surest first: one root, one incident
+                known = self._known.get(finding.cause)
+                found[finding.cause] = self._account(finding, panel, topology, known.account if known else None)
+        return found
+
+    def take(self, found: dict[str, Account], panel: Panel, now: float) -> dict[str, str]:
+        """What was found is open from now on; answers what is over, and why."""
+        found, over = self._settled(found, now)
+        for root, one in found.items():
+            known = self._known.get(root)
+            self._known[root] = _Known(one, now, known.stored if known else 0.0)
+        return over | self._gone(found, panel, now)
+
+    def forget(self, over: Collection[str], panel: Panel) -> None:
+        for root in over:
+            self._calm.over(self._known.pop(root).account.since, panel.now)
+        self._calm.keep(panel, [known.account.since for known in self._known.values()])
+
+    @property
+    def open(self) -> dict[str, Account]:
+        return {root: known.account for root, known in self._known.items()}
+
+    def _account(self, finding: Finding, panel: Panel, topology: Topology, before: Account | None) -> Account:
+        same = before if before is not None and before.kind == finding.kind else None
+        return account(finding, panel, topology, self._files.programme, same)
+
+    def _settled(self, found: dict[str, Account], now: float) -> tuple[dict[str, Account], dict[str, str]]:
+        """A new root that claims the victims of an open one must last: an instrument that is silent for a moment moves
+        no blame. If it lasts, the old one is over, for its cause turned out to be another."""
+        kept: dict[str, Account] = {}
+        over: dict[str, str] = {}
+        for root, told in found.items():
+            hurt = {*told.victims, root}
+            rivals = [one for one in self._known if one not in found and hurt & {*self._known[one].account.victims}]
+            if root not in self._known and told.kind == SLOW_GPU and self._suffers(root):
+                continue
+            if root in self._known or not rivals:
+                kept[root] = told
+            elif now - self._waiting.setdefault(root, now) >= self._patience(root, rivals):
+                kept[root] = told
+                over |= dict.fromkeys(rivals, f"the cause turned out to be {told.kind} on {root}")
+            else:
+                for one in rivals:
+                    self._known[one].seen = now
+        self._waiting = {root: since for root, since in self._waiting.items() if root in found and root not in kept}
+        return kept, over
+
+    def _suffers(self, gpu: str) -> bool:
+        """Is its node a victim of what is open and makes clocks slow? Then it is not blamed by itself."""
+        node = whole_of(gpu)
+        open_ = (known.account for known in self._known.values())
+        return any(node in one.victims and seam_kinds.absorbs(one.kind, CLOCKS) for one in open_)
+
+    def _patience(self, root: str, rivals: Sequence[str]) -> float:
+        victim = any(root in self._known[one].account.victims for one in rivals)
+        return AFTERMATH_SECONDS if victim else TAKE_OVER_SECONDS
+
+    def _gone(self, found: dict[str, Account], panel: Panel, now: float) -> dict[str, str]:
+        """Roots that are no longer found, and can be seen to be well: what nobody sees any more has not ended."""
+        lately = panel.last(self._settings.close_seconds)
+        return {
+            root: "it is not found any more"
+            for root, known in self._known.items()
+            if root not in found and now - known.seen >= self._settings.close_seconds
+            if _seen(known.account, lately)
+        }
+
+    def _due(self, before: dict[str, Account]) -> dict[str, Account]:
+        now, due = time.time(), {}
+        for root, known in self._known.items():
+            if _another(before.get(root), known.account) or now - known.stored >= STORE_SECONDS / self._factor:
+                known.stored = now
+                due[root] = self._on_the_clock(known.account)
+        return due
+
+    def _remember(self, open_: Sequence[Incident], now: float) -> None:
+        """What was open before we began: it has as long to be found again as any other."""
+        for one in open_:
+            if one.account is not None:
+                self._known[one.subject] = _Known(one.account, now, time.time())
+
+    def _on_the_clock(self, told: Account) -> Account:
+        if self._factor == 1:
+            return told
+        return replace(
+            told,
+            since=self._clock(told.since),
+            timeline=tuple(replace(one, at=self._clock(one.at)) for one in told.timeline),
+            charts=tuple(
+                replace(one, start=self._clock(one.start), step=one.step / self._factor) for one in told.charts
+            ),
+        )
+
+
+def _seen(told: Account, panel: Panel) -> bool:
+    """Whether anything that the incident rests on is measured still."""
+    rows = [panel.row(chart.signal, chart.subject) for chart in told.charts]
+    return not told.charts or any(row is not None and bool(np.isfinite(row).any()) for row in rows)
+
+
+def _another(before: Account | None, now: Account) -> bool:
+    return before is None or (before.kind, before.victims, before.owners) != (now.kind, now.victims, now.owners)
+
+
+def _standing(transaction: Transaction, fresh: Sequence[bool]) -> list[Incident]:
+    return list(transaction.fleet.incidents.found_by_seams.values())
+
+
+def _tell(
+    due: dict[str, Account], over: dict[str, str], transaction: Transaction, fresh: Sequence[bool]
+) -> list[Incident]:
+    for root, told in due.items():
+        transaction.decide(transaction.fleet.found(root, told, transaction.now))
+    for root, why in over.items():
+        transaction.fleet.incidents.over(root, transaction.now, why)
+    return _standing(transaction, fresh)

@@ -1,0 +1,63 @@
+"""Where the seams' files are, and how often the window is looked at."""
+
+from dataclasses import dataclass
+
+from holdfast.fleet.controller import facility_file
+from holdfast.fleet.incidents import business_context as programme
+from holdfast.fleet.incidents.business_context import BusinessContext
+from holdfast.formats.topology.file import read as read_topology
+from holdfast.model.settings import SettingsError
+from holdfast.model.topology import Topology
+from holdfast.node.sources.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeamSettings:
+    topology: str = ""
+    """What cools, powers, connects, feeds what; see docs/topology.md. What nodes say of their place is added."""
+    facility: str = ""
+    """Which devices are read, and how; see docs/facility.md."""
+    programme: str = ""
+    """Prices, milestones, who is on call; see docs/incidents.md."""
+    step_seconds: float = 10.0
+    """Of one column of the window."""
+    minutes: float = 90.0
+    """How far back the window reaches; all of it is in memory."""
+    look_seconds: float = 30.0
+    close_seconds: float = 300.0
+    """An incident ends when its finding has been gone for so long."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.step_seconds <= 300:
+            raise ValueError("seams.step_seconds: expected 1 to 300")
+        if not 10 <= self.minutes <= 24 * 60:
+            raise ValueError("seams.minutes: expected 10 to 1440")
+        if self.look_seconds < 1 or self.close_seconds < self.look_seconds:
+            raise ValueError("seams: expected look_seconds of at least 1, and close_seconds of at least look_seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeamFiles:
+    """What the files say, read and checked before anything starts."""
+
+    topology: Topology
+    sources: list[Source]
+    programme: BusinessContext
+
+
+def read(settings: SeamSettings) -> SeamFiles:
+    return SeamFiles(
+        topology=_topology(settings.topology) if settings.topology else Topology(),
+        sources=facility_file.load(settings.facility) if settings.facility else [],
+        programme=programme.load(settings.programme) if settings.programme else BusinessContext(),
+    )
+
+
+def _topology(path: str) -> Topology:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return read_topology(file.read())
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: cannot be read: {error}") from None
+    except ValueError as error:
+        raise SettingsError(f"{path}: {error}") from None

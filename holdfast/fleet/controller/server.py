@@ -1,0 +1,266 @@
+"""The controller as a process: store, writer, actor, observer and HTTP joined, until it is told to stop."""
+
+import asyncio
+import fcntl
+import gc
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from uuid import uuid4
+
+import uvicorn
+import uvloop
+
+from holdfast.fleet.api.app import Front
+from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.console import static_directory
+from holdfast.fleet.controller import bootstrap, seam_settings, standby
+from holdfast.fleet.controller import commands as deeds
+from holdfast.fleet.controller.actor import Actor
+from holdfast.fleet.controller.alerts import Alerts
+from holdfast.fleet.controller.backends import Backends
+from holdfast.fleet.controller.lead import Lead
+from holdfast.fleet.controller.observe_kubernetes import observe_kubernetes
+from holdfast.fleet.controller.observer import observe_slurm
+from holdfast.fleet.controller.seam_settings import SeamFiles
+from holdfast.fleet.controller.service import ControllerService
+from holdfast.fleet.controller.settings import Controlling, clear_text
+from holdfast.fleet.controller.transaction import Work
+from holdfast.fleet.controller.writer import Writer
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.jobs.agent_jobs import AgentJobs
+from holdfast.fleet.policy import file as policy_file
+from holdfast.fleet.store import Store, StoreError
+from holdfast.model.settings import SettingsError
+
+log = logging.getLogger("holdfast.fleet.controller")
+BACKLOG = 4_096
+LONGEST_DIFFERENCE = 900
+GARBAGE = (50_000, 20, 50)  # a look at all that 12,500 connections hold takes long, and finds next to nothing
+SWITCH_SECONDS = 0.0005  # the writer asks the store often and briefly; each time it waits so long behind the event loop
+
+
+class Taken(StoreError):
+    """Another controller of this machine has the file."""
+
+
+def serve(settings: Controlling, ready: Callable[[str], None] | None = None) -> None:
+    """Blocks until SIGINT or SIGTERM. `ready` is called with the address when it listens."""
+    policy = policy_file.load(settings.base.policy) if settings.base.policy else Policy()
+    files = seam_settings.read(settings.seams) if settings.seams is not None else None
+    backends = Backends(settings)
+    _allow_many_connections()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    gc.set_threshold(*GARBAGE)
+    with _listening(settings.base.listen) as listener:
+        if danger := clear_text(settings.base, listener.getsockname()[0]):
+            log.warning("%s", danger)
+        store = Store.open(settings.base.store)
+        lock = _only_one(settings.base.store)
+        try:
+            if settings.base.admin_token_file:
+                bootstrap.admin_token(store, Path(settings.base.admin_token_file))
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(_Process(settings, policy, backends, store, listener, files).run(ready))
+        finally:
+            store.close()
+            if lock is not None:
+                os.close(lock)
+
+
+class _Process:
+    def __init__(
+        self,
+        settings: Controlling,
+        policy: Policy,
+        backends: Backends,
+        store: Store,
+        listener: socket.socket,
+        files: SeamFiles | None = None,
+    ) -> None:
+        self._settings, self._backends, self._store, self._listener = settings, backends, store, listener
+        self._files = files
+        self._board = Board(policy, demo=settings.base.demo, time_factor=settings.base.time_factor)
+        self.address = settings.base.address or _address(listener, bool(settings.base.certificate))
+        # One SQLite file has one controller (see _only_one), so it need not wait for a lease of its own past.
+        holder = "sqlite" if settings.base.store.startswith("sqlite") else uuid4().hex
+        self._lead = Lead(holder, "" if holder == "sqlite" else self.address)
+
+    async def run(self, ready: Callable[[str], None] | None) -> None:
+        base = self._settings.base
+        console = base.console or str(static_directory() or "")
+        service = ControllerService(self._store, self._board, console, anonymous=base.demo)
+        scheduled = self._backends.scheduler is not None
+        writer = Writer(self._store, self._board.policy, self._lead, service.tell, scheduled=scheduled)
+        actor = Actor(writer, self._backends)
+        service.writer, service.acting = writer, actor.wake
+        service.agent_jobs = None if scheduled else AgentJobs()
+        server = _Quiet(_config(Front(service), base.certificate, base.key), self._board.let_go)
+        writer.start()
+        loops = [
+            asyncio.create_task(actor.run()),
+            asyncio.create_task(standby.show_fleet(self._board)),
+            asyncio.create_task(standby.read_while_another_leads(self._board, self._store)),
+            asyncio.create_task(standby.forget_the_old(writer, base.retain_days)),
+        ]
+        if self._backends.slurm is not None:
+            loops.append(asyncio.create_task(observe_slurm(self._backends.slurm, writer, base.observe_seconds)))
+        if self._backends.kubernetes is not None:
+            watch = observe_kubernetes(self._backends.kubernetes, writer, base.observe_seconds)
+            loops.append(asyncio.create_task(watch))
+        loops += [asyncio.create_task(loop) for loop in self._seams(service, writer)]
+        for loop in loops:
+            loop.add_done_callback(partial(_end_with, server))
+        self._on_hangup(writer)
+        if ready is not None:
+            ready(self.address)
+        log.info("listening on %s", self.address)
+        try:
+            await server.serve([self._listener])
+            for loop in loops:
+                if loop.done():
+                    loop.result()  # raises what ended it: the exit code says so too
+        finally:
+            for loop in loops:
+                loop.cancel()
+            actor.stop()
+            await service.drills.close()
+            await asyncio.gather(*loops, return_exceptions=True)
+            await asyncio.to_thread(writer.stop)
+
+    def _seams(self, service: ControllerService, writer: Writer) -> list[Coroutine[None, None, None]]:
+        """The loops that watch what lies between the domains, where the configuration asks for it."""
+        settings, base = self._settings, self._settings.base
+        if settings.seams is None or self._files is None:
+            return []
+        from holdfast.fleet.controller.seam_loop import SeamWatch  # NumPy: only those pay for it who watch seams
+
+        alerts = Alerts(settings.alerts)
+        factor = base.time_factor if base.demo else 1.0
+        service.seams = SeamWatch(settings.seams, self._files, alerts, self._store, self._board, factor)
+        return [service.seams.run(writer), service.seams.facility.run(factor), alerts.run()]
+
+    def _on_hangup(self, writer: Writer) -> None:
+        path = self._settings.base.policy
+        if not path:
+            return
+
+        def reload() -> None:
+            before = writer.policy
+            try:
+                writer.policy = self._board.policy = policy_file.load(path)
+            except SettingsError as error:
+                log.error("the policy stays as it was: %s", error)
+                return
+            log.info("the policy was read again from %s", path)
+            with suppress(Problem):  # too much waits: the log has it
+                writer.put(Work(partial(deeds.policy_changed, _difference(before, writer.policy))))
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+
+
+def _difference(before: Policy, after: Policy) -> str:
+    """The names and values that are others now."""
+    changed = [
+        f"{one.name} {getattr(before, one.name)!r} -> {getattr(after, one.name)!r}"
+        for one in fields(Policy)
+        if getattr(before, one.name) != getattr(after, one.name)
+    ]
+    return "; ".join(changed)[:LONGEST_DIFFERENCE] or "no difference"
+
+
+def _end_with(server: uvicorn.Server, loop: "asyncio.Task[None]") -> None:
+    """No loop ends by itself. Without it half our work would stay undone in silence; who starts us starts us anew."""
+    if loop.cancelled() or server.should_exit:
+        return
+    log.critical("a loop of the controller ended; so does the controller", exc_info=loop.exception())
+    server.handle_exit(signal.SIGTERM, None)
+
+
+class _Quiet(uvicorn.Server):
+    """Ends when told, and lets us end after it: uvicorn itself would raise the signal again, past our own clean-up.
+
+    Streams never end by themselves; who watches is let go first.
+    """
+
+    def __init__(self, config: uvicorn.Config, let_go: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._let_go = let_go
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._let_go()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        yield
+
+
+def _config(front: Front, certificate: str, key: str) -> uvicorn.Config:
+    return uvicorn.Config(
+        front,
+        ssl_certfile=certificate or None,
+        ssl_keyfile=key or None,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=2,
+    )
+
+
+def _allow_many_connections() -> None:
+    """Each agent keeps one open; what a shell allows by default is a thousand."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _listening(listen: str) -> socket.socket:
+    host, _, port = listen.rpartition(":")
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named in full: asyncio switches off the waiting for fuller packets only where it reads "TCP".
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, int(port)))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise SettingsError(f"cannot listen on {listen}: {error.strerror or error}") from None
+    return listener
+
+
+def _address(listener: socket.socket, tls: bool) -> str:
+    host, port = listener.getsockname()[:2]
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"{'https' if tls else 'http'}://{shown}:{port}"
+
+
+def _only_one(url: str) -> int | None:
+    """SQLite is one controller's; two would each believe that they write alone."""
+    if not url.startswith("sqlite:///"):
+        return None
+    path = url.removeprefix("sqlite:///") + ".lock"
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise Taken(f"another controller uses {url.removeprefix('sqlite:///')}; SQLite serves one") from None
+    return lock

@@ -1,0 +1,63 @@
+"""One batch of the writer: work in order, all of it one commit, and what the rest of the controller learns of it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.fleet.controller.orders import Orders
+from holdfast.fleet.decisions.fleet import Fleet
+from holdfast.fleet.store import Store
+from holdfast.model.incident import Incident
+from holdfast.model.lifecycle import NodeState
+from holdfast.model.records import AuditEntry, Step, StoredAction
+from holdfast.model.wire.report import Report
+
+
+@dataclass(slots=True)
+class Transaction:
+    """What a piece of work may use. It runs in the writer's thread, inside the batch's transaction."""
+
+    store: Store
+    fleet: Fleet
+    orders: Orders
+    epoch: int
+    now: float
+    steps: list[Step] = field(default_factory=list)
+    audit: list[AuditEntry] = field(default_factory=list)
+    touched: set[str] = field(default_factory=set)  # nodes whose health may have changed
+    heard: set[str] = field(default_factory=set)
+    incidents: list[Incident] = field(default_factory=list)
+
+    def decide(self, steps: Sequence[Step]) -> None:
+        self.steps += steps
+
+
+Do = Callable[[Transaction, Sequence[bool]], Any]
+
+
+@dataclass(slots=True)
+class Work:
+    """`do` gets, for each of the reports, whether it was new."""
+
+    do: Do
+    reports: Sequence[Report] = ()
+    future: "asyncio.Future[Any] | None" = None
+
+
+@dataclass(slots=True)
+class News:
+    """What a committed batch changed, for the event loop."""
+
+    answers: list[tuple["asyncio.Future[Any]", Any]] = field(default_factory=list)
+    lives: list[tuple[NodeState, str]] = field(default_factory=list)
+    steps: Sequence[Step] = ()
+    incidents: Sequence[Incident] = ()
+    heard: set[str] = field(default_factory=set)
+    now: float = 0.0
+    everything: bool = False
+    leader: str = ""
+    leading: bool = False
+
+
+Claimed = list[StoredAction]

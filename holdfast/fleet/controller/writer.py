@@ -1,0 +1,272 @@
+"""The one writer: a thread that owns the store, the lead and the fleet's judgement.
+
+Whatever waits becomes one batch: reports recorded, decisions made, all committed together, and only then is anybody
+answered. What a batch decided but could not commit is forgotten: the fleet is read from the store again.
+"""
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from holdfast.fleet.api.problem import Problem, busy, elsewhere
+from holdfast.fleet.controller.lead import Lead
+from holdfast.fleet.controller.orders import Orders
+from holdfast.fleet.controller.transaction import News, Transaction, Work
+from holdfast.fleet.decisions.change_filter import ChangeFilter
+from holdfast.fleet.decisions.fleet import Fleet
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.store import StaleEpoch, Store, StoreError
+from holdfast.model.incident import IncidentState
+
+log = logging.getLogger("holdfast.fleet.controller")
+MOST_WAITING = 4_000
+MOST_IN_BATCH = 1_000
+ENOUGH_FAILURES = 3
+TICK_SECONDS = 1.0
+COMMIT_SECONDS = 0.02  # at most so often: what comes meanwhile shares the commit, which costs more than a report
+JOBS_LOOK_BACK_SECONDS = 365 * 86_400.0  # deaths of jobs fade by half in this time
+MOST_JOBS_LOOKED_AT = 50_000
+SWEEP_SECONDS = 10.0  # how often silence is looked for on the board
+
+
+class Writer:
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        lead: Lead,
+        tell: Callable[[News], None],
+        *,
+        scheduled: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`tell` is called in this thread with what every batch changed."""
+        self.policy = policy  # replaced whole on a reload, taken up by the next batch
+        self._store, self._lead, self._tell, self._clock = store, lead, tell, clock
+        self._scheduled = scheduled
+        self._queue: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._fleet: Fleet | None = None
+        self._orders = Orders()
+        self._told = ChangeFilter()
+        self._next_commit = 0.0
+        self._stopping = threading.Event()
+        self._next_tick = self._next_sweep = 0.0
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    # Asked from the event loop
+
+    @property
+    def waiting(self) -> int:
+        return self._queue.qsize()
+
+    @property
+    def leads_surely(self) -> bool:
+        return self._lead.sure
+
+    def dry_run(self, node: str) -> bool:
+        """Whether what is done to this node is only told. While its pool is not known, the most careful holds."""
+        if (fleet := self._fleet) is not None:
+            return fleet.dry_run(node)
+        return self.policy.dry_run or any(pool.dry_run for pool in self.policy.pools.values())
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._queue.put(Work(lambda transaction, fresh: None))
+        self._thread.join(timeout=10)
+
+    def put(self, work: Work) -> None:
+        """Raises Problem 503 when too much waits: the agent's spool is the better place."""
+        if self.waiting >= MOST_WAITING:
+            raise busy(f"{MOST_WAITING} requests wait for the store already; try again")
+        self._queue.put(work)
+
+    async def ask(self, work: Work) -> Any:
+        """Answered after the commit."""
+        work.future = asyncio.get_running_loop().create_future()
+        self.put(work)
+        return await work.future
+
+    # The thread
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._round()
+            except StoreError as error:
+                self._give_up(str(error))
+            except Exception:
+                log.exception("the writer met a mistake of its own; it reads the fleet again and goes on")
+                self._give_up("a mistake of our own")
+        with suppress(StoreError):  # the lease runs out by itself
+            self._lead.resign(self._store)
+
+    def _round(self) -> None:
+        if self._lead.keep(self._store):
+            self._fleet = None
+            self._say_who_leads()
+        if self._lead.epoch is not None and self._fleet is None:
+            self._fleet = self._load(self._lead.epoch)
+            self._orders = Orders()
+            self._tell_everything(self._fleet)
+        self._store.look_ahead(self._clock())
+        batch = self._gather()
+        if self._fleet is None or self._lead.epoch is None:
+            self._refuse(batch, elsewhere(self._lead.leader))
+            return
+        self._fleet.policy = self.policy
+        if batch:
+            self._write(batch, self._fleet, self._lead.epoch)
+
+    def _give_up(self, why: str) -> None:
+        log.warning("the store could not be used: %s", why)
+        self._fleet = None
+        self._refuse(self._waiting_now(), busy(f"could not be stored: {why}"))
+        self._stopping.wait(0.5)
+
+    def _waiting_now(self) -> list[Work]:
+        batch: list[Work] = []
+        try:
+            while len(batch) < MOST_IN_BATCH:
+                batch.append(self._queue.get_nowait())
+        except queue.Empty:
+            pass
+        return batch
+
+    def _gather(self) -> list[Work]:
+        if self._fleet is not None and self._clock() >= self._next_tick:
+            self._next_tick = self._clock() + TICK_SECONDS
+            return [Work(_tick), *self._waiting_now()]
+        try:
+            first = self._queue.get(timeout=0.2)
+        except queue.Empty:
+            return []
+        self._stopping.wait(self._next_commit - time.monotonic())
+        self._next_commit = time.monotonic() + COMMIT_SECONDS
+        return [first, *self._waiting_now()]
+
+    def _write(self, batch: list[Work], fleet: Fleet, epoch: int) -> None:
+        try:
+            transaction, results = self._attempt(batch, fleet, epoch)
+        except StaleEpoch:
+            self._lead.lost()
+            self._refuse(batch, busy("another controller took the lead; try again", 1))
+            raise
+        except Exception as error:
+            if len(batch) == 1:
+                self._refuse(batch, busy(f"could not be stored: {error}") if isinstance(error, StoreError) else error)
+                raise
+            log.warning("a batch of %d failed (%s); each is tried alone", len(batch), error)
+            self._alone(batch, epoch)
+            return
+        self._publish(transaction, batch, results)
+
+    def _alone(self, batch: list[Work], epoch: int) -> None:
+        """One that cannot be stored must not keep the others out; several in a row mean that the store itself fails."""
+        self._fleet = None  # what the failed batch decided is forgotten
+        failed = 0
+        for number, work in enumerate(batch):
+            try:
+                self._fleet = self._fleet or self._load(epoch)
+                self._write([work], self._fleet, epoch)
+                failed = 0
+            except StaleEpoch:
+                self._refuse(batch[number:], busy("another controller took the lead; try again", 1))
+                raise
+            except Exception as error:
+                log.warning("could not be stored alone either: %s", error, exc_info=not isinstance(error, StoreError))
+                self._fleet = None
+                failed += 1
+                if failed == ENOUGH_FAILURES:
+                    self._refuse(batch[number:], busy(f"could not be stored: {error}"))
+                    return
+
+    def _attempt(self, batch: list[Work], fleet: Fleet, epoch: int) -> tuple[Transaction, list[Any]]:
+        transaction = Transaction(self._store, fleet, self._orders, epoch, self._clock())
+        with self._store.together():
+            reports = [report for work in batch for report in work.reports]
+            fresh = iter(self._store.record(reports, transaction.now) if reports else ())
+            results = [_do(work, transaction, list(islice(fresh, len(work.reports)))) for work in batch]
+            transaction.incidents = fleet.incidents.take_changed()
+            self._store.save_incidents(transaction.incidents, epoch)
+            self._store.save_proofs(fleet.probing.take_new())
+            self._store.transit_all(transaction.steps, epoch)  # also with no steps: it checks that we still lead
+            self._store.write_audit(transaction.audit)
+        return transaction, results
+
+    # What others learn
+
+    def _publish(self, transaction: Transaction, batch: list[Work], results: list[Any]) -> None:
+        fleet, now = transaction.fleet, transaction.now
+        touched: Iterable[str] = transaction.touched | {step.node.name for step in transaction.steps}
+        if now >= self._next_sweep:
+            self._next_sweep = now + SWEEP_SECONDS
+            touched = fleet.nodes.keys()
+        self._tell(
+            News(
+                answers=[(w.future, r) for w, r in zip(batch, results, strict=True) if w.future is not None],
+                lives=self._told.changed(fleet, touched, now),
+                steps=transaction.steps,
+                incidents=transaction.incidents,
+                heard=transaction.heard,
+                now=now,
+                leader=self._lead.leader,
+                leading=True,
+            )
+        )
+
+    def _refuse(self, batch: Sequence[Work], why: Exception) -> None:
+        answers = [(work.future, why) for work in batch if work.future is not None]
+        if answers:
+            self._tell(News(answers=answers, leader=self._lead.leader, leading=self._fleet is not None))
+
+    def _say_who_leads(self) -> None:
+        log.info("this controller %s", "leads" if self._lead.epoch is not None else "stands by")
+        self._tell(News(leader=self._lead.leader, leading=self._lead.epoch is not None))
+
+    def _tell_everything(self, fleet: Fleet) -> None:
+        now, self._told = self._clock(), ChangeFilter()
+        self._tell(
+            News(
+                lives=self._told.changed(fleet, fleet.nodes, now),
+                now=now,
+                everything=True,
+                leader=self._lead.leader,
+                leading=True,
+            )
+        )
+
+    def _load(self, epoch: int) -> Fleet:
+        """The fleet as it was last committed; what was claimed and not ended is taken up again."""
+        self._store.adopt(epoch)
+        fleet = Fleet(
+            self.policy,
+            self._store.nodes(),
+            self._store.verdicts(),
+            incidents=self._store.incidents(IncidentState.OPEN, most=None),
+            proofs=self._store.proofs(self._clock() - self.policy.probes.period_seconds),
+            scheduled=self._scheduled,
+        )
+        fleet.heard.update(self._store.heartbeats())
+        fleet.note_jobs(self._store.jobs(None, self._clock() - JOBS_LOOK_BACK_SECONDS, MOST_JOBS_LOOKED_AT))
+        return fleet
+
+
+def _do(work: Work, transaction: Transaction, fresh: Sequence[bool]) -> Any:
+    """A wish that is not granted is an answer, not a failure of the batch: it is refused before it wrote anything."""
+    try:
+        return work.do(transaction, fresh)
+    except Problem as problem:
+        return problem
+
+
+def _tick(transaction: Transaction, fresh: Sequence[bool]) -> None:
+    transaction.decide(transaction.fleet.tick(transaction.now))

@@ -1,0 +1,72 @@
+"""Guards over a whole pool: how many may be out of service, and how many are held back as spares."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.model.lifecycle import NodeState, Stage
+
+
+@dataclass(slots=True)
+class Tally:
+    """The nodes of one pool, counted; kept up to date node by node, for counting 12,500 at every failure is slow."""
+
+    here: int = 0  # without those that a person has
+    out: int = 0  # of these
+    removed: int = 0
+    spares: set[str] = field(default_factory=set)
+
+    def count(self, node: NodeState, change: int) -> None:
+        """`change` is 1 for a node that comes and -1 for one that goes."""
+        if node.stage is Stage.REMOVED:
+            self.removed += change
+            return
+        self.here += change
+        self.out += change * node.out
+        if node.stage is Stage.SPARE:
+            (self.spares.add if change > 0 else self.spares.discard)(node.name)
+
+
+def tally(nodes: Iterable[NodeState], pool: str) -> Tally:
+    counted = Tally()
+    for node in nodes:
+        if node.pool == pool:
+            counted.count(node, 1)
+    return counted
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """Whether another node of a pool may be taken out of service now, and why."""
+
+    open: bool  # open as in tripped: nothing more is taken out; it observes and says so
+    out: int
+    cap: int
+    words: str
+
+    @property
+    def reason(self) -> str:
+        return f"breaker open: {self.words}; observing only" if self.open else self.words
+
+
+def breaker(nodes: Iterable[NodeState], pool: str, policy: Policy) -> Breaker:
+    return breaker_of(tally(nodes, pool), pool, policy)
+
+
+def breaker_of(counted: Tally, pool: str, policy: Policy) -> Breaker:
+    """A share of the pool and an absolute cap; the smaller holds, and one node may always leave."""
+    own = policy.of(pool)
+    cap = max(1, min(own.breaker_nodes, int(own.breaker_share * counted.here)))
+    tripped = counted.out >= cap
+    words = f"{counted.out} of {counted.here} nodes of pool {pool} are out of service, {cap} may be"
+    return Breaker(tripped, counted.out, cap, words)
+
+
+def spares_wanted(counted: Tally, pool: str, policy: Policy, returning: int = 0) -> int:
+    """One spare stands in for every node that is out, so fewer are held back the more are out."""
+    return max(0, policy.of(pool).spares - (counted.out + counted.removed - returning))
+
+
+def spares_short(nodes: Iterable[NodeState], pool: str, policy: Policy) -> int:
+    """How many tested nodes the pool lacks of the spares that its operator asked for."""
+    return max(0, policy.of(pool).spares - len(tally(nodes, pool).spares))

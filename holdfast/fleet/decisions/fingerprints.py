@@ -1,0 +1,44 @@
+"""The bits that the fleet's devices get from fixed numbers, told with every full test: one that gets others than most
+nodes of its kind computes wrong, though it may agree with itself. In memory: every test tells them anew.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from holdfast.model.health import Health
+from holdfast.model.wire.probe import Fingerprint
+from holdfast.model.wire.report import OrderOutcome
+from holdfast.node.checks.probe.fingerprint import CHECK
+from holdfast.node.probes.isolation.golden import majorities
+
+LEAST_NODES = 4  # so that three agree at least
+
+
+class Fingerprints:
+    def __init__(self) -> None:
+        self._of: dict[str, tuple[Fingerprint, ...]] = {}  # by node
+
+    def judged(self, node: str, outcome: OrderOutcome) -> OrderOutcome:
+        """The outcome of a test, a failure where a device's bits are not the fleet's."""
+        if not outcome.fingerprints:
+            return outcome
+        self._of[node] = outcome.fingerprints
+        golden = majorities(self._votes(), LEAST_NODES)
+        wrong = [one for one in outcome.fingerprints if golden.get(one.kind, one.bits) != one.bits]
+        if not wrong or outcome.health == Health.FAIL.value:
+            return outcome
+        first, alike = wrong[0], {one.bits for one in outcome.fingerprints if one.kind == wrong[0].kind}
+        words = f"{first.subject}: its bits differ from those of most nodes of its kind"
+        words += f" ({first.bits[:12]}, others {golden[first.kind][:12]}; {first.kind})"
+        if len(outcome.fingerprints) > 1 and len(alike) == 1:
+            words += "; all its devices differ alike, so compare its libraries first"
+        elif len(wrong) > 1:
+            words += f"; and {len(wrong) - 1} more of its devices"
+        return replace(outcome, health=Health.FAIL.value, cause=CHECK.name, reason=words)
+
+    def _votes(self) -> Iterator[tuple[str, str]]:
+        """A node has one voice for each kind: the bits that most of its devices of that kind got."""
+        for prints in self._of.values():
+            for kind in {one.kind for one in prints}:
+                yield kind, Counter(one.bits for one in prints if one.kind == kind).most_common(1)[0][0]

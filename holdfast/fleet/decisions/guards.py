@@ -1,0 +1,179 @@
+"""What stands between a failure and a quarantine: planned work, a shared cause, one that may be, the breaker."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+from holdfast.fleet.decisions.breaker import Tally, breaker_of
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.decisions.shared_cause import Places, SharedCause, enough, explain, suspect
+from holdfast.fleet.incidents.register import Incidents
+from holdfast.model.lifecycle import NodeState, Stage
+
+SILENT = "agent.silent"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why nothing is done about a failure now."""
+
+    holder: str  # 'maintenance/winter', 'loop/c2', 'loop/c2?' while it is only suspected, 'pool/train'
+    reason: str
+    victim: bool = False  # a seam's incident accounts for it: not even chosen last for it
+
+
+def planned(node: NodeState, now: float, policy: Policy) -> Hold | None:
+    for window in policy.maintenance:
+        if window.covers(node, now):
+            return Hold(f"maintenance/{window.name}", f"maintenance {window.name}: recorded, nothing is done")
+    return None
+
+
+class Guards:
+    def __init__(self, nodes: Iterable[NodeState], incidents: Incidents) -> None:
+        self.places = Places()
+        self.tallies: defaultdict[str, Tally] = defaultdict(Tally)  # by pool
+        self.incidents = incidents
+        self._ill: dict[str, tuple[float, str]] = {}  # failing node -> since when, by what
+        self._waning: dict[str, float] = {}  # shared cause -> since when too few of its nodes fail to go on
+        self._recent: tuple[float, set[str]] = (0.0, set())  # who began to fail lately, as of when
+        self._look_again = True
+        for node in nodes:
+            self.moved(None, node)
+
+    def moved(self, before: NodeState | None, after: NodeState) -> None:
+        """Keeps count of a node that is another than it was."""
+        if before is not None:
+            self.tallies[before.pool].count(before, -1)
+        self.tallies[after.pool].count(after, 1)
+        if before is None or before.place != after.place or Stage.REMOVED in (before.stage, after.stage):
+            self.places.put(after)
+
+    def fell_ill(self, name: str, cause: str, now: float, policy: Policy) -> None:
+        """A node began to fail. It joins the incident of a parent of its; else all failures are looked at anew."""
+        self.fell_ill_together((name,), cause, now, policy)
+
+    def fell_ill_together(self, names: Iterable[str], cause: str, now: float, policy: Policy) -> None:
+        """A whole fleet may fall silent in one moment: however many there are, all failures are looked at once."""
+        new = [name for name in names if name not in self._ill]
+        for name in new:
+            self._ill[name] = (now, cause)
+            self._recent[1].add(name)
+            self._look_again = True
+        if any([self._unexplained(name, policy) for name in new]):
+            self.look(now, policy)
+
+    def _unexplained(self, name: str, policy: Policy) -> bool:
+        """Whether a parent of it may explain it that has no incident yet; to one that has, it belongs from now on."""
+        if self.incidents.explaining(name) or self._root(name):
+            return False
+        parents = self.places.parents(name)
+        known = next((parent for parent in parents if parent in self.incidents.open), "")
+        if known:
+            self.incidents.join(known, name)
+        return not known and any(self._may_explain(parent, policy) for parent in parents)
+
+    def remember(self, name: str, cause: str, at: float) -> None:
+        """A node that was failing already when we began; the next look counts it."""
+        self._ill[name] = (at, cause)
+
+    def recovered(self, name: str, cause: str = "") -> None:
+        """From what it fell ill with, or from all."""
+        if name in self._ill and cause in ("", self._ill[name][1]):
+            del self._ill[name]
+            self._recent[1].discard(name)
+
+    def ill_by(self, name: str) -> str | None:
+        """What it fell ill with; None if it is well."""
+        return self._ill[name][1] if name in self._ill else None
+
+    def _may_explain(self, parent: str, policy: Policy) -> bool:
+        below = self.places.below(parent)
+        return len(below) >= policy.shared_nodes and enough(len(below & self._ill.keys()), len(below), policy)
+
+    def look(self, now: float, policy: Policy) -> None:
+        """Which parents explain the failures of now? A better explanation absorbs those it makes needless."""
+        self._look_again = False
+        known = self.incidents.parents
+        evidence = self._lately(now, policy).union(*(self.incidents.members(parent) for parent in known))
+        found = explain({name for name in evidence if not self._root(name)}, self.places, policy, known)
+        for parent in known:
+            if all(cause.parent != parent for cause in found):
+                heir = _heir(self.incidents.members(parent), found)
+                why = f"absorbed by {heir}" if heir else "it no longer explains enough of them"
+                self._close(parent, now, why, absorbed=bool(heir))
+        for cause in found:
+            self.incidents.raise_(cause.parent, self._main_cause(cause), cause.reason, now, cause.nodes)
+
+    def _lately(self, now: float, policy: Policy) -> set[str]:
+        """Counted anew once for every time that is asked about, for many may ask."""
+        if self._recent[0] != now:
+            since = now - policy.shared_seconds
+            self._recent = (now, {name for name, (at, _) in self._ill.items() if at >= since})
+        return self._recent[1]
+
+    def _main_cause(self, cause: SharedCause) -> str:
+        """What most of its nodes fail by."""
+        said = [self._ill[name][1] for name in cause.nodes if name in self._ill]
+        return max(sorted(set(said)), key=said.count, default="")
+
+    def end_what_is_over(self, now: float, policy: Policy, fails: Callable[[str], bool]) -> None:
+        """A shared cause is over when none of its nodes fails, or for a while too few for it to explain them."""
+        if self._look_again:
+            self.look(now, policy)
+        for parent in self.incidents.parents:
+            members = self.incidents.members(parent)
+            still = sum(map(fails, members))
+            if not still:
+                self._close(parent, now, "none of its nodes fails any more")
+            elif enough(still, len(members), policy):
+                self._waning.pop(parent, None)
+            elif now - self._waning.setdefault(parent, now) >= policy.shared_seconds:
+                self._close(parent, now, f"{still} nodes still fail and are judged one by one")
+
+    def _close(self, parent: str, now: float, why: str, *, absorbed: bool = False) -> None:
+        """Those that still fail are no evidence for another shared cause: they had their part in this one."""
+        self._waning.pop(parent, None)
+        if not absorbed:
+            for name in self.incidents.members(parent):
+                if name in self._ill:
+                    self._ill[name] = (float("-inf"), self._ill[name][1])
+                    self._recent[1].discard(name)
+        self.incidents.close(parent, now, why, absorbed=absorbed)
+
+    def _root(self, name: str) -> str:
+        """The seam's incident that accounts for what a failing node fell ill with, or ''."""
+        return self.incidents.root_of(name, (self.ill_by(name) or "",))
+
+    def hold(
+        self, node: NodeState, now: float, policy: Policy, *, out: bool, checks: Collection[str] = ()
+    ) -> Hold | None:
+        """Why nothing may be done about a failure of this node by these checks; `out`: it would leave service."""
+        if (work := planned(node, now, policy)) is not None:
+            return work
+        if root := self.incidents.root_of(node.name, checks):
+            kind = self.incidents.open[root].cause
+            return Hold(root, f"a symptom of {kind} on {root}: left in service, the cause is mended there", True)
+        if parent := self.incidents.explaining(node.name):
+            return Hold(parent, f"part of the incident on {parent}, not quarantined by itself")
+        if not out:
+            return None
+        if (pattern := self.pattern(node, now, policy)) is not None:
+            return pattern
+        guard = breaker_of(self.tallies[node.pool], node.pool, policy)
+        return Hold(f"pool/{node.pool}", guard.reason) if guard.open else None
+
+    def pattern(self, node: NodeState, now: float, policy: Policy) -> Hold | None:
+        """A parent that may turn out to be the cause is waited for, but not for long."""
+        if now - self._ill.get(node.name, (now, ""))[0] >= policy.shared_wait_seconds:
+            return None
+        parent = suspect(node.name, self._lately(now, policy), self.places, policy)
+        if not parent:
+            return None
+        return Hold(f"{parent}?", f"others behind {parent} fail too: waiting to see whether it is the cause")
+
+
+def _heir(members: frozenset[str], found: list[SharedCause]) -> str:
+    """The parent that explains most of them now, or ''."""
+    best = max(found, key=lambda cause: len(cause.nodes & members), default=None)
+    return best.parent if best is not None and best.nodes & members else ""

@@ -1,0 +1,106 @@
+"""What a node's stage asks of Kubernetes and Kubernetes does not show: asked for again until it does.
+
+Actions are tried a few times and then given up; a disruption budget can hold a pod for hours, an API server can be
+away for longer than that, and somebody can remove a taint. So the difference itself is looked at, every time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.fleet.actions.kubernetes.snapshot import Look
+from holdfast.formats.kubernetes.nodes import KubernetesNode
+from holdfast.formats.kubernetes.objects import UNTESTED
+from holdfast.formats.kubernetes.pods import KubernetesPod
+from holdfast.model.lifecycle import Action, NodeState, Stage, Verb
+
+OPEN = frozenset({Stage.READY, Stage.ALLOCATED})
+UNUSED = frozenset({Stage.READY, Stage.SPARE})
+AGAIN_SECONDS = 20.0
+ACTOR_SECONDS = 3.0  # after a new stage the actor is about to do what it asks for
+
+
+@dataclass(slots=True)
+class KubernetesReconciler:
+    """Remembers what it asked for, so that it neither hurries those who are at it nor floods the history."""
+
+    _asked: dict[tuple[str, Verb, float], float] = field(default_factory=dict)
+    _registered: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> "KubernetesReconciler":
+        return KubernetesReconciler(dict(self._asked), dict(self._registered))
+
+    def due(self, look: Look, lives: Mapping[str, NodeState], now: float) -> list[Action]:
+        """At once for the taint; the rest only if it was missing for a while, for the actor may be at it."""
+        before, self._asked = self._asked, {}
+        due = []
+        for action in [*_missing(look, lives, now), *_taken_whole(look, lives, now)]:
+            key = (action.node, action.verb, lives[action.node].since)  # in another stage it is another wish
+            first = now - AGAIN_SECONDS if action.verb is Verb.CORDON else now
+            asked = before.get(key, first)
+            if now - asked >= AGAIN_SECONDS:
+                due.append(action)
+                asked = now
+            self._asked[key] = asked
+        return due
+
+    def registered_anew(self, look: Look, lives: Mapping[str, NodeState]) -> list[str]:
+        """Nodes that count as tested, but not as this Node object: another machine may bear the name."""
+        found = []
+        for node in look.nodes:
+            life = lives.get(node.name)
+            if life is None:
+                continue
+            known = self._registered.get(node.name, node.uid)
+            self._registered[node.name] = node.uid
+            if life.stage in UNUSED and (known != node.uid or _younger(node.created, life.tested_at)):
+                found.append(node.name)
+        return found
+
+
+def _younger(created: float | None, tested: float | None) -> bool:
+    """Where only times can tell: we have just started, or it registered while it was tested."""
+    return created is not None and tested is not None and created > tested
+
+
+def _taken_whole(look: Look, lives: Mapping[str, NodeState], now: float) -> list[Action]:
+    """Nodes whose GPUs one workload holds all: nothing else can start there, so the taint costs nobody anything now,
+    and when the workload ends there is no moment in which the scheduler could be faster than we are."""
+    held: dict[tuple[str, str], list[KubernetesPod]] = {}
+    for pod in look.pods:
+        if pod.is_gpu_work and pod.holds_node:
+            held.setdefault((pod.node, pod.owner), []).append(pod)
+    nodes = {node.name: node for node in look.nodes if node.gpus and not node.untested}
+    found = []
+    for (name, _), pods in held.items():
+        node, life = nodes.get(name), lives.get(name)
+        if node and life and life.stage in OPEN and sum(pod.gpus for pod in pods) >= node.gpus:
+            reason = f"{pods[0].shown_as} has the whole node; it is tested again before anything else starts"
+            found.append(Action(node=name, verb=Verb.CORDON, reason=reason, at=now))
+    return found
+
+
+def _missing(look: Look, lives: Mapping[str, NodeState], now: float) -> list[Action]:
+    held: dict[str, list[KubernetesPod]] = {}
+    for pod in look.pods:
+        if pod.holds_node:
+            held.setdefault(pod.node, []).append(pod)
+    pairs = [(node, lives[node.name]) for node in look.nodes if node.name in lives]
+    reminders = [_reminder(node, life, held.get(node.name, ()), now) for node, life in pairs]
+    return [action for action in reminders if action is not None]
+
+
+def _reminder(node: KubernetesNode, life: NodeState, pods: Sequence[KubernetesPod], now: float) -> Action | None:
+    if life.stage is Stage.READY and life.freshly_tested and not any(pod.is_gpu_work for pod in pods):
+        closed = node.untested or node.closed_by_us or node.note
+        return Action(node=node.name, verb=Verb.UNCORDON, reason=life.reason, at=now) if closed else None
+    if life.stage in OPEN or now - life.since < ACTOR_SECONDS:
+        return None
+    if not node.untested:
+        reason = f"{life.stage.value}, but Kubernetes shows it without {UNTESTED}"
+        return Action(node=node.name, verb=Verb.CORDON, reason=reason, at=now)
+    if node.note and not node.unschedulable:
+        reason = "our cordon was lifted by hand; the taint stays"
+        return Action(node=node.name, verb=Verb.CORDON, reason=reason, at=now)
+    if life.stage is Stage.DRAINING and pods:
+        return Action(node=node.name, verb=Verb.DRAIN, reason=life.reason, cause=life.cause, at=now)
+    return None

@@ -1,0 +1,42 @@
+"""Planned work: who, and when. Meanwhile what their checks say is recorded, and nothing is done about it."""
+
+from dataclasses import dataclass
+
+from holdfast.model.lifecycle import NodeState
+
+DAY_SECONDS = 86_400.0
+WEEK_SECONDS = 7 * DAY_SECONDS
+MONDAY = 4 * DAY_SECONDS  # the first Monday after the epoch, a Thursday
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintenance:
+    """`nodes` and `pool` narrow it down; neither means the whole fleet. Either once, or every week."""
+
+    name: str
+    nodes: frozenset[str] = frozenset()
+    pool: str = ""
+    start: float = 0.0  # once: seconds since the epoch; every week: seconds since Monday 00:00 UTC
+    end: float = 0.0
+    weekly: bool = False
+
+    def covers(self, node: NodeState, now: float) -> bool:
+        concerned = (not self.nodes or node.name in self.nodes) and self.pool in ("", node.pool)
+        return concerned and self.active(now)
+
+    def boundaries(self, since: float, until: float) -> list[float]:
+        """When it begins and ends between two times."""
+        if not self.weekly:
+            return [at for at in (self.start, self.end) if since < at < until]
+        first = (since - MONDAY) // WEEK_SECONDS
+        weeks = range(int(first), int((until - MONDAY) // WEEK_SECONDS) + 1)
+        times = (MONDAY + week * WEEK_SECONDS + at for week in weeks for at in (self.start, self.end))
+        return sorted(at for at in times if since < at < until)
+
+    def active(self, now: float) -> bool:
+        if not self.weekly:
+            return self.start <= now < self.end
+        at = (now - MONDAY) % WEEK_SECONDS
+        if self.start <= self.end:
+            return self.start <= at < self.end
+        return at >= self.start or at < self.end  # over the end of the week

@@ -1,0 +1,138 @@
+"""What a node remembers of what happens to it, whatever that leads to."""
+
+from collections.abc import Callable
+
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.decisions.lifecycle.table import TABLE
+from holdfast.model.lifecycle import OUT_OF_SERVICE, EventKind, NodeEvent, NodeState, Offence, changed
+
+_H = EventKind
+MOST_OFFENCES = 32
+OPERATOR = "operator"
+
+
+def note(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    noting = _NOTES.get(event.kind)
+    return noting(node, event, now, policy) if noting else node
+
+
+def counts(node: NodeState, event: NodeEvent, policy: Policy) -> bool:
+    """A pass counts if the current suite gave it and began after the last workload ended."""
+    current = event.suite in ("", policy.suite)
+    overlapped = event.began is not None and node.used_until is not None and event.began <= node.used_until
+    return current and not overlapped
+
+
+def _passed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    if (node.stage, event.kind) not in TABLE or not counts(node, event, policy):
+        return node
+    tested_at = now if event.began is None else event.began
+    return changed(
+        node,
+        tested_at=tested_at,
+        tested_suite=policy.suite,
+        tests=0,
+        degraded_by="",
+        failed=False,
+        asked_at=None,
+        cause="",
+        held="",
+        held_since=0.0,
+    )
+
+
+def _started(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    return changed(node, jobs=node.jobs | {event.job}, used_until=now)
+
+
+def _ended(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    return changed(node, jobs=node.jobs - {event.job}, used_until=now)
+
+
+def _failed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    """A new cause starts at the foot of the ladder, a known lemon one rung up; the same cause goes on climbing."""
+    if (node.stage, event.kind) not in TABLE:
+        return node
+    offences = _with(node.offences, event, now)
+    recent = [one for one in offences if one.at >= now - policy.lemon_seconds]
+    known = [one.cause for one in recent[-2:]] == [event.cause] * 2
+    after = changed(node, offences=offences, cause=event.cause, tests=0, failed=True, asked_at=None, held="")
+    if known:
+        return after
+    return changed(after, rung=1 if event.lemon or len(recent) > policy.lemon_offences else 0)
+
+
+def _with(known: tuple[Offence, ...], event: NodeEvent, now: float) -> tuple[Offence, ...]:
+    return (*known[-MOST_OFFENCES:], Offence(at=now, cause=event.cause))
+
+
+def _unknown(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    return changed(node, tests=node.tests + 1, asked_at=None) if (node.stage, event.kind) in TABLE else node
+
+
+def _degraded(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    if node.degraded_by == event.cause:
+        return node
+    return changed(node, degraded_by=event.cause, degradations=_with(node.degradations, event, now))
+
+
+def _recovered(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    """What turned out to be a symptom of something else does not count as its own."""
+    own = node.degradations
+    if event.holder and own and own[-1].cause == event.cause:
+        return changed(node, degraded_by="", degradations=own[:-1])
+    return changed(node, degraded_by="")
+
+
+def _climbed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    return changed(node, rung=node.rung + 1)
+
+
+def _held(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    """Of a node on trial it also means that its test was answered."""
+    if node.held == event.holder:
+        return changed(node, asked_at=None)
+    words = node.reason if _is_a_persons(node) else event.reason
+    return changed(node, held=event.holder, held_since=now, reason=words, asked_at=None)
+
+
+def _freed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    words = node.reason if _is_a_persons(node) else event.reason
+    return changed(node, held="", held_since=0.0, reason=words) if node.held else node
+
+
+def _is_a_persons(node: NodeState) -> bool:
+    """A person's words stay."""
+    return node.cause == OPERATOR and node.stage in OUT_OF_SERVICE
+
+
+def _by_a_person(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    """A person's quarantine is not climbed out of by the machine, whatever the node suffered from before."""
+    if (node.stage, event.kind) not in TABLE:
+        return node
+    leaving = event.kind is _H.REMOVE
+    words = event.reason or node.reason
+    return changed(node, cause=OPERATOR, reason=words, leaving=leaving, held="", held_since=0.0)
+
+
+def _brought_back(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    return changed(node, leaving=False) if node.leaving and (node.stage, event.kind) in TABLE else node
+
+
+_NOTES: dict[EventKind, Callable[[NodeState, NodeEvent, float, Policy], NodeState]] = {
+    _H.TEST_PASSED: _passed,
+    _H.TEST_FAILED: _failed,
+    _H.TEST_UNKNOWN: _unknown,
+    _H.JOB_STARTED: _started,
+    _H.JOB_ENDED: _ended,
+    _H.FAILED: _failed,
+    _H.DEGRADED: _degraded,
+    _H.RECOVERED: _recovered,
+    _H.CLIMB: _climbed,
+    _H.HELD: _held,
+    _H.FREED: _freed,
+    _H.QUARANTINE: _by_a_person,
+    _H.REMOVE: _by_a_person,
+    _H.RELEASE: _brought_back,
+    _H.ENROLLED: _brought_back,
+}

@@ -1,0 +1,95 @@
+"""Policy: what this operator wants done. Defaults harm nobody: dry-run, small caps, a person before the third rung."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
+from holdfast.model.lifecycle import Verb
+from holdfast.model.wire.probe import ProbePolicy
+
+
+class OnUnknownTest(StrEnum):
+    """What a full test that could not see enough leads to. It never admits."""
+
+    RETEST = "retest"  # again, up to `inconclusive_tests`, then a person
+    PERSON = "person"  # a person at once
+
+
+class OnUnknown(StrEnum):
+    """What a check that is unknown for too long in service leads to. Never a drain."""
+
+    TICKET = "ticket"
+    NOTHING = "nothing"
+
+
+class OnDegraded(StrEnum):
+    CHOOSE_LAST = "choose_last"  # the scheduler takes it only when nothing better is free
+    NOTHING = "nothing"
+    FAIL = "fail"  # as if it had failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    dry_run: bool = True
+    """Actions are printed and recorded, not carried out, until an operator switches them on."""
+    suite: str = "1"
+    """Version of the full suite. A node tested by another version counts as untested."""
+    suite_seconds: float = 3600.0
+    """A test not answered within this is unknown, and asked for again. The agent has its own, shorter budget."""
+    reset_seconds: float = 3600.0
+    """A node that has not come back from a reset within this counts as not mended by it; an inspection may last."""
+    flush_seconds: float = 120.0
+    """A node is released only when training state in its memory is in storage, or after so long. 0: nobody waits."""
+    ladder: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
+    """Rungs climbed one after another while the same cause comes back."""
+    automatic_rungs: int = 2
+    """After this many rungs with the same cause a person decides."""
+    inconclusive_tests: int = 3
+    """So many unknown test results in a row, then it is a person's case, not a hardware fault."""
+    breaker_share: float = 0.10
+    """Share of a pool that may be out of service before quarantines stop."""
+    breaker_nodes: int = 8
+    """The same as an absolute number; the smaller of the two holds, but never less than one node."""
+    shared_nodes: int = 4
+    """So many nodes behind one parent failing together are the parent's incident."""
+    shared_seconds: float = 120.0
+    """How close together 'together' is; and how long fewer must fail before the shared cause is over."""
+    shared_share: float = 0.5
+    """And at least this share of the parent's nodes."""
+    shared_wait_seconds: float = 60.0
+    """A second failure behind a parent that fails far more often than the rest waits so long for the pattern to show,
+    so that one broken leaf does not use up what its pool may lose. The first is drained at once. 0: nobody waits."""
+    lemon_seconds: float = 30 * 86400.0
+    """How far back offences are counted; in the score old ones fade."""
+    lemon_offences: int = 3
+    """More offences than this and the ladder starts one rung higher."""
+    lemon_score: float = 3.0
+    """So does a score from history of at least this, if it is four times the fleet's usual one. 0: no score."""
+    degraded_repeats: int = 3
+    """A node degraded this often by the same check within `lemon_seconds` is drained."""
+    bootstrap_unknown: OnUnknownTest = OnUnknownTest.RETEST
+    """After a full test that could not see enough: retest, or person for a ticket at once. It never admits."""
+    bootstrap_degraded: OnDegraded = OnDegraded.CHOOSE_LAST
+    """After a full test that found a node degraded: choose_last and nothing admit it, fail does not."""
+    service_unknown: OnUnknown = OnUnknown.TICKET
+    """A check unknown for `blind_seconds` in service: ticket, or nothing. Never a drain."""
+    service_degraded: OnDegraded = OnDegraded.CHOOSE_LAST
+    """A check degraded in service: choose_last, nothing, or fail, which drains."""
+    shadow_checks: frozenset[str] = frozenset()
+    """Checks that are recorded but change nothing."""
+    silent_seconds: float = 120.0
+    """An agent not heard for so long is unknown and an incident; never a quarantine by itself."""
+    blind_seconds: float = 600.0
+    """A verdict unknown for so long in service is an alarm; never a drain."""
+    spares: int = 0
+    """Tested nodes to hold back per pool; one is promoted for every node that leaves."""
+    maintenance: tuple[Maintenance, ...] = ()
+    """Planned work: failures of these nodes are recorded meanwhile, and all are tested in full when it ends."""
+    probes: ProbePolicy = field(default_factory=ProbePolicy)
+    """Probing of the fabric between idle nodes: `[probes]`, off until it is switched on."""
+    pools: Mapping[str, "Policy"] = field(default_factory=dict)
+    """What is otherwise in some pools: whole policies, made from `[pool.NAME]` over the rest of the file."""
+
+    def of(self, pool: str) -> "Policy":
+        return self.pools.get(pool, self)

@@ -1,0 +1,151 @@
+"""The machine's steps, from memory: a simulated year asks a few hundred questions a hundred thousand times.
+
+Of all times the machine asks only whether the last test is newer than the last workload, and which offences are recent.
+A standing keeps those and forgets the others, so what was answered once for it is answered for every node that has it.
+"""
+
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+
+from holdfast.fleet.decisions.lifecycle import machine
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage, Verb, changed
+
+Heard = tuple[EventKind, str, str, bool]
+"""Kind, cause, job, spare: what an event of a simulation says."""
+COUNTED = frozenset({EventKind.FAILED, EventKind.TEST_FAILED, EventKind.DEGRADED})  # by when it happened before
+POOL = "default"
+NOW, FRESH, USED, STALE = 0.0, -1.0, -2.0, -3.0  # times that only keep the order
+_key = attrgetter(*(one.name for one in fields(NodeState) if one.name != "place"))
+
+
+@dataclass(slots=True, eq=False)
+class Standing:
+    """A node's life but for its name, its place and its times."""
+
+    life: NodeState
+    stage: Stage
+    may_climb: bool
+    steps: "dict[Heard, Step]" = field(default_factory=dict)
+    shorter: "dict[tuple[int, int], Standing]" = field(default_factory=dict)  # with fewer offences
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """What became of a standing, and what is to be done."""
+
+    after: Standing
+    verbs: tuple[Verb, ...]
+    recount: bool  # the pool counts the node differently now
+    offended: bool
+    degraded: bool
+
+
+@dataclass(slots=True, eq=False)
+class Course:
+    """One node's way: where it stands, and when the offences were that its standing knows."""
+
+    standing: Standing
+    offences: list[float] = field(default_factory=list)
+    degradations: list[float] = field(default_factory=list)
+
+
+class Recall:
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._lemon_seconds = policy.of(POOL).lemon_seconds
+        self._standings: dict[object, Standing] = {}
+        self._begun: dict[Stage, Standing] = {}
+
+    def begin(self, stage: Stage) -> Course:
+        """A node that has just been tested and never failed."""
+        found = self._begun.get(stage)
+        if found is None:
+            tested = NodeState(name="", pool=POOL, stage=stage, tested_at=FRESH, tested_suite=self._policy.suite)
+            found = self._begun[stage] = self._standing(tested)
+        return Course(found)
+
+    def step(self, course: Course, heard: Heard, now: float) -> Step:
+        """What machine.step says. The course goes on from there; times never go back."""
+        if heard[0] in COUNTED and (course.offences or course.degradations):
+            self._forget(course, now)
+        standing = course.standing
+        found = standing.steps.get(heard)
+        if found is None:
+            found = standing.steps[heard] = self._ask(standing, heard)
+        course.standing = found.after
+        if found.offended:
+            course.offences = [*course.offences, now][-len(found.after.life.offences) :]
+        if found.degraded:
+            course.degradations = [*course.degradations, now][-len(found.after.life.degradations) :]
+        return found
+
+    def _ask(self, standing: Standing, heard: Heard) -> Step:
+        kind, cause, job, spare = heard
+        event = NodeEvent(kind=kind, cause=cause, job=job, spare=spare)
+        before = standing.life
+        after, actions, _ = machine.step(before, event, NOW, self._policy)
+        return Step(
+            self._standing(after),
+            tuple(action.verb for action in actions),
+            recount=_as_counted(before) != _as_counted(after),
+            offended=after.offences is not before.offences,
+            degraded=after.degradations is not before.degradations,
+        )
+
+    def _forget(self, course: Course, now: float) -> None:
+        """Offences that are too old to count."""
+        since = now - self._lemon_seconds
+        if min(*course.offences[:1], *course.degradations[:1], now) >= since:
+            return
+        offences = [at for at in course.offences if at >= since]
+        degradations = [at for at in course.degradations if at >= since]
+        course.offences, course.degradations = offences, degradations
+        course.standing = self._with_last(course.standing, len(offences), len(degradations))
+
+    def _with_last(self, standing: Standing, offences: int, degradations: int) -> Standing:
+        """The same, remembering only so many."""
+        found = standing.shorter.get((offences, degradations))
+        if found is None:
+            life = standing.life
+            kept = changed(
+                life,
+                offences=life.offences[len(life.offences) - offences :],
+                degradations=life.degradations[len(life.degradations) - degradations :],
+            )
+            found = standing.shorter[offences, degradations] = self._standing(kept)
+        return found
+
+    def _standing(self, life: NodeState) -> Standing:
+        bare = _without_times(life)
+        key = _key(bare)
+        found = self._standings.get(key)
+        if found is None:
+            able = machine.may_climb(bare, self._policy)
+            found = self._standings[key] = Standing(bare, bare.stage, able)
+        return found
+
+
+def _as_counted(life: NodeState) -> tuple[bool, bool, bool]:
+    """All that lifecycle.fleet counts by."""
+    return life.out, life.stage is Stage.REMOVED, life.stage is Stage.SPARE
+
+
+def _without_times(life: NodeState) -> NodeState:
+    tested = None if life.tested_at is None else FRESH if life.freshly_tested else STALE
+    return changed(
+        life,
+        name="",
+        since=NOW,
+        tested_at=tested,
+        used_until=None if life.used_until is None else USED,
+        held_since=NOW,
+        asked_at=None,
+        offences=_all_now(life.offences),
+        degradations=_all_now(life.degradations),
+        place={},
+    )
+
+
+def _all_now(offences: tuple[Offence, ...]) -> tuple[Offence, ...]:
+    return tuple(Offence(at=NOW, cause=one.cause) for one in offences)

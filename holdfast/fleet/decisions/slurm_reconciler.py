@@ -1,0 +1,83 @@
+"""What a node's stage asks of Slurm and Slurm does not show, and what Slurm shows that makes a test worthless.
+
+Actions are tried a few times and then given up; slurmctld can be away for longer, and somebody can lift a drain of
+ours or of their own. So the difference itself is looked at, every time.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from holdfast.formats.slurm import fields as slurm
+from holdfast.model.lifecycle import Action, NodeState, Stage, Verb
+from holdfast.model.node_status import NodeStatus
+
+OPEN = frozenset({Stage.READY, Stage.ALLOCATED})
+UNUSED = frozenset({Stage.READY, Stage.SPARE})
+AGAIN_SECONDS = 20.0  # the actor may be at it, or between two tries
+
+
+@dataclass(slots=True)
+class SlurmReconciler:
+    """Remembers what it asked for, so that it neither hurries those who are at it nor floods the history."""
+
+    _missing_since: dict[tuple[str, Verb], float] = field(default_factory=dict)
+    _up_since: dict[str, float] = field(default_factory=dict)
+
+    def copy(self) -> "SlurmReconciler":
+        return SlurmReconciler(dict(self._missing_since), dict(self._up_since))
+
+    def due(self, statuses: Iterable[NodeStatus], lives: Mapping[str, NodeState], now: float) -> list[Action]:
+        """`now` is when the look began."""
+        before, self._missing_since = self._missing_since, {}
+        due = []
+        for status in statuses:
+            action = _reminder(status, lives[status.node], now)
+            if action is None:
+                continue
+            key = (action.node, action.verb)
+            since = before.get(key, now)
+            if now - since >= AGAIN_SECONDS:
+                due.append(action)
+                since = now
+            self._missing_since[key] = since
+        return due
+
+    def untested(self, statuses: Iterable[NodeStatus], lives: Mapping[str, NodeState]) -> list[tuple[str, str]]:
+        """Nodes that count as tested although their slurmd started anew, or a script on them says untested; and why."""
+        found = []
+        for status in statuses:
+            life = lives[status.node]
+            started = self._started_anew(status, life)
+            if life.stage not in UNUSED:
+                continue
+            if marked_since_test(status, life):
+                found.append((status.node, status.note.removeprefix(f"{slurm.PREFIX} ")))
+            elif started:
+                found.append((status.node, "slurmd started after its last test"))
+        return found
+
+    def _started_anew(self, status: NodeStatus, life: NodeState) -> bool:
+        """By another time than before; the clock of a node is asked only when we have not seen it before."""
+        if status.up_since is None:
+            return False
+        before = self._up_since.get(status.node)
+        self._up_since[status.node] = status.up_since
+        if before is None:
+            return life.tested_at is not None and status.up_since + 1.0 > life.tested_at  # told in whole seconds
+        return before != status.up_since
+
+
+def marked_since_test(status: NodeStatus, life: NodeState) -> bool:
+    """A mark that was seen before the test began is only an undrain that has not been done yet."""
+    return status.marked_at is not None and (life.tested_at is None or status.marked_at > life.tested_at)
+
+
+def _reminder(status: NodeStatus, life: NodeState, now: float) -> Action | None:
+    if life.stage is Stage.READY and life.freshly_tested and status.ours and not status.busy:
+        return Action(node=status.node, verb=Verb.UNCORDON, reason=life.reason, at=now)
+    if life.stage in OPEN or not status.accepts_work:
+        return None
+    reason = f"{life.stage.value}, but Slurm would start work here"
+    if life.cause and life.stage not in (Stage.TESTING, Stage.CLEANING, Stage.SPARE):
+        return Action(node=status.node, verb=Verb.DRAIN, reason=life.reason, cause=life.cause, at=now)
+    return Action(node=status.node, verb=Verb.CORDON, reason=reason, at=now)

@@ -1,0 +1,42 @@
+"""Training state that only the memory of a node holds: a release waits for storage to have it, up to a deadline."""
+
+from holdfast.fleet.decisions.guards import planned
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.model.lifecycle import NodeState, Stage
+from holdfast.model.wire.report import Report
+
+RELEASING = (Stage.DRAINING, Stage.CLEANING)
+
+
+class Unsaved:
+    def __init__(self) -> None:
+        self._jobs: dict[str, tuple[str, ...]] = {}
+        self._waits_since: dict[str, float] = {}
+
+    def take(self, report: Report) -> None:
+        if report.unsaved:
+            self._jobs[report.node] = report.unsaved
+        else:
+            self._jobs.pop(report.node, None)
+
+    def flush_seconds(self, node: NodeState, now: float, policy: Policy) -> float:
+        """How long its keepers are given; 0 where nothing asks for it: an empty node on its way out, or planned work
+        that begins before long."""
+        own = policy.of(node.pool).flush_seconds
+        leaves = node.stage in RELEASING and not node.jobs
+        soon = planned(node, now, policy) is None and planned(node, now + own, policy) is not None
+        return own if leaves or soon else 0.0
+
+    def holds(self, node: NodeState, now: float, policy: Policy) -> bool:
+        """Whether a node that could be released now is waited for."""
+        if node.name not in self._jobs:
+            self._waits_since.pop(node.name, None)
+            return False
+        since = self._waits_since.setdefault(node.name, now)
+        return now - since < policy.of(node.pool).flush_seconds
+
+    def left(self, node: str) -> str:
+        """What a release did not wait for any longer, '' where nothing was left."""
+        waited = self._waits_since.pop(node, None)
+        jobs = self._jobs.get(node, ())
+        return f"state of {', '.join(jobs)} is not in storage" if waited is not None and jobs else ""

@@ -1,0 +1,146 @@
+"""A finding into the account of its incident: priced, told in one sentence, with its timeline and charts."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from holdfast.catalog import seam_kinds, seam_signals
+from holdfast.economics.costs.finding import bill
+from holdfast.fleet.incidents.business_context import BusinessContext
+from holdfast.fleet.incidents.losses import losses
+from holdfast.fleet.incidents.past import called
+from holdfast.model.account import Account, Bill, Chart, Loss, Moment, Other
+from holdfast.model.finding import Finding, Symptom
+from holdfast.model.panel import Panel
+from holdfast.model.topology import Topology
+
+MOST_SYMPTOMS = 64
+MOST_VICTIMS = 20_000
+MOST_PATHS = 64
+MOST_MOMENTS = 200
+MOST_CHARTS = 8
+CHART_POINTS = 60
+CHART_BEFORE_SECONDS = 900.0
+OF_THE_CAUSE = 3
+
+
+def account(
+    finding: Finding, panel: Panel, topology: Topology, programme: BusinessContext, before: Account | None = None
+) -> Account:
+    """`before`: as it was told last; what its timeline has stays."""
+    since = min(finding.since, before.since) if before is not None else finding.since
+    lasted = max(0.0, panel.now - since)
+    found = losses(finding, panel, topology, programme, before.losses if before is not None else ())
+    priced = bill(found, programme.prices, lasted / 3600, programme.horizon_hours)
+    owners = finding.owners or tuple(filter(None, (topology.owner(finding.cause),)))
+    on_call = {team: programme.on_call.get(team, "nobody is named in the programme") for team in owners}
+    return Account(
+        kind=finding.kind,
+        confidence=finding.confidence,
+        since=since,
+        lasted_seconds=lasted,
+        sentence=sentence(finding, found, priced, on_call),
+        path=tuple(dict.fromkeys([*finding.path, *(before.path if before is not None else ())]))[:MOST_PATHS],
+        symptoms=tuple(one.says() for one in finding.symptoms[:MOST_SYMPTOMS]),
+        victims=tuple(sorted(finding.victims)[:MOST_VICTIMS]),
+        evidence=finding.evidence,
+        rivals=tuple(Other(cause=one.cause, kind=one.kind, why=one.why) for one in finding.rivals),
+        unknown=finding.unknown,
+        owners=owners,
+        on_call=on_call,
+        runbook=finding.runbook or finding.kind,
+        losses=found,
+        bill=priced,
+        timeline=timeline(finding, panel, before.timeline if before is not None else ()),
+        charts=charts(finding, panel, since),
+    )
+
+
+def sentence(finding: Finding, found: Sequence[Loss], priced: Bill, on_call: dict[str, str]) -> str:
+    """'cdu/c2: coolant flow is low; it costs run llama 41 GPU-hours an hour (96 USD); facilities on call: ...'"""
+    title = seam_kinds.kind(finding.kind).title
+    said = [f"{finding.cause}: {title}"]
+    measured = [one for one in found if one.gpu_hours_per_hour]
+    if measured:
+        names = ", ".join(called(one.subject) for one in measured)
+        per_hour = priced.gpu_hours_per_hour
+        money = _money(finding, priced)
+        said.append(f"it costs {names} {per_hour:.3g} GPU-hours an hour{money}")
+    elif found:
+        said.append(f"it reaches {', '.join(called(one.subject) for one in found)}, whose loss is not measured")
+    else:
+        said.append("no job has slowed yet")
+    for one in measured:
+        if one.milestone:
+            shift = priced.finish_shift_hours_if_it_goes_on
+            said.append(f"{one.milestone} moves by {shift:.2g} h if it goes on for {priced.horizon_hours:g} h more")
+            break
+    said += [f"{team} on call: {who}" for team, who in on_call.items()]
+    return "; ".join(said)
+
+
+def _money(finding: Finding, priced: Bill) -> str:
+    if not priced.hours or not priced.horizon_hours:
+        return ""
+    growing = [one for one in priced.layers if one.name != "labour"]
+    now, then = (sum(getattr(one, name) or 0.0 for one in growing) for name in ("so_far", "if_it_goes_on"))
+    return f" ({(then - now) / priced.horizon_hours:.3g} {priced.currency} an hour)"
+
+
+def timeline(finding: Finding, panel: Panel, before: Sequence[Moment] = ()) -> tuple[Moment, ...]:
+    """Who moved when, across the domains. What was told of a subject's signal first, stays."""
+    known = {_key(moment.text): moment for moment in before}
+    concerned = (
+        finding.victims | {finding.cause} | {place.strip() for line in finding.path for place in line.split(">")}
+    )
+    told = [Moment(at=one.since, domain=_domain(one.signal), text=one.says()) for one in finding.symptoms]
+    told += [
+        Moment(at=event.at, domain="events", text=f"{event.subject} {event.kind}: {event.text}"[:300])
+        for event in panel.events
+        if event.subject in concerned and event.at >= finding.since - CHART_BEFORE_SECONDS
+    ]
+    for moment in told:
+        known.setdefault(_key(moment.text), moment)
+    return tuple(sorted(known.values(), key=lambda moment: moment.at)[:MOST_MOMENTS])
+
+
+def _key(text: str) -> str:
+    return text.partition(":")[0]
+
+
+def _domain(signal: str) -> str:
+    known = seam_signals.signals().get(signal)
+    return known.domain if known else "other"
+
+
+def charts(finding: Finding, panel: Panel, since: float) -> tuple[Chart, ...]:
+    """The cause's own signals first, then for every signal the symptom that moved most."""
+    chosen = [(name, finding.cause) for name, table in panel.tables.items() if finding.cause in table.index]
+    chosen = chosen[:OF_THE_CAUSE]
+    by_signal: dict[str, Symptom] = {}
+    for one in finding.symptoms:
+        if one.signal not in by_signal or _moved(one) > _moved(by_signal[one.signal]):
+            by_signal[one.signal] = one
+    chosen += [(one.signal, one.subject) for one in by_signal.values() if (one.signal, one.subject) not in chosen]
+    return tuple(filter(None, (_chart(name, about, panel, since) for name, about in chosen[:MOST_CHARTS])))
+
+
+def _moved(one: Symptom) -> float:
+    return abs(one.now - one.before) / (abs(one.before) or 1.0)
+
+
+def _chart(name: str, about: str, panel: Panel, since: float) -> Chart | None:
+    row = panel.row(name, about)
+    first = int(np.searchsorted(panel.times, since - CHART_BEFORE_SECONDS))
+    if row is None or first >= len(panel.times):
+        return None
+    width = max(1, -(-(len(panel.times) - first) // CHART_POINTS))
+    points = [_mean(row[place : place + width]) for place in range(first, len(panel.times), width)]
+    return Chart(
+        subject=about, signal=name, start=float(panel.times[first]), step=panel.step * width, values=tuple(points)
+    )
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    seen = [float(one) for one in values if one == one]
+    return float(f"{sum(seen) / len(seen):.6g}") if seen else None

@@ -1,0 +1,57 @@
+"""What the seams compare with: a stretch in which nothing was open, so that no fault is learned as usual."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from holdfast.model.panel import Panel, Table
+from holdfast.seams.moved import baseline_columns
+
+BEFORE_SECONDS = 60.0  # what begins slowly began before it was seen
+ENOUGH = 1 / 3  # of the window, since the last incident: then its own beginning is calm again
+
+
+class Baseline:
+    def __init__(self) -> None:
+        self.panel: Panel | None = None
+        """How things were before what is open now began; None while the window's own beginning will do."""
+        self._begins = 0.0  # of the window, while the panel above stands
+        self._past: list[tuple[float, float]] = []  # when something was open that is over
+
+    def window(self, panel: Panel) -> Panel:
+        """Without a beginning in which something was open: a fault that comes again would be nothing new."""
+        begins = self._calm_beginning(panel) if self.panel is None else self._begins
+        return panel.last(panel.now - begins)
+
+    def over(self, since: float, now: float) -> None:
+        self._past.append((since - BEFORE_SECONDS, now))
+
+    def keep(self, panel: Panel, open_since: Sequence[float]) -> None:
+        """While something is open, what was before stands still: or what lasts for hours would become what is usual,
+        and seem to have ended. It stands until the window has a calm beginning of its own again."""
+        self._past = [(since, until) for since, until in self._past if until > panel.times[0]]
+        if open_since and self.panel is None:
+            self._begins = self._calm_beginning(panel)
+            window = panel.last(panel.now - self._begins)
+            first = float(window.times[min(baseline_columns(window.times), len(window.times) - 1)])
+            self.panel = self._undisturbed(window.until(max(first, min(open_since) - BEFORE_SECONDS)))
+        elif not open_since and panel.now - self._calm_beginning(panel) >= ENOUGH * (panel.now - panel.times[0]):
+            self.panel = None
+
+    def _calm_beginning(self, panel: Panel) -> float:
+        begins = float(panel.times[0])
+        for since, until in sorted(self._past):
+            usual = baseline_columns(panel.last(panel.now - begins).times) * panel.step
+            if since < begins + usual and until > begins:
+                begins = min(until, panel.now)
+        return begins
+
+    def _undisturbed(self, panel: Panel) -> Panel:
+        well = np.ones(len(panel.times), np.bool_)
+        for since, until in self._past:
+            well &= (panel.times < since) | (panel.times >= until)
+        if well.all() or not well.any():
+            return panel
+        return Panel(
+            panel.times[well], {name: Table(one.subjects, one.values[:, well]) for name, one in panel.tables.items()}
+        )

@@ -1,0 +1,92 @@
+"""What the victims of a finding lose: by how much each job or pair of pools is slowed, measured in the window."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from holdfast.fleet.incidents.business_context import BusinessContext
+from holdfast.model.account import Loss
+from holdfast.model.finding import Finding
+from holdfast.model.panel import Panel, Values
+from holdfast.model.topology import Topology
+
+RECENT_SECONDS = 120.0
+BASELINE_SECONDS = 1_800.0
+SLOWER_IS_LONGER = ("job_step_seconds", "request_latency_seconds", "pool_transfer_seconds")
+
+
+def losses(
+    finding: Finding, panel: Panel, topology: Topology, programme: BusinessContext, before: Sequence[Loss] = ()
+) -> tuple[Loss, ...]:
+    """Of every job and path of pools that the finding reaches or has reached. What is not measured any more is taken
+    to be as it was: silence mends nothing."""
+    known = {one.subject: one for one in before}
+    found = [
+        _loss(subject, finding, panel, topology, programme) for subject in dict.fromkeys([*_hurt(finding), *known])
+    ]
+    return tuple(known.get(one.subject, one) if one.share_now is None else one for one in found)
+
+
+def _hurt(finding: Finding) -> list[str]:
+    reached = {place.strip() for line in finding.path for place in line.split(">")} | finding.victims
+    wholes = {"/".join(one.split("/")[:2]) for one in reached | {finding.cause} if one.startswith(("job/", "path/"))}
+    return sorted(wholes)
+
+
+def _loss(subject: str, finding: Finding, panel: Panel, topology: Topology, programme: BusinessContext) -> Loss:
+    job, milestone = programme.jobs.get(subject), programme.milestone_of(subject)
+    so_far, now = _shares(subject, finding.since, panel)
+    return Loss(
+        subject=subject,
+        gpus=job.gpus if job is not None and job.gpus is not None else _gpus(subject, panel, topology),
+        share_so_far=so_far,
+        share_now=now,
+        tokens_per_second=job.tokens_per_second if job else None,
+        milestone=milestone.name if milestone else "",
+        day_value=milestone.value_per_day if milestone else None,
+        float_days=milestone.float_days if milestone else 0.0,
+        critical_chance=milestone.critical_chance if milestone else 1.0,
+    )
+
+
+def _shares(subject: str, since: float, panel: Panel) -> tuple[float | None, float | None]:
+    """Of its throughput: lost on average since it began, and lost now; None where nobody measures it."""
+    lost = _lost_over_time(subject, since, panel)
+    if lost is None:
+        return None, None
+    during, recent = lost[panel.times >= since], lost[panel.times > panel.now - RECENT_SECONDS]
+    return _middle(during, np.mean), _middle(recent, np.median)
+
+
+def _lost_over_time(subject: str, since: float, panel: Panel) -> Values | None:
+    ratio = panel.row("job_throughput_ratio", subject)
+    if ratio is not None:
+        return np.asarray(np.clip(1.0 - ratio, 0.0, 1.0), np.float32)
+    stall = panel.row("pool_stall_ratio", subject)
+    if stall is not None:
+        return np.asarray(stall, np.float32)
+    for name in SLOWER_IS_LONGER:
+        row = panel.row(name, subject)
+        before = (panel.times < since) & (panel.times >= since - BASELINE_SECONDS)
+        if row is not None and np.isfinite(row[before]).any() and (usual := float(np.nanmedian(row[before]))) > 0:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                lost: Values = np.clip(1.0 - usual / row, 0.0, 1.0).astype(np.float32)
+            return lost
+    return None
+
+
+def _middle(values: Values, of: Callable[[Values], np.floating[Any]]) -> float | None:
+    seen = values[np.isfinite(values)]
+    return float(of(seen)) if len(seen) else None
+
+
+def _gpus(subject: str, panel: Panel, topology: Topology) -> float | None:
+    """As many as its nodes show; what the scheduler says of the job otherwise."""
+    parts = subject.removeprefix("path/").split("-") if subject.startswith("path/") else ()
+    places = [f"pool/{one}" for one in parts] or [subject]
+    nodes = {one for place in places for one in topology.up(place, ("runs_on",)) if one.startswith("node/")}
+    held = {one for one in panel.of("gpu_temperature_celsius").subjects if one.partition("/gpu/")[0] in nodes}
+    if held:
+        return float(len(held))
+    return next((float(job.gpus) for job in panel.jobs if f"job/{job.id}" == subject and job.gpus), None)

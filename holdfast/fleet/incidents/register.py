@@ -1,0 +1,139 @@
+"""Incidents of the fleet: opened once per parent, pool or node, kept while the cause lasts, closed when it is gone.
+
+Those that a seam found stand beside: they are opened and closed by the seams' own look, and account for such verdicts
+of their nodes as are symptoms of their kind. Any other failure of those nodes is judged as ever.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from holdfast.catalog import seam_kinds
+from holdfast.fleet.decisions.shared_cause import NOT_PARENTS
+from holdfast.fleet.incidents.past import past
+from holdfast.model.account import Account
+from holdfast.model.incident import Incident, IncidentState
+
+
+def is_parent(subject: str) -> bool:
+    """Whether an incident on this explains the nodes it names; one on a node or a pool does not."""
+    return subject.partition("/")[0] not in NOT_PARENTS
+
+
+class Incidents:
+    """Open incidents by what they are about. No node is a member of two parents' incidents."""
+
+    def __init__(self, known: Iterable[Incident] = ()) -> None:
+        self.open = {incident.subject: incident for incident in known if incident.state is IncidentState.OPEN}
+        self._members = {subject: set(one.evidence) for subject, one in self.open.items()}
+        self._explained: dict[str, str] = {}
+        self._victims: dict[str, set[str]] = {}  # node -> seams' incidents that it suffers under
+        for subject, nodes in self._members.items():
+            self._index(subject, nodes)
+        self._changed: dict[str, Incident] = {}
+        self.absorbed: set[str] = set()  # ids of those that a better explanation made needless since we began
+
+    @property
+    def parents(self) -> list[str]:
+        """Incidents on what nodes share, as their failures told it; a seam's own are not among them."""
+        return [subject for subject, one in self.open.items() if is_parent(subject) and one.account is None]
+
+    @property
+    def found_by_seams(self) -> Mapping[str, Incident]:
+        return {subject: one for subject, one in self.open.items() if one.account is not None}
+
+    def members(self, subject: str) -> frozenset[str]:
+        return frozenset(self._members.get(subject, ()))
+
+    def raise_(self, subject: str, cause: str, reason: str, now: float, nodes: Collection[str] = ()) -> None:
+        """Opened, or told anew if its words or its nodes are others."""
+        known = self.open.get(subject)
+        told = replace(known or _new(subject, cause, now), reason=reason, evidence=tuple(sorted(nodes)))
+        self._tell(known, told)
+
+    def found(self, subject: str, account: Account, reason: str, now: float, nodes: Collection[str]) -> None:
+        """What a seam found: one incident for its root. It absorbs those that were opened on its symptoms."""
+        known = self.open.get(subject)
+        told = replace(
+            known or _new(subject, account.kind, now),
+            cause=account.kind,
+            reason=reason,
+            evidence=tuple(sorted(nodes)),
+            account=account,
+        )
+        self._tell(known, told)
+        for parent in self.parents:
+            if self.members(parent) and self.members(parent) <= set(nodes):
+                self.close(parent, now, f"absorbed by {subject}", absorbed=True)
+
+    def _tell(self, known: Incident | None, told: Incident) -> None:
+        if told == known:
+            return
+        self._forget_members(told.subject)
+        self.open[told.subject] = self._changed[told.id] = told
+        self._members[told.subject] = set(told.evidence)
+        self._index(told.subject, told.evidence)
+
+    def _index(self, subject: str, nodes: Iterable[str]) -> None:
+        if self.open[subject].account is not None:
+            for node in nodes:
+                self._victims.setdefault(node, set()).add(subject)
+        elif is_parent(subject):
+            self._explained.update(dict.fromkeys(nodes, subject))
+
+    def join(self, subject: str, node: str) -> None:
+        """One more node of an open incident; it is told with the next `raise_`, for many may join at once."""
+        self._members[subject].add(node)
+        if is_parent(subject):
+            self._explained[node] = subject
+
+    def over(self, subject: str, now: float, why: str) -> None:
+        """The end of what a seam found; only the seams' own look knows it."""
+        if (known := self.open.get(subject)) is not None and known.account is not None:
+            sentence = past(subject, known.account)
+            account = replace(known.account, sentence=sentence)
+            self.open[subject] = replace(known, reason=sentence, account=account)
+            self._close(subject, now, why, absorbed=False)
+
+    def close(self, subject: str, now: float, why: str = "", *, absorbed: bool = False) -> None:
+        if (known := self.open.get(subject)) is not None and known.account is None:
+            self._close(subject, now, why, absorbed=absorbed)
+
+    def _close(self, subject: str, now: float, why: str, *, absorbed: bool) -> None:
+        known = self.open.get(subject)
+        self._forget_members(subject)
+        self.open.pop(subject, None)
+        if known is not None:
+            reason = f"{known.reason}; {why}" if why else known.reason
+            if absorbed:
+                self.absorbed.add(known.id)
+            self._changed[known.id] = replace(known, state=IncidentState.CLOSED, closed=now, reason=reason)
+
+    def _forget_members(self, subject: str) -> None:
+        for node in self._members.pop(subject, ()):
+            if self._explained.get(node) == subject:
+                del self._explained[node]
+            if (roots := self._victims.get(node)) is not None:
+                roots.discard(subject)
+                if not roots:
+                    del self._victims[node]
+
+    def explaining(self, node: str) -> str:
+        """The parent whose open incident accounts for this node's failure, or ''."""
+        return self._explained.get(node, "")
+
+    def root_of(self, node: str, checks: Iterable[str]) -> str:
+        """The seam's incident of which one of these checks' verdicts on the node is a symptom, or ''."""
+        roots = self._victims.get(node)
+        if not roots:
+            return ""
+        told = tuple(checks)
+        return next((one for one in sorted(roots) if seam_kinds.absorbs(self.open[one].cause, told)), "")
+
+    def take_changed(self) -> list[Incident]:
+        """What must be stored: each incident once, as it is now."""
+        changed, self._changed = self._changed, {}
+        return list(changed.values())
+
+
+def _new(subject: str, cause: str, now: float) -> Incident:
+    return Incident(id=f"{subject}@{now:.3f}", opened=now, subject=subject, parent=subject, cause=cause)

@@ -1,0 +1,109 @@
+"""What the API shows of the seams, and takes of signals that no agent reads: a job's steps, a service's transfers."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+from holdfast.catalog import plausible
+
+MOST_TOLD = 2_000
+MOST_HOLES = 200
+LONGEST_NAME = 255
+OLDEST_SECONDS = 7_200.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeamView:
+    name: str
+    asks: str
+    kinds: tuple[str, ...]
+    reads: tuple[str, ...]
+    domains: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceView:
+    """How a source of another domain stands."""
+
+    name: str
+    carries: tuple[str, ...]
+    read_at: float | None = None
+    values: int = 0
+    blind: str = ""
+    """Why nothing can be read at all."""
+    blind_since: float | None = None
+    absent: tuple[str, ...] = ()
+    """What of it cannot be read, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeamsView:
+    watched: bool
+    """False where the controller has no [seams] in its configuration."""
+    seams: tuple[SeamView, ...] = ()
+    sources: tuple[SourceView, ...] = ()
+    signals: int = 0
+    """Kinds of signals in the window."""
+    subjects: int = 0
+    looked_at: float | None = None
+    trouble: str = ""
+    """Why the last look came to nothing."""
+    holes: tuple[str, ...] = ()
+    """Of the topology: names that nobody reports of, and nodes that are in no edge."""
+    more_holes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalSample:
+    subject: str
+    name: str
+    value: float
+    age_seconds: float = 0.0
+    """How long ago it was measured: no clock but ours is needed."""
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.subject) <= LONGEST_NAME or "/" not in self.subject:
+            raise ValueError("subject: expected an address such as job/llama or path/prefill-decode")
+        if not plausible.known(self.name):
+            raise ValueError(f"name: {self.name[:80]!r} is not one of the signals in docs/facility.md")
+        if not isfinite(self.value):
+            raise ValueError("value: expected a finite number")
+        if not 0 <= self.age_seconds <= OLDEST_SECONDS:
+            raise ValueError(f"age_seconds: expected 0 to {OLDEST_SECONDS:g}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedEvent:
+    subject: str
+    kind: str
+    text: str = ""
+    age_seconds: float = 0.0
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.subject) <= LONGEST_NAME or "/" not in self.subject:
+            raise ValueError("subject: expected an address such as switch/leaf1")
+        if not 0 < len(self.kind) <= LONGEST_NAME or len(self.text) + len(self.version) > 4_096:
+            raise ValueError("kind and text: expected at most 255 and 4096 characters")
+        if not 0 <= self.age_seconds <= OLDEST_SECONDS:
+            raise ValueError(f"age_seconds: expected 0 to {OLDEST_SECONDS:g}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalsRequest:
+    signals: tuple[SignalSample, ...] = ()
+    events: tuple[ReportedEvent, ...] = ()
+    cadence_seconds: float = 10.0
+    """How often the teller tells: a value holds two and a half times as long."""
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.signals) + len(self.events) <= MOST_TOLD:
+            raise ValueError(f"signals: expected 1 to {MOST_TOLD}")
+        if not 0 < self.cadence_seconds <= OLDEST_SECONDS:
+            raise ValueError(f"cadence_seconds: expected more than 0 and at most {OLDEST_SECONDS:g}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalsTaken:
+    taken: int
+    absurd: tuple[str, ...] = ()
+    """Values that cannot be; they count as not seen."""

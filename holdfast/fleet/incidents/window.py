@@ -1,0 +1,161 @@
+"""The controller's window for the seams: a bounded stretch of signals in memory, as columns. Nothing of it is stored.
+
+It belongs to the event loop. A value holds for a while after it was seen, as long as its source's cadence explains,
+so that what is told once a minute stands beside what is read every ten seconds; after that nobody knows.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.catalog import plausible
+from holdfast.model import subject
+from holdfast.model.job import Job
+from holdfast.model.panel import Panel, Table, Values
+from holdfast.model.signal import Event, Reading
+from holdfast.model.wire import digest
+from holdfast.model.wire.report import Report
+
+DIGEST_SIGNALS = frozenset(
+    {
+        "gpu_temperature_celsius",
+        "gpu_power_watts",
+        "gpu_clock_sm_hertz",
+        "gpu_clock_event_reasons",
+        "gpu_utilization_ratio",
+    }
+)
+DIGEST_SECONDS = 60.0
+HELD_CADENCES = 2.5  # a value is taken to hold so many of its source's intervals
+MOST_SUBJECTS = 200_000  # of one signal: 12,500 nodes of eight GPUs, and room
+MOST_EVENTS = 20_000
+MOST_AHEAD_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class _Rows:
+    """One signal: a row per subject in a ring of columns."""
+
+    values: Values
+    hold: float
+    places: dict[str, int] = field(default_factory=dict)
+
+    def place(self, about: str) -> int | None:
+        known = self.places.get(about)
+        if known is not None:
+            return known
+        if len(self.places) >= MOST_SUBJECTS:
+            return None
+        if len(self.places) == len(self.values):
+            more = np.full((max(8, len(self.values)), self.values.shape[1]), np.nan, np.float32)
+            self.values = np.concatenate([self.values, more])
+        self.places[about] = len(self.places)
+        return self.places[about]
+
+
+class SeamWindow:
+    def __init__(self, clock: Callable[[], float], step_seconds: float = 10.0, minutes: float = 90.0) -> None:
+        self.step = step_seconds
+        self._clock = clock
+        self._width = max(2, math.ceil(minutes * 60 / step_seconds))
+        self._rows: dict[str, _Rows] = {}
+        self._events: deque[Event] = deque(maxlen=MOST_EVENTS)
+        self._slot: int | None = None  # the newest column
+        self._first: int | None = None  # the oldest in which anything was seen
+        self.refused = 0  # values for which there was no room
+
+    def put(self, at: float, about: str, name: str, value: float, cadence: float) -> None:
+        """One value; what is older than the window, ahead of time or no number is left out."""
+        ahead = not at <= self._clock() + MOST_AHEAD_SECONDS  # one wrong clock would push all else out
+        if ahead or not math.isfinite(value) or plausible.absurd(name, value):
+            return
+        slot = int(at // self.step)
+        if self._slot is None or slot > self._slot:
+            self._advance(slot)
+        if self._slot is None or slot <= self._slot - self._width:
+            return
+        rows = self._rows.get(name)
+        if rows is None:
+            rows = self._rows[name] = _Rows(np.full((8, self._width), np.nan, np.float32), 0.0)
+        self._first = slot if self._first is None else min(self._first, slot)
+        rows.hold = max(rows.hold, cadence * HELD_CADENCES)
+        place = rows.place(about)
+        if place is None:
+            self.refused += 1
+        else:
+            rows.values[place, slot % self._width] = value
+
+    def take(self, reading: Reading, at: float, cadence: float) -> None:
+        for signal in reading.signals:
+            if isinstance(signal.value, int | float):
+                self.put(at, signal.subject, signal.name, float(signal.value), cadence)
+        self.hear(reading.events)
+
+    def take_report(self, report: Report, at: float) -> None:
+        """A node's digest and events, at the time on our clock."""
+        if report.digest:
+            for (index, name), value in digest.unpack(report.digest).items():
+                if name in DIGEST_SIGNALS:
+                    self.put(at, subject.gpu(report.node, index), name, value, DIGEST_SECONDS)
+        self.hear(report.events)
+
+    def hear(self, events: Iterable[Event]) -> None:
+        self._events.extend(events)
+
+    def panel(self, jobs: tuple[Job, ...] = ()) -> Panel:
+        """A copy up to now, so that it can be judged in another thread."""
+        now = self._clock()
+        self._advance(int(now // self.step))
+        assert self._slot is not None
+        first = max(self._slot - self._width + 1, self._first if self._first is not None else self._slot)
+        slots = np.arange(first, self._slot + 1)
+        times = slots * self.step
+        tables = {name: self._table(rows, slots) for name, rows in self._rows.items() if rows.places}
+        events = tuple(event for event in self._events if times[0] <= event.at <= now + MOST_AHEAD_SECONDS)
+        return Panel(times.astype(np.float64), tables, events, jobs)
+
+    def _table(self, rows: _Rows, slots: npt.NDArray[np.int64]) -> Table:
+        values = rows.values[: len(rows.places)][:, slots % self._width]
+        return Table(tuple(rows.places), held(values, max(1, round(rows.hold / self.step))))
+
+    def _advance(self, slot: int) -> None:
+        """Columns that begin anew are empty; after a long silence all of them are."""
+        if self._slot is None:
+            self._slot = slot
+            return
+        new = slot - self._slot
+        if new <= 0:
+            return
+        columns = [(self._slot + 1 + one) % self._width for one in range(min(new, self._width))]
+        for rows in self._rows.values():
+            rows.values[:, columns] = np.nan
+        self._slot = slot
+        if slot % self._width < new:
+            self._forget_the_unseen()
+
+    def _forget_the_unseen(self) -> None:
+        """Once per width of the window: subjects of which nothing is in it any more."""
+        for name, rows in list(self._rows.items()):
+            seen = np.flatnonzero(~np.isnan(rows.values[: len(rows.places)]).all(axis=1))
+            if len(seen) == len(rows.places):
+                continue
+            subjects = list(rows.places)
+            kept = [subjects[place] for place in seen]
+            if not kept:
+                del self._rows[name]
+                continue
+            rows.values = rows.values[seen]
+            rows.places = {about: place for place, about in enumerate(kept)}
+
+
+def held(values: Values, most: int) -> Values:
+    """Every value stays until the next, for at most so many columns."""
+    columns = np.arange(values.shape[1])
+    last = np.where(np.isnan(values), -1, columns)
+    np.maximum.accumulate(last, axis=1, out=last)
+    filled = np.take_along_axis(values, np.maximum(last, 0), axis=1)
+    return np.where((last >= 0) & (columns - last <= most), filled, np.nan).astype(np.float32)

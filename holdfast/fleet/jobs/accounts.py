@@ -1,0 +1,111 @@
+"""Where a training job's time went, from the windows of one of its ranks; every moment is charged to one name."""
+
+from collections import deque
+from dataclasses import dataclass, replace
+from statistics import quantiles
+
+from holdfast.model.ledger import Ledger
+from holdfast.model.wire.progress import RankWindow
+
+PACES = 2_160  # windows: six hours of them say what is usual
+ENOUGH = 6
+SLOW = 1.05  # times the usual; what is above the usual is then degraded
+MOST_RESTARTS = 1_000
+ROUNDING_SECONDS = 0.5  # steps follow one another without a gap, but clocks and cuts are not exact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """What one restart cost: from the last step before it to the first after it, and the steps made again."""
+
+    at: float
+    down_seconds: float
+    from_step: int
+    lost_steps: int
+    rework_seconds: float = 0.0
+    nodes: tuple[str, ...] = ()
+    """Of the attempt that died; the next may run on others."""
+
+
+class Accounts:
+    """Told windows in order of time. Seconds of the whole job; times its GPUs they are GPU-seconds."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self.restarts: deque[Restart] = deque(maxlen=MOST_RESTARTS)
+        self.began: float | None = None
+        self.at = 0.0  # until here all time is charged
+        self.step = -1  # the last one of this attempt
+        self.best_step = -1
+        self.attempt = 0
+        self.nodes_before: tuple[str, ...] = ()
+        self.made_before = -1  # by an attempt before: to make steps up to this one is to make them again
+        self.paces: deque[float] = deque(maxlen=PACES)
+
+    @property
+    def usual_seconds(self) -> float | None:
+        """Of a step without checkpoint: a quarter of the windows were quicker. So it holds while a job is slow."""
+        if len(self.paces) < ENOUGH:
+            return None
+        return quantiles(self.paces, n=4)[0]
+
+    def take(self, window: RankWindow, attempt: int) -> None:
+        """Of whichever rank speaks for the job; time that another told already is not told twice."""
+        if not window.steps:
+            return
+        begin = window.at - window.seconds
+        if self.began is None:
+            self.began = self.at = min(window.began, begin)
+            self._charge("restart", begin)
+            self.attempt = attempt
+        elif attempt != self.attempt:
+            self._restart(window, begin, attempt)
+        elif begin > self.at:
+            self._charge("unknown" if begin - self.at > ROUNDING_SECONDS else "productive", begin)
+        if window.at > self.at:
+            self._charge_steps(window)
+        self.step = window.step
+        self.best_step = max(self.best_step, window.step)
+
+    def _restart(self, window: RankWindow, begin: float, attempt: int) -> None:
+        self.attempt = attempt
+        self.made_before = self.best_step
+        first = window.step - window.steps
+        down = max(0.0, begin - self.at)
+        self._charge("restart", begin)
+        lost = max(0, self.best_step - first)
+        self.restarts.append(
+            Restart(at=begin, down_seconds=down, from_step=first, lost_steps=lost, nodes=self.nodes_before)
+        )
+
+    def _charge_steps(self, window: RankWindow) -> None:
+        share = min(1.0, (window.at - self.at) / window.seconds) if window.seconds else 0.0
+        seconds = window.at - self.at
+        again = min(window.steps, max(0, self.made_before - (window.step - window.steps)))
+        rework = seconds * again / window.steps
+        checkpoint = min(seconds - rework, window.checkpoint_seconds * share * (1 - again / window.steps))
+        work = seconds - rework - checkpoint
+        usual, made = self.usual_seconds, (window.steps - again) * share
+        slow = work - usual * made if usual is not None and work > SLOW * usual * made else 0.0
+        if made:
+            self.paces.append(work / made)
+        for name, part in (("rework", rework), ("checkpoint", checkpoint), ("degraded", slow)):
+            self._add(name, part)
+        self._add("productive", work - slow)
+        self.at = window.at
+        if rework and self.restarts:
+            last = self.restarts[-1]
+            self.restarts[-1] = replace(last, rework_seconds=last.rework_seconds + rework)
+
+    def ledger_until(self, now: float) -> Ledger:
+        """What has not been told yet is unknown."""
+        if self.began is None:
+            return self.ledger
+        return replace(self.ledger, unknown=self.ledger.unknown + max(0.0, now - self.at))
+
+    def _charge(self, name: str, until: float) -> None:
+        self._add(name, max(0.0, until - self.at))
+        self.at = max(self.at, until)
+
+    def _add(self, name: str, seconds: float) -> None:
+        self.ledger = replace(self.ledger, **{name: getattr(self.ledger, name) + seconds})

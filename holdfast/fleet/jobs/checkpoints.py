@@ -1,0 +1,105 @@
+"""Where the checkpoints of a job live, put together from what its keepers tell."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from holdfast.fleet.jobs.keepers import Heard
+from holdfast.fleet.jobs.views import CheckpointsView, PlacesView
+from holdfast.model.wire.keeper import HeldStep, Holdings
+
+MOST_STEPS = 8
+MOST_TROUBLES = 16
+NOBODY = "no keeper of it is heard: it uses no Checkpoint, or its keepers do not reach an agent"
+
+
+def where(heard: Sequence[Heard], now: float) -> CheckpointsView:
+    fresh, left_out = _of_one_run([one for one in heard if one.fresh(now)])
+    if not fresh:
+        return CheckpointsView(unknown=_silence(heard))
+    holds = [one.keeping.holds for one in fresh]
+    world = max(one.world for one in holds)
+    committed = max(one.committed_step for one in holds)
+    steps = _steps(holds, committed)
+    stored = [one.step for one in steps if world and one.storage == world]
+    return CheckpointsView(
+        kept_as=fresh[0].keeping.job,
+        world=world,
+        replicas=max(one.replicas for one in holds),
+        keepers=len(fresh),
+        committed_step=committed,
+        stored_step=max(stored, default=-1),
+        unsaved_step=max(one.keeping.unsaved_step for one in fresh),
+        used_bytes=sum(one.used_bytes for one in holds),
+        budget_bytes=sum(one.budget_bytes for one in holds),
+        steps=tuple(steps[:MOST_STEPS]),
+        storage_unknown=next((one.storage_unknown for one in holds if one.storage_unknown), ""),
+        troubles=_troubles(fresh, left_out, world),
+    )
+
+
+def _of_one_run(fresh: Sequence[Heard]) -> tuple[list[Heard], list[Heard]]:
+    """Those of the run that most keepers are part of, and the others: a node that a restart left out has a keeper that
+    lives on for a while with what it holds."""
+    runs = Counter(one.keeping.holds.run for one in fresh)
+    newest = max(runs, key=lambda run: (runs[run], _committed(fresh, run)), default="")
+    ours = [one for one in fresh if one.keeping.holds.run == newest]
+    return ours, [one for one in fresh if one.keeping.holds.run != newest]
+
+
+def _committed(fresh: Sequence[Heard], run: str) -> int:
+    return max(one.keeping.holds.committed_step for one in fresh if one.keeping.holds.run == run)
+
+
+def _steps(holds: Sequence[Holdings], committed: int) -> list[PlacesView]:
+    """Newest first. A rank counts once for each kind of place, however many nodes have it. Keepers speak one after the
+    other while steps go on: what is older than the committed step and not in storage is on its way out."""
+    own: dict[int, set[int]] = {}
+    partners: dict[int, set[int]] = {}
+    stored: dict[int, set[int]] = {}
+    gpus: dict[int, set[int]] = {}
+    for one in (step for each in holds for step in (*each.steps, *_surely(each, committed))):
+        if one.step >= committed or one.stored:
+            own.setdefault(one.step, set()).update(one.own)
+            partners.setdefault(one.step, set()).update(one.partners)
+            stored.setdefault(one.step, set()).update(one.stored)
+            gpus.setdefault(one.step, set()).update(one.gpu)
+    return [
+        PlacesView(
+            step=step,
+            own_memory=len(own[step]),
+            partner=len(partners[step]),
+            storage=len(stored[step]),
+            committed=step == committed,
+            gpu_memory=len(gpus[step]),
+        )
+        for step in sorted(own, reverse=True)
+    ]
+
+
+def _surely(holds: Holdings, committed: int) -> Sequence[HeldStep]:
+    """A step that was committed since a keeper spoke is there of all ranks that it keeps for: no keeper gives up the
+    committed one before there is a newer."""
+    if holds.committed_step < 0:
+        return ()
+    own = {rank for step in holds.steps for rank in step.own}
+    partners = {rank for step in holds.steps for rank in step.partners}
+    return (HeldStep(step=committed, own=tuple(own), partners=tuple(partners)),)
+
+
+def _troubles(fresh: Sequence[Heard], left_out: Sequence[Heard], world: int) -> tuple[str, ...]:
+    told = [f"{one.keeping.holds.node}: {words}" for one in fresh for words in one.keeping.holds.troubles]
+    unheard = world - len({rank for one in fresh for rank in one.keeping.holds.ranks})
+    if unheard > 0:
+        told.insert(0, f"the keepers of {unheard} of {world} ranks are not heard: what they hold is not known")
+    told += [
+        f"{one.keeping.holds.node}: its keeper is not part of this run and holds an earlier one's" for one in left_out
+    ]
+    return tuple(told[:MOST_TROUBLES])
+
+
+def _silence(heard: Sequence[Heard]) -> str:
+    if not heard:
+        return NOBODY
+    stored = max((step.step for one in heard for step in one.keeping.holds.steps if step.stored), default=-1)
+    last = f"the newest they had told to be in storage was step {stored}" if stored >= 0 else "none was in storage then"
+    return f"its keepers are not heard any more; {last}"

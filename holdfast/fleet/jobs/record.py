@@ -1,0 +1,147 @@
+"""One training job as its ranks tell it: who they are, how they get on, what is slow, and where the time went."""
+
+from dataclasses import dataclass, field
+from math import inf, nextafter
+
+from holdfast.fleet.jobs.accounts import Accounts
+from holdfast.model import subject
+from holdfast.model.history import History
+from holdfast.model.signal import Reading, Signal
+from holdfast.model.wire.progress import RankWindow
+from holdfast.node.checks.job.facts import OWN
+
+SILENT_SECONDS = 120.0
+TOGETHER_SECONDS = 30.0  # ranks that report within this are of one moment
+COMPARED_SECONDS = 330.0
+KEEP_SECONDS = {OWN: COMPARED_SECONDS, "job_transfer_seconds": COMPARED_SECONDS}
+GOOD_FOR_SECONDS = 300.0  # a step may take minutes
+OVERLAP_SECONDS = 30.0
+"""A rank that two nodes tell of within this: two jobs with one name."""
+
+
+@dataclass(slots=True)
+class Rank:
+    node: str
+    window: RankWindow
+    heard_at: float
+    attempt: int
+    tokens_per_step: float = 0.0
+
+
+@dataclass(slots=True)
+class JobRecord:
+    name: str
+    owner: str
+    ranks: dict[int, Rank] = field(default_factory=dict)
+    accounts: Accounts = field(default_factory=Accounts)
+    attempt: int = 0
+    saved_step: int = -1
+    heard_at: float = 0.0
+    unjudged: int = 0  # windows since the checks were last asked
+    trouble: str = ""
+    _speaker: int = -1
+    history: History = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.history = History(self.name, KEEP_SECONDS)
+        self.history.expect_freshness("progress", GOOD_FOR_SECONDS)
+        self.history.expect_freshness("judge", GOOD_FOR_SECONDS)
+        self.history.expect_freshness("identity", float("inf"))
+
+    @property
+    def subject(self) -> str:
+        return subject.job(self.name)
+
+    @property
+    def world(self) -> int:
+        return max((rank.window.world for rank in self.current), default=0)
+
+    @property
+    def current(self) -> list[Rank]:
+        """The ranks of the attempt that runs, lowest first."""
+        return [rank for _, rank in sorted(self.ranks.items()) if rank.attempt == self.attempt]
+
+    def fresh(self, now: float) -> list[Rank]:
+        return [rank for rank in self.current if now - rank.heard_at <= TOGETHER_SECONDS and not rank.window.ended]
+
+    @property
+    def ended(self) -> str:
+        """How it ended, '' while some rank may still speak."""
+        ways = {rank.window.ended for rank in self.current}
+        return "" if not ways or "" in ways else "gone" if "gone" in ways else "closed"
+
+    def take(self, node: str, window: RankWindow, now: float) -> None:
+        known = self.ranks.get(window.rank)
+        if known is not None and known.node != node and self._both_live(known, window, now):
+            self.trouble = f"rank {window.rank} is told of by {known.node} and by {node}: two jobs with one name?"
+            return
+        if known is not None and _of_an_earlier_session(window, known.window):
+            return
+        if known is None or known.window.session != window.session:
+            known = self._new_session(node, window, known, now)
+        known.node, known.window, known.heard_at = node, window, now
+        self.unjudged += 1
+        if window.steps:
+            known.tokens_per_step = window.tokens / window.steps
+        self.heard_at = now
+        self.saved_step = max(self.saved_step, window.saved_step)
+        self._remember(window, now)
+        if self._speaks(window.rank, now):
+            self.accounts.take(window, self.attempt)
+
+    def _both_live(self, known: Rank, window: RankWindow, now: float) -> bool:
+        if known.attempt != self.attempt:  # others of the job began anew already: so does this one
+            return False
+        other = known.window.session != window.session and window.began < known.heard_at - OVERLAP_SECONDS
+        return other and not known.window.ended and now - known.heard_at <= OVERLAP_SECONDS
+
+    def _new_session(self, node: str, window: RankWindow, known: Rank | None, now: float) -> Rank:
+        """A rank that begins anew although it is in this attempt already begins another."""
+        if known is not None and known.attempt == self.attempt:
+            self.accounts.nodes_before = tuple(sorted({rank.node for rank in self.current}))
+            self.attempt += 1
+            self.saved_step = min(self.saved_step, window.saved_step) if window.saved_step >= 0 else self.saved_step
+        self.trouble = ""  # what looked like two jobs was one that began anew; of two it is told again at once
+        self.ranks[window.rank] = rank = Rank(node, window, now, self.attempt)
+        self._introduce(window, node, now)
+        return rank
+
+    def _speaks(self, number: int, now: float) -> bool:
+        """One rank speaks for all: the lowest that is heard. Not all ranks need tell their progress."""
+        known = self.ranks.get(self._speaker)
+        if known is None or known.attempt != self.attempt or now - known.heard_at > TOGETHER_SECONDS:
+            self._speaker = number
+        self._speaker = min(self._speaker, number)
+        return number == self._speaker
+
+    def look(self, about: str, name: str, value: float) -> float:
+        """As far from the last one as numbers can be told apart: looks are counted, and equal ones would be one."""
+        last = self.history.series(about, name)
+        return nextafter(value, inf) if last is not None and last.value == value else value
+
+    def remember(self, rank: Rank) -> None:
+        """A rank that was known before this controller began."""
+        self.ranks[rank.window.rank] = rank
+        self._introduce(rank.window, rank.node, rank.heard_at)
+
+    def _introduce(self, window: RankWindow, node: str, now: float) -> None:
+        """What does not change in a rank's life is told once of it."""
+        about = f"{self.subject}/rank/{window.rank}"
+        signals = [Signal(about, "job_rank_node", node), Signal(about, "job_rank_group", window.group)]
+        signals += [] if window.gpu is None else [Signal(about, "job_rank_gpu", float(window.gpu))]
+        self.history.add(Reading(source="identity", at=now, signals=signals))
+
+    def _remember(self, window: RankWindow, now: float) -> None:
+        if not window.steps:
+            return
+        about = f"{self.subject}/rank/{window.rank}"
+        signals = [
+            Signal(about, OWN, self.look(about, OWN, window.own_seconds)),
+            Signal(about, "job_rank_split", float(window.split)),
+        ]
+        self.history.add(Reading(source="progress", at=now, signals=signals))
+
+
+def _of_an_earlier_session(window: RankWindow, now: RankWindow) -> bool:
+    """The end of an attempt may be told when the next has begun already, on other nodes: it begins nothing."""
+    return bool(window.ended) and window.session != now.session and window.began <= now.began

@@ -1,0 +1,191 @@
+"""A training job as the API shows it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.fleet.jobs.record import SILENT_SECONDS, JobRecord, Rank
+from holdfast.fleet.jobs.verdicts import JobVerdicts
+from holdfast.fleet.jobs.views import (
+    CheckpointsView,
+    ExposureView,
+    RankView,
+    RestartView,
+    SlowView,
+    TrainingDetail,
+    TrainingView,
+)
+from holdfast.model.health import Health
+from holdfast.model.verdict import Verdict, overall
+
+HOUR = 3_600.0
+MOST_RANKS = 512
+MOST_ROWS = 32  # of a verdict; a job has thousands of ranks that are well
+
+
+def state_of(record: JobRecord, now: float) -> str:
+    return record.ended or ("silent" if now - record.heard_at > SILENT_SECONDS else "running")
+
+
+def told_until(record: JobRecord, now: float) -> float:
+    """Of a job that does not run, time ends with its last step."""
+    return now if state_of(record, now) == "running" else record.accounts.at
+
+
+def summary(judge: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingView:
+    return TrainingView(**_common(judge, now, kept))
+
+
+def detail(judge: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingDetail:
+    record, accounts = judge.record, judge.record.accounts
+    until = told_until(record, now)
+    ledger = accounts.ledger_until(until)
+    gpus = max(record.world, 1)
+    return TrainingDetail(
+        **_common(judge, now, kept),
+        began=accounts.began,
+        elapsed_seconds=ledger.total,
+        usual_step_seconds=accounts.usual_seconds,
+        ettr=_share(ledger.productive + ledger.degraded, ledger.total),
+        checkpoint_efficiency=_share(
+            ledger.productive + ledger.degraded, ledger.productive + ledger.degraded + ledger.checkpoint
+        ),
+        cluster_days=ledger.productive / 86_400,
+        gpu_hours={name: seconds * gpus / HOUR for name, seconds in ledger.parts().items()},
+        exposure=exposure(record, until, kept),
+        checkpoints=kept,
+        restarts=tuple(
+            RestartView(
+                at=one.at,
+                down_seconds=one.down_seconds,
+                from_step=one.from_step,
+                lost_steps=one.lost_steps,
+                rework_seconds=one.rework_seconds,
+                nodes=one.nodes,
+                gpu_hours=(one.down_seconds + one.rework_seconds) * gpus / HOUR,
+            )
+            for one in accounts.restarts
+        ),
+        slow=tuple(_slow(judge)),
+        verdicts=tuple(_shortened(verdict) for verdict in judge.verdicts),
+        trouble=record.trouble,
+        unheard_steps=sum(rank.window.dropped for rank in record.current),
+        ranks=_ranks(record),
+        ranks_left_out=max(0, len(record.current) - MOST_RANKS),
+    )
+
+
+def _ranks(record: JobRecord) -> tuple[RankView, ...]:
+    """By number; of too many those that compute longest."""
+    told = [rank for rank in record.current if rank.window.steps]
+    if len(told) > MOST_RANKS:
+        told = sorted(told, key=lambda rank: -rank.window.own_seconds)[:MOST_RANKS]
+    return tuple(
+        RankView(
+            rank=rank.window.rank,
+            node=rank.node,
+            gpu=rank.window.gpu,
+            step=rank.window.seconds / rank.window.steps,
+            compute=rank.window.own_seconds if _split(rank) else None,
+            data=rank.window.data_seconds / rank.window.steps,
+            wait=rank.window.wait_seconds / rank.window.steps if _split(rank) else None,
+            checkpoint=rank.window.checkpoint_seconds / rank.window.steps,
+            saved_step=rank.window.saved_step,
+        )
+        for rank in told
+    )
+
+
+def _split(rank: Rank) -> bool:
+    """A rank that is alone waits for nobody."""
+    return rank.window.split or rank.window.world == 1
+
+
+def exposure(record: JobRecord, now: float, kept: CheckpointsView) -> ExposureView | None:
+    """Steps since the last safe one, the one under way, and what they took. Safe is what a rank said to be, or what
+    the keepers committed since."""
+    accounts = record.accounts
+    if accounts.began is None:
+        return None
+    saved = max(record.saved_step, kept.committed_step)
+    steps = max(0, accounts.step - max(saved, 0))
+    usual = accounts.usual_seconds or _share(accounts.ledger.productive, float(max(accounts.step, 1))) or 0.0
+    under_way = max(0.0, now - accounts.at)
+    seconds = steps * usual + under_way
+    tokens = sum(rank.tokens_per_step for rank in record.current)
+    return ExposureView(
+        saved_step=saved,
+        steps=steps,
+        seconds=seconds,
+        gpu_hours=seconds * max(record.world, 1) / HOUR,
+        tokens=steps * tokens,
+    )
+
+
+def _common(judge: JobVerdicts, now: float, kept: CheckpointsView) -> dict[str, Any]:
+    record, accounts = judge.record, judge.record.accounts
+    ranks = record.current
+    fresh = record.fresh(now)
+    made = [rank for rank in fresh if rank.window.steps]
+    step_seconds = max((rank.window.seconds / rank.window.steps for rank in made), default=None)
+    tokens = sum(rank.tokens_per_step for rank in made)
+    until = told_until(record, now)
+    ledger = accounts.ledger_until(until)
+    lost = exposure(record, until, kept)
+    first = made[0].window if made else None
+    return {
+        "job": record.name,
+        "owner": record.owner,
+        "told": True,
+        "state": state_of(record, now),
+        "health": health_of(judge.verdicts),
+        "reason": _reason(judge.verdicts),
+        "nodes": tuple(sorted({rank.node for rank in ranks})),
+        "world": record.world,
+        "ranks_heard": len(ranks),
+        "attempt": record.attempt + 1,
+        "heard_at": record.heard_at,
+        "step": accounts.step,
+        "step_seconds": step_seconds,
+        "tokens_per_second": tokens / step_seconds if step_seconds and tokens else None,
+        "loss": first.loss if first else None,
+        "gradient_norm": first.gradient_norm if first else None,
+        "goodput": _share(ledger.productive, ledger.total),
+        "exposure_gpu_hours": lost.gpu_hours if lost else None,
+    }
+
+
+def health_of(verdicts: Sequence[Verdict]) -> Health:
+    """What is slow is told even while a question about the job cannot be answered yet."""
+    if any(one.health is Health.DEGRADED for one in verdicts):
+        return Health.DEGRADED
+    return overall(verdicts) if verdicts else Health.UNKNOWN
+
+
+def _reason(verdicts: Sequence[Verdict]) -> str:
+    health = health_of(verdicts)
+    return "" if health is Health.PASS else next((one.summary() for one in verdicts if one.health is health), "")
+
+
+def _slow(judge: JobVerdicts) -> list[SlowView]:
+    return [
+        SlowView(
+            subject=row.subject,
+            check=verdict.check,
+            ratio=float(row.value or 0.0),
+            since=judge.slow_since.get(row.subject),
+            reason=row.reason,
+        )
+        for verdict in judge.verdicts
+        for row in verdict.rows
+        if row.health is Health.DEGRADED
+    ]
+
+
+def _shortened(verdict: Verdict) -> dict[str, Any]:
+    told = verdict.as_json()
+    rows = sorted(told["subjects"], key=lambda row: row["health"] == Health.PASS.value)
+    return {**told, "subjects": rows[:MOST_ROWS], "subjects_left_out": max(0, len(rows) - MOST_ROWS)}
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

@@ -1,0 +1,165 @@
+"""Actions from proposal to outcome. Each is claimed by the leader alone; what a dead one claimed is claimable again."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from holdfast.fleet.store.bulk import Rows, insert_into, insert_many
+from holdfast.fleet.store.engine import clock
+from holdfast.fleet.store.errors import StoreError
+from holdfast.fleet.store.leadership import fence
+from holdfast.fleet.store.schema import action_steps, actions
+from holdfast.fleet.store.text import clean
+from holdfast.model.lifecycle import Action, Verb
+from holdfast.model.records import FINAL, Outcome, StoredAction
+
+_OPEN = (Outcome.PROPOSED.value, Outcome.CLAIMED.value)
+_take = (
+    update(actions)
+    .where(actions.c.id == bindparam("one"))
+    .values(
+        state=Outcome.CLAIMED.value,
+        attempts=actions.c.attempts + 1,
+        claimed_epoch=bindparam("epoch"),
+        due_at=bindparam("until"),
+    )
+)
+
+
+def propose(connection: Connection, proposed: Sequence[Action], epoch: int) -> None:
+    """An action whose key is known is the same deed: it is not proposed again."""
+    if not proposed:
+        return
+    insert = insert_into(connection, actions).on_conflict_do_nothing(index_elements=["key"])
+    told = insert.returning(actions.c.id, actions.c.node, actions.c.attempts, actions.c.at)
+    new = connection.execute(told, [_row(action) for action in proposed]).mappings()
+    note(connection, [_step(row, Outcome.PROPOSED, "", epoch, row["at"]) for row in new])
+
+
+def claim(
+    connection: Connection,
+    epoch: int,
+    limit: int,
+    now: float | None,
+    lease_seconds: float,
+    leases: Mapping[Verb, float],
+) -> list[StoredAction]:
+    """The oldest actions that are due, for this leader alone until the lease runs out. In order of proposal."""
+    fence(connection, epoch)
+    moment = clock(connection) if now is None else now
+    due = (
+        select(actions)
+        .where(actions.c.state.in_(_OPEN), actions.c.due_at <= moment)
+        .order_by(actions.c.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    claimed = [dict(row) for row in connection.execute(due).mappings()]
+    if not claimed:
+        return []
+    for row in claimed:
+        row |= {"state": Outcome.CLAIMED.value, "attempts": row["attempts"] + 1}
+    ends = {verb.value: moment + leases.get(verb, lease_seconds) for verb in Verb}
+    taken = [{"one": row["id"], "until": ends[row["verb"]], "epoch": epoch} for row in claimed]
+    connection.execute(_take, taken)
+    note(connection, [_step(row, Outcome.CLAIMED, "", epoch, moment) for row in claimed])
+    return [_stored(row) for row in claimed]
+
+
+def adopt(connection: Connection, epoch: int) -> int:
+    """A new leader need not wait for the leases of the one before: fenced out, that one cannot end what it began."""
+    fence(connection, epoch)
+    left = update(actions).where(actions.c.state == Outcome.CLAIMED.value).values(due_at=0.0)
+    return connection.execute(left).rowcount
+
+
+def take_over(connection: Connection, action_id: int, node: str, epoch: int) -> StoredAction | None:
+    """An order that an earlier leader gave and its node answers now; None when it is not open, or another node's."""
+    fence(connection, epoch)
+    mine = (actions.c.id == action_id, actions.c.node == clean(node), actions.c.state == Outcome.CLAIMED.value)
+    row = connection.execute(select(actions).where(*mine).with_for_update()).mappings().one_or_none()
+    if row is None:
+        return None
+    connection.execute(update(actions).where(actions.c.id == action_id).values(claimed_epoch=epoch))
+    return _stored(row)
+
+
+def finish(
+    connection: Connection,
+    action_id: int,
+    outcome: Outcome,
+    detail: str,
+    epoch: int,
+    now: float,
+    retry_at: float | None,
+) -> Rows:
+    """Keep how it ended; the step to note, none when it had ended before. A failure with `retry_at` is claimable again
+    from then on."""
+    if outcome not in FINAL:
+        raise StoreError(f"action {action_id}: {outcome.value} is no outcome; expected one of {sorted(FINAL)}")
+    fence(connection, epoch)
+    ended: dict[str, Any] = {"state": outcome.value, "detail": clean(detail)}
+    if outcome is Outcome.FAILED and retry_at is not None:
+        ended |= {"state": Outcome.PROPOSED.value, "due_at": retry_at}
+    mine = [actions.c.id == action_id, actions.c.state.in_(_OPEN)]
+    if outcome is not Outcome.ABANDONED:
+        mine.append(actions.c.claimed_epoch == epoch)
+    told = update(actions).where(*mine).values(**ended).returning(actions.c.id, actions.c.node, actions.c.attempts)
+    row = connection.execute(told).mappings().one_or_none()
+    if row is None:
+        _refuse_if_open(connection, action_id, epoch)
+        return []
+    return [_step(row, outcome, clean(detail), epoch, now)]
+
+
+def _refuse_if_open(connection: Connection, action_id: int, epoch: int) -> None:
+    state = connection.execute(select(actions.c.state).where(actions.c.id == action_id)).scalar_one_or_none()
+    if state is None:
+        raise StoreError(f"action {action_id}: there is none of this number")
+    if state in _OPEN:
+        raise StoreError(f"action {action_id}: epoch {epoch} did not claim it, so it cannot know how it ended")
+
+
+def latest(connection: Connection, node: str | None, most: int) -> list[StoredAction]:
+    """Newest first."""
+    asked = select(actions).order_by(actions.c.id.desc()).limit(most)
+    if node is not None:
+        mine = select(action_steps.c.action).where(action_steps.c.node == clean(node))
+        asked = asked.where(actions.c.id.in_(mine))
+    return [_stored(row) for row in connection.execute(asked).mappings()]
+
+
+def note(connection: Connection, steps: Rows) -> None:
+    insert_many(connection, action_steps, steps)
+
+
+def _step(row: Any, state: Outcome, detail: str, epoch: int, at: float) -> dict[str, Any]:
+    step = {"action": row["id"], "node": row["node"], "at": at, "state": state.value, "attempt": row["attempts"]}
+    return {**step, "detail": detail, "epoch": epoch}
+
+
+def _row(action: Action) -> dict[str, Any]:
+    return {
+        "key": clean(action.key),
+        "node": clean(action.node),
+        "verb": action.verb.value,
+        "cause": clean(action.cause),
+        "reason": clean(action.reason),
+        "at": action.at,
+        "state": Outcome.PROPOSED.value,
+        "attempts": 0,
+        "due_at": 0.0,
+        "detail": "",
+    }
+
+
+def _stored(row: Any) -> StoredAction:
+    action = Action(node=row["node"], verb=Verb(row["verb"]), reason=row["reason"], cause=row["cause"], at=row["at"])
+    return StoredAction(
+        id=row["id"],
+        action=action,
+        state=Outcome(row["state"]),
+        attempts=row["attempts"],
+        detail=row["detail"],
+    )

@@ -1,0 +1,100 @@
+"""Who may speak: tokens are kept as hashes, so a stolen store is not a stolen fleet."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, or_, select, update
+
+from holdfast.fleet.store.schema import credentials, join_tokens, sessions
+from holdfast.fleet.store.text import clean
+from holdfast.model.records import Credential, JoinToken, Role
+
+_find = select(credentials).where(credentials.c.token_hash.in_(bindparam("hashes", expanding=True)))
+
+
+def new_token() -> str:
+    """A secret scanner knows it, and no command line takes it for an option, as it does with a leading dash."""
+    return f"hf_{secrets.token_urlsafe(32)}"
+
+
+def token_hash(token: str) -> str:
+    """Tokens are long and random, so a plain SHA-256 cannot be searched back."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def add(connection: Connection, credential: Credential) -> None:
+    row = {**asdict(credential), "name": clean(credential.name), "role": credential.role.value}
+    connection.execute(credentials.insert(), row)
+
+
+def find(connection: Connection, hashes: Sequence[str]) -> dict[str, Credential]:
+    """Those that are known, by their hash."""
+    found = connection.execute(_find, {"hashes": [clean(hashed) for hashed in hashes]})
+    return {row.token_hash: _credential(row) for row in found}
+
+
+def every(connection: Connection) -> list[Credential]:
+    asked = select(credentials).order_by(credentials.c.name, credentials.c.created)
+    return [_credential(row) for row in connection.execute(asked)]
+
+
+def every_join_token(connection: Connection) -> list[JoinToken]:
+    return [JoinToken(**row) for row in connection.execute(select(join_tokens).order_by("created")).mappings()]
+
+
+def revoke(connection: Connection, name_or_hash: str, now: float) -> int:
+    """All credentials of a node or user, or the one with this hash; how many ended."""
+    meant = or_(credentials.c.name == clean(name_or_hash), credentials.c.token_hash == clean(name_or_hash))
+    ended = update(credentials).where(meant, credentials.c.revoked.is_(None)).values(revoked=now)
+    return connection.execute(ended).rowcount
+
+
+def add_join_token(connection: Connection, token: JoinToken) -> None:
+    connection.execute(join_tokens.insert(), {**asdict(token), "created_by": clean(token.created_by)})
+
+
+def revoke_join_token(connection: Connection, hashed: str, now: float) -> bool:
+    ended = update(join_tokens).where(join_tokens.c.token_hash == clean(hashed), join_tokens.c.revoked.is_(None))
+    return connection.execute(ended.values(revoked=now)).rowcount == 1
+
+
+def bound_hash(node: str, token: str) -> str:
+    """A join token that is kept under this hash is one node's alone."""
+    return token_hash(f"{node}:{token}")
+
+
+def is_held(connection: Connection, node: str, now: float) -> bool:
+    """Whether an agent reports with a valid credential of this node; one that never arrived is nobody's."""
+    mine = (credentials.c.name == clean(node), credentials.c.role == Role.AGENT.value)
+    valid = (credentials.c.revoked.is_(None), credentials.c.expires > now)
+    reported = select(sessions.c.node).where(sessions.c.node == clean(node)).exists()
+    return connection.execute(select(credentials.c.name).where(*mine, *valid, reported).limit(1)).first() is not None
+
+
+def enrol(connection: Connection, join_hash: str, credential: Credential, now: float) -> bool:
+    """One use of a join token for one credential, both or neither; False when the token does not hold (any more)."""
+    holds = (
+        join_tokens.c.token_hash == clean(join_hash),
+        join_tokens.c.revoked.is_(None),
+        join_tokens.c.expires > now,
+        join_tokens.c.uses_left > 0,
+    )
+    used = update(join_tokens).where(*holds).values(uses_left=join_tokens.c.uses_left - 1)
+    if connection.execute(used).rowcount != 1:
+        return False
+    add(connection, credential)
+    return True
+
+
+def _credential(row: Any) -> Credential:
+    return Credential(
+        token_hash=row.token_hash,
+        name=row.name,
+        role=Role(row.role),
+        created=row.created,
+        expires=row.expires,
+        revoked=row.revoked,
+    )

@@ -1,0 +1,94 @@
+"""Two engines under one schema: how each is opened so that what is committed stays, and what it may wait for."""
+
+import os
+import time
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+
+from holdfast.fleet.store.errors import StoreError
+
+SCHEMES = "sqlite:///PATH or postgresql+psycopg://USER@HOST/DATABASE"
+BUSY_SECONDS = 10
+# A leader that falls asleep inside a transaction holds the leader's row: the server ends it, so that another can lead.
+IDLE_IN_TRANSACTION_MS = 3_000
+STATEMENT_MS = 30_000
+LOCK_MS = 8_000
+
+
+def parse(url: str) -> URL:
+    parsed = make_url(url)
+    backend = parsed.get_backend_name()
+    if backend == "postgresql":
+        return parsed.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise StoreError(f"store {parsed.render_as_string(hide_password=True)}: expected {SCHEMES}")
+    if parsed.database in (None, "", ":memory:"):
+        raise StoreError(f"store {url}: a store needs a file; expected {SCHEMES}")
+    return parsed
+
+
+def writer(url: URL) -> Engine:
+    """One connection: there is one writer."""
+    return _engine(url, read_only=False, pool_size=1, max_overflow=0)
+
+
+def reader(url: URL) -> Engine:
+    return _engine(url, read_only=True, pool_size=4, max_overflow=4)
+
+
+def clock(connection: Connection) -> float:
+    """The time that all controllers of this store share: leases are judged by it, not by anybody's own clock."""
+    if connection.dialect.name == "sqlite":
+        return time.time()
+    return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+
+
+def _engine(url: URL, *, read_only: bool, **pool: int) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        return _sqlite(url, read_only=read_only, **pool)
+    settings = {
+        "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_MS,
+        "statement_timeout": STATEMENT_MS,
+        "lock_timeout": LOCK_MS,
+        "default_transaction_read_only": "on" if read_only else "off",
+    }
+    patience = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+    # A question is one statement: a transaction around it would double what it costs.
+    level = {"isolation_level": "AUTOCOMMIT"} if read_only else {}
+    arguments = {**patience, "tcp_user_timeout": 10_000, "options": options}
+    return create_engine(url, connect_args=arguments, **level, **pool)
+
+
+def _sqlite(url: URL, *, read_only: bool, **pool: int) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, **pool)
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # transactions begin where `begin` below says, not where the driver guesses
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk; group commit makes it cheap
+        connection.execute(f"PRAGMA query_only = {'ON' if read_only else 'OFF'}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def must_be_there(url: URL) -> None:
+    """For who only looks: SQLite would make an empty file of any name."""
+    if url.get_backend_name() == "sqlite" and not os.path.exists(url.database or ""):
+        raise StoreError(f"store {url.database}: there is no such file")
+
+
+def make_private(url: URL) -> None:
+    """The file holds token hashes: only its owner reads it."""
+    if url.get_backend_name() != "sqlite" or url.database is None:
+        return
+    try:
+        os.close(os.open(url.database, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StoreError(f"store {url.database}: {error.strerror}") from error

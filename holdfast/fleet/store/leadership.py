@@ -1,0 +1,53 @@
+"""Who leads. A lock is not a fence: every deed names its epoch, and the epoch is checked where the deed commits."""
+
+from sqlalchemy import Connection, select, update
+
+from holdfast.fleet.store.bulk import insert_into
+from holdfast.fleet.store.engine import clock
+from holdfast.fleet.store.errors import StaleEpoch
+from holdfast.fleet.store.schema import leader
+from holdfast.model.records import Leader
+
+FENCED = "holdfast.fenced"  # the epoch that was found to lead, in the transaction that runs
+
+
+def lead(connection: Connection, holder: str, now: float | None, lease_seconds: float) -> int | None:
+    """Take the lead if nobody holds it; the new epoch, or None while another's lease runs. A holder is one process."""
+    moment = clock(connection) if now is None else now
+    vacant = {"id": 1, "holder": "", "epoch": 0, "until": 0.0}
+    connection.execute(insert_into(connection, leader).on_conflict_do_nothing(), vacant)
+    found = connection.execute(select(leader).with_for_update()).one()
+    if found.holder not in ("", holder) and found.until > moment:
+        return None
+    # Epochs follow the clock so that they also rise across a restore of yesterday's store.
+    epoch: int = max(found.epoch + 1, int(moment))
+    connection.execute(update(leader).values(holder=holder, epoch=epoch, until=moment + lease_seconds))
+    return epoch
+
+
+def renew(connection: Connection, epoch: int, now: float | None, lease_seconds: float) -> bool:
+    """Lengthen the lease; False when another leads, and then this controller must stop at once."""
+    moment = clock(connection) if now is None else now
+    changed = update(leader).where(leader.c.epoch == epoch).values(until=moment + lease_seconds)
+    return connection.execute(changed).rowcount == 1
+
+
+def resign(connection: Connection, epoch: int) -> None:
+    """Leave the lead to whoever asks next, rather than let the lease run out."""
+    connection.execute(update(leader).where(leader.c.epoch == epoch).values(holder="", until=0.0))
+
+
+def current(connection: Connection) -> Leader | None:
+    found = connection.execute(select(leader)).one_or_none()
+    return Leader(holder=found.holder, epoch=found.epoch, until=found.until) if found and found.holder else None
+
+
+def fence(connection: Connection, epoch: int) -> None:
+    """Refuse all that is not the leader's. Until this transaction ends nobody else can take the lead, so that once is
+    enough for it."""
+    if connection.info.get(FENCED) == epoch:
+        return
+    found = connection.execute(select(leader.c.epoch).with_for_update(read=True)).scalar_one_or_none()
+    if found != epoch:
+        raise StaleEpoch(epoch, found)
+    connection.info[FENCED] = epoch

@@ -1,0 +1,60 @@
+"""Bring a store's schema to the one that this code knows. A newer one is refused, never guessed at."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+from holdfast.fleet.store.errors import StoreError
+
+HERE = Path(__file__).parent / "migrations"
+MAINTENANCE_LOCK = 7_103_562  # any number, the same in every controller
+
+
+def config(connection: Connection) -> Config:
+    made = Config()
+    made.set_main_option("script_location", str(HERE).replace("%", "%%"))
+    made.attributes["connection"] = connection
+    return made
+
+
+def migrate(connection: Connection) -> None:
+    """In the caller's transaction: a migration that fails, or is killed, leaves the schema as it was."""
+    alone(connection)
+    made = config(connection)
+    known = ScriptDirectory.from_config(made)
+    found = MigrationContext.configure(connection).get_current_revision()
+    if found == known.get_current_head():
+        return
+    _refuse_newer(connection, known, found)
+    command.upgrade(made, "head")
+
+
+def must_be_current(connection: Connection) -> None:
+    """For who only looks: nothing is changed. Raises StoreError where the schema is another."""
+    known = ScriptDirectory.from_config(config(connection))
+    found = MigrationContext.configure(connection).get_current_revision()
+    _refuse_newer(connection, known, found)
+    if found != known.get_current_head():
+        raise StoreError(
+            f"store {connection.engine.url.render_as_string()}: its schema is {found or 'none'}, expected "
+            f"{known.get_current_head()}; a controller of this version brings it up to date when it starts"
+        )
+
+
+def _refuse_newer(connection: Connection, known: ScriptDirectory, found: str | None) -> None:
+    newest = known.get_current_head()
+    if found is not None and found not in {script.revision for script in known.walk_revisions()}:
+        raise StoreError(
+            f"store {connection.engine.url.render_as_string()}: its schema {found} is newer than {newest}, "
+            "the newest this Holdfast knows; use the newer Holdfast or a backup from before the upgrade"
+        )
+
+
+def alone(connection: Connection) -> None:
+    """Two controllers never change the schema at once. SQLite's write transaction is that lock already."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MAINTENANCE_LOCK})

@@ -1,0 +1,215 @@
+"""Reports of agents: each stored once, whatever arrives twice, late or in another order."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, select, text, tuple_, update
+
+from holdfast.fleet.store.bulk import Rows, as_document, given, insert_many
+from holdfast.fleet.store.schema import events, sessions, verdict_changes, verdicts
+from holdfast.fleet.store.sequence import Seen
+from holdfast.fleet.store.text import clean, decode, encode
+from holdfast.model.signal import Event
+from holdfast.model.wire.report import Report, VerdictChange
+
+Key = tuple[str, str]  # node, session
+Held = tuple[Seen, float | None]  # the numbers stored, the last heartbeat
+MOST_KNOWN = 100_000
+KEYS_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
+
+_IF_LATER = (
+    "ON CONFLICT (node, check_name) DO UPDATE "
+    "SET session = excluded.session, seq = excluded.seq, at = excluded.at, body = excluded.body WHERE "
+    "CASE WHEN verdicts.session = excluded.session THEN verdicts.seq < excluded.seq ELSE verdicts.at <= excluded.at END"
+)
+_update_one = (
+    update(sessions)
+    .where(sessions.c.node == bindparam("key_node"), sessions.c.session == bindparam("key_session"))
+    .values({name: bindparam(f"new_{name}") for name in ("seen", "stored_at", "heartbeat_at")})
+)
+_update_many = text(
+    "UPDATE sessions SET seen = new.seen, stored_at = new.stored_at, heartbeat_at = new.heartbeat_at "
+    f"FROM {given(sessions, ('node', 'session', 'seen', 'stored_at', 'heartbeat_at'), 'new')} "
+    "WHERE sessions.node = new.node AND sessions.session = new.session"
+)
+_read_many = text(
+    "SELECT node, session, seen, heartbeat_at FROM sessions "
+    f"JOIN {given(sessions, ('node', 'session'), 'asked')} USING (node, session) "
+    "ORDER BY node, session FOR UPDATE OF sessions"
+)
+
+
+def record(connection: Connection, reports: Sequence[Report], now: float, known: set[Key]) -> list[bool]:
+    """Store what is new; True for each report that was. The caller's commit makes it so.
+
+    `known` are sessions that should have a row already; it is kept up to date.
+    """
+    keys = [(clean(report.node), clean(report.session)) for report in reports]
+    held = _lock_sessions(connection, sorted(set(keys)), now, known)
+    fresh = [held[key][0].add(report.seq) for key, report in zip(keys, reports, strict=True)]
+    new = [report for report, is_new in zip(reports, fresh, strict=True) if is_new]
+    beats = {key for key, report, is_new in zip(keys, reports, fresh, strict=True) if is_new and report.heartbeat}
+    touched = sorted({key for key, is_new in zip(keys, fresh, strict=True) if is_new})
+    _update_sessions(connection, [_session(key, held[key], now, beat=key in beats) for key in touched])
+    insert_many(connection, events, [_event(report, event, now) for report in new for event in report.events])
+    changes = [(report, change) for report in new for change in report.changes]
+    insert_many(connection, verdict_changes, [_change(report, change, now) for report, change in changes])
+    _keep_latest(connection, [_verdict(report, change, now) for report, change in changes])
+    return fresh
+
+
+def _lock_sessions(connection: Connection, keys: list[Key], now: float, known: set[Key]) -> dict[Key, Held]:
+    """What was seen of each session, locked until commit. All rows are there before the first is locked, and both
+    steps go in the order of the keys: two controllers cannot wait for each other."""
+    if len(known) > MOST_KNOWN:
+        known.clear()
+    _insert_missing(connection, [key for key in keys if key not in known], now)
+    held = _read_all(connection, keys)
+    lost = [key for key in keys if key not in held]  # forgotten by retention, or never committed
+    _insert_missing(connection, lost, now)
+    known.update(keys)
+    return held | _read_all(connection, lost)
+
+
+def _insert_missing(connection: Connection, keys: list[Key], now: float) -> None:
+    rows = [{"node": node, "session": session, "seen": "", "stored_at": now} for node, session in keys]
+    insert_many(connection, sessions, rows, "ON CONFLICT DO NOTHING")
+
+
+def _read_all(connection: Connection, keys: list[Key]) -> dict[Key, Held]:
+    return {
+        (node, session): (Seen(seen), beat)
+        for start in range(0, len(keys), KEYS_AT_ONCE)
+        for node, session, seen, beat in _read_some(connection, keys[start : start + KEYS_AT_ONCE])
+    }
+
+
+def _read_some(connection: Connection, keys: list[Key]) -> Iterable[Any]:
+    if connection.dialect.name == "postgresql":
+        return connection.execute(_read_many, as_document([{"node": node, "session": name} for node, name in keys]))
+    key = (sessions.c.node, sessions.c.session)
+    return connection.execute(select(*key, sessions.c.seen, sessions.c.heartbeat_at).where(tuple_(*key).in_(keys)))
+
+
+def _session(key: Key, held: Held, now: float, *, beat: bool) -> dict[str, Any]:
+    seen, last_beat = held
+    named = {"node": key[0], "session": key[1], "seen": str(seen), "stored_at": now}
+    return {**named, "heartbeat_at": now if beat else last_beat}
+
+
+def _update_sessions(connection: Connection, rows: Rows) -> None:
+    if not rows:
+        return
+    if connection.dialect.name == "postgresql":
+        connection.execute(_update_many, as_document(rows))
+    else:
+        keyed = {"node": "key_node", "session": "key_session"}
+        connection.execute(_update_one, [{keyed.get(n, f"new_{n}"): v for n, v in row.items()} for row in rows])
+
+
+def _event(report: Report, event: Event, now: float) -> dict[str, Any]:
+    return {
+        "stored_at": now,
+        "node": clean(report.node),
+        "at": report.when(event.at, now),
+        "kind": clean(event.kind),
+        "subject": clean(event.subject),
+        "twin": report.twin,
+        "body": encode(event),
+    }
+
+
+def _change(report: Report, change: VerdictChange, now: float) -> dict[str, Any]:
+    return {
+        "stored_at": now,
+        "node": clean(report.node),
+        "at": report.when(change.at, now),
+        "check_name": clean(change.check),
+        "before": clean(change.before),
+        "after": clean(change.after),
+        "reason": clean(change.reason),
+        "twin": report.twin,
+        "body": encode({"subjects": change.subjects, "evidence": change.evidence}),
+    }
+
+
+def _verdict(report: Report, change: VerdictChange, now: float) -> dict[str, Any]:
+    return {
+        "node": clean(report.node),
+        "check_name": clean(change.check),
+        "session": clean(report.session),
+        "seq": report.seq,
+        "at": report.when(change.at, now),
+        "body": encode(replace(change, at=report.when(change.at, now))),
+    }
+
+
+def _keep_latest(connection: Connection, rows: Rows) -> None:
+    """The verdict in force: a late report changes history, not the present. Within a session its numbers say which is
+    later, as an agent's clock may be set back; between sessions there is only the time."""
+    latest: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        key = (row["node"], row["check_name"])
+        if key not in latest or _is_later(row, latest[key]):
+            latest[key] = row
+    insert_many(connection, verdicts, [latest[key] for key in sorted(latest)], _IF_LATER)
+
+
+def _is_later(row: dict[str, Any], than: dict[str, Any]) -> bool:
+    order = "seq" if row["session"] == than["session"] else "at"
+    return bool(row[order] >= than[order])
+
+
+def heartbeats(connection: Connection) -> dict[str, float]:
+    """When each node was last heard of, by the controller's clock."""
+    asked = select(sessions.c.node, func.max(sessions.c.heartbeat_at)).group_by(sessions.c.node)
+    return {node: beat for node, beat in connection.execute(asked) if beat is not None}
+
+
+def current_verdicts(connection: Connection, node: str | None) -> dict[str, list[VerdictChange]]:
+    """The latest verdict of every check, by node."""
+    asked = select(verdicts.c.node, verdicts.c.body).order_by(verdicts.c.node, verdicts.c.check_name)
+    found: dict[str, list[VerdictChange]] = {}
+    for name, body in connection.execute(asked if node is None else asked.where(verdicts.c.node == clean(node))):
+        found.setdefault(name, []).append(decode(body, VerdictChange))
+    return found
+
+
+def changes_since(connection: Connection, since: float, most: int) -> list[tuple[str, VerdictChange]]:
+    order = (verdict_changes.c.at, verdict_changes.c.id)
+    asked = select(verdict_changes).where(verdict_changes.c.at >= since).order_by(*order).limit(most)
+    return [(row.node, _read_change(row)) for row in connection.execute(asked)]
+
+
+def _read_change(row: Any) -> VerdictChange:
+    body = decode(row.body, dict)
+    return VerdictChange(
+        at=row.at,
+        check=row.check_name,
+        before=row.before,
+        after=row.after,
+        reason=row.reason,
+        evidence=tuple(body.get("evidence", ())),
+    )
+
+
+def has_all_before(connection: Connection, node: str, session: str, seq: int) -> bool:
+    """Whether every report of this session before that number is stored."""
+    return _seen(connection, node, session).has_all_before(seq)
+
+
+def newest(connection: Connection, node: str, session: str) -> int:
+    """The highest number stored of this session; 0 if there is none."""
+    return _seen(connection, node, session).newest
+
+
+def _seen(connection: Connection, node: str, session: str) -> Seen:
+    key = (sessions.c.node == clean(node), sessions.c.session == clean(session))
+    return Seen(connection.execute(select(sessions.c.seen).where(*key)).scalar_one_or_none() or "")
+
+
+def missing(connection: Connection, node: str) -> dict[str, list[tuple[int, int]]]:
+    """By session, the report numbers that never came: a spool that overflowed, or a store restored from a backup."""
+    asked = select(sessions.c.session, sessions.c.seen).where(sessions.c.node == clean(node))
+    return {session: gaps for session, seen in connection.execute(asked) if (gaps := Seen(seen).gaps())}

@@ -1,0 +1,238 @@
+"""The store: every method is one transaction. Writes are called by one thread; questions may come from any."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Engine
+
+from holdfast.fleet.store import actions, credentials, leadership, proofs, records, reports, trainings
+from holdfast.fleet.store import nodes as lives
+from holdfast.fleet.store.database import Kept
+from holdfast.fleet.store.story import story
+from holdfast.model.incident import Incident, IncidentState
+from holdfast.model.job import Job
+from holdfast.model.lifecycle import NodeState, Verb
+from holdfast.model.records import (
+    AuditEntry,
+    Credential,
+    JoinToken,
+    Leader,
+    Outcome,
+    Step,
+    StoredAction,
+    StoryPage,
+    Training,
+    Transition,
+)
+from holdfast.model.wire.probe import Proof
+from holdfast.model.wire.report import Report, VerdictChange
+
+LEASE_SECONDS = 60.0  # how long a claimed action is its claimer's, longer than any actuator is given
+
+
+class Store(Kept):
+    """Open with `Store.open(url)`. What it cannot do it says in a StoreError, and then nothing was written."""
+
+    def __init__(self, writer: Engine, reader: Engine) -> None:
+        super().__init__(writer, reader)
+        self._sessions: set[reports.Key] = set()  # those that have a row already
+
+    # Reports
+
+    def record(self, reports_: Sequence[Report], now: float) -> list[bool]:
+        """Store many reports in one commit; for each whether it was new. When this returns they are safe."""
+        if self._joined is None:
+            self.look_ahead(now)
+        with self._writing() as connection:
+            return reports.record(connection, reports_, now, self._sessions)
+
+    def heartbeats(self) -> dict[str, float]:
+        with self._reading() as connection:
+            return reports.heartbeats(connection)
+
+    def changes(self, since: float, most: int = 100_000) -> list[tuple[str, VerdictChange]]:
+        """Verdict changes of all nodes from a time on, oldest first: what a policy preview replays."""
+        with self._reading() as connection:
+            return reports.changes_since(connection, since, most)
+
+    def verdicts(self, node: str | None = None) -> dict[str, list[VerdictChange]]:
+        with self._reading() as connection:
+            return reports.current_verdicts(connection, node)
+
+    def has_all_before(self, node: str, session: str, seq: int) -> bool:
+        """Asked by the writer, inside its batch."""
+        with self._writing() as connection:
+            return reports.has_all_before(connection, node, session, seq)
+
+    def newest_report(self, node: str, session: str) -> int:
+        """The highest number of a session that was committed; 0 if there is none."""
+        with self._reading() as connection:
+            return reports.newest(connection, node, session)
+
+    def missing(self, node: str) -> dict[str, list[tuple[int, int]]]:
+        with self._reading() as connection:
+            return reports.missing(connection, node)
+
+    # Nodes
+
+    def nodes(self) -> list[NodeState]:
+        with self._reading() as connection:
+            return lives.all_nodes(connection)
+
+    def transit_all(self, steps: Sequence[Step], epoch: int) -> None:
+        """Many steps in one commit: all of them, or none when the epoch does not lead."""
+        with self._writing() as connection:
+            lives.transit(connection, steps, epoch)
+
+    def transitions(self, since: float, most: int = 10_000) -> list[Transition]:
+        with self._reading() as connection:
+            return lives.since(connection, since, most)
+
+    def story(self, node: str, limit: int = 50, before: str = "") -> StoryPage:
+        with self._reading() as connection:
+            return story(connection, node, limit, before)
+
+    # Actions
+
+    def claim(
+        self,
+        epoch: int,
+        limit: int,
+        now: float | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+        leases: Mapping[Verb, float] | None = None,
+    ) -> list[StoredAction]:
+        """`leases` is for verbs whose doer takes longer than most."""
+        with self._writing() as connection:
+            return actions.claim(connection, epoch, limit, now, lease_seconds, leases or {})
+
+    def adopt(self, epoch: int) -> int:
+        """Make claimable what an earlier leader claimed and did not end; how many."""
+        with self._writing() as connection:
+            return actions.adopt(connection, epoch)
+
+    def take_over(self, action_id: int, node: str, epoch: int) -> StoredAction | None:
+        """For an order whose answer comes before the new leader has claimed it again."""
+        with self._writing() as connection:
+            return actions.take_over(connection, action_id, node, epoch)
+
+    def finish(
+        self, action_id: int, outcome: Outcome, detail: str, epoch: int, now: float, retry_at: float | None = None
+    ) -> bool:
+        with self._writing() as connection:
+            steps = actions.finish(connection, action_id, outcome, detail, epoch, now, retry_at)
+            if self._joined is None:
+                actions.note(connection, steps)
+            else:
+                self._steps += steps  # noted together when the batch ends
+            return bool(steps)
+
+    def actions(self, node: str | None = None, most: int = 100) -> list[StoredAction]:
+        with self._reading() as connection:
+            return actions.latest(connection, node, most)
+
+    # The leader
+
+    def lead(self, holder: str, lease_seconds: float, now: float | None = None) -> int | None:
+        with self._writing() as connection:
+            return leadership.lead(connection, holder, now, lease_seconds)
+
+    def renew(self, epoch: int, lease_seconds: float, now: float | None = None) -> bool:
+        with self._writing() as connection:
+            return leadership.renew(connection, epoch, now, lease_seconds)
+
+    def resign(self, epoch: int) -> None:
+        with self._writing() as connection:
+            leadership.resign(connection, epoch)
+
+    def current_leader(self) -> Leader | None:
+        with self._reading() as connection:
+            return leadership.current(connection)
+
+    # Jobs, incidents, proofs, people
+
+    def save_jobs(self, jobs: Sequence[Job]) -> None:
+        with self._writing() as connection:
+            records.save_jobs(connection, jobs)
+
+    def jobs(
+        self, node: str | None = None, since: float | None = None, most: int = 1_000, until: float | None = None
+    ) -> list[Job]:
+        with self._reading() as connection:
+            return records.find_jobs(connection, node, since, most, until)
+
+    def save_incidents(self, told: Sequence[Incident], epoch: int) -> None:
+        """Each at most once."""
+        with self._writing() as connection:
+            records.save_incidents(connection, told, epoch)
+
+    def incidents(self, state: IncidentState | None = None, most: int | None = 1_000) -> list[Incident]:
+        with self._reading() as connection:
+            return records.find_incidents(connection, state, most)
+
+    def incident(self, wanted: str) -> Incident | None:
+        with self._reading() as connection:
+            return records.find_incident(connection, wanted)
+
+    def save_proofs(self, told: Sequence[Proof]) -> None:
+        with self._writing() as connection:
+            proofs.save(connection, told)
+
+    def proofs(self, since: float = 0.0, most: int = 100_000) -> list[Proof]:
+        with self._reading() as connection:
+            return proofs.since(connection, since, most)
+
+    def save_trainings(self, told: Sequence[Training]) -> None:
+        with self._writing() as connection:
+            trainings.save(connection, told)
+
+    def trainings(self, most: int) -> list[Training]:
+        """The newest first."""
+        with self._reading() as connection:
+            return trainings.newest(connection, most)
+
+    def write_audit(self, entries: Sequence[AuditEntry]) -> None:
+        with self._writing() as connection:
+            records.write_audit(connection, entries)
+
+    def audit(self, since: float = 0.0, most: int = 1_000) -> list[AuditEntry]:
+        with self._reading() as connection:
+            return records.read_audit(connection, since, most)
+
+    def add_credential(self, credential: Credential) -> None:
+        with self._writing() as connection:
+            credentials.add(connection, credential)
+
+    def credential(self, token_hash: str) -> Credential | None:
+        return self.credentials_of([token_hash]).get(token_hash)
+
+    def credentials_of(self, token_hashes: Sequence[str]) -> dict[str, Credential]:
+        with self._reading() as connection:
+            return credentials.find(connection, token_hashes)
+
+    def credentials(self) -> list[Credential]:
+        with self._reading() as connection:
+            return credentials.every(connection)
+
+    def join_tokens(self) -> list[JoinToken]:
+        with self._reading() as connection:
+            return credentials.every_join_token(connection)
+
+    def revoke(self, name_or_hash: str, now: float) -> int:
+        with self._writing() as connection:
+            return credentials.revoke(connection, name_or_hash, now)
+
+    def add_join_token(self, token: JoinToken) -> None:
+        with self._writing() as connection:
+            credentials.add_join_token(connection, token)
+
+    def revoke_join_token(self, token_hash: str, now: float) -> bool:
+        with self._writing() as connection:
+            return credentials.revoke_join_token(connection, token_hash, now)
+
+    def enrol(self, join_hash: str, credential: Credential, now: float) -> bool:
+        with self._writing() as connection:
+            return credentials.enrol(connection, join_hash, credential, now)
+
+    def is_held(self, node: str, now: float) -> bool:
+        with self._reading() as connection:
+            return credentials.is_held(connection, node, now)

@@ -1,0 +1,119 @@
+"""A node's story: transitions, verdict changes, actions and events merged by time, newest first, a page at a time."""
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, select, tuple_
+
+from holdfast.fleet.store.errors import StoreError
+from holdfast.fleet.store.schema import action_steps, actions, events, transitions, verdict_changes
+from holdfast.fleet.store.text import clean, decode
+from holdfast.model.records import StoryLine, StoryPage
+
+MOST_LINES = 1_000
+LARGEST_ID = 2**63
+Place = tuple[float, int, int]  # time, chapter, id: the order of the story, and where a page ends
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One table's part. Of things at the same moment, the consequence is told after (in time) what led to it."""
+
+    table: Table
+    tell: Callable[[Any], StoryLine]
+
+
+def story(connection: Connection, node: str, limit: int, before: str) -> StoryPage:
+    """One page. Each table gives at most a page from its own index, so the cost does not grow with the history."""
+    most = max(1, min(limit, MOST_LINES))
+    place = _parse(before) if before else None
+    parts = [_read(connection, number, node, most + 1, place) for number in range(len(CHAPTERS))]
+    merged = list(heapq.merge(*parts, key=lambda told: told[0], reverse=True))
+    lines = tuple(line for _, line in merged[:most])
+    older = _cursor(merged[most - 1][0]) if len(merged) > most else ""
+    return StoryPage(lines=lines, older=older)
+
+
+def _read(
+    connection: Connection, number: int, node: str, most: int, place: Place | None
+) -> Iterator[tuple[Place, StoryLine]]:
+    chapter = CHAPTERS[number]
+    table = chapter.table
+    asked = _select(table).where(table.c.node == clean(node))
+    if place is not None:
+        asked = asked.where(_older(table, number, place))
+    asked = asked.order_by(table.c.at.desc(), table.c.id.desc()).limit(most)
+    for row in connection.execute(asked).all():
+        yield (row.at, number, row.id), chapter.tell(row)
+
+
+def _select(table: Table) -> Select[Any]:
+    if table is action_steps:
+        joined = action_steps.join(actions, actions.c.id == action_steps.c.action)
+        return select(action_steps, actions.c.verb, actions.c.cause, actions.c.reason).select_from(joined)
+    return select(table)
+
+
+def _older(table: Table, number: int, place: Place) -> ColumnElement[bool]:
+    at, chapter, last = place
+    if number == chapter:
+        return and_(table.c.at <= at, tuple_(table.c.at, table.c.id) < tuple_(at, last))
+    return table.c.at <= at if number < chapter else table.c.at < at
+
+
+def _cursor(place: Place) -> str:
+    return f"{place[0]!r}:{place[1]}:{place[2]}"
+
+
+def _parse(cursor: str) -> Place:
+    try:
+        at, chapter, last = cursor.split(":")
+        place = float(at), int(chapter), int(last)
+    except ValueError:
+        place = (nan, 0, 0)
+    if not (isfinite(place[0]) and 0 <= place[1] < len(CHAPTERS) and 0 <= place[2] < LARGEST_ID):
+        raise StoreError(f"{cursor[:100]!r} is no place in a story; expected what an earlier page gave")
+    return place
+
+
+def _tell_event(row: Any) -> StoryLine:
+    body = decode(row.body, dict)
+    return StoryLine(
+        at=row.at, kind="event", what=row.kind, reason=body.get("text", ""), detail={**body, "twin": row.twin}
+    )
+
+
+def _tell_verdict(row: Any) -> StoryLine:
+    detail = {"check": row.check_name, "before": row.before, "after": row.after, "twin": row.twin}
+    what = f"{row.check_name}: {row.before or 'first verdict'} -> {row.after}"
+    return StoryLine(
+        at=row.at, kind="verdict", what=what, reason=row.reason, detail={**detail, **decode(row.body, dict)}
+    )
+
+
+def _tell_transition(row: Any) -> StoryLine:
+    detail = {"before": row.from_stage, "after": row.to_stage, "epoch": row.epoch, **decode(row.body, dict)}
+    what = f"{row.from_stage} -> {row.to_stage}" if row.from_stage != row.to_stage else f"stays {row.to_stage}"
+    return StoryLine(at=row.at, kind="transition", what=what, reason=row.reason, detail=detail)
+
+
+def _tell_action(row: Any) -> StoryLine:
+    detail = {"action": row.action, "verb": row.verb, "state": row.state, "attempt": row.attempt, "epoch": row.epoch}
+    return StoryLine(
+        at=row.at,
+        kind="action",
+        what=f"{row.verb} {row.state}",
+        reason=row.detail or row.reason,
+        detail={**detail, "cause": row.cause},
+    )
+
+
+CHAPTERS = (
+    Chapter(events, _tell_event),
+    Chapter(verdict_changes, _tell_verdict),
+    Chapter(transitions, _tell_transition),
+    Chapter(action_steps, _tell_action),
+)

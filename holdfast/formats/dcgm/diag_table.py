@@ -1,0 +1,122 @@
+"""`dcgmi diag` without -j: the table for people. Long texts are cut mid-word and go on below an empty left cell."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from holdfast.formats.dcgm.diag_result import FAIL, PASS, SKIP, WARN, Diagnostic, Result, gpus_named_in, status_of
+
+_SECTION = re.compile(r"^[|+]-{3,}\s+(?P<title>.*?)\s+-+")
+_STATUS = re.compile(r"^(?P<status>pass|fail|warn|skip|not run|error)\b(?:\s*-\s*(?P<where>.*))?$", re.IGNORECASE)
+_ENTITY = re.compile(r"^(?P<group>[a-z]+) ?(?P<id>\d{1,4}): (?P<status>pass|fail|warn|skip|not run)$", re.IGNORECASE)
+_REMARK = re.compile(r"^(?P<kind>warning|error|info)(?:: GPU ?(?P<gpu>\d{1,4}))?$", re.IGNORECASE)
+
+
+class _Cell(NamedTuple):
+    section: str
+    left: str
+    right: str
+
+
+def parse(text: str) -> Diagnostic | None:
+    """The table's results, or None when the text holds no table."""
+    cells = list(_cells(text))
+    if not cells:
+        return None
+    metadata = {cell.left: cell.right for cell in cells if cell.section == "Metadata"}
+    return Diagnostic(
+        results=tuple(_results([cell for cell in cells if cell.section != "Metadata"])),
+        dcgm_version=metadata.get("DCGM Version", ""),
+        driver_version=metadata.get("Driver Version Detected", ""),
+        complete=_ends(text),
+    )
+
+
+def _ends(text: str) -> bool:
+    """A whole table ends in a ruled line."""
+    ruled = [line.strip() for line in text.splitlines() if line.strip()[:1] in ("|", "+")]
+    return ruled[-1].startswith("+-") and "  " not in ruled[-1]
+
+
+def _cells(text: str) -> Iterator[_Cell]:
+    """Each cell with its wrapped lines joined."""
+    section, left, right = "", "", ""
+    for line in map(str.strip, text.splitlines()):
+        if title := _SECTION.match(line):
+            if left:
+                yield _Cell(section, left, " ".join(right.split()))
+            section, left, right = title["title"], "", ""
+        elif line.startswith("|") and not line.startswith("|-"):
+            new_left, chunk = _split(line)
+            if new_left or _stands_alone(chunk):
+                if left:
+                    yield _Cell(section, left, " ".join(right.split()))
+                left, right = new_left or left, chunk
+            else:
+                right += chunk
+    if left:
+        yield _Cell(section, left, " ".join(right.split()))
+
+
+def _split(line: str) -> tuple[str, str]:
+    """Left cell, and the right one as it was cut: after one blank, before two."""
+    left, _, right = line[1:].partition("|")
+    right = right[1:-3] if right.endswith("|") else right[1:]
+    return left.strip(), right
+
+
+def _stands_alone(chunk: str) -> bool:
+    """Below an empty left cell: a further result of the same test, not the rest of a text."""
+    return bool(_STATUS.match(chunk.strip()) or _ENTITY.match(chunk.strip()))
+
+
+def _results(cells: list[_Cell]) -> list[Result]:
+    results: list[Result] = []
+    test = ""
+    for cell in cells:
+        remark = _REMARK.match(cell.left)
+        if entity := _ENTITY.match(cell.right):
+            gpu = int(entity["id"]) if entity["group"].upper() == "GPU" else None
+            results.append(Result(test or cell.left, status_of(entity["status"]), gpu))
+        elif status := _STATUS.match(cell.right):
+            test = test if remark else cell.left
+            results += _per_gpu(test, status_of(status["status"]), status["where"] or "")
+        elif remark and remark["kind"].lower() != "info":
+            _complain(results, test or cell.section, remark, cell.right)
+    return _without_echoes(results)
+
+
+def _per_gpu(test: str, status: str, where: str) -> list[Result]:
+    """'All' and nothing mean the node; 'GPUs: 1, 2' and 'GPU 3: text' name GPUs."""
+    listed, _, text = where.partition(": ") if re.match(r"GPU \d+: ", where) else (where, "", "")
+    numbers = [int(number) for number in re.findall(r"\d{1,4}", listed)]
+    if not numbers:
+        return [Result(test, status, None, "on all GPUs" if where and status != PASS else "")]
+    return [Result(test, status, number, text) for number in numbers]
+
+
+def _complain(results: list[Result], test: str, remark: re.Match[str], text: str) -> None:
+    """Hang a warning on the result it is about; one about nothing that failed is a failure or a warning itself."""
+    named = [int(remark["gpu"])] if remark["gpu"] else gpus_named_in(text)
+    gpu = named[0] if named else None
+    bad = [index for index, result in enumerate(results) if result.test == test and result.status not in (PASS, SKIP)]
+    for index in reversed(bad):
+        if results[index].gpu == gpu:
+            joined = f"{results[index].text}; {text}" if results[index].text else text
+            results[index] = replace(results[index], text=joined)
+            return
+    alone = FAIL if remark["kind"].lower() == "error" else WARN
+    status = results[bad[-1]].status if bad else alone
+    results.append(Result(test or "diagnostic", status, gpu, text))
+
+
+def _without_echoes(results: list[Result]) -> list[Result]:
+    """DCGM 4 prints a summary above its GPUs: it goes when a GPU says the same or worse, and stays when none does."""
+    kept = []
+    for result in results:
+        own = [other for other in results if other.test == result.test and other.gpu is not None]
+        echoed = any(other.status == result.status for other in own)
+        if result.gpu is not None or result.text or not echoed:
+            kept.append(result)
+    return kept

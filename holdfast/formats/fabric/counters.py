@@ -1,0 +1,74 @@
+"""Counters of ports elsewhere in the subnet: what perfquery and ibqueryerrors print."""
+
+import re
+from dataclasses import dataclass
+
+from holdfast.formats.fabric.subnet import guid_of
+
+_HEAD = re.compile(r"# Port[\w ]* ?counters: .*?Lid (\d{1,6}) port (\d{1,3})\b")
+_VALUE = re.compile(r"(\w+):\.*(\d{1,20})\s*$")
+_NOT_COUNTED = frozenset({"PortSelect", "CounterSelect", "CounterSelect2"})
+ALL_PORTS = 255
+_NODE = re.compile(r'Errors for (?:0x[0-9a-fA-F]+ )?"(.*)"')
+_PORT = re.compile(r"\s+GUID 0x([0-9a-fA-F]{1,16}) port (\d{1,3}):(.*)")
+_ERROR = re.compile(r"\[(\w+) == (\d{1,20})(?: \([^)]*\))?\]")
+_SUMMARY = re.compile(r"## Summary: (\d+) nodes checked")
+_WORD_BYTES = 4
+_DATA = {"PortXmitData": "port_xmit_data_bytes_total", "PortRcvData": "port_rcv_data_bytes_total"}
+
+
+@dataclass(frozen=True, slots=True)
+class LidCounters:
+    """One port by its LID, as perfquery asks."""
+
+    lid: int
+    port: int
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PortErrors:
+    """One port with errors, as ibqueryerrors tells. The guid of a host's port is the port's, not its node's."""
+
+    guid: str
+    description: str
+    port: int
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    ports: list[PortErrors]
+    nodes_checked: int | None  # None: the report breaks off before its summary
+
+
+def parse_perfquery(text: str) -> list[LidCounters]:
+    found: list[LidCounters] = []
+    for line in text.splitlines():
+        if head := _HEAD.match(line):
+            found.append(LidCounters(int(head[1]), int(head[2]), {}))
+        elif found and (value := _VALUE.match(line)) and value[1] not in _NOT_COUNTED:
+            found[-1].counts[value[1]] = int(value[2])
+    return [one for one in found if one.port != ALL_PORTS]
+
+
+def parse_errors(text: str) -> ErrorReport:
+    ports: list[PortErrors] = []
+    description, checked = "", None
+    for line in text.splitlines():
+        if node := _NODE.match(line):
+            description = node[1]
+        elif port := _PORT.match(line):
+            counts = {name: int(count) for name, count in _ERROR.findall(port[3])}
+            ports.append(PortErrors(guid_of(port[1]), description, int(port[2]), counts))
+        elif summary := _SUMMARY.match(line):
+            checked = int(summary[1])
+    return ErrorReport(ports, checked)
+
+
+def signal_of(name: str) -> tuple[str, int]:
+    """SymbolErrorCounter -> port_symbol_error_total, as a host's own port calls it, and what one count is worth."""
+    if name in _DATA:
+        return _DATA[name], _WORD_BYTES
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.removesuffix("Counter").removeprefix("Port")).lower()
+    return f"port_{words}_total", 1

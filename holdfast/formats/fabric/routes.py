@@ -1,0 +1,24 @@
+"""Forwarding tables of switches, as dump_fts and ibroute print them: which port leads to which LID."""
+
+import re
+
+from holdfast.formats.fabric.subnet import guid_of
+
+_SWITCH = re.compile(r"Unicast lids .* guid 0x([0-9a-fA-F]{1,16})\b")
+_ENTRY = re.compile(r"0x([0-9a-fA-F]{1,6})\s+(\d{1,3})\s*:")
+
+Routes = dict[str, dict[int, int]]  # switch guid -> LID -> port out
+
+
+def parse(text: str) -> Routes:
+    """Multicast tables and anything else in between are passed over."""
+    found: Routes = {}
+    table: dict[int, int] | None = None
+    for line in text.splitlines():
+        if switch := _SWITCH.match(line):
+            table = found.setdefault(guid_of(switch[1]), {})
+        elif line.startswith("Multicast"):
+            table = None
+        elif table is not None and (entry := _ENTRY.match(line)):
+            table[int(entry[1], 16)] = int(entry[2])
+    return found

@@ -1,0 +1,204 @@
+"""One line of a training job's log: the prefixes of loggers and launchers taken off, what they tell kept."""
+
+import calendar
+import re
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import NamedTuple
+
+from holdfast.formats.kernel.line import printable
+from holdfast.formats.lines import json_envelope
+
+MAX_LINE_CHARS = 4096
+YEARLESS = 1972  # stands in for the year that a stamp does not tell; the diagnosis fills it in
+_MAX_PREFIXES = 10
+_NEAR_BYTES = 2000
+_NEAR_STAMPS = 3
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b")
+_BARE_ANSI = re.compile(r"\[\d{1,3}m")  # of which a copy lost the escape character
+_LINK = re.compile(r"\[([^\]]{1,200})\]\(https?://[^)]{1,300}\)")  # which a web page made of a file name or an address
+_BAR = re.compile(
+    r"(?!Loading checkpoint)[^\n]{0,300}?(?:it/s|s/it)[^\]]{0,200}\](?=\[rank|[A-Z\[])"
+)  # a progress bar without its line end
+_ISO = r"(?P<iso>\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d\b))?"
+_GLOG = r"(?P<level>[IWEFVD])(?P<month>\d{1,2})(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})"
+_CLOCK_ONLY = r"(?P<us>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
+_DAY_ONLY = r"(?P<day_of_year>\d\d[-/]\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)"
+_LEVEL = r"(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG|FATAL|SUCCESS)"
+STAMP = re.compile(rf"(?<![\d:]){_ISO}|(?<!\w){_GLOG}|(?<!\d){_CLOCK_ONLY}")
+
+_PREFIXES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\s*\[rank ?(?P<rank>\d{1,6})\]:? ?",
+        r"\s*\[\d{1,9}\] (?=\[)",
+        r"\[(?P<rank>\d{1,6})\] (?=[\w.-]+:\d+:\d+ \[)",
+        r"\s*> +(?=\S)",
+        r"\[(?:default|trainer|worker|node)_?(?P<local>\d{1,4})\]:? ?",
+        r"\[(?:\d+),(?P<rank>\d{1,6})\](?:<std(?:out|err)>)?: ?",
+        r"\((?P<actor>[\w:.-]+)(?: rank=(?P<rank>\d{1,6}))? pid=\d+(?:, ip=(?P<host>[\w.:-]+))?[^)]*\) ?",
+        r"\[pod/(?P<host>[\w.-]+)/[\w.-]+\] ?",
+        r"(?:trainer|worker|master)/(?P<task>\d{1,6}) ",
+        r"(?P<host>[a-z0-9][a-z0-9.-]*-\d{1,6}) (?:pytorch|tensorflow|trainer|training|worker|main|mpi|app) ",
+        rf"\[{_ISO} (?:TP|DP|PP|EP)(?P<local>\d{{1,4}})[^\]]{{0,20}}\] ?",
+        rf"\[[A-Z]+\|[\w./]+:\d+\] {_ISO} >> ?",
+        rf"[\[(]?{_ISO}[\])]?(?:[:,|]| -)? ?",
+        rf"\[?{_GLOG}(?: +\d+)? (?P<place>[\w./<>-]+:\d+)\] ?",
+        rf"[\[(]?{_CLOCK_ONLY}[\])]?(?:[:,|]| -)? ?",
+        rf"{_DAY_ONLY} (?=\[[\w./]+:\d+\]|- )(?:- )?",
+        r" {0,3}(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>-?\d{1,4})\] (?:(?P<place>[\w./]+:\d+) )?"
+        r"(?P<nccl>NCCL (?:WARN|INFO|ERROR|TRACE) )",
+        r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?:WARN|INFO) )",
+        rf"\[?{_LEVEL}\]?:? ?(?:\|)? ?(?=\S)",
+        rf"[\w.-]{{1,80}} (?:-|\|) {_LEVEL} (?:-|\|) ?",
+        r"std(?:out|err) \| ",
+        r"(?:std(?:out|err)|stderr|E|F): ",
+        r"std(?:out|err) [FP] ",
+        r" {0,4}(?P<task>\d{1,5}): (?=\s*\S)",
+        r"(?P<host>(?:node|worker|host|gpu|compute|vm|ip|srv|cn|dgx|hgx|nid|n|r|h|a|c|g)-?[\w.-]*\d[\w.-]*"
+        r"|\d{1,3}(?:\.\d{1,3}){3}): (?=[\[\s\w])",
+        r"\[(?P<place>[\w./<>-]+\.(?:py|cpp|cc|cu):\d+(?::\w+)?)\] ?",
+        r"(?:torch\.distributed[\w.]*|root|lightning[\w.]*|__main__):(?=\S)",
+        r"\s*\|\s+",
+        r"\[[IWEF] [\w./]+:\d+\] ?",
+    )
+)
+_RANK_INSIDE = re.compile(
+    r"\[(?:PG [^\]]*)?[Rr]ank:? ?(\d{1,6})\]|\(rank (\d{1,6})\)|\bRankID:(\d{1,6})|\bglobal_rank:? ?(\d{1,6})"
+    r"|\bRank (\d{1,6}): found"
+)
+
+
+class JobLine(NamedTuple):
+    text: str  # the message without its prefixes
+    number: int = 0
+    at: float = 0.0  # seconds since the epoch; in YEARLESS where the stamp tells no year; 0.0 where there is none
+    rank: int | None = None
+    local_rank: int | None = None
+    host: str = ""
+    stream: str = ""  # what tells the lines of one process from those of others
+    place: str = ""  # source file and line of the logger, where it tells them
+    nccl: bool = False  # NCCL's own prefix was there
+
+
+def decode(raw: bytes, number: int = 0) -> JobLine:
+    """Never fails: what is no known prefix is message."""
+    line = _wrapped(raw, number) or JobLine(_readable(raw[: MAX_LINE_CHARS * 2].decode("utf-8", "replace")), number)
+    for _ in range(_MAX_PREFIXES):
+        shorter = _strip_one(line)
+        if shorter is None:
+            break
+        line = shorter
+    if line.rank is None and (match := _RANK_INSIDE.search(line.text)):
+        line = line._replace(rank=int(next(group for group in match.groups() if group)))
+    return line
+
+
+def _wrapped(raw: bytes, number: int) -> JobLine | None:
+    inside = json_envelope.opened(raw) if raw.startswith(b"{") else None
+    if inside is None:
+        return None
+    at = last_stamp(inside.moment.encode()) if inside.moment else 0.0
+    return JobLine(_readable(inside.text), number, at, host=printable(inside.host))
+
+
+def _readable(text: str) -> str:
+    return _cleaned(text.replace("\0", "")).rstrip()[:MAX_LINE_CHARS]
+
+
+def is_binary(raw: bytes, text: str) -> bool:
+    """Words between bytes that are no text, as in a compiled program."""
+    return b"\0" in raw or text.count("\N{REPLACEMENT CHARACTER}") * 20 > len(text)
+
+
+def _cleaned(text: str) -> str:
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    if "m" in text and text.lstrip().startswith("["):
+        text = _BARE_ANSI.sub("", text)
+    if "](http" in text:
+        text = _LINK.sub(r"\1", text)
+    if "/it" in text or "it/s" in text:
+        bar = _BAR.match(text)
+        text = text[bar.end() :] if bar else text
+    return text
+
+
+def _strip_one(line: JobLine) -> JobLine | None:
+    for prefix in _PREFIXES:
+        match = prefix.match(line.text)
+        if match and match.end() > 0:
+            return _told(line, match.groupdict(), line.text[: match.end()])._replace(text=line.text[match.end() :])
+    return None
+
+
+def _told(line: JobLine, found: dict[str, str | None], prefix: str) -> JobLine:
+    stamp = seconds(found)
+    rank = found.get("rank") or found.get("task")
+    local = found.get("local")
+    host = printable(found.get("host") or "")
+    return line._replace(
+        at=line.at or stamp,
+        rank=line.rank if rank is None else int(rank),
+        local_rank=line.local_rank if local is None else int(local),
+        host=line.host or host,
+        stream=line.stream + (f"{host}:{found['pid']}" if found.get("pid") else _speaker(found, prefix)),
+        place=found.get("place") or line.place,
+        nccl=line.nccl or bool(found.get("nccl")),
+    )
+
+
+def _speaker(found: dict[str, str | None], prefix: str) -> str:
+    """The prefix itself, where it is one that a process has to itself."""
+    return prefix.strip() if any(found.get(name) for name in ("rank", "task", "local", "actor", "host")) else ""
+
+
+def last_stamp(text: bytes) -> float:
+    """The time told last in some text, 0.0 where none is: what a line without a stamp of its own was written after."""
+    found = _stamps(text)
+    return seconds(found[-1].groupdict()) if found else 0.0
+
+
+def near_stamp(above: bytes) -> float:
+    """The same for a log that stamps its lines; one stamp from far above says nothing of a line."""
+    found = _stamps(above[-_NEAR_BYTES:])
+    return seconds(found[-1].groupdict()) if len(found) >= _NEAR_STAMPS else 0.0
+
+
+def _stamps(text: bytes) -> list[re.Match[str]]:
+    return [*STAMP.finditer(text.decode("utf-8", "replace"))]
+
+
+def seconds(found: dict[str, str | None]) -> float:
+    if stamp := found.get("iso"):
+        return _iso_seconds(stamp, found.get("zone") or "")
+    if clock := found.get("clock"):
+        return _glog_seconds(found["month"] or "", found["day"] or "", clock)
+    if stamp := found.get("us"):
+        month, day, year, clock = stamp[:2], stamp[3:5], stamp[6:10], stamp[11:]
+        return _iso_seconds(f"{year}-{month}-{day} {clock}", "")
+    if stamp := found.get("day_of_year"):
+        return _iso_seconds(f"{YEARLESS}-{stamp}", "")
+    return 0.0
+
+
+@lru_cache(maxsize=256)
+def _iso_seconds(stamp: str, zone: str) -> float:
+    plain = stamp.replace("/", "-").replace("_", " ").replace(",", ".")
+    offset = {"Z": "+00:00", "UTC": "+00:00"}.get(zone, zone)
+    try:
+        moment = datetime.fromisoformat(plain + offset)
+    except ValueError:
+        return 0.0
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+@lru_cache(maxsize=256)
+def _glog_seconds(month: str, day: str, clock: str) -> float:
+    hour, minute, rest = clock.split(":")
+    try:
+        whole = calendar.timegm((YEARLESS, int(month), int(day), int(hour), int(minute), 0))
+    except (ValueError, OverflowError):
+        return 0.0
+    return whole + float(rest)

@@ -1,0 +1,234 @@
+"""A training job's log of any kind as a stream of bytes -> evidence. Only lines with a known word are decoded."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+from holdfast.catalog import job_errors, job_messages
+from holdfast.formats.job import message as job_message
+from holdfast.formats.job import python_exceptions, training_steps
+from holdfast.formats.job.evidence_fold import EvidenceFold
+from holdfast.formats.job.line import JobLine, decode, is_binary, near_stamp
+from holdfast.formats.job.step_series import StepSeries
+from holdfast.formats.kernel.folding import Folder
+from holdfast.formats.kernel.log import KernelLog
+from holdfast.formats.kernel.prefix import NO_PREFIX, Prefix, is_about, prefix_of
+from holdfast.formats.lines.keywords import Hits, Keywords, line_end
+from holdfast.formats.pytorch import elastic_summary
+from holdfast.model.evidence import Evidence
+from holdfast.model.signal import Event, Value
+
+BLOCK_BYTES = 1 << 18
+LONGEST_LINE = 1 << 20
+_CONTEXT_BYTES = 8192
+_CONTEXT_LINES = 60
+_ALL_STEPS = 5_000  # every step is read; of a longer log ever fewer, so that its numbers never cost more than its bytes
+_MOST_OF_A_STEP = 2000
+_NOT_A_NUMBER = frozenset(training_steps.NOT_A_NUMBER)
+_MAX_SERIES = 64
+
+
+class JobLog:
+    """Feed it chunks of any size; `finish` gives what was found. Its memory does not grow with the log."""
+
+    def __init__(self) -> None:
+        self._carry = b""
+        self._above = b""  # the end of what was read before this block
+        self._lines = 0
+        self._kernel = KernelLog()
+        self._kernel_words = _kernel_words()
+        self._kernel_events: dict[str, Folder] = {}  # by the host that the lines name
+        self._readers = _readers()
+        self._found = EvidenceFold()
+        self._series: dict[bytes, StepSeries] = {}
+        self._steps_read = 0
+
+    @property
+    def lines(self) -> int:
+        return self._lines
+
+    def feed(self, chunk: bytes) -> None:
+        data = self._carry + chunk if self._carry else chunk
+        end = data.rfind(b"\n") + 1
+        if not end and len(data) > BLOCK_BYTES:
+            end = data.rfind(b"\r") + 1 or (len(data) if len(data) > LONGEST_LINE else 0)
+        self._carry = data[end:]
+        if end:
+            self._scan(data[:end] if end < len(data) else data)
+
+    def finish(self) -> list[Evidence]:
+        if self._carry:
+            self._scan(self._carry + b"\n")
+            self._carry = b""
+        self._keep_kernel(self._kernel.finish(), {})
+        kernel = [
+            job_message.of_kernel(event, host)
+            for host, folder in self._kernel_events.items()
+            for event in folder.take()
+        ]
+        found = [self._placed_in_run(one) for one in (*kernel, *self._found.take())]
+        return sorted([*found, *self._of_steps()], key=lambda one: one.event.line)
+
+    def _scan(self, block: bytes) -> None:
+        hits, seen = _finder().find(block)
+        kernel: Hits = {}
+        prefixes: dict[int, Prefix] = {}
+        not_numbers: list[tuple[int, int]] = []
+        position, number = 0, self._lines + 1
+        for start in sorted(hits):
+            number += block.count(b"\n", position, start)
+            position = start
+            if not _NOT_A_NUMBER.isdisjoint(hits[start]):
+                not_numbers.append((start, line_end(block, start)))
+            mine = [word for word in hits[start] if word in self._readers]
+            theirs = [word for word in hits[start] if word in self._kernel_words]
+            if theirs and not is_about(block[start : start + 300], theirs):
+                kernel[block.rfind(b"\n", 0, start) + 1] = theirs
+                prefixes[number] = prefix_of(block[start : start + 300])
+            if mine:
+                self._read(block, start, number, mine)
+        if seen:  # the same lines are counted once: counting is the larger part of the work
+            number, position = self._read_steps(block, seen, not_numbers)
+        lines = number - self._lines - 1 + block.count(b"\n", position)
+        self._keep_kernel(self._kernel.scan(block, kernel, lines), prefixes)
+        self._lines += lines
+        self._above = (
+            (self._above + block)[-_CONTEXT_BYTES:] if len(block) < _CONTEXT_BYTES else block[-_CONTEXT_BYTES:]
+        )
+
+    def _keep_kernel(self, events: list[Event], prefixes: dict[int, Prefix]) -> None:
+        for event in events:
+            prefix = prefixes.get(event.line, NO_PREFIX)
+            dated = event if event.at else replace(event, at=prefix.at)
+            self._kernel_events.setdefault(prefix.host, Folder()).add(dated)
+
+    def _read(self, block: bytes, start: int, number: int, words: list[bytes]) -> None:
+        end = line_end(block, start)
+        context = _Context(self._above, block, start)
+        line = decode(block[start:end], number)
+        if is_binary(block[start:end], line.text):
+            return
+        if not line.at:
+            line = line._replace(at=context.near_stamp())
+        readers = dict.fromkeys(reader for word in words for reader in self._readers[word])
+        told = [evidence for reader in readers if (evidence := reader(line, context))]
+        clearest = min(told, key=lambda one: _CLEAREST.index(one.role), default=None)
+        for evidence in told:
+            if evidence is clearest or evidence.event.kind in _BESIDE:
+                self._found.add(evidence)
+
+    def _read_steps(self, block: bytes, words: set[bytes], forced: list[tuple[int, int]]) -> tuple[int, int]:
+        """The number of the last line that was looked at, and where it begins."""
+        number, position = self._lines + 1, 0
+        sparse = max(self._steps_read - _ALL_STEPS, 0) * 2
+        places = training_steps.lines(block, words, sparse)
+        for start, end in places if not (sparse and forced) else sorted({*places, *forced}):
+            number += block.count(b"\n", position, start)
+            position = start
+            raw = block[start : min(end, start + _MOST_OF_A_STEP)]
+            if step := training_steps.parse(raw, number):
+                self._steps_read += 1
+                self._series_of(training_steps.speaker(raw)).add(step)
+        return number, position
+
+    def _series_of(self, speaker: bytes) -> StepSeries:
+        series = self._series.get(speaker)
+        if series is None:
+            speaker = speaker if len(self._series) < _MAX_SERIES else b""
+            series = self._series.setdefault(speaker, StepSeries())
+        return series
+
+    def _placed_in_run(self, evidence: Evidence) -> Evidence:
+        """How many steps the run made after it, and at which step it was."""
+        told = max(self._series.values(), key=lambda series: series.count, default=None)
+        if told is None or not told.count:
+            return evidence
+        line = evidence.event.line
+        places: dict[str, Value] = {"steps_after": float(told.steps_after(line))}
+        if told.repeats(line, evidence.number("last_line") or line):
+            places["again"] = "yes"
+        if (step := told.step_before(line)) is not None:
+            places["step"] = float(step)
+        return job_message.with_detail(evidence, {**places, **evidence.event.detail})
+
+    def _of_steps(self) -> list[Evidence]:
+        found = []
+        for series in self._series.values():
+            found += [job_message.of_steps(finding, series) for finding in series.findings()]
+            if series.first and series.last:
+                found.append(job_message.of_progress(series))
+        return found
+
+
+class _Context:
+    """What stands above a line, read only when somebody asks."""
+
+    def __init__(self, above: bytes, block: bytes, start: int) -> None:
+        self._above, self._block, self._start = above, block, start
+        self._lines: list[JobLine] | None = None
+
+    def text(self) -> bytes:
+        text = self._block[max(0, self._start - _CONTEXT_BYTES) : self._start]
+        return text if len(text) == _CONTEXT_BYTES else self._above[-(_CONTEXT_BYTES - len(text)) :] + text
+
+    def near_stamp(self) -> float:
+        return near_stamp(self.text())
+
+    def lines(self) -> list[JobLine]:
+        if self._lines is None:
+            self._lines = [decode(raw) for raw in self.text().split(b"\n")[-_CONTEXT_LINES - 1 : -1]]
+        return self._lines
+
+    def next_line(self) -> bytes:
+        """What follows the line, for messages that were wrapped."""
+        end = line_end(self._block, self._start)
+        return self._block[end + 1 : line_end(self._block, end + 1)][:400]
+
+
+Reader = Callable[[JobLine, _Context], Evidence | None]
+_BESIDE = frozenset({"loading", "busy", "save", "life"})  # told beside an error on one line: a bar has no line end
+_CLEAREST = ("strong", "watchdog", "exit", "weak", "hint", "effect", "note")  # of what several readers say of one line
+
+
+def _exception(line: JobLine, context: _Context) -> Evidence | None:
+    raised = None if line.nccl else python_exceptions.find(line, context.lines())
+    return job_message.of_exception(raised, line, job_errors.of_exception(raised.text)) if raised else None
+
+
+def _of_group(group: job_messages.Group) -> Reader:
+    def read(line: JobLine, context: _Context) -> Evidence | None:
+        evidence = job_message.find(group, line)
+        if evidence and group.kind == "watchdog" and evidence.event.code == "timeout" and not evidence.word("ran_ms"):
+            whole = line._replace(text=line.text + context.next_line().decode("utf-8", "replace"))
+            evidence = job_message.find(group, whole) or evidence
+        if evidence and evidence.event.code == "summary":
+            return elastic_summary.completed(evidence, context.lines())
+        return evidence
+
+    return read
+
+
+@cache
+def _readers() -> dict[bytes, tuple[Reader, ...]]:
+    readers: dict[bytes, tuple[Reader, ...]] = dict.fromkeys(python_exceptions.KEYWORDS, (_exception,))
+    for group in job_messages.groups():
+        reader = _of_group(group)
+        for keyword in group.keywords:
+            word = keyword.encode()
+            readers[word] = (*readers.get(word, ()), reader)
+    return readers
+
+
+@cache
+def _kernel_words() -> frozenset[bytes]:
+    return frozenset(KernelLog().keywords)
+
+
+def keywords() -> tuple[bytes, ...]:
+    """A line without any of these is never looked at."""
+    return tuple(dict.fromkeys([*_readers(), *KernelLog().keywords, *training_steps.COMMON]))
+
+
+@cache
+def _finder() -> Keywords:
+    return Keywords([*_readers(), *KernelLog().keywords, *training_steps.NOT_A_NUMBER], training_steps.COMMON)

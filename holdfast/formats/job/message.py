@@ -1,0 +1,148 @@
+"""A message, an exception or a finding of a job's log as evidence; words that are only quoted are none."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+
+from holdfast.catalog.job_errors import Meaning, of_cuda, of_kernel_event
+from holdfast.catalog.job_messages import Group, Message
+from holdfast.formats.job.line import JobLine, decode
+from holdfast.formats.job.python_exceptions import Raised
+from holdfast.formats.job.step_series import Finding, StepSeries
+from holdfast.formats.job.training_steps import Step
+from holdfast.formats.kernel.line import printable
+from holdfast.model.evidence import Evidence
+from holdfast.model.signal import Event, Value
+
+_NUMBERS = frozenset({"rank", "local_rank", "local"})
+_QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
+_CODE = re.compile(
+    r"\s*(?:#|//|\*|>|raise\b|except\b|if\b|elif\b|assert\b|return\b|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s(?!\[\d))"
+)
+_AT_THE_MARGIN = frozenset(
+    {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
+)  # who speaks does not indent
+_DEEP = " " * 8
+_PATH_AT_THE_END = re.compile(r":\s*'?(/[^'\s:]{1,500})'?$")
+_TRACEBACK = "Traceback (most recent call last)"
+_PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
+_ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
+
+
+def find(group: Group, line: JobLine) -> Evidence | None:
+    """The first message of a group that fits; the catalog lists the special before the general."""
+    placed = line._replace(text=f"{line.place}: {line.text}") if line.nccl and line.place else line
+    for message in group.messages:
+        match = message.regex.search(placed.text)
+        if match:
+            return None if _is_about(group, placed, match) else _evidence(group.kind, message, match, line)
+    return None
+
+
+def _is_about(group: Group, line: JobLine, match: re.Match[str]) -> bool:
+    """Whether the words stand in a text about errors (a data sample, a docstring, source code), not in a message."""
+    if not line.nccl and (_CODE.match(line.text) or _is_inside_prose(group, line.text, match.start())):
+        return True
+    words = min((at for word in group.keywords if (at := line.text.find(word.strip())) >= 0), default=match.start())
+    if len(_QUOTES.findall(line.text, 0, max(words, match.start()))) % 2:
+        return True
+    before = line.text[: match.start()]
+    return bool(before.strip()) and not _PREFIX_END.search(before)
+
+
+def _is_inside_prose(group: Group, text: str, at: int) -> bool:
+    """Deep inside a help text, or behind a whole traceback that somebody put on one line after words of his own."""
+    if group.kind in _AT_THE_MARGIN and text.startswith(_DEEP):
+        return True
+    return bool(text[: max(text.find(_TRACEBACK, 0, at), 0)].strip())
+
+
+def _evidence(kind: str, message: Message, match: re.Match[str], line: JobLine) -> Evidence:
+    detail: dict[str, Value] = {name: printable(text) for name, text in match.groupdict().items() if text is not None}
+    meaning = of_cuda(str(detail["error"])) if message.role == "cuda" else Meaning(message.role, message.cause)
+    host = str(detail.pop("host", "")) or line.host
+    return _told(kind, message.code, line, meaning, detail, host=host)
+
+
+def _told(
+    kind: str, code: str, line: JobLine, meaning: Meaning, detail: dict[str, Value], *, host: str = ""
+) -> Evidence:
+    rank = detail.pop("rank", None)
+    device = str(detail.pop("device", ""))
+    if line.local_rank is not None:
+        detail.setdefault("local_rank", str(line.local_rank))
+    event = Event(
+        kind=kind, at=line.at, text=printable(line.text.strip()), code=code, device=device, line=line.number,
+        severity=_ROLE_OF_SEVERITY.get(meaning.role, "info"), detail=detail,
+    )  # fmt: skip
+    told_rank = int(rank) if rank is not None else line.rank
+    return Evidence(event=event, host=host or line.host, rank=told_rank, role=meaning.role, cause=meaning.cause)
+
+
+def of_exception(raised: Raised, line: JobLine, meaning: Meaning) -> Evidence:
+    """An exception without its traceback may be one that was handled, or a text about it: it only points there."""
+    role = "weak" if meaning.role == "strong" and not raised.framed else meaning.role
+    detail: dict[str, Value] = {"type": raised.type}
+    if raised.chained:
+        detail["chained"] = "yes"
+    if raised.where:
+        detail["where"] = printable(raised.where)
+    if meaning.cause.startswith("storage.") and (path := _PATH_AT_THE_END.search(raised.message)):
+        detail["path"] = printable(path[1])
+    return _told("exception", raised.type, line, Meaning(role, meaning.cause), detail)
+
+
+def of_kernel(event: Event, host: str = "") -> Evidence:
+    meaning = of_kernel_event(event.kind, str(event.code), event.severity)
+    if event.kind == "xid" and "caused_by" in event.detail:
+        meaning = Meaning("effect", "")
+    return Evidence(event=event, host=host, role=meaning.role, cause=meaning.cause)
+
+
+_WELL_AGAIN = 5  # steps that were numbers afterwards; one where only a gradient was not: the scale was too high
+_OF_FINDING = {"nan": "job.nan", "spike": "job.loss_spike", "slow": "job.slowdown"}
+
+
+def of_steps(finding: Finding, series: StepSeries) -> Evidence:
+    sure = finding.to_the_end or finding.code != "nan"
+    first = finding.first
+    detail: dict[str, Value] = {
+        "steps": float(finding.steps), "before": finding.before, "value": finding.value,
+        "to_the_end": "yes" if finding.to_the_end else "no",
+        "steps_after": 0.0 if finding.to_the_end else float(series.steps_after(first.line)),
+    }  # fmt: skip
+    if first.step is not None:
+        detail["step"] = float(first.step)
+    detail["says"] = {
+        "nan": f"loss or gradient is not a number from step {first.step} on",
+        "spike": f"loss jumps from {finding.before:.4g} to {finding.value:.4g} at step {first.step}",
+        "slow": f"a step takes {finding.value / (finding.before or 1.0):.2f} times as long from step {first.step} on",
+    }[finding.code]
+    event = Event(
+        kind="steps", at=0.0, code=finding.code, text=_shown(first), line=first.line, severity="warning", detail=detail
+    )
+    needed = 1 if first.loss is not None and isfinite(first.loss) else _WELL_AGAIN
+    if not sure and series.steps_after(first.line) >= finding.steps + needed:
+        return Evidence(event=event)  # a skipped step, or a first one before the scale was found
+    return Evidence(event=event, role="strong" if sure else "weak", cause=_OF_FINDING[finding.code])
+
+
+def _shown(step: Step) -> str:
+    return printable(decode(step.raw).text.strip())
+
+
+def of_progress(series: StepSeries) -> Evidence:
+    first, last = series.first, series.last
+    assert first is not None and last is not None
+    detail: dict[str, Value] = {"steps": float(series.count), "first_line": float(first.line)}
+    if last.step is not None:
+        detail["step"] = float(last.step)
+    event = Event(
+        kind="steps", at=0.0, code="progress", text=_shown(last), line=last.line, severity="info", detail=detail
+    )
+    return Evidence(event=event)
+
+
+def with_detail(evidence: Evidence, detail: Mapping[str, Value]) -> Evidence:
+    return replace(evidence, event=replace(evidence.event, detail=detail))

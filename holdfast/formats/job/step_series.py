@@ -1,0 +1,196 @@
+"""The steps of one log as a series: how far it came, when its loss left its way, when it became slow."""
+
+import math
+from bisect import bisect_right
+from collections import deque
+from statistics import median
+from typing import NamedTuple
+
+from holdfast.formats.job.training_steps import Step
+
+KEPT = 4096
+_RECENT = 64
+_FEW = 10
+_EVERY = 8  # steps after which what is usual is looked at again
+_FEW_PACES = 6
+_SURE = 3  # steps that must agree before a jump is one
+
+
+class Finding(NamedTuple):
+    code: str  # nan, spike, slow
+    first: Step
+    steps: int  # that showed it
+    before: float  # what was usual
+    value: float
+    to_the_end: bool  # it never went back
+
+
+class StepSeries:
+    def __init__(self) -> None:
+        self.count = 0
+        self._kept: list[tuple[int, int]] = []  # (line, step) of every `_stride`th step
+        self._stride = 1
+        self.last: Step | None = None
+        self.first: Step | None = None
+        self._nan = _Run("nan")
+        self._spike = _Run("spike")
+        self._losses: deque[float] = deque(maxlen=_RECENT)
+        self._usual = 0.0
+        self._limit = math.inf
+        self._since_limit = 0
+        self._pace = Pace()
+
+    def add(self, step: Step) -> None:
+        if step.step is None and self.last is not None and self.last.step is not None:
+            step = step._replace(step=self.last.step)
+        self.first = self.first or step
+        self.last = step
+        if self.count % self._stride == 0:
+            self._keep(step)
+        self.count += 1
+        if step.loss is not None or step.norm_is_nan:
+            self._judge_loss(step)
+        if step.seconds is not None:
+            self._pace.add(step)
+
+    def _keep(self, step: Step) -> None:
+        self._kept.append((step.line, step.step or 0))
+        if len(self._kept) >= KEPT:
+            self._kept = self._kept[::2]
+            self._stride *= 2
+
+    def steps_after(self, line: int) -> int:
+        """Step lines behind a line that go on where the run was, not from a restart."""
+        place = bisect_right(self._kept, (line, 1 << 62))
+        before = self._kept[place - 1][1] if place else -1
+        going_on = 0
+        for _, step in self._kept[place:]:
+            if step < before:
+                break
+            going_on += 1
+        return going_on * self._stride
+
+    def repeats(self, line: int, later: int) -> bool:
+        """Whether the run started anew between two lines and came to the same step again."""
+        between = bisect_right(self._kept, (later, 1 << 62)) - bisect_right(self._kept, (line, 1 << 62))
+        return between > 0 and self.step_before(line) == self.step_before(later)
+
+    def step_before(self, line: int) -> int | None:
+        place = bisect_right(self._kept, (line, 1 << 62))
+        return self._kept[place - 1][1] if place else None
+
+    def _judge_loss(self, step: Step) -> None:
+        loss = step.loss if step.loss is not None else 0.0
+        if not math.isfinite(loss) or step.norm_is_nan:
+            self._nan.tell(step, True, self._usual, loss)
+            return
+        self._nan.tell(step, False, 0.0, loss)
+        jumped = loss > self._limit
+        self._spike.tell(step, jumped, self._usual, loss)
+        if not jumped or self._spike.steps > _RECENT:
+            self._losses.append(loss)
+            self._since_limit += 1
+            if self._since_limit >= _EVERY or len(self._losses) <= _FEW:
+                self._set_limit()
+
+    def _set_limit(self) -> None:
+        """Above which a loss is a jump: well over the recent median, and over the noise around it."""
+        self._since_limit = 0
+        if len(self._losses) < _SURE:
+            return
+        self._usual = median(self._losses)
+        spread = median(abs(one - self._usual) for one in self._losses)
+        factor = 1.5 if len(self._losses) >= _FEW else 2.0
+        self._limit = max(factor * self._usual, self._usual + max(10 * spread, 0.2)) if self._usual > 0 else math.inf
+
+    def findings(self) -> list[Finding]:
+        found = [self._nan.finding(1), self._spike.finding(_SURE), self._pace.finding()]
+        return [one for one in found if one]
+
+
+class _Run:
+    """Steps in a row that show the same; the longest is told."""
+
+    def __init__(self, code: str) -> None:
+        self._code = code
+        self._now: Finding | None = None
+        self._best: Finding | None = None
+        self._misses = 0
+
+    @property
+    def steps(self) -> int:
+        return self._now.steps if self._now else 0
+
+    def tell(self, step: Step, shows: bool, usual: float, value: float) -> None:
+        if shows and self._now:
+            self._now = self._now._replace(steps=self._now.steps + 1)
+            self._misses = 0
+        elif shows:
+            self._now, self._misses = Finding(self._code, step, 1, usual, value, True), 0
+        elif self._now:
+            self._misses += 1
+            if self._misses >= _SURE:
+                self._end()
+
+    def _end(self) -> None:
+        if self._now and (self._best is None or self._now.steps > self._best.steps):
+            self._best = self._now._replace(to_the_end=False)
+        self._now = None
+
+    def finding(self, least: int) -> Finding | None:
+        last = self._now._replace(to_the_end=self._misses == 0) if self._now else None
+        both = [one for one in (self._best, last) if one and one.steps >= least]
+        return max(both, key=lambda one: (one.to_the_end, one.steps), default=None)
+
+
+class Pace:
+    """Time per step in windows; slow is a window well above the best before it, and the next one too."""
+
+    WINDOW = 20
+    FACTOR = 1.35
+
+    def __init__(self) -> None:
+        self._window: list[Step] = []
+        self._medians: deque[float] = deque(maxlen=_RECENT)
+        self._slow: Finding | None = None
+        self._slow_windows = 0
+        self._early: list[Step] = []  # of a log too short for windows
+
+    def add(self, step: Step) -> None:
+        if len(self._early) < 3 * self.WINDOW:
+            self._early.append(step)
+        self._window.append(step)
+        if len(self._window) < self.WINDOW:
+            return
+        pace = median(one.seconds or 0.0 for one in self._window)
+        usual = median(self._medians) if self._medians else 0.0
+        if self._medians and pace > self.FACTOR * usual:
+            self._slow_windows += 1
+            first = self._slow.first if self._slow else self._window[0]
+            self._slow = Finding("slow", first, self._slow_windows * self.WINDOW, usual, pace, True)
+        else:
+            self._medians.append(pace)
+            if self._slow and self._slow_windows < 2:
+                self._slow = None
+            elif self._slow:
+                self._slow = self._slow._replace(to_the_end=False)
+            self._slow_windows = 0
+        self._window = []
+
+    def finding(self) -> Finding | None:
+        if len(self._early) < 3 * self.WINDOW:
+            return self._clean_cut()
+        return self._slow if self._slow and self._slow.steps >= 2 * self.WINDOW else None
+
+    def _clean_cut(self) -> Finding | None:
+        """Few steps are enough where from one on every step is slower than any before it, but for the first."""
+        paces = [one.seconds or 0.0 for one in self._early[1:]]
+        numbers = [one.step or 0 for one in self._early]
+        if numbers != sorted(numbers):  # an evaluation with a bar of its own, or a restart
+            return None
+        for cut in range(_FEW_PACES, len(paces) - _FEW_PACES + 1):
+            before, after = paces[:cut], paces[cut:]
+            if min(after) > self.FACTOR * max(before):
+                first = self._early[1 + cut]
+                return Finding("slow", first, len(after), median(before), median(after), True)
+        return None

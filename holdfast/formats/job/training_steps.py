@@ -1,0 +1,136 @@
+"""Step lines of trainers (Megatron, DeepSpeed, Lightning, Hugging Face, nanoGPT and alike): progress, loss and pace."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from holdfast.formats.lines.keywords import line_end, line_start
+
+COMMON = (b"loss", b"Loss", b"elapsed time per iteration", b"trl:", b"it/s", b"s/it")
+_STEP = re.compile(
+    rb"(?<![\w.])(?:iter(?:ation)?|global_step|steps?|s|update|num_updates|batch)['\"]?"
+    rb"[ :=\[]{1,3} *(\d{1,9})(?![\d.]*\d*[eE%])"
+)
+_BAR = re.compile(rb"\| *(\d{1,9})/\d{1,9} \[")
+_ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+_OTHER_BAR = re.compile(
+    rb"\s*(?!Epoch|Train|Step|Iter|epoch|train|step|iter)[A-Za-z][^|\n]{0,80}: +\d{1,3}%\|?"
+)  # of loading, of data
+_EPOCH = re.compile(
+    rb"(?i:epoch|batch)['\"]?[ :=\[#]{1,3} *(\d{1,9})(?![.\d])|(?<![\d./])(\d{1,9}) ?/ {0,8}\d{1,9}(?![\d./])"
+)
+_LOSS = re.compile(
+    rb"(?<![\w/])(?<!val )(?<!test )(?<!eval )(?<!valid )"
+    rb"(?:lm loss|train[_ ]loss|training_loss|reduced_train_loss|loss/train/total|total_loss|loss train|[Ll]oss|trl)"
+    rb"(?:_step)?['\"]?\s*[:=]?\s*['\"]?"
+    rb"(?P<loss>-?\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?|[-+]?(?:nan|inf)\b)",
+    re.IGNORECASE,
+)
+_MEANT = re.compile(rb"reduced_train_loss['\"]?[:=] ?(?P<loss>\d{1,15}(?:\.\d{0,12})?(?:[eE][+-]?\d{1,3})?)")
+"""NeMo's bar has a running mean beside it that is no number for whole runs that are well."""
+_NORM_NAN = re.compile(rb"grad[_ ]?norm['\"]?\s*[:=]?\s*['\"]?[-+]?(?:nan|inf)\b", re.IGNORECASE)
+_PACES = tuple(  # (a word of the line, the number beside it, what it makes seconds)
+    (word, re.compile(regex), unit)
+    for word, regex, unit in (
+        (b"elapsed time per iteration (ms)", rb"\(ms\): *([\d.]{1,15})", "ms"),
+        (b"iter time (s)", rb"\(s\): *([\d.]{1,15})", "s"),
+        (b"step_timing in s", rb"in s['\"]?[:=] ?([\d.]{1,15})", "s"),
+        (b"step_time", rb"step_time['\"]?[:=] ?([\d.]{1,15})(?! ?ms)", "s"),
+        (b"s/it", rb"([\d.]{1,12})s/it", "s"),
+        (b"sec/step", rb"([\d.]{1,12}) ?sec/step", "s"),
+        (b"sec/batch", rb"([\d.]{1,12}) ?sec/batch", "s"),
+        (b"it/s", rb"([\d.]{1,12})it/s", "rate"),
+        (b"ms", rb"(?<!\w)(?:iter[_ ])?(?:time|dt|step_time)[:= ]+([\d.]{1,15}) ?ms|\| *([\d.]{1,12}) ms \|", "ms"),
+    )
+)
+_BEFORE_THE_WORD = 40
+_BATCH = re.compile(rb"global batch size: *(\d{1,9})")
+
+
+NOT_A_NUMBER = tuple(
+    name + between + value
+    for name in (b"loss", b"Loss", b"norm", b"trl")
+    for between in (b": ", b"=", b" ", b"': ", b'": ', b":")
+    for value in (b"nan", b"NaN", b"inf")
+)
+"""Words of a line that must be read however long the log is."""
+
+
+class Step(NamedTuple):
+    line: int
+    step: int | None
+    loss: float | None  # NaN and infinity as such
+    seconds: float | None  # that one step took; per sample of the batch where the batch is told
+    norm_is_nan: bool = False
+    raw: bytes = b""
+
+
+_SPEAKER = re.compile(
+    rb"\s*(?:\x1b\[[\d;]*m)*(\[(?:rank|default)\d+\]|\[\d+,\d+\]<|\(\w+ pid=\d+|\d{1,5}: |[\w.-]+\d: )"
+)
+
+
+def lines(block: bytes, words: Iterable[bytes], sparse_bytes: int) -> Iterator[tuple[int, int]]:
+    """Where the lines with one of the words begin and end; at most one within so many bytes."""
+    following = {word: block.find(word) for word in words}
+    at = 0
+    while at < len(block):
+        for word, place in following.items():
+            if 0 <= place < at:
+                following[word] = block.find(word, at)
+        hit = min((place for place in following.values() if place >= 0), default=-1)
+        if hit < 0:
+            return
+        start, end = max(line_start(block, hit), at), line_end(block, hit)
+        yield start, end
+        at = max(end, start + sparse_bytes) + 1
+
+
+def speaker(raw: bytes) -> bytes:
+    """Whose step it is, where several processes write to one log."""
+    match = _SPEAKER.match(raw)
+    return match[1] if match else b""
+
+
+def parse(raw: bytes, number: int) -> Step | None:
+    """The step that a line tells, or None. Takes the line undecoded: most of a long log is such lines."""
+    if b"\x1b" in raw:
+        raw = _ANSI.sub(b"", raw)
+    near = max(raw.find(b"loss") - 24, 0) if b"loss" in raw else 0
+    loss, pace = _LOSS.search(raw, near), _seconds(raw)
+    if loss and loss["loss"].lower().endswith(b"nan"):
+        loss = _MEANT.search(raw) or loss
+    if loss is None and (pace is None or _OTHER_BAR.match(raw)):
+        return None
+    step = _STEP.search(raw) or _BAR.search(raw) or _EPOCH.search(raw)
+    if step is None and not raw.lstrip().startswith((b"{", b"[", b"\x1b")) and b"'loss'" not in raw:
+        return None
+    return Step(
+        number,
+        int(step[step.lastindex or 1]) if step else None,
+        _number(loss["loss"]) if loss else None,
+        pace,
+        b"norm" in raw and bool(_NORM_NAN.search(raw, raw.find(b"norm") - 5)),
+        raw,
+    )
+
+
+def _number(text: bytes) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _seconds(raw: bytes) -> float | None:
+    for word, regex, unit in _PACES:
+        if (place := raw.find(word)) < 0:
+            continue
+        match = regex.search(raw, max(place - _BEFORE_THE_WORD, 0))
+        value = _number(match[match.lastindex or 1]) if match else None
+        if value and math.isfinite(value):
+            seconds = {"ms": value / 1000.0, "s": value, "rate": 1.0 / value}[unit]
+            batch = _BATCH.search(raw, place)
+            return seconds / int(batch[1]) if batch and int(batch[1]) else seconds
+    return None

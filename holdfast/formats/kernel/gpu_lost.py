@@ -1,0 +1,65 @@
+"""GPUs the driver has lost without always printing an Xid: fallen off the bus, lost, not to be initialised."""
+
+import re
+
+from holdfast.formats.kernel.line import Line
+from holdfast.formats.pci import address as pci_address
+from holdfast.model.signal import Event
+
+FALLEN_OFF_THE_BUS = 79  # the Xid the driver prints for the same thing when it still can
+
+_ADDRESS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?")
+_HEADING = re.compile(rf"NVRM: The NVIDIA GPU {_ADDRESS.pattern}")
+_GONE = re.compile(r"fallen off the bus|GPU is lost|GPU has been lost|lost from the bus", re.IGNORECASE)
+_ECHO = "NV_ERR_"  # every driver call on a lost GPU fails with this; only the first tells anything
+_INIT_FAILED = re.compile(r"RmInitAdapter failed!? ?(?P<status>\([0-9a-fx:]{1,40}\))?", re.IGNORECASE)
+_HEADING_REACHES_LINES = 3
+
+
+class GpuLost:
+    """Keeps the first line of a message that the driver spreads over three: it has the address, and often the time."""
+
+    def __init__(self) -> None:
+        self._heading: Line | None = None
+        self._lost = False
+
+    def find(self, line: Line) -> Event | None:
+        text = line.text
+        if "Xid" in text:
+            return None
+        line = line.starting_at(max(text.find("NVRM: "), 0))
+        if _HEADING.search(text):
+            self._heading = line
+        heading = self._heading_of(line)
+        device = _device(line) or (_device(heading) if heading else "")
+        if heading and line.order is None:
+            line = heading._replace(text=line.text)
+        if _GONE.search(text) and not (self._lost and _ECHO in text):
+            self._lost = True
+            return line.event(
+                "gpu_lost",
+                code=FALLEN_OFF_THE_BUS,
+                device=device,
+                severity="fatal",
+                action="restart_node",
+            )
+        if failed := _INIT_FAILED.search(text):
+            detail = {"status": failed["status"]} if failed["status"] else {}
+            return line.event(
+                "gpu_lost",
+                code="init_failed",
+                device=device,
+                severity="fatal",
+                action="reset_gpu",
+                detail=detail,
+            )
+        return None
+
+    def _heading_of(self, line: Line) -> Line | None:
+        heading = self._heading
+        return heading if heading and line.number - heading.number <= _HEADING_REACHES_LINES else None
+
+
+def _device(line: Line) -> str:
+    found = _ADDRESS.search(line.text)
+    return pci_address.normal(found[0]) if found else ""

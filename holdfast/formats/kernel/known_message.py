@@ -1,0 +1,27 @@
+"""Kernel messages that the catalog lists, found in a line."""
+
+from holdfast.catalog.kernel_messages import Group
+from holdfast.formats.kernel.line import Line
+from holdfast.formats.pci import address as pci_address
+from holdfast.model.signal import Event
+
+
+def find(group: Group, line: Line) -> Event | None:
+    """The first message of a group that fits; the catalog lists the special before the general."""
+    for message in group.messages:
+        match = message.regex.search(line.text)
+        if match is None:
+            continue
+        detail = {name: value for name, value in match.groupdict().items() if value is not None}
+        device = pci_address.normal(detail.pop("device", ""))
+        count = int(detail.pop("count", "1"))
+        return line.starting_at(match.start()).event(
+            group.kind,
+            code=message.code,
+            device=device,
+            severity=message.severity,
+            action=message.action,
+            count=max(count, 1),
+            detail=detail,
+        )
+    return None

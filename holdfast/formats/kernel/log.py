@@ -1,0 +1,192 @@
+"""A kernel log as a stream of bytes -> events. Lines without a known word are skipped without being decoded."""
+
+from collections.abc import Callable
+
+from holdfast.catalog import kernel_messages
+from holdfast.catalog.xid import find as xid_fact
+from holdfast.formats.kernel import firmware_error, known_message, pcie_link, sxid, xid
+from holdfast.formats.kernel.aer import AerText
+from holdfast.formats.kernel.folding import ends_a_fault, state_of
+from holdfast.formats.kernel.gpu_lost import GpuLost
+from holdfast.formats.kernel.line import MAX_LINE_BYTES, Line, decode
+from holdfast.formats.lines.repeats import Repeats
+from holdfast.formats.pci import lspci
+from holdfast.model.signal import Event
+
+Recogniser = Callable[[Line], Event | None]
+
+_JOURNAL_BYTES = b'"MESSAGE":['  # a message that the journal could not print as text
+_LSPCI_BLOCK = b"\tControl: I/O"  # stands a few lines below the header of every device
+_LSPCI_REGISTERS = (b"\tLnkCap:", b"\tLnkSta:", b"\tCESta:", b"\tUESta:", b"\tUESvrt:")
+_AER_WORDS = (b"PCIe Bus Error", b"AER: ", b"error status/mask")
+_SPREAD_OVER_LINES = frozenset({*_AER_WORDS, *_LSPCI_REGISTERS, *firmware_error.KEYWORDS})
+_LSPCI_HEADER_LINES = 8
+
+
+class KernelLog:
+    """Feed it chunks of any size; it gives the events of the lines they complete. Its memory does not grow."""
+
+    def __init__(self) -> None:
+        self._carry = b""
+        self._skipping = False  # inside a line too long to keep
+        self._lines = 0
+        self._cascade = xid.Cascade()
+        self._aer = AerText()
+        self._firmware = firmware_error.FirmwareErrors()
+        self._lspci = lspci.Lspci()
+        self._gpu_lost = GpuLost()
+        self._last_header = b""
+        self._by_keyword = self._recognisers()
+
+    @property
+    def lines(self) -> int:
+        """Complete lines seen so far."""
+        return self._lines
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        if self._skipping:
+            _, newline, chunk = chunk.partition(b"\n")
+            if not newline:
+                return []
+            self._skipping = False
+            self._lines += 1
+        block, newline, rest = (self._carry + chunk).rpartition(b"\n")
+        events = self._scan(block + newline) if newline else []
+        self._carry = rest
+        if len(rest) > MAX_LINE_BYTES:
+            events += self._cut_long_line(rest)
+        return events
+
+    def finish(self) -> list[Event]:
+        """What an unfinished last line and a half-told incident still hold."""
+        last = self._carry
+        self._carry = b""
+        events = self._scan(last + b"\n") if last else []
+        return events + self._firmware.finish() + self.settle()
+
+    def settle(self) -> list[Event]:
+        """The event of an incident whose later lines have not come (yet)."""
+        waiting = self._aer.finish()
+        return [*self._firmware.settle(), *([waiting] if waiting else [])]
+
+    def _cut_long_line(self, start: bytes) -> list[Event]:
+        events = self._scan(start[:MAX_LINE_BYTES] + b"\n")
+        self._lines -= 1  # it is counted when its end is found
+        self._carry, self._skipping = b"", True
+        return events
+
+    @property
+    def keywords(self) -> tuple[bytes, ...]:
+        """A line without any of these says nothing here."""
+        return tuple(self._by_keyword)
+
+    def scan(self, block: bytes, hits: dict[int, list[bytes]], lines: int) -> list[Event]:
+        """The events of so many whole lines, in which somebody else has looked for the keywords."""
+        if not self._lspci.reading and not any(_LSPCI_BLOCK in words for words in hits.values()):
+            wanted = {start: [word for word in words if word not in _LSPCI_REGISTERS] for start, words in hits.items()}
+            hits = {start: words for start, words in wanted.items() if words}
+        if not hits:
+            self._lines += lines
+            self._last_header = _header_before(block, len(block)) or self._last_header
+            return []
+        return self._scan(block, hits)
+
+    def _scan(self, block: bytes, hits: dict[int, list[bytes]] | None = None) -> list[Event]:
+        """The events of a block of whole lines; a line that repeats another of the block is not read again."""
+        number, position = self._lines + 1, 0
+        found: list[Event] = []
+        repeats = Repeats()
+        for start, keywords in sorted((self._hits(block) if hits is None else hits).items()):
+            number += block.count(b"\n", position, start)
+            position = start
+            raw = block[start : block.find(b"\n", start)]
+            if keywords == [_LSPCI_BLOCK]:
+                self._lspci.start(_header_before(block, start) or self._last_header)
+                continue
+            if repeats.is_last(raw, number) or repeats.is_known(line := decode(raw, number), raw):
+                continue
+            self._remind_cascade(repeats)
+            events = self._read(line, keywords)
+            if any(map(ends_a_fault, events)):
+                repeats.forget()
+            elif len(events) == 1 and _says_the_same_again(events[0]) and _SPREAD_OVER_LINES.isdisjoint(keywords):
+                repeats.remember(line.text, events[0])
+            found += events
+        self._remind_cascade(repeats)
+        self._lines += block.count(b"\n")
+        self._last_header = _header_before(block, len(block)) or self._last_header
+        return sorted([*found, *repeats.events()], key=lambda event: event.line)
+
+    def _remind_cascade(self, repeats: Repeats) -> None:
+        """A 45 soon after a repeated Xid is as much its consequence as one after the first."""
+        for event, line in repeats.news():
+            if event.kind == "xid":
+                self._cascade.mark(event, line)
+
+    def _hits(self, block: bytes) -> dict[int, list[bytes]]:
+        """Where the lines begin that hold a known word, and which."""
+        hits: dict[int, list[bytes]] = {}
+        in_lspci = self._lspci.reading or _LSPCI_BLOCK in block
+        for keyword in self._by_keyword:
+            if keyword in _LSPCI_REGISTERS and not in_lspci:
+                continue
+            at = block.find(keyword)
+            while at >= 0:
+                hits.setdefault(block.rfind(b"\n", 0, at) + 1, []).append(keyword)
+                at = block.find(keyword, block.find(b"\n", at))
+        return hits
+
+    def _read(self, line: Line, keywords: list[bytes]) -> list[Event]:
+        if _JOURNAL_BYTES in keywords:
+            raw = line.text.encode()
+            keywords = [keyword for keyword in self._by_keyword if keyword in raw]
+        recognisers = dict.fromkeys(recogniser for keyword in keywords for recogniser in self._by_keyword[keyword])
+        parts = [line._replace(text=part) for part in line.text.split("\n")] if "\n" in line.text else [line]
+        return [event for part in parts for recogniser in recognisers if (event := recogniser(part))]
+
+    def _xid(self, line: Line) -> Event | None:
+        event = xid.find(line)
+        return self._cascade.mark(event, line) if event else None
+
+    def _recognisers(self) -> dict[bytes, tuple[Recogniser, ...]]:
+        """Keyword -> who reads the lines that hold it."""
+        found: dict[bytes, list[Recogniser]] = {
+            b"NVRM: ": [self._xid, self._gpu_lost.find],
+            b"fallen off the bus": [self._gpu_lost.find],
+            b"GPU is lost": [self._gpu_lost.find],
+            b"SXid ": [sxid.find],
+            b"detected NVSwitch": [sxid.find],
+            b"available PCIe bandwidth": [pcie_link.find],
+            _JOURNAL_BYTES: [],
+            _LSPCI_BLOCK: [],
+            **{word: [self._aer.feed] for word in _AER_WORDS},
+            **{word: [self._firmware.feed] for word in firmware_error.KEYWORDS},
+            **{register: [self._lspci.feed] for register in _LSPCI_REGISTERS},
+        }
+        for group in kernel_messages.groups():
+            recogniser = _group_recogniser(group)
+            for keyword in group.keywords:
+                found.setdefault(keyword.encode(), []).append(recogniser)
+        return {keyword: tuple(recognisers) for keyword, recognisers in found.items()}
+
+
+def _says_the_same_again(event: Event) -> bool:
+    """Whether the line would mean the same if it came again: not where it tells a state, or follows from another."""
+    cascade = event.kind == "xid" and isinstance(event.code, int) and xid_fact(event.code).cascade
+    return state_of(event) is None and not cascade
+
+
+def _group_recogniser(group: kernel_messages.Group) -> Recogniser:
+    return lambda line: known_message.find(group, line)
+
+
+def _header_before(block: bytes, end: int) -> bytes:
+    """The nearest lspci device header above, or b''."""
+    for _ in range(_LSPCI_HEADER_LINES):
+        start = block.rfind(b"\n", 0, max(end - 1, 0)) + 1
+        if lspci.HEADER.match(block, start, end):
+            return block[start:end].rstrip(b"\n")
+        if start == 0:
+            break
+        end = start
+    return b""

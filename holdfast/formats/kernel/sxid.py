@@ -1,0 +1,51 @@
+"""SXid lines of NVSwitch, from the kernel and from Fabric Manager's log. Their continuation lines are no new events."""
+
+import re
+
+from holdfast.catalog import sxid as catalog
+from holdfast.formats.kernel.line import Line
+from holdfast.formats.pci import address as pci_address
+from holdfast.model.signal import Event, Value
+
+_KERNEL = re.compile(
+    rf"(?:(?P<switch>nvidia-nvswitch\d{{1,4}}): )?SXid \(?(?:PCI:)?(?P<device>{pci_address.PATTERN})\)?: "
+    r"(?P<code>\d{1,6}), ?(?P<rest>.*)"
+)
+_CONTINUATION = re.compile(r"Data \{|Severity \d+ Engine")
+_WORD = re.compile(r"(Fatal|Non-?fatal)\b", re.IGNORECASE)
+_LINK = re.compile(r"Link (\d{1,4})")
+_FABRIC_MANAGER = re.compile(
+    r"detected NVSwitch (?P<word>fatal|non-fatal) error (?P<code>\d{1,6})\b"
+    rf"(?:.*?pci bus id (?P<device>{pci_address.PATTERN}))?(?:.*? port (?P<link>\d{{1,4}}))?",
+    re.IGNORECASE,
+)
+
+
+def find(line: Line) -> Event | None:
+    if match := _KERNEL.search(line.text):
+        if _CONTINUATION.match(match["rest"]):
+            return None
+        word = _WORD.match(match["rest"])
+        link = _LINK.search(match["rest"])
+        detail: dict[str, Value] = {"switch": match["switch"]} if match["switch"] else {}
+        line = line.starting_at(match.start())
+        return _event(
+            line, int(match["code"]), match["device"], word[1] if word else "", link[1] if link else "", detail
+        )
+    if match := _FABRIC_MANAGER.search(line.text):
+        line = line.starting_at(match.start())
+        return _event(line, int(match["code"]), match["device"] or "", match["word"], match["link"] or "", {})
+    return None
+
+
+def _event(line: Line, code: int, device: str, word: str, link: str, detail: dict[str, Value]) -> Event:
+    """The severity word of the line wins over the class of its code."""
+    fact = catalog.find(code)
+    severity = word.lower().replace("-", "") or ("fatal" if fact.kind != catalog.NONFATAL else "nonfatal")
+    if link:
+        detail["link"] = link
+    detail["name"] = fact.name
+    action = "restart_node" if severity == "fatal" else "monitor"
+    return line.event(
+        "sxid", code=code, device=pci_address.normal(device), severity=severity, action=action, detail=detail
+    )

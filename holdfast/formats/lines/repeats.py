@@ -1,0 +1,92 @@
+"""Messages of a block of lines that were read before: a storm costs a comparison a line."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from holdfast.formats.kernel.line import Line, decode
+from holdfast.model.event_log import FOLD_SECONDS
+from holdfast.model.signal import Event, Value
+
+_LONGEST_PREFIX = 100
+
+
+@dataclass(slots=True)
+class _Repeated:
+    """An event, and the lines that told it again, undecoded."""
+
+    event: Event
+    again: list[tuple[bytes, int]] = field(default_factory=list)
+
+    def last(self) -> Line:
+        return decode(*self.again[-1])
+
+
+class Repeats:
+    def __init__(self) -> None:
+        self._all: list[_Repeated] = []
+        self._by_message: dict[str, _Repeated] = {}
+        self._last: _Repeated | None = None
+        self._ending = b""
+        self._new: dict[int, _Repeated] = {}  # by identity: told again since the last `news`
+
+    def is_last(self, raw: bytes, number: int) -> bool:
+        """The message remembered last, again behind a prefix of usual length."""
+        if self._last is None or len(raw) - len(self._ending) > _LONGEST_PREFIX or not raw.endswith(self._ending):
+            return False
+        self._tell(self._last, raw, number)
+        return True
+
+    def is_known(self, line: Line, raw: bytes) -> bool:
+        repeated = self._by_message.get(line.text)
+        if repeated is not None:
+            self._tell(repeated, raw, line.number)
+        return repeated is not None
+
+    def _tell(self, repeated: _Repeated, raw: bytes, number: int) -> None:
+        repeated.again.append((raw, number))
+        self._new[id(repeated)] = repeated
+
+    def remember(self, message: str, event: Event) -> None:
+        self._last = self._by_message[message] = _Repeated(event)
+        self._all.append(self._last)
+        self._ending = message.encode()
+
+    def forget(self) -> None:
+        """From here on, what was said before is said anew."""
+        self._by_message, self._last = {}, None
+
+    def news(self) -> Iterator[tuple[Event, Line]]:
+        """What was told again since this was last asked, each with its last line, in their order."""
+        for repeated in sorted(self._new.values(), key=lambda one: one.again[-1][1]):
+            yield repeated.event, repeated.last()
+        self._new = {}
+
+    def events(self) -> Iterator[Event]:
+        """The repeats as events, few for a storm however long, dated well enough to tell one hour from another."""
+        for repeated in self._all:
+            if repeated.again:
+                yield from _told(repeated.event, repeated.again)
+
+
+def _told(event: Event, lines: list[tuple[bytes, int]]) -> Iterator[Event]:
+    """Lines within an hour as two events, so that their count and their end are known; a longer time is halved."""
+    first, last = decode(*lines[0]), decode(*lines[-1])
+    if len(lines) > 2 and _time(last) - _time(first) > FOLD_SECONDS:
+        half = len(lines) // 2
+        yield from _told(event, lines[:half])
+        yield from _told(event, lines[half:])
+        return
+    if len(lines) > 1:
+        yield _at(event, first, len(lines) - 1)
+    yield _at(event, last, 1)
+
+
+def _time(line: Line) -> float:
+    return line.at or line.since_boot or 0.0
+
+
+def _at(event: Event, line: Line, times: int) -> Event:
+    detail: dict[str, Value] = dict(event.detail)
+    if "since_boot_seconds" in detail and line.since_boot is not None:
+        detail["since_boot_seconds"] = line.since_boot
+    return replace(event, at=line.at, line=line.number, count=event.count * times, detail=detail)

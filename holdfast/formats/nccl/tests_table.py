@@ -1,0 +1,106 @@
+"""Rows of nccl-tests' table, whatever stands in front of them and whichever columns its version prints.
+
+The head names the columns; where it was cut off, how many there are tells which they must be. A half is what was
+measured out of place or in place.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from holdfast.formats.nccl.tests_result import GIGABYTE, MICROSECOND, Row, number
+
+_HEAD = re.compile(r"#\s*(size|bytes)\s+(?:count|N)\s+type\s+(\S.*)")
+_ROW = re.compile(r"(?<![\w.,-])([0-9]{1,15})\s+([0-9]{1,15})\s+([a-z]\w{1,15})\s+(\S.*)")
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{2}:[0-9]{2}:[0-9]{2}")
+_MILLISECOND = 1e-3  # the unit of tables whose first column is called bytes
+
+_NAMES = {"cputime": "time", "op": "redop", "#wrong": "wrong", "error": "deviation", "res": "deviation"}
+_PLAIN = ("time", "algbw", "busbw", "wrong")
+_TIMED = ("i_min", "i_max", "i_p99", "i_cv%")
+_BITS = ("#bitdiff",)
+_HALVES = {4: (_PLAIN,), 8: (_PLAIN,) * 2, 10: (_PLAIN + _BITS,) * 2, 16: (_PLAIN + _TIMED,) * 2}
+_HALVES[18] = (_PLAIN + _BITS + _TIMED,) * 2
+
+# What older versions, which print the largest relative deviation, take for right. Only sums deviate at all.
+_ALLOWED = {"half": 5e-2, "float16": 5e-2, "bfloat16": 5e-2, "float": 1e-5, "double": 1e-12}
+
+Half = Mapping[str, str]
+
+
+def rows(lines: Iterable[str]) -> Iterator[Row]:
+    head: list[str] = []
+    unit = MICROSECOND
+    for line in lines:
+        if named := _HEAD.search(line):
+            head = [_NAMES.get(word, word) for word in named[2].split() if word != "timestamp"]
+            unit = _MILLISECOND if named[1] == "bytes" else MICROSECOND
+        elif (found := _ROW.search(line)) and (row := _row(found, head, unit)):
+            yield row
+
+
+def _row(found: re.Match[str], head: Sequence[str], unit: float) -> Row | None:
+    words = [word for word in found[4].split() if not _MOMENT.fullmatch(word)]
+    columns = _columns(head, words)
+    halves = _halves(columns, words)
+    figures = next(filter(None, map(_figures, halves)), None)
+    if figures is None:
+        return None
+    time, algorithm, bus, variation = figures
+    counts = [count for half in halves if (count := _wrong(half, found[3])) is not None]
+    operation = words[columns.index("redop")] if "redop" in columns else "none"
+    return Row(
+        bytes=int(found[1]),
+        seconds=time * unit,
+        algbw_bytes_per_second=algorithm * GIGABYTE,
+        busbw_bytes_per_second=bus * GIGABYTE,
+        wrong=sum(counts) if counts else None,
+        variation=variation,
+        reduces=operation != "none",
+    )
+
+
+def _columns(head: Sequence[str], words: Sequence[str]) -> Sequence[str]:
+    """As the head says: all, or those of one half. A row with fewer was cut off, a head with fewer too."""
+    front = head.index("time") if "time" in head else len(head)
+    half = front + (len(head) - front) // 2
+    if len(words) > len(head):
+        return _guessed(words)
+    return head[: len(words)] if len(words) in (len(head), half) else ()
+
+
+def _halves(columns: Sequence[str], words: Sequence[str]) -> list[Half]:
+    starts = [place for place, name in enumerate(columns) if name == "time"]
+    return [
+        dict(zip(columns[start:end], words[start:end], strict=True))
+        for start, end in zip(starts, [*starts[1:], len(columns)], strict=False)
+    ]
+
+
+def _guessed(words: Sequence[str]) -> Sequence[str]:
+    """A reduction is a word, a root an odd number of figures; what is left are one or two halves."""
+    front = ["redop"] if words[0].isalpha() else []
+    if (len(words) - len(front)) % 2:
+        front.append("root")
+    halves = _HALVES.get(len(words) - len(front), ())
+    return [*front, *(name for half in halves for name in half)]
+
+
+def _figures(half: Half) -> tuple[float, float, float, float | None] | None:
+    time, algorithm, bus = (number(half.get(name)) for name in ("time", "algbw", "busbw"))
+    if not time or algorithm is None or bus is None or not ("wrong" in half or "deviation" in half):
+        return None
+    variation = number(half.get("i_cv%"))
+    return time, algorithm, bus, None if variation is None else variation / 100.0
+
+
+def _wrong(half: Half, kind: str) -> int | None:
+    """How many elements are wrong; of a deviation only that it is too large. None where nothing was compared."""
+    word = half.get("wrong") or half.get("deviation") or "N/A"
+    if word == "N/A":
+        return None
+    value, bits = number(word), number(half.get("#bitdiff")) or 0.0
+    if value is None:
+        return 1  # not a number, or infinite
+    if "deviation" in half or value != int(value):
+        return int(value > _ALLOWED.get(kind, 0.0))
+    return int(value + bits)

@@ -1,0 +1,41 @@
+"""Slurm's topology.conf: which nodes hang below which switch (topology/tree) or make up a block (topology/block)."""
+
+from holdfast.formats.slurm import hostlist
+
+MOST_LINES = 100_000
+
+
+class TopologyError(ValueError):
+    """One sentence with the line it is about."""
+
+
+def parse(text: str, origin: str) -> dict[str, str]:
+    """Node -> its leaf switch, or its block: one domain of fast links each. Raises TopologyError."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(_joined(text), start=1):
+        words = dict(_pairs(line.partition("#")[0]))
+        if not words:
+            continue
+        leaf = words.get("switchname") or words.get("blockname")
+        if not leaf and "blocksizes" in words:
+            continue
+        if not leaf or not {"nodes", "switches", "blocks"} & words.keys():
+            raise TopologyError(
+                f"{origin} line {number}: expected SwitchName= with Nodes= or Switches=, or BlockName= with Nodes="
+            )
+        try:
+            names = hostlist.expand(words.get("nodes", ""))
+        except ValueError as error:
+            raise TopologyError(f"{origin} line {number}: {error}") from None
+        found |= dict.fromkeys(names, leaf)
+    if not found:
+        raise TopologyError(f"{origin}: no line has SwitchName= or BlockName= and Nodes=")
+    return found
+
+
+def _joined(text: str) -> list[str]:
+    return text.replace("\\\n", " ").splitlines()[:MOST_LINES]
+
+
+def _pairs(line: str) -> list[tuple[str, str]]:
+    return [(name.lower(), value) for word in line.split() for name, sep, value in [word.partition("=")] if sep]

@@ -1,0 +1,74 @@
+"""Does a confidence mean what it says: of what was said with nine tenths, are nine of ten right?"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from holdfast.lab.drills.confusion import wilson
+
+EDGES = (0.0, 0.7, 0.8, 0.9, 0.95, 1.0)
+LEAST_STEP = 0.001  # between two knots: a surer word never means less
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One finding of one drill, as it was last said."""
+
+    raw: float  # before it was calibrated
+    confidence: float
+    right: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    low: float
+    high: float
+    claims: int
+    said: float  # confidence on average
+    right: int
+
+    def as_json(self) -> dict[str, float | int]:
+        least, most = wilson(self.right, self.claims)
+        return {
+            "from": self.low, "to": self.high, "findings": self.claims, "said": round(self.said, 3),
+            "right": self.right, "right_low": round(least, 3), "right_high": round(most, 3),
+        }  # fmt: skip
+
+
+def bands(claims: Iterable[Claim]) -> list[Band]:
+    """By what was said; without bands in which nothing was."""
+    found = []
+    everything = list(claims)
+    for low, high in pairwise(EDGES):
+        mine = [one for one in everything if low <= one.confidence < high or (high == 1.0 and one.confidence == 1.0)]
+        if mine:
+            said = sum(one.confidence for one in mine) / len(mine)
+            found.append(Band(low=low, high=high, claims=len(mine), said=said, right=sum(one.right for one in mine)))
+    return found
+
+
+def fitted(claims: Iterable[Claim], least: int = 25) -> list[tuple[float, float]]:
+    """Knots (raw, confidence) that never fall: neighbours are joined until each group is as right as the one below it,
+    or more (pool adjacent violators). Each group counts one right and one wrong more than it saw: none is certain."""
+    groups: list[list[Claim]] = []
+    for one in sorted(claims, key=lambda claim: claim.raw):
+        if groups and (len(groups[-1]) < least or one.raw == groups[-1][-1].raw):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    if len(groups) > 1 and len(groups[-1]) < least:
+        groups[-2:] = [groups[-2] + groups[-1]]
+    joined: list[list[Claim]] = []
+    for group in groups:
+        joined.append(group)
+        while len(joined) > 1 and _share(joined[-1]) < _share(joined[-2]):
+            joined[-2:] = [joined[-2] + joined[-1]]
+    return [(_middle(group), _share(group) + place * LEAST_STEP) for place, group in enumerate(joined)]
+
+
+def _share(group: Sequence[Claim]) -> float:
+    return (sum(one.right for one in group) + 1) / (len(group) + 2)
+
+
+def _middle(group: Sequence[Claim]) -> float:
+    return sum(one.raw for one in group) / len(group)

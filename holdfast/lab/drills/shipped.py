@@ -1,0 +1,34 @@
+"""The drills that come along, by what they say of themselves; their plants are for whoever plays them."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shipped:
+    name: str
+    title: str
+    about: str
+    pair: str
+    """Another drill that looks like it."""
+    nodes: int
+
+
+@cache
+def shipped() -> dict[str, Shipped]:
+    folder = files("holdfast.lab.drills").joinpath("scenarios")
+    names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return {name: _shipped(name, folder.joinpath(f"{name}.toml").read_text(encoding="utf-8")) for name in names}
+
+
+def _shipped(name: str, text: str) -> Shipped:
+    said = tomllib.loads(text)
+    return Shipped(
+        name=name,
+        title=str(said.get("title", name)),
+        about=str(said.get("about", "")),
+        pair=str(said.get("pair", "")),
+        nodes=int(said["fleet"]["nodes"]),
+    )

@@ -1,0 +1,62 @@
+"""Whom a drill may name: the subjects of its plant by type, and the nearest one for a name that is wrong."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from holdfast.economics.studies.text import Table
+from holdfast.lab.twin.plant.layout import JobSpec, Layout
+from holdfast.lab.twin.plant.sensors import USUAL_SIGNAL
+from holdfast.lab.twin.plant.signals import subjects
+
+DOMAINS = ("room", "cdu", "rack", "feed", "psu", "link", "storage", "job", "path")
+
+
+class Known:
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.signals = subjects(layout)
+        self.by_type: dict[str, tuple[str, ...]] = {
+            "room": layout.rooms, "cdu": layout.cdus, "rack": layout.racks, "feed": layout.feeds, "psu": layout.psus,
+            "node": layout.nodes, "gpu": layout.gpus, "port": layout.ports, "leaf": layout.leaves,
+            "spine": layout.spines, "rail": layout.rails, "link": layout.links, "domain": DOMAINS,
+            "storage": tuple(f"storage/{name}" for name in layout.storages),
+            "job": tuple(f"job/{spec.name}" for spec in layout.jobs),
+            "rank": self.signals.get("rank_compute_seconds", ()),
+            "path": layout.serving.paths if layout.serving else (),
+        }  # fmt: skip
+
+    def subject(self, table: Table, types: Iterable[str]) -> str:
+        """The one that the table names, of one of these types."""
+        text = table.text("subject")
+        if "software" in types and text.startswith("software/") and len(text) > len("software/"):
+            return text
+        if "any" in types:
+            types = tuple(name for name in self.by_type if name != "domain")
+        known = [subject for name in types for subject in self.by_type.get(name, ())]
+        if text in known:
+            return text
+        wanted = " or ".join(types)
+        if not known and "software" not in types:
+            raise table.wrong("subject", f"expected a {wanted}, and this drill has none")
+        hint = "such as software/driver-570.2" if "software" in types else self.near(text, known)
+        raise table.wrong("subject", f"there is no {wanted} {text!r}; {hint}")
+
+    def signal(self, table: Table, subject: str) -> str:
+        mine = [name for name, who in self.signals.items() if subject in who]
+        kind = "gpu" if "/gpu/" in subject else subject.partition("/")[0]
+        signal = table.text("signal", USUAL_SIGNAL.get(kind, mine[0] if mine else ""))
+        if signal not in mine:
+            raise table.wrong("signal", f"{subject} has no signal {signal!r}; {self.near(signal, mine)}")
+        return signal
+
+    def job(self, subject: str) -> JobSpec:
+        return next(spec for spec in self.layout.jobs if f"job/{spec.name}" == subject)
+
+    @staticmethod
+    def near(text: str, known: Iterable[str]) -> str:
+        names = list(known)
+        close = get_close_matches(text, names, n=1, cutoff=0.4)
+        if close:
+            return f"did you mean {close[0]}?"
+        shown = ", ".join(names[:6]) + (" ..." if len(names) > 6 else "")
+        return f"expected one of {shown}"

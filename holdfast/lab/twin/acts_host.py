@@ -1,0 +1,70 @@
+"""Faults of the host that data alone does not describe: one small function each."""
+
+import os
+
+from holdfast.lab.twin import procfs
+from holdfast.lab.twin.breakage import Breakage
+from holdfast.lab.twin.procfs import Process
+from holdfast.lab.twin.sysfs_host import MODULES
+
+FIRST_ZOMBIE_PID = 60000
+STUCK_PID = 52001
+SLURM_CGROUP = "/system.slice/slurmstepd.scope/job_{job}/step_0/user/task_{task}"
+NCCL_SETTINGS = ("NCCL_IB_HCA=mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7", "NCCL_IB_TIMEOUT=20")
+
+
+def read_only(at: Breakage) -> None:
+    mounts = dict(at.node.mounts)
+    for path, (device, kind, options) in mounts.items():
+        if path.name == "scratch":
+            mounts[path] = (device, kind, options.replace("rw", "ro", 1))
+    at.write("proc/self/mounts", procfs.mounts_text(mounts))
+
+
+def governor(at: Breakage) -> None:
+    for cpu in range(at.node.model.cpus):
+        at.write(f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor", f"{at.value}\n")
+
+
+def module_missing(at: Breakage) -> None:
+    at.take_away(f"sys/module/{at.value}")
+    at.write("proc/modules", procfs.modules_text(tuple(name for name in MODULES if name != at.value)))
+
+
+def zombies(at: Breakage) -> None:
+    for number in range(at.count()):
+        _process(at, Process(pid=FIRST_ZOMBIE_PID + number, comm="python", state="Z", uid=1000))
+
+
+def d_state(at: Breakage) -> None:
+    _process(at, Process(pid=STUCK_PID, comm="python", state="D", uid=1000, started_ticks=100))
+
+
+def kmsg_garbage(at: Breakage) -> None:
+    """What a reader must survive: bytes that are no text, and one endless line."""
+    descriptor = os.open(at.node.kernel_log, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(descriptor, bytes(range(256)).replace(b"\n", b" ") + b"\n" + b"x" * at.count() + b"\n")
+    finally:
+        os.close(descriptor)
+
+
+def training_process(at: Breakage, pid: int, nccl_library: str) -> None:
+    """A rank as /proc shows it, with the settings by which its NCCL judges the network."""
+    secret = "API_TOKEN=never-to-be-read"  # proves that only NCCL_* leaves an environment
+    one = Process(
+        pid=pid,
+        comm="python",
+        command=("python", "train.py"),
+        state="R",
+        uid=1000,
+        cgroup=SLURM_CGROUP.format(job=at.value, task=at.gpu),
+        environment=(f"SLURM_JOB_ID={at.value}", f"RANK={at.gpu}", secret, *NCCL_SETTINGS),
+        libraries=("/usr/bin/python3.11", nccl_library),
+    )
+    _process(at, one)
+
+
+def _process(at: Breakage, one: Process) -> None:
+    procfs.process(at.node.proc, one)
+    at.make(f"proc/{one.pid}")

@@ -1,0 +1,164 @@
+"""Breaking a node so that it can be mended: every change goes through here and is written down with its undoing."""
+
+import ctypes
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from holdfast.lab.twin import kmsg
+from holdfast.lab.twin.error import TwinError
+from holdfast.lab.twin.gpus import healthy
+from holdfast.lab.twin.life import settle
+from holdfast.lab.twin.node import Node
+from holdfast.lab.twin.nvml.layout import State
+from holdfast.lab.twin.sysfs_infiniband import Port
+from holdfast.lab.twin.tree import write_in_place
+
+LARGEST_VALUE = 1e9
+
+
+@dataclass(slots=True)
+class Undo:
+    """How to mend one injected fault; kept on disk until it is cleared."""
+
+    files: dict[str, str] = field(default_factory=dict)  # path -> what it said before
+    moved: dict[str, str] = field(default_factory=dict)  # where it was -> where it is kept
+    made: list[str] = field(default_factory=list)
+    gpu_fields: list[tuple[int, str]] = field(default_factory=list)
+    driver_fields: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Breakage:
+    """One fault being injected into a node: where, with which value, when."""
+
+    node: Node
+    gpu: int
+    port: Port
+    value: str
+    now: float
+    pause: Callable[[float], None]
+    undo: Undo
+
+    def number(self) -> float:
+        try:
+            number = float(self.value)
+        except ValueError:
+            number = math.nan
+        if not abs(number) < LARGEST_VALUE:
+            raise TwinError(f"--value: expected a number below {LARGEST_VALUE:g}, found {self.value!r}")
+        return number
+
+    def count(self) -> int:
+        return int(self.number())
+
+    def write(self, path: str, text: str) -> None:
+        """Change a file of the node; clearing brings the old text back."""
+        file = self.node.directory / path
+        if path not in self.undo.files:
+            self.undo.files[path] = file.read_text(encoding="utf-8")
+        write_in_place(file, text)
+
+    def add(self, path: str, amount: int) -> None:
+        """Let a counter grow. It stays grown: a counter does not forget when the fault is gone."""
+        file = self.node.directory / path
+        write_in_place(file, f"{int(file.read_text(encoding='ascii')) + amount}\n")
+
+    def take_away(self, path: str) -> None:
+        """Remove a file or directory from sight; clearing puts it back."""
+        place, kept = self.node.directory / path, f"removed/{path.replace('/', '_')}"
+        if place.exists() or place.is_symlink():
+            (self.node.directory / "removed").mkdir(exist_ok=True)
+            os.rename(place, self.node.directory / kept)
+            self.undo.moved[path] = kept
+
+    def make(self, path: str) -> None:
+        """Remember a directory that did not exist before; clearing removes it."""
+        if path not in self.undo.made:
+            self.undo.made.append(path)
+
+    def set_gpu(self, path: str, value: float | bytes, gpu: int | None = None) -> None:
+        """Set a field of the driver's state, such as 'link.5.active'; clearing brings the healthy value back."""
+        index = self.gpu if gpu is None else gpu
+        _assign(self.node.state.gpu[index], path, value)
+        if (index, path) not in self.undo.gpu_fields:
+            self.undo.gpu_fields.append((index, path))
+        settle(self.node.state.gpu[index], self.node.model)
+
+    def set_driver(self, name: str, value: int) -> None:
+        setattr(self.node.state, name, value)
+        if name not in self.undo.driver_fields:
+            self.undo.driver_fields.append(name)
+
+    def say(self, texts: list[str], priority: int = kmsg.ERR) -> None:
+        self.node.say(texts, self.now, priority)
+        self.undo.lines += [text for text in dict.fromkeys(texts) if text not in self.undo.lines]
+
+
+def mend(node: Node, undo: Undo, *, keep_lines: bool = False) -> None:
+    """Undo everything that was written down, in the reverse of the order in which it can depend on itself."""
+    for path in undo.made:
+        shutil.rmtree(node.directory / path, ignore_errors=True)
+    for path, kept in undo.moved.items():
+        os.rename(node.directory / kept, node.directory / path)
+    for path, text in undo.files.items():
+        write_in_place(node.directory / path, text)
+    for index, path in undo.gpu_fields:
+        good = healthy(node.model, node.name, index, node.gpu_functions()[index].address)
+        _assign(node.state.gpu[index], path, _value(good, path))
+        settle(node.state.gpu[index], node.model)
+    for name in undo.driver_fields:
+        setattr(node.state, name, getattr(State(), name))
+    if undo.lines and not keep_lines:
+        kmsg.take_back(node.kernel_log, undo.lines)
+
+
+class Journal:
+    """Which faults are in a node and how to take them out: one JSON file in its directory."""
+
+    def __init__(self, node: Node) -> None:
+        self._path: Path = node.directory / "injected.json"
+
+    def read(self) -> dict[str, Undo]:
+        if not self._path.exists():
+            return {}
+        raw = json.loads(self._path.read_text(encoding="utf-8"))
+        found = {key: Undo(**entry) for key, entry in raw.items()}
+        for undo in found.values():
+            undo.gpu_fields = [(index, path) for index, path in undo.gpu_fields]
+        return found
+
+    def write(self, entries: dict[str, Undo]) -> None:
+        plain = {key: {name: getattr(undo, name) for name in Undo.__slots__} for key, undo in entries.items()}
+        write_in_place(self._path, json.dumps(plain, indent=1) + "\n")
+
+
+def _walk(thing: Any, path: str) -> tuple[Any, str]:
+    *steps, last = path.split(".")
+    for step in steps:
+        thing = thing[int(step)] if step.isdigit() else getattr(thing, step)
+    return thing, last
+
+
+def _value(thing: Any, path: str) -> Any:
+    owner, last = _walk(thing, path)
+    return owner[int(last)] if last.isdigit() else getattr(owner, last)
+
+
+def _assign(thing: Any, path: str, value: Any) -> None:
+    try:
+        owner, last = _walk(thing, path)
+        if last.isdigit():
+            owner[int(last)] = value
+        else:
+            place = getattr(type(owner), last)  # refuses a name that ctypes would take without a word
+            ctypes.memset(ctypes.addressof(owner) + place.offset, 0, place.size)  # a shorter text leaves no tail
+            setattr(owner, last, value)
+    except (IndexError, AttributeError, TypeError, ValueError):
+        raise TwinError(f"the driver's state of a GPU has no {path!r} that can be {value!r}") from None

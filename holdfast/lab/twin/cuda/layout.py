@@ -1,0 +1,51 @@
+"""What the simulated GPUs' memory is: the one layout of cuda.state, for Python and (generated) for C."""
+
+import ctypes
+from ctypes import Array, Structure
+from typing import Annotated
+
+from holdfast.lab.twin.c_layout import U32, U64, c_struct, packed
+
+MAGIC = 0x4144554344464C48  # 'HLFDCUDA' in memory order
+VERSION = 1
+MAX_DEVICES = 16
+MAX_ALLOCATIONS = 256
+
+
+@packed
+class Allocation(Structure):
+    """Counted as long as its process lives: a dead one's memory is free again."""
+
+    owner: U32
+    device: U32
+    size: U64
+
+
+@packed
+class Device(Structure):
+    total: U64
+    fault: U32  # the cudaError with which everything that touches this GPU answers; 0 is none
+    unused: U32
+    bus_id: Annotated[bytes, ctypes.c_char * 16]
+
+
+@packed
+class State(Structure):
+    magic: U64
+    version: U32
+    device_count: U32
+    no_peer_access: U32
+    refuse_handles: U32
+    flip_copy: U32  # this one of the copies into a GPU from now on arrives with one bit turned; 0 is none
+    unused: U32
+    page_locked: U64  # bytes of host memory, in all processes
+    device: Annotated["Array[Device]", Device * MAX_DEVICES]
+    allocation: Annotated["Array[Allocation]", Allocation * MAX_ALLOCATIONS]
+
+
+def c_header() -> str:
+    """The same layout as C."""
+    lines = ["/* generated from layout.py */", "#include <stdint.h>"]
+    lines += [f"#define STATE_MAGIC 0x{MAGIC:x}ULL", f"#define STATE_VERSION {VERSION}"]
+    lines += [f"#define MAX_ALLOCATIONS {MAX_ALLOCATIONS}"]
+    return "\n".join(lines) + "\n" + "".join(map(c_struct, (Allocation, Device, State)))

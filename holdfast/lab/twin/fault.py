@@ -1,0 +1,48 @@
+"""What can break: the faults of faults.toml, each with what it breaks and which checks it should turn."""
+
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+from holdfast.lab.twin.error import TwinError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    name: str
+    on: str  # gpu, port or node
+    breaks: str
+    turns: tuple[str, ...]
+    blinds: str = ""
+    needs: str = ""  # what has to watch before it shows; '' where one look is enough
+    default: str = ""
+    act: str = ""
+    gpu: dict[str, int | str] = field(default_factory=dict)
+    driver: dict[str, int | str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    kernel: tuple[str, ...] = ()
+    recovery: tuple[str, ...] = ()  # said when cleared; without it, clearing takes the kernel lines back
+
+
+@cache
+def all_faults() -> dict[str, Fault]:
+    tables = tomllib.loads(files("holdfast.lab.twin").joinpath("faults.toml").read_text(encoding="utf-8"))
+    found = {}
+    for name, table in tables.items():
+        for key in ("turns", "kernel", "recovery"):
+            table[key] = tuple(table.get(key, ()))
+        found[name] = Fault(name=name, **table)
+    return found
+
+
+def fault(name: str) -> Fault:
+    faults = all_faults()
+    if name not in faults:
+        raise TwinError(f"no fault is called {name!r}; `holdfast twin faults` lists the {len(faults)} there are")
+    return faults[name]
+
+
+@cache
+def xid_texts() -> dict[str, str]:
+    return tomllib.loads(files("holdfast.lab.twin").joinpath("xids.toml").read_text(encoding="utf-8"))

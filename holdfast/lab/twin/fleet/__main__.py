@@ -1,0 +1,65 @@
+"""`python -m holdfast.lab.twin.fleet`: a simulated fleet that reports to a controller in demo mode."""
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from contextlib import suppress
+
+from holdfast.lab.twin.fleet.kinds import scenario, scenarios
+from holdfast.lab.twin.fleet.run import FleetRun, Target
+from holdfast.lab.twin.fleet.simulation import Simulation
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m holdfast.lab.twin.fleet", description=__doc__)
+    parser.add_argument("--url", required=True, help="the controller's address")
+    parser.add_argument("--join-token", required=True)
+    parser.add_argument("--nodes", type=_positive, default=64)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--speed", type=float, default=20.0, help="virtual seconds per second")
+    parser.add_argument("--scenario", choices=sorted(scenarios()), default="background")
+    parser.add_argument("--infant-shape", type=float, default=1.0, help="below 1: young nodes fail more often")
+    parser.add_argument("--pool", default="twins")
+    parser.add_argument("--ca-file", default="")
+    parser.add_argument("--site-token", default="", help="tells what the plant's instruments say; '' tells nothing")
+    parser.add_argument("--connections", type=_positive, default=32)
+    parser.add_argument("--verbose", action="store_true", help="say every ten seconds how it goes")
+    parser.add_argument("--seconds", type=float, help="end after so many seconds; without it, when interrupted")
+    options = parser.parse_args()
+    if options.speed <= 0 or options.infant_shape <= 0:
+        parser.error("--speed and --infant-shape: expected more than 0")
+    level = logging.INFO if options.verbose else logging.WARNING
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(message)s")
+    simulation = Simulation(scenario(options.scenario), options.nodes, options.seed, options.infant_shape)
+    target = Target(
+        url=options.url,
+        join_token=options.join_token,
+        speed=options.speed,
+        pool=options.pool,
+        ca_file=options.ca_file,
+        connections=options.connections,
+        site_token=options.site_token,
+    )
+    with suppress(KeyboardInterrupt, asyncio.CancelledError):
+        asyncio.run(_run(simulation, target, options.seconds))
+    return 0
+
+
+async def _run(simulation: Simulation, target: Target, seconds: float | None) -> None:
+    running = asyncio.current_task()
+    if running is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
+    await FleetRun(simulation, target).run(seconds)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,134 @@
+"""The simulated fleet's scheduler: jobs wait, take open nodes, train, end; one whose node fails waits to go on."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from holdfast.lab.twin.fleet.chance import Chance
+from holdfast.lab.twin.fleet.clock import VirtualClock
+from holdfast.lab.twin.fleet.kinds import Run
+from holdfast.lab.twin.fleet.node import GPUS, FleetNode
+from holdfast.lab.twin.fleet.training import TrainingJob
+from holdfast.model.job import JobState
+from holdfast.model.signal import Event
+from holdfast.model.subject import job as job_subject
+from holdfast.model.wire.report import JobSeen
+
+SIZES = (1, 2, 4, 8, 16)
+WEIGHTS = (4.0, 3.0, 3.0, 2.0, 1.0)
+MEAN_STEPS = 480.0
+FEWEST_STEPS = 12
+SCHEDULE_SECONDS = 20.0
+PATIENCE_SECONDS = 600.0  # for which a run waits for the nodes it wants; then any will do
+ENDLESS_STEPS = 10_000_000
+RUNS_SHARE = 0.75  # of what may be occupied; the rest is for jobs that come and go
+OCCUPIED_SHARE = 0.7
+STARTED, ENDED = "job_started", "job_ended"
+Tell = Callable[[FleetNode, Event, Sequence[JobSeen]], None]
+
+
+class Jobs:
+    def __init__(
+        self, clock: VirtualClock, chance: Chance, nodes: list[FleetNode], tell: Tell, runs: Sequence[Run] = ()
+    ) -> None:
+        self._clock, self._chance, self._tell = clock, chance, tell
+        self._free = deque(nodes)
+        self._most = max(1, int(OCCUPIED_SHARE * len(nodes)))
+        self._waiting = deque(_fitting(runs, len(nodes), RUNS_SHARE * self._most))
+        self._number = len(self._waiting)
+        left = self._most - sum(job.size for job in self._waiting)
+        self._sizes = [size for size in SIZES if size <= left]
+        self._busy = 0
+        self.running: dict[str, TrainingJob] = {}
+        self.started: Callable[[FleetNode], None] = lambda node: None
+
+    def schedule(self) -> None:
+        """Start jobs in their order while there are nodes for the first of them, then again in a while."""
+        while self._start(self._first()):
+            self._waiting.popleft()
+        self._clock.after(SCHEDULE_SECONDS, self.schedule)
+
+    def _first(self) -> TrainingJob:
+        if not self._waiting:
+            self._number += 1
+            size = self._chance.one_of(self._sizes, WEIGHTS[: len(self._sizes)], "size", self._number)
+            steps = FEWEST_STEPS + int(self._chance.exponential(MEAN_STEPS, "steps", self._number))
+            self._waiting.append(TrainingJob(self._number, size, steps))
+        return self._waiting[0]
+
+    def _start(self, job: TrainingJob) -> bool:
+        if self._busy + job.size > self._most:
+            return False
+        wanted = job.wanted if self._clock.now < PATIENCE_SECONDS and not job.deaths else frozenset()
+        chosen = self._choose(job.size, wanted)
+        if len(chosen) < job.size:
+            self._free.extendleft(reversed(chosen))
+            return False
+        now = self._clock.now
+        job.nodes, job.start = tuple(chosen), now
+        self.running[job.name] = job
+        self._busy += job.size
+        again = f" from step {job.saved}" if job.deaths else ""
+        for node in chosen:
+            node.job, node.job_since = job.name, now
+            self.started(node)
+            self._tell(node, _event(STARTED, job, f"{job.name} started on {job.size} nodes{again}", now), ())
+        self._clock.at(job.begin_stretch(now), partial(self._checkpoint, job, job.name))
+        return True
+
+    def _choose(self, size: int, wanted: frozenset[int]) -> list[FleetNode]:
+        """The nodes that have been free the longest, passing over those that are closed, off or being worked on."""
+        chosen: list[FleetNode] = []
+        for _ in range(len(self._free)):
+            node = self._free.popleft()
+            fit = node.open and not (node.down or node.working_on) and (not wanted or node.index in wanted)
+            (chosen if fit else self._free).append(node)
+            if len(chosen) == size:
+                break
+        return chosen
+
+    def _checkpoint(self, job: TrainingJob, attempt: str) -> None:
+        """A stretch is done, unless the job died in it."""
+        if attempt not in self.running:
+            return
+        if job.end_stretch():
+            self._leave(job, JobState.COMPLETED, f"{job.name} completed {job.steps} steps")
+        else:
+            self._clock.at(job.begin_stretch(self._clock.now), partial(self._checkpoint, job, attempt))
+
+    def node_failed(self, node: FleetNode) -> None:
+        """Its job dies with it, and waits to start again from its last checkpoint."""
+        job = self.running.get(node.job)
+        if job is None:
+            return
+        lost = job.since_checkpoint(self._clock.now)
+        words = f"{job.name} died with {node.name}: {lost} steps lost, goes on from step {job.saved}"
+        self._leave(job, JobState.NODE_FAILED, words)
+        job.die(self._clock.now)
+        self._waiting.appendleft(job)
+
+    def _leave(self, job: TrainingJob, state: JobState, words: str) -> None:
+        """What was used is closed until it is tested again."""
+        del self.running[job.name]
+        self._busy -= job.size
+        now = self._clock.now
+        seen = JobSeen(id=job.name, state=state, start=job.start, gpus=GPUS)
+        for node in job.nodes:
+            node.job = ""
+            node.open = False
+            self._free.append(node)
+            self._tell(node, _event(ENDED, job, words, now), (seen,))
+
+
+def _fitting(runs: Sequence[Run], nodes: int, room: float) -> Iterator[TrainingJob]:
+    """The runs that a fleet of this size has nodes for."""
+    for number, run in enumerate(runs, 1):
+        room -= run.size
+        if room < 0 or run.first - 1 + run.size > nodes:
+            return
+        wanted = frozenset(range(run.first - 1, run.first - 1 + run.size))
+        yield TrainingJob(number, run.size, ENDLESS_STEPS, title=run.name, wanted=wanted)
+
+
+def _event(kind: str, job: TrainingJob, text: str, now: float) -> Event:
+    return Event(kind=kind, at=now, text=text, subject=job_subject(job.name), code=job.name, severity="info")

@@ -1,0 +1,118 @@
+"""What can break and what can happen, read from hazards.toml and scenarios.toml."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from holdfast.lab.twin.error import TwinError
+from holdfast.model.health import Health
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saying:
+    """What a check says of a fault, from so many seconds after it began."""
+
+    check: str
+    health: Health
+    after: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What the kernel says when it happens."""
+
+    kind: str
+    code: int | str
+    text: str
+    severity: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    name: str
+    on: str
+    per_gpu_year: float
+    says: tuple[Saying, ...]
+    cures: Mapping[str, float]
+    event: Heard | None = None
+    heals_seconds: float = 0.0
+    unreachable: bool = False
+    slows: float = 1.0
+    clock_share: float = 1.0  # of its clock that a GPU keeps
+    fabric_share: float = 1.0  # of what the node, or the trunk, moves when it is well
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strike:
+    at: float
+    kind: str  # of hazards.toml, or of what can go wrong in a plant
+    within: float = 0.0
+    lasts: float = 0.0  # 0: until it is mended
+    every: float = 0.0  # happens again so many seconds later; 0: once
+    behind: str = ""
+    of: int = 1  # the node it strikes, or whose neighbours
+    to: int = 1  # of a trunk: a node behind its other end
+    parts: str = "one"
+    cured_by: str = ""
+    once_tested: bool = False
+    subject: str = ""  # of the plant's: what it strikes
+    magnitude: float = 0.0
+    ramp: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A training that goes on for as long as the fleet does, at first on the nodes from number `first` on."""
+
+    name: str
+    first: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    name: str
+    about: str
+    acceleration: float
+    places: Mapping[str, int]
+    tells_progress: bool = False
+    plant: bool = False
+    runs: tuple[Run, ...] = ()
+    strikes: tuple[Strike, ...] = ()
+
+
+@cache
+def kinds() -> dict[str, Kind]:
+    return {name: _kind(name, table) for name, table in _read("hazards.toml").items()}
+
+
+def scenario(name: str) -> Scenario:
+    known = scenarios()
+    if name not in known:
+        raise TwinError(f"no scenario is called {name!r}; expected one of {', '.join(known)}")
+    return known[name]
+
+
+@cache
+def scenarios() -> dict[str, Scenario]:
+    found = {}
+    for name, table in _read("scenarios.toml").items():
+        strikes = tuple(Strike(**strike) for strike in table.pop("strikes", ()))
+        runs = tuple(Run(**run) for run in table.pop("runs", ()))
+        found[name] = Scenario(name=name, strikes=strikes, runs=runs, **table)
+    return found
+
+
+def _kind(name: str, table: dict[str, Any]) -> Kind:
+    says = tuple(Saying(**{**saying, "health": Health(saying["health"])}) for saying in table.pop("says"))
+    event = Heard(**table.pop("event")) if "event" in table else None
+    return Kind(name=name, says=says, event=event, **table)
+
+
+def _read(name: str) -> dict[str, dict[str, Any]]:
+    return tomllib.loads(files("holdfast.lab.twin.fleet").joinpath(name).read_text(encoding="utf-8"))

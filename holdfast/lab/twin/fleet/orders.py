@@ -1,0 +1,126 @@
+"""What the simulated agents do when they are told to: each order once, after the time it takes, with its chance."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.lab.twin.fleet.node import Fault, FleetNode
+from holdfast.model.health import Health
+from holdfast.model.wire.probe import ProbeRequest
+from holdfast.model.wire.report import OrderOutcome
+
+if TYPE_CHECKING:
+    from holdfast.lab.twin.fleet.simulation import Simulation
+
+SUITE_SECONDS = 120.0
+RESET_SECONDS = 25.0
+REBOOT_SECONDS = 240.0
+BLIND_SHARE = 0.01  # of suites that could not see enough
+MOST_REMEMBERED = 32
+GATE = {"cordon": False, "drain": False, "uncordon": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    id: int
+    verb: str
+    suite: str = ""
+    reason: str = ""
+    probe: ProbeRequest | None = None
+
+
+_Finish = Callable[[FleetNode, Order, float], None]
+
+
+class OrderBook:
+    def __init__(self, simulation: "Simulation") -> None:
+        self._fleet = simulation
+
+    def give(self, node: FleetNode, order: Order) -> None:
+        """One that is known is answered as before; one that is under way is left alone."""
+        if known := node.outcomes.get(order.id):
+            self._fleet.tell(node, outcomes=(known,))
+        elif order.id not in (node.working_on, node.probing) and not node.down:
+            self._begin(node, order)
+
+    def _begin(self, node: FleetNode, order: Order) -> None:
+        if order.verb in GATE:
+            node.open = GATE[order.verb]
+            words = "open: work may start here" if node.open else "closed: nothing new starts here"
+            self.answer(node, outcome_of(order, ok=True, reason=f"the gate is {words}"))
+        elif order.verb == "retest":
+            self._later(node, order, SUITE_SECONDS, self._tested)
+        elif order.verb == "probe":
+            self._fleet.meetings.come(node, order)
+        elif order.verb in ("reset_gpu", "reboot") and node.job:
+            self.answer(node, outcome_of(order, ok=False, reason=f"GPUs are in use ({node.job})"))
+        elif order.verb == "reset_gpu":
+            self._later(node, order, RESET_SECONDS, self._reset)
+        elif order.verb == "reboot":
+            self._later(node, order, REBOOT_SECONDS, self._rebooted)
+            node.down = True
+        else:
+            self.answer(node, outcome_of(order, ok=False, reason=f"this agent does not know how to {order.verb!r}"))
+
+    def _later(self, node: FleetNode, order: Order, seconds: float, finish: _Finish) -> None:
+        node.working_on = order.id
+        began = self._fleet.now
+        spread = 0.8 + 0.4 * self._fleet.chance.uniform("takes", node.index, order.id)
+        self._fleet.clock.after(seconds * spread, partial(finish, node, order, began))
+
+    def _tested(self, node: FleetNode, order: Order, began: float) -> None:
+        health, cause, reason = node.suite()
+        if self._fleet.chance.uniform("blind", node.index, order.id) < BLIND_SHARE and health is Health.PASS:
+            health, cause, reason = Health.UNKNOWN, "dcgm.diag", "the diagnosis did not end within its time"
+        told = outcome_of(order, ok=True, health=health.value, cause=cause, reason=reason, began=began)
+        self.answer(node, told)
+        if health is Health.PASS:
+            self._fleet.passed(node)
+
+    def _reset(self, node: FleetNode, order: Order, began: float) -> None:
+        lost = sorted(part for fault in node.faults if fault.kind.unreachable for part in fault.parts)
+        if lost:
+            which = ", ".join(map(str, lost))
+            why = f"GPU {which} does not answer: a reset cannot reach it, a power cycle may"
+            self.answer(node, outcome_of(order, ok=False, reason=why, began=began))
+            return
+        self._cure(node, order)
+        self.answer(node, outcome_of(order, ok=True, reason="all GPUs were reset and answer", began=began))
+
+    def _rebooted(self, node: FleetNode, order: Order, began: float) -> None:
+        node.down = False
+        node.session += 1
+        self._cure(node, order)
+        self.answer(node, outcome_of(order, ok=True, reason="the node was rebooted and is back", began=began))
+
+    def _cure(self, node: FleetNode, order: Order) -> None:
+        self._fleet.mend(node, [fault for fault in node.faults if self._cures(node, order, fault)])
+
+    def _cures(self, node: FleetNode, order: Order, fault: Fault) -> bool:
+        likely = 1.0 if fault.cured_by == order.verb else fault.kind.cures.get(order.verb, 0.0)
+        return self._fleet.chance.uniform("cure", order.verb, node.index, fault.number, order.id) < likely
+
+    def answer(self, node: FleetNode, outcome: OrderOutcome) -> None:
+        if node.working_on == outcome.order:
+            node.working_on = 0
+        node.outcomes[outcome.order] = outcome
+        if len(node.outcomes) > MOST_REMEMBERED:
+            del node.outcomes[next(iter(node.outcomes))]
+        self._fleet.tell(node, outcomes=(outcome,))
+
+
+def outcome_of(
+    order: Order, *, ok: bool, reason: str, health: str = "", cause: str = "", began: float = 0.0
+) -> OrderOutcome:
+    suite = order.suite if order.verb == "retest" else ""
+    return OrderOutcome(
+        order=order.id,
+        verb=order.verb,
+        ok=ok,
+        health=health,
+        cause=cause,
+        reason=reason,
+        began=began,
+        suite=suite,
+    )

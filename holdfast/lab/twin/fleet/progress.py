@@ -1,0 +1,102 @@
+"""What the ranks of a simulated training tell of their steps, in the controller's time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from holdfast.lab.twin.fleet.node import GPUS, FleetNode
+from holdfast.lab.twin.fleet.training import COMPUTE_SECONDS, SAVE_SECONDS, TrainingJob
+from holdfast.model.wire.progress import RankWindow
+
+EVERY_SECONDS = 4.0  # real ones
+DATA_SHARE = 0.02  # of computing
+TOKENS_A_STEP = 4.2e6
+OWNER = "uid-1000"
+Wall = Callable[[float], float]
+
+
+@dataclass(slots=True)
+class Teller:
+    """Of one node: what its ranks told last, so that they go on from there."""
+
+    job: TrainingJob | None = None
+    session: str = ""
+    step: int = 0
+    until: float = 0.0
+    told_at: float = 0.0
+    last: tuple[RankWindow, ...] = ()
+
+    def windows(self, node: FleetNode, job: TrainingJob | None, now: float, wall: Wall) -> tuple[RankWindow, ...]:
+        if job is None or job.name != self.session:
+            ended = self._ended(wall(now))
+            self._begin(job)
+            if ended:
+                return ended
+            if job is not None:  # heard of at once, so that nobody takes it for one that tells nothing
+                return tuple(self._hello(node, gpu, job, wall(now)) for gpu in range(GPUS))
+        if job is None or wall(now) - self.told_at < EVERY_SECONDS:
+            return ()
+        made = job.since_checkpoint(now)
+        if job.saved + made <= self.step:
+            return ()
+        until = job.stretch_began + made * job.step_seconds
+        self.last = tuple(self._rank(node, gpu, job, until, made, wall) for gpu in range(GPUS))
+        self.step, self.until, self.told_at = job.saved + made, until, wall(now)
+        return self.last
+
+    def _begin(self, job: TrainingJob | None) -> None:
+        self.job, self.last = job, ()
+        self.session = job.name if job else ""
+        self.step, self.until = (job.saved, job.start) if job else (0, 0.0)
+
+    def _ended(self, at: float) -> tuple[RankWindow, ...]:
+        """A last word of a job that is over: it said so, or died."""
+        if self.job is None:
+            return ()
+        how = "closed" if self.job.saved >= self.job.steps else "gone"
+        return tuple(
+            replace(one, at=max(at, one.at), steps=0, seconds=0.0, saved_step=self.job.saved - 1, ended=how)
+            for one in self.last
+        )
+
+    def _hello(self, node: FleetNode, gpu: int, job: TrainingJob, at: float) -> RankWindow:
+        return RankWindow(
+            job=job.training,
+            owner=OWNER,
+            rank=job.nodes.index(node) * GPUS + gpu,
+            world=job.size * GPUS,
+            session=self.session,
+            began=at,
+            at=at,
+            step=job.saved - 1,
+            saved_step=job.saved - 1,
+            gpu=gpu,
+            group="data",
+        )
+
+    def _rank(self, node: FleetNode, gpu: int, job: TrainingJob, until: float, made: int, wall: Wall) -> RankWindow:
+        pace = wall(1.0) - wall(0.0)
+        steps = job.saved + made - self.step
+        jitter = 1 + 0.01 * ((node.index * GPUS + gpu) * 7 % 5 - 2) / 2
+        own = COMPUTE_SECONDS * node.slows(gpu) * jitter
+        whole = until - self.until
+        saving = SAVE_SECONDS if job.stretch_began > self.until else 0.0
+        data = min(DATA_SHARE * own * steps, whole)
+        own = min(own, max(0.0, whole - saving - data) / steps)  # a job feels what slows it from its next stretch on
+        waiting = max(0.0, whole - saving - data - own * steps)
+        done = job.saved + made
+        return replace(
+            self._hello(node, gpu, job, wall(until)),
+            began=wall(job.start),
+            step=done - 1,
+            steps=steps,
+            seconds=whole * pace,
+            data_seconds=data * pace,
+            compute_seconds=own * steps * pace,
+            wait_seconds=waiting * pace,
+            checkpoint_seconds=saving * pace,
+            own_seconds=own * pace,
+            split=True,
+            tokens=TOKENS_A_STEP * steps / (job.size * GPUS),
+            loss=2.1 + 8 / (1 + done / 40),
+            gradient_norm=0.4 + 1 / (1 + done / 40),
+        )

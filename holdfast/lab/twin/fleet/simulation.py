@@ -1,0 +1,183 @@
+"""The simulated fleet, without network or real time: virtual seconds and orders in, what the agents say out."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.lab.twin.fleet import strikes
+from holdfast.lab.twin.fleet.chance import Chance
+from holdfast.lab.twin.fleet.clock import VirtualClock
+from holdfast.lab.twin.fleet.jobs import Jobs
+from holdfast.lab.twin.fleet.kinds import Kind, Scenario, kinds
+from holdfast.lab.twin.fleet.node import GPUS, Fault, FleetNode, heard
+from holdfast.lab.twin.fleet.orders import OrderBook
+from holdfast.lab.twin.fleet.probes import ProbeMeetings
+from holdfast.model.health import Health
+from holdfast.model.signal import Event
+from holdfast.model.wire.report import JobSeen, OrderOutcome, VerdictChange
+
+if TYPE_CHECKING:
+    from holdfast.lab.twin.fleet.plant import FleetPlant
+
+HEARTBEAT_SECONDS = 30.0
+YEAR_SECONDS = 365.25 * 86400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What one node's agent says at one moment; the session tells its lives apart."""
+
+    at: float
+    node: int
+    session: int
+    heartbeat: bool = False
+    changes: Sequence[VerdictChange] = ()
+    events: Sequence[Event] = ()
+    outcomes: Sequence[OrderOutcome] = ()
+    jobs: Sequence[JobSeen] = ()
+
+
+class Simulation:
+    def __init__(self, scenario: Scenario, nodes: int, seed: int, infant_shape: float = 1.0) -> None:
+        """`infant_shape` below 1 makes young nodes fail more often than old ones, as a Weibull's shape does."""
+        self.clock = VirtualClock()
+        self.chance = Chance(seed)
+        self._scenario = scenario
+        self.tells_progress = scenario.tells_progress
+        self._shape = infant_shape
+        self.nodes = [FleetNode(i, name, place) for i, (name, place) in enumerate(places(scenario, nodes))]
+        self._told: list[Told] = []
+        self._tested = False
+        self.jobs = Jobs(self.clock, self.chance, self.nodes, self._tell_job, scenario.runs)
+        self.orders = OrderBook(self)
+        self.meetings = ProbeMeetings(self)
+        self.slow_trunks: dict[frozenset[str], float] = {}
+        self.jobs.started = self.meetings.leave
+        self._hazards = list(kinds().values())
+        self._weights = [kind.per_gpu_year for kind in self._hazards]
+        self.plant = self._built(seed) if scenario.plant else None
+        self._plan()
+
+    def _built(self, seed: int) -> "FleetPlant":
+        from holdfast.lab.twin.fleet.plant import FleetPlant  # needs NumPy, which a fleet without a plant does not
+
+        return FleetPlant(self, self._scenario.places["rack"], self._scenario.places["loop"], seed)
+
+    @property
+    def now(self) -> float:
+        return self.clock.now
+
+    def advance(self, until: float) -> list[Told]:
+        """Everything that is said up to this moment, in order."""
+        self.clock.advance(until)
+        told, self._told = self._told, []
+        return told
+
+    def tell(
+        self,
+        node: FleetNode,
+        changes: Sequence[VerdictChange] = (),
+        events: Sequence[Event] = (),
+        outcomes: Sequence[OrderOutcome] = (),
+        ended: Sequence[JobSeen] = (),
+        *,
+        heartbeat: bool = False,
+    ) -> None:
+        """Every word also says which jobs are there, so that one lost word is made up for by the next."""
+        if node.down or not (changes or events or outcomes or heartbeat):
+            return
+        self._told.append(
+            Told(
+                at=self.clock.now,
+                node=node.index,
+                session=node.session,
+                heartbeat=heartbeat,
+                changes=changes,
+                events=events,
+                outcomes=outcomes,
+                jobs=(*node.jobs(), *ended),
+            )
+        )
+
+    def _tell_job(self, node: FleetNode, event: Event, ended: Sequence[JobSeen]) -> None:
+        self.tell(node, events=(event,), ended=ended)
+
+    def strike(
+        self, node: FleetNode, kind: Kind, parts: tuple[int, ...], lasts: float = 0.0, cured_by: str = ""
+    ) -> None:
+        """Something breaks, unless the node is off or already has this fault there."""
+        if node.down or any(fault.kind is kind and set(fault.parts) & set(parts) for fault in node.faults):
+            return
+        node.struck += 1
+        fault = Fault(kind, parts, node.struck, cured_by=cured_by)
+        node.faults.append(fault)
+        self.tell(node, events=heard(node.name, fault, self.clock.now))
+        for saying in kind.says:
+            self.clock.after(saying.after, partial(self._say, node, fault))
+        if kind.heals_seconds and not lasts:
+            lasts = self.chance.exponential(kind.heals_seconds, "heals", node.index, fault.number)
+        if lasts:
+            self.clock.after(lasts, partial(self.mend, node, [fault]))
+
+    def mend(self, node: FleetNode, faults: Iterable[Fault]) -> None:
+        """They are gone; whether anyone hears of it depends on whether the node is on."""
+        gone = [fault for fault in faults if fault in node.faults]
+        node.faults = [fault for fault in node.faults if fault not in gone]
+        if gone and not node.down:
+            self.tell(node, node.changes((s.check for fault in gone for s in fault.kind.says), self.clock.now))
+
+    def passed(self, node: FleetNode) -> None:
+        """A suite passed. The first of the first node lets those strikes begin that wait for it."""
+        if node.index == 0 and not self._tested:
+            self._tested = True
+            for number, strike in enumerate(self._scenario.strikes):
+                if strike.once_tested:
+                    strikes.plan(self, number, strike)
+
+    def _say(self, node: FleetNode, fault: Fault) -> None:
+        """The next thing its checks say of a fault; one that fails closes the gate and ends the job there."""
+        if fault not in node.faults:
+            return
+        saying = fault.kind.says[fault.said]
+        fault.said += 1
+        if node.down:
+            return
+        self.tell(node, node.changes((saying.check,), self.clock.now))
+        if saying.health is Health.FAIL:
+            node.open = False
+            self.jobs.node_failed(node)
+
+    def _plan(self) -> None:
+        for node in self.nodes:
+            phase = HEARTBEAT_SECONDS * self.chance.uniform("phase", node.index)
+            self.clock.at(phase, partial(self._beat, node))
+            self._plan_fault(node)
+        for number, strike in enumerate(self._scenario.strikes):
+            if not strike.once_tested:
+                strikes.plan(self, number, strike)
+        self.clock.at(90.0, self.jobs.schedule)
+
+    def _beat(self, node: FleetNode) -> None:
+        self.tell(node, heartbeat=True)
+        self.clock.after(HEARTBEAT_SECONDS, partial(self._beat, node))
+
+    def _plan_fault(self, node: FleetNode, count: int = 0) -> None:
+        """The next arrival of a process whose rate falls with age when the shape is below 1."""
+        per_second = sum(self._weights) * GPUS * self._scenario.acceleration / YEAR_SECONDS
+        if per_second <= 0:
+            return
+        risk = (self.clock.now * per_second) ** self._shape + self.chance.exponential(1.0, "gap", node.index, count)
+        self.clock.at(risk ** (1 / self._shape) / per_second, partial(self._break_something, node, count))
+
+    def _break_something(self, node: FleetNode, count: int) -> None:
+        kind = self.chance.one_of(self._hazards, self._weights, "kind", node.index, count)
+        self.strike(node, kind, (self.chance.below(GPUS, "part", node.index, count),))
+        self._plan_fault(node, count + 1)
+
+
+def places(scenario: Scenario, nodes: int) -> Iterator[tuple[str, dict[str, str]]]:
+    """Every node's name, and what it shares with its neighbours: rack1, leaf1, loop1, feed1."""
+    width = max(3, len(str(nodes)))
+    for index in range(nodes):
+        yield f"n{index + 1:0{width}d}", {kind: f"{kind}{index // size + 1}" for kind, size in scenario.places.items()}

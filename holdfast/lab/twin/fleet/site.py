@@ -1,0 +1,52 @@
+"""What a site would have written down of a simulated fleet: what cools, powers and connects what, and who owns it."""
+
+import json
+from collections.abc import Iterator
+
+from holdfast.lab.twin.fleet.kinds import Scenario
+from holdfast.lab.twin.fleet.simulation import places
+
+OWNERS = {
+    "room": "facilities",
+    "cdu": "facilities",
+    "loop": "facilities",
+    "rack": "facilities",
+    "feed": "facilities",
+    "switch": "network",
+    "node": "hardware",
+    "job": "training",
+    "milestone": "programme",
+}
+
+
+def topology(scenario: Scenario, nodes: int) -> str:
+    """A topology file, as docs/topology.md describes it."""
+    owners = "".join(f"{kind} = {json.dumps(team)}\n" for kind, team in OWNERS.items())
+    edges = "".join(
+        f'\n[[edge]]\nkind = "{kind}"\nfrom = "{source}"\nto = {json.dumps(list(targets))}\n'
+        for (kind, source), targets in _grouped(scenario, nodes).items()
+    )
+    return f"# What the demo's building consists of.\n[owners]\n{owners}{edges}"
+
+
+def _grouped(scenario: Scenario, nodes: int) -> dict[tuple[str, str], dict[str, None]]:
+    """By what acts: all that it acts on, each once."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for kind, source, target in _edges(scenario, nodes):
+        found.setdefault((kind, source), {})[target] = None
+    return found
+
+
+def _edges(scenario: Scenario, nodes: int) -> Iterator[tuple[str, str, str]]:
+    for name, place in places(scenario, nodes):
+        rack, loop, node = f"rack/{place['rack']}", place["loop"], f"node/{name}"
+        unit = f"cdu/{loop.replace('loop', 'cdu')}"
+        yield "cools", "room/hall1", unit
+        yield "cools", unit, f"loop/{loop}"
+        yield "cools", f"loop/{loop}", rack
+        yield "cools", rack, node
+        yield "powers", f"feed/{place['feed']}", rack
+        yield "powers", rack, node
+        yield "connects", f"switch/{place['leaf']}", node
+    for run in scenario.runs:
+        yield "blocks", f"job/{run.name}", "milestone/release"

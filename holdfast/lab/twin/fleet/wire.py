@@ -1,0 +1,79 @@
+"""What simulated agents say, as reports on the wire: numbered, marked as a twin's, in the controller's time."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.lab.twin.fleet.chance import Chance
+from holdfast.lab.twin.fleet.digest import digest
+from holdfast.lab.twin.fleet.keeping import kept
+from holdfast.lab.twin.fleet.node import FleetNode
+from holdfast.lab.twin.fleet.progress import Teller
+from holdfast.lab.twin.fleet.simulation import Told
+from holdfast.lab.twin.fleet.training import TrainingJob
+from holdfast.model.wire.report import Report
+
+if TYPE_CHECKING:
+    from holdfast.lab.twin.fleet.plant import FleetPlant
+
+MOST_WAITING = 200  # reports of one node while nobody takes them; then heartbeats go first
+
+
+class Agent:
+    """The sending half of a simulated agent: a credential, a number per report, and what waits to be acknowledged."""
+
+    __slots__ = ("beats", "credential", "node", "sending", "seq", "session", "teller", "waiting")
+
+    def __init__(self, node: FleetNode) -> None:
+        self.node = node
+        self.credential = ""
+        self.session = 0
+        self.seq = 0
+        self.beats = 0
+        self.sending = False
+        self.teller: Teller | None = None  # None where trainings tell nothing
+        self.waiting: list[tuple[bool, bytes]] = []  # is it news, and the report
+
+    def say(
+        self,
+        told: Told,
+        run: str,
+        wall: Callable[[float], float],
+        chance: Chance,
+        job: TrainingJob | None = None,
+        plant: "FleetPlant | None" = None,
+    ) -> None:
+        """Make a report of it and let it wait. `wall` turns virtual seconds into the controller's time."""
+        if told.session != self.session:
+            self.session, self.seq = told.session, 0
+        self.seq += 1
+        self.beats += told.heartbeat
+        report = Report(
+            node=self.node.name,
+            session=f"{run}-{told.session}",
+            seq=self.seq,
+            at=wall(told.at),
+            heartbeat=told.heartbeat,
+            changes=tuple(replace(change, at=wall(change.at)) for change in told.changes),
+            events=tuple(replace(event, at=wall(event.at)) for event in told.events),
+            outcomes=tuple(replace(outcome, began=wall(outcome.began)) for outcome in told.outcomes),
+            jobs=tuple(replace(job, start=wall(job.start or 0.0)) for job in told.jobs),
+            digest=digest(self.node, told.at, chance, plant) if told.heartbeat and self.beats % 2 else b"",
+            progress=self.teller.windows(self.node, job, told.at, wall) if self.teller and told.heartbeat else (),
+            keepers=kept(self.node, job) if self.teller else (),
+            twin=True,
+        )
+        self.waiting.append((not told.heartbeat, msgspec.json.encode(report)))
+        if len(self.waiting) > MOST_WAITING:
+            oldest = next((i for i, (news, _) in enumerate(self.waiting) if not news), 0)
+            del self.waiting[oldest]
+
+    def batch(self) -> bytes:
+        return b"[" + b",".join(body for _, body in self.waiting) + b"]"
+
+
+def enrolment(node: FleetNode, pool: str, join_token: str) -> bytes:
+    asked = {"node": node.name, "join_token": join_token, "pool": pool, "place": node.place, "twin": True}
+    return msgspec.json.encode(asked)

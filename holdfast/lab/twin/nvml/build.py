@@ -1,0 +1,35 @@
+"""The NVML library: its own sources, and an honest stub for every function that nobody has simulated yet."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from holdfast.lab.twin.nvml.layout import c_header
+from holdfast.lab.twin.shared_library import compiled
+
+SONAME = "libnvidia-ml.so.1"
+SOURCES = ("core.c", "identity.c", "running.c", "memory_errors.c", "wires.c", "fields.c")
+
+
+def library() -> Path:
+    """A compiled library in the user's cache; compiled now if this content was never compiled before."""
+    return compiled(_sources(), SONAME, "NVML")
+
+
+def exported_functions() -> list[str]:
+    """Every NVML function name the library answers to, if only with "not supported"."""
+    text = files("holdfast.lab.twin.nvml").joinpath("functions.txt").read_text(encoding="ascii")
+    return text.split()
+
+
+def _sources() -> dict[str, str]:
+    room = files("holdfast.lab.twin.nvml")
+    texts = {name: room.joinpath(name).read_text(encoding="utf-8") for name in (*SOURCES, "abi.h")}
+    texts["state.h"] = c_header()
+    texts["stubs.c"] = _stubs(exported_functions())
+    return texts
+
+
+def _stubs(names: list[str]) -> str:
+    """Functions nobody has simulated yet are present, so that clients link, and honest. Weak: a real one wins."""
+    stub = "API __attribute__((weak)) result {}(void) {{ return NOT_SUPPORTED; }}\n"
+    return '#include "abi.h"\n' + "".join(stub.format(name) for name in names)

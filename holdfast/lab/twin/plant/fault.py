@@ -1,0 +1,94 @@
+"""Faults and distractors: what is done to a plant, when, and how much of it."""
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import inf
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    name: str
+    on: tuple[str, ...]
+    magnitude: str
+    bounds: tuple[float, float]
+    typical: float
+    draw: tuple[float, float]
+    slow: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    kind: str
+    subject: str
+    start: float
+    magnitude: float
+    ramp: float = 0.0
+    end: float = inf
+    signal: str = ""  # of a sensor that lies
+    nodes: tuple[int, ...] = ()  # of a roll-out: who gets it
+
+    def level(self, now: float) -> float:
+        """0 before it began, 1 in full."""
+        if not self.start <= now < self.end:
+            return 0.0
+        return min(1.0, (now - self.start) / self.ramp) if self.ramp else 1.0
+
+    def strength(self, now: float) -> float:
+        return self.magnitude * self.level(now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distractor:
+    """Something that looks like trouble and is none."""
+
+    kind: str
+    subject: str
+    start: float
+    seconds: float = 0.0
+    magnitude: float = 0.0
+    signal: str = ""
+
+    def active(self, now: float) -> bool:
+        return self.start <= now < self.start + self.seconds
+
+    def happens(self, now: float, step: float) -> bool:
+        return now <= self.start < now + step
+
+
+DISTRACTORS = {
+    "ambient_wiggle": ("room", "the room gets warmer by `magnitude` degrees and cools again within `lasts`"),
+    "load_change": ("job", "the job computes lighter: its GPUs draw `magnitude` (a share) less for `lasts`"),
+    "slow_steps": ("job", "steps take `magnitude` (a share) longer for `lasts`, in all ranks alike"),
+    "storage_burst": ("storage", "somebody else reads: latency times (1 + `magnitude`) for `lasts`"),
+    "sensor_gap": ("any", "`signal` of the subject is not seen for `lasts`"),
+    "route_change": ("switch", "the subnet manager reroutes and nothing gets worse: an event"),
+    "rollout": ("node", "a node gets a new driver and nothing happens: an event"),
+    "xid": ("gpu", "an application error (Xid 13) that means nothing for the fleet: an event"),
+    "port_flap": ("port", "a port goes down and is back after two seconds: two events"),
+}
+
+
+@cache
+def kinds() -> dict[str, Kind]:
+    text = files("holdfast.lab.twin.plant").joinpath("kinds.toml").read_text(encoding="utf-8")
+    return {name: _kind(name, table) for name, table in tomllib.loads(text).items()}
+
+
+def _kind(name: str, table: dict[str, object]) -> Kind:
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    return Kind(name, **fields)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Faults:
+    """All of a plant's, asked by kind at a moment."""
+
+    all: tuple[Fault, ...] = ()
+
+    def strong(self, kind: str, now: float) -> Iterator[tuple[Fault, float]]:
+        for fault in self.all:
+            if fault.kind == kind and (strength := fault.strength(now)) > 0:
+                yield fault, strength

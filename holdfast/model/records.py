@@ -1,0 +1,135 @@
+"""The store's own words: what is kept of a change, a deed, a leader, a person and a story."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from holdfast.model.lifecycle import Action, NodeEvent, NodeState, Stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """One step of a node's life. Steps that change nothing may be kept too: they tell why nothing was done."""
+
+    node: str
+    at: float
+    before: Stage
+    after: Stage
+    event: NodeEvent
+    reason: str
+    epoch: int = 0  # filled by the store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A node as it is now, how it came there, and what is to be done: stored together or not at all."""
+
+    node: NodeState
+    transition: Transition
+    actions: tuple[Action, ...] = ()
+
+
+class Outcome(StrEnum):
+    """Where an action is. The last four are final."""
+
+    PROPOSED = "proposed"
+    CLAIMED = "claimed"
+    DONE = "done"
+    FAILED = "failed"
+    DRY_RUN = "dry_run"
+    ABANDONED = "abandoned"
+
+
+FINAL = frozenset({Outcome.DONE, Outcome.FAILED, Outcome.DRY_RUN, Outcome.ABANDONED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAction:
+    id: int
+    action: Action
+    state: Outcome
+    attempts: int  # times it was claimed
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leader:
+    holder: str
+    epoch: int
+    until: float
+
+
+class Role(StrEnum):
+    AGENT = "agent"
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """A token is known by its SHA-256 alone; `name` is the node's or the user's."""
+
+    token_hash: str
+    name: str
+    role: Role
+    created: float
+    expires: float
+    revoked: float | None = None
+
+    def valid(self, now: float) -> bool:
+        return self.revoked is None and now < self.expires
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinToken:
+    token_hash: str
+    created: float
+    expires: float
+    uses_left: int
+    created_by: str = ""
+    revoked: float | None = None
+
+    def valid(self, now: float) -> bool:
+        return self.revoked is None and now < self.expires and self.uses_left > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    at: float
+    who: str
+    role: str
+    verb: str
+    target: str
+    outcome: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """What the controller counted of one training job, in its own words."""
+
+    name: str
+    owner: str
+    at: float
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoryLine:
+    """One thing that happened to a node, whatever kind it is of."""
+
+    at: float
+    kind: str  # transition, verdict, action, event
+    what: str
+    reason: str
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoryPage:
+    """Newest first. `older` is handed back to read on; "" at the beginning of the story."""
+
+    lines: tuple[StoryLine, ...]
+    older: str = ""

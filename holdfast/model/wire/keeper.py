@@ -1,0 +1,84 @@
+"""Which copies of a training's state a keeper holds, and which of them lie in storage, as it told its agent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.model.wire.progress import LARGEST_STEP, LONGEST_NAME, MOST_RANKS
+
+MOST_STEPS = 6  # three in memory, two in storage, one on its way
+MOST_HELD = 256  # ranks of one step in one place of a node
+MOST_TROUBLES = 8
+LONGEST_TROUBLE = 300
+MOST_BYTES = 2**53 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldStep:
+    """Ranks whose part of one step is in each place."""
+
+    step: int
+    own: tuple[int, ...] = ()  # of this node, in its memory
+    partners: tuple[int, ...] = ()  # of other nodes, in this one's memory
+    stored: tuple[int, ...] = ()  # of this node, in storage
+    gpu: tuple[int, ...] = ()  # of this node, in the memory of its GPUs too
+
+    def __post_init__(self) -> None:
+        """One that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
+        _require(0 <= self.step <= LARGEST_STEP, "step", "a step number")
+        for ranks in (self.own, self.partners, self.stored, self.gpu):
+            _require_ranks(ranks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holdings:
+    """Of one keeper. A step of -1 is none."""
+
+    node: str  # as the job calls it; on one machine several keepers may play nodes
+    run: str = ""  # of the job's runs the one it is part of; a node that was left out is still in an earlier one
+    ranks: tuple[int, ...] = ()  # this node's own
+    world: int = 0
+    replicas: int = 0  # nodes that hold each rank's part; 0: no rank has joined
+    committed_step: int = -1  # safe on `replicas` nodes, for every rank of the job
+    used_bytes: int = 0
+    budget_bytes: int = 0
+    steps: tuple[HeldStep, ...] = ()
+    troubles: tuple[str, ...] = ()
+    storage_unknown: str = ""  # why nothing is known of storage
+
+    def __post_init__(self) -> None:
+        _require(len(self.node) <= 255 and self.node.isprintable(), "node", "a host name")
+        _require(len(self.run) <= LONGEST_NAME and self.run.isprintable(), "run", "a short name")
+        _require_ranks(self.ranks)
+        _require(0 <= self.world <= MOST_RANKS and 0 <= self.replicas <= MOST_RANKS, "world", "a count of ranks")
+        _require(-1 <= self.committed_step <= LARGEST_STEP, "committed_step", "a step number")
+        sizes = (self.used_bytes, self.budget_bytes)
+        _require(all(0 <= size <= MOST_BYTES for size in sizes), "bytes", f"0 to {MOST_BYTES}")
+        _require(len(self.steps) <= MOST_STEPS, "steps", f"at most {MOST_STEPS}")
+        _require(len(self.troubles) <= MOST_TROUBLES, "troubles", f"at most {MOST_TROUBLES}")
+        for sentence in (*self.troubles, self.storage_unknown):
+            _require(len(sentence) <= LONGEST_TROUBLE and sentence.isprintable(), "troubles", "short printable text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeeperReport:
+    """A keeper of one job, as the agent of its node heard it."""
+
+    job: str
+    owner: str  # the user who reports, by the kernel's word
+    unsaved_step: int
+    holds: Holdings
+
+    def __post_init__(self) -> None:
+        for name in (self.job, self.owner):
+            _require(0 < len(name) <= LONGEST_NAME, "a name", f"1 to {LONGEST_NAME} characters")
+        _require(-1 <= self.unsaved_step <= LARGEST_STEP, "unsaved_step", "a step number")
+
+
+def _require_ranks(ranks: Sequence[int]) -> None:
+    _require(len(ranks) <= MOST_HELD, "ranks", f"at most {MOST_HELD}")
+    _require(all(0 <= rank < MOST_RANKS for rank in ranks), "ranks", "numbers of at least 0")
+
+
+def _require(holds: bool, what: str, expected: str) -> None:
+    if not holds:
+        raise ValueError(f"keeper's field {what}: expected {expected}")

@@ -1,0 +1,122 @@
+"""A probe between two nodes: what an agent is asked, what a meeting proved, and how much may be asked of a fleet."""
+
+from dataclasses import dataclass
+
+LARGEST_BYTES = 2 << 30
+LONGEST_SECONDS = 600.0
+LONGEST_RUN_SECONDS = 3_600.0
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv")
+BACKENDS = ("gloo", "nccl")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """A node that whoever leads a meeting waits for."""
+
+    name: str
+    address: str = ""
+    leaf: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepRequest:
+    """What somebody wants to know of some nodes: a collective at growing sizes over all of them, and who is slow."""
+
+    operation: str = "all_reduce"
+    backend: str = "gloo"
+    smallest: int = 8
+    largest: int = LARGEST_BYTES
+    pair_bytes: int = 8 << 20
+    longest_seconds: float = 10.0
+    patience_seconds: float = 120.0
+    fabric: str = ""  # whose limits tell which sizes are worth another look
+
+    def __post_init__(self) -> None:
+        for holds, what, expected in (
+            (self.operation in COLLECTIVES, "operation", f"one of {', '.join(COLLECTIVES)}"),
+            (self.backend in BACKENDS, "backend", " or ".join(BACKENDS)),
+            (0 < self.smallest <= self.largest, "smallest", "at least 1 and at most the largest"),
+            (self.largest <= LARGEST_BYTES, "largest", f"at most {LARGEST_BYTES}"),
+            (0 < self.pair_bytes <= LARGEST_BYTES, "pair_bytes", f"1 to {LARGEST_BYTES}"),
+            (0 < self.longest_seconds <= LONGEST_SECONDS, "longest_seconds", f"at most {LONGEST_SECONDS:g}"),
+            (0 < self.patience_seconds <= LONGEST_SECONDS, "patience_seconds", f"at most {LONGEST_SECONDS:g}"),
+        ):
+            _require(holds, f"sweep.{what}", expected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRequest:
+    """One place in a meeting. Rank 0 leads: it listens at `master` and `port`, where the others come."""
+
+    peer: str  # of who leads: the one that comes, '' where there are more; of the others: who leads
+    rank: int
+    address: str  # of this node on the fabric, several with commas between; '' lets its own name decide
+    master: str
+    port: int
+    bytes: int
+    seconds: float  # from when it is received: whoever has not met by then gives up
+    key: str = ""  # known to those who were asked, and to nobody else on the fabric
+    guests: tuple[Guest, ...] = ()  # of who leads: everybody who was asked
+    sweep: SweepRequest | None = None  # of who leads a run that was asked for; without, a pair meets once
+
+    def __post_init__(self) -> None:
+        for holds, what, expected in (
+            (self.rank in (0, 1), "rank", "0 or 1"),
+            (0 < self.port < 65_536, "port", "1 to 65535"),
+            (0 < self.bytes <= LARGEST_BYTES, "bytes", f"1 to {LARGEST_BYTES}"),
+            (0 < self.seconds <= LONGEST_SECONDS, "seconds", f"more than 0 and at most {LONGEST_SECONDS:g}"),
+        ):
+            _require(holds, f"probe.{what}", expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What fixed computations gave on a device; devices of one kind, with the same libraries, agree to the last bit."""
+
+    subject: str
+    kind: str
+    bits: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What two nodes reached when they met. 0 bytes a second: what arrived was wrong."""
+
+    one: str
+    other: str
+    at: float
+    bytes_per_second: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbePolicy:
+    """How much of an idle fleet may be used to prove its fabric."""
+
+    enabled: bool = False
+    """Idle nodes are probed only when an operator switched it on."""
+    share: float = 0.1
+    """Of the idle nodes, so many at most are in a probe at once; a single pair may always be."""
+    minutes_per_day: float = 20.0
+    """So long at most is one node in probes within any 24 hours, waiting for its partner included."""
+    period_hours: float = 24.0
+    """Every pair of leaves, and every node, is proven within this, if it is idle often enough."""
+    bytes: int = 256 << 20
+    """Payload of a meeting."""
+    patience_seconds: float = 90.0
+    """A meeting that has not ended by then is given up: agents hear of it with their heartbeat, 30 s apart."""
+    port: int = 29_477
+    """On which the first of a pair listens. A node is in one pair at a time."""
+
+    @property
+    def period_seconds(self) -> float:
+        return self.period_hours * 3_600.0
+
+    @property
+    def seconds_per_day(self) -> float:
+        return self.minutes_per_day * 60.0
+
+
+def _require(holds: bool, what: str, expected: str) -> None:
+    if not holds:
+        raise ValueError(f"{what}: expected {expected}")

@@ -1,0 +1,146 @@
+"""What an agent tells the controller: one numbered report, so that it can be sent again and is still stored once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import isfinite
+
+from holdfast.model.job import JobState
+from holdfast.model.signal import Event
+from holdfast.model.subject import Subject
+from holdfast.model.wire.keeper import KeeperReport
+from holdfast.model.wire.probe import Fingerprint
+from holdfast.model.wire.progress import RankWindow
+
+LONGEST_NAME = 255  # characters; a host name has at most 253
+LONGEST_TEXT = 16_384
+LONGEST_DOCUMENT = 400_000  # of a probe; a request has at most 1 MB
+MOST_EVENTS = 1_000
+MOST_CHANGES = 1_000
+MOST_OUTCOMES = 100
+MOST_JOBS = 256
+MOST_PROGRESS = 4_096
+MOST_KEEPERS = 64
+MOST_SUBJECTS = 1_024
+MOST_EVIDENCE = 64
+LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 and what names them
+LARGEST_SEQUENCE = 2**53 - 1  # what a JSON number carries exactly
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictChange:
+    """A check's verdict on a node that became another."""
+
+    at: float
+    check: str
+    before: str  # "" when it is the first verdict of this check
+    after: str
+    reason: str = ""
+    subjects: tuple[Subject, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderOutcome:
+    """What came of an order that the controller gave an agent."""
+
+    order: int
+    verb: str
+    ok: bool  # it was carried out; what a test found is in `health`
+    health: str = ""  # of a re-test: pass, degraded, fail or unknown
+    cause: str = ""  # of a re-test: the check that decided
+    reason: str = ""
+    began: float = 0.0  # the agent's clock; 0.0 when nothing was begun
+    suite: str = ""
+    key: str = ""  # the order's own: its number alone may have been another's in a store that was lost
+    bytes_per_second: float | None = None  # of a probe; 0: what arrived was wrong
+    about: str = ""  # of a probe that failed: the node whose trouble it is, if not the one that tells
+    fingerprints: tuple[Fingerprint, ...] = ()  # of a re-test with active probes
+    under_way: bool = False  # of a probe that goes on: `reason` says what it is at
+    document: str = ""  # of a probe that was asked for: its report as JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSeen:
+    """A job that holds GPUs of the node, as its agent sees it; one that just ended may be named once more."""
+
+    id: str
+    state: JobState = JobState.RUNNING
+    start: float | None = None
+    gpus: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """`(node, session, seq)` names it: a session is one life of an agent, its reports are counted from 1."""
+
+    node: str
+    session: str
+    seq: int
+    at: float  # the agent's clock
+    events: tuple[Event, ...] = ()
+    changes: tuple[VerdictChange, ...] = ()
+    heartbeat: bool = False
+    digest: bytes = b""  # kept in the controller's memory, never stored
+    twin: bool = False  # from simulated hardware
+    outcomes: tuple[OrderOutcome, ...] = ()
+    jobs: tuple[JobSeen, ...] | None = None  # all that hold GPUs here now; None where the agent cannot tell
+    progress: tuple[RankWindow, ...] = ()  # of ranks on this node that tell it; the controller keeps what it counts
+    unsaved: tuple[str, ...] = ()  # jobs whose state is in the memory of this node and not in storage
+    keepers: tuple[
+        KeeperReport, ...
+    ] = ()  # of checkpoints on this node: what they hold now, kept in memory and not stored
+
+    def when(self, at: float, now: float) -> float:
+        """What has no time happened when it was reported; nothing happened later than it was heard of."""
+        return min(at or self.at, now)
+
+    def __post_init__(self) -> None:
+        """A report that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""
+        _require(0 < len(self.node) <= LONGEST_NAME, "node", f"1 to {LONGEST_NAME} characters")
+        _require(0 < len(self.session) <= LONGEST_NAME, "session", f"1 to {LONGEST_NAME} characters")
+        _require(0 <= self.seq <= LARGEST_SEQUENCE, "seq", f"0 to {LARGEST_SEQUENCE}")
+        _require(isfinite(self.at), "at", "a finite number of seconds")
+        _require(len(self.events) <= MOST_EVENTS, "events", f"at most {MOST_EVENTS}")
+        _require(len(self.changes) <= MOST_CHANGES, "changes", f"at most {MOST_CHANGES}")
+        _require(len(self.digest) <= LARGEST_DIGEST, "digest", f"at most {LARGEST_DIGEST} bytes")
+        for event in self.events:
+            _require(isfinite(event.at), "events.at", "a finite number of seconds")
+            _require_short("events", (event.kind, event.subject, event.device), LONGEST_NAME)
+            _require_short("events.text", (event.text, str(event.code or "")), LONGEST_TEXT)
+            _require(len(event.detail) <= MOST_EVIDENCE, "events.detail", f"at most {MOST_EVIDENCE} entries")
+            _require_short("events.detail", (*event.detail, *map(str, event.detail.values())), LONGEST_TEXT)
+        for change in self.changes:
+            _require(isfinite(change.at), "changes.at", "a finite number of seconds")
+            _require_short("changes", (change.check, change.before, change.after, *change.subjects), LONGEST_NAME)
+            _require_short("changes", (change.reason, *change.evidence), LONGEST_TEXT)
+            _require(len(change.subjects) <= MOST_SUBJECTS, "changes.subjects", f"at most {MOST_SUBJECTS}")
+            _require(len(change.evidence) <= MOST_EVIDENCE, "changes.evidence", f"at most {MOST_EVIDENCE}")
+        _require(len(self.outcomes) <= MOST_OUTCOMES, "outcomes", f"at most {MOST_OUTCOMES}")
+        for outcome in self.outcomes:
+            _require(isfinite(outcome.began), "outcomes.began", "a finite number of seconds")
+            rate = outcome.bytes_per_second or 0.0
+            _require(isfinite(rate) and rate >= 0, "outcomes.bytes_per_second", "a finite number of at least 0")
+            _require(0 <= outcome.order <= LARGEST_SEQUENCE, "outcomes.order", f"0 to {LARGEST_SEQUENCE}")
+            _require_short("outcomes", (outcome.verb, outcome.health, outcome.cause, outcome.suite), LONGEST_NAME)
+            _require_short("outcomes.reason", (outcome.reason, outcome.key, outcome.about), LONGEST_TEXT)
+            _require(len(outcome.fingerprints) <= MOST_SUBJECTS, "outcomes.fingerprints", f"at most {MOST_SUBJECTS}")
+            for one in outcome.fingerprints:
+                _require_short("outcomes.fingerprints", (one.subject, one.kind, one.bits), LONGEST_NAME)
+            _require_short("outcomes.document", (outcome.document,), LONGEST_DOCUMENT)
+        _require(len(self.jobs or ()) <= MOST_JOBS, "jobs", f"at most {MOST_JOBS}")
+        _require(len(self.progress) <= MOST_PROGRESS, "progress", f"at most {MOST_PROGRESS}")
+        _require(len(self.keepers) <= MOST_KEEPERS, "keepers", f"at most {MOST_KEEPERS}")
+        _require(len(self.unsaved) <= MOST_JOBS, "unsaved", f"at most {MOST_JOBS}")
+        _require_short("unsaved", self.unsaved, LONGEST_NAME)
+        for job in self.jobs or ():
+            _require(0 < len(job.id) <= LONGEST_NAME, "jobs.id", f"1 to {LONGEST_NAME} characters")
+            _require(isfinite(job.start or 0.0), "jobs.start", "a finite number of seconds")
+
+
+def _require(holds: bool, what: str, expected: str) -> None:
+    if not holds:
+        raise ValueError(f"report field {what}: expected {expected}")
+
+
+def _require_short(what: str, texts: Iterable[str], longest: int) -> None:
+    _require(all(len(text) <= longest for text in texts), what, f"at most {longest} characters each")

@@ -1,0 +1,129 @@
+"""The agent's loopback page: /metrics for Prometheus, /v1/... JSON for people and tools. Read-only."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Protocol
+
+import msgspec
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.registry import Collector
+
+from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.metrics import families
+from holdfast.node.agent.node import Change, Node
+
+log = logging.getLogger("holdfast.node.agent")
+
+
+MOST_CONNECTIONS = 16
+READ_SECONDS = 5.0
+
+
+class Served(Protocol):
+    """What the page shows of an agent."""
+
+    node: Node
+    guard: threading.Lock
+    clock: SteadyClock
+
+    @property
+    def kept_changes(self) -> list[Change]: ...
+    def document(self) -> dict[str, Any]: ...
+
+
+class _Metrics(Collector):
+    def __init__(self, agent: Served) -> None:
+        self._agent = agent
+
+    def collect(self) -> Iterator[Any]:
+        with self._agent.guard:
+            return iter(families(self._agent.node, self._agent.clock.now()))
+
+
+class _FewThreads(ThreadingHTTPServer):
+    """Scrapes are few: a crowd is turned away instead of filling the agent with threads."""
+
+    daemon_threads = True
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+
+def _routes(agent: Served) -> dict[str, Callable[[], Any]]:
+    return {
+        "/v1/verdicts": agent.document,
+        "/v1/changes": lambda: {"changes": [asdict(change) for change in agent.kept_changes]},
+        "/v1/signals": lambda: {
+            "signals": [
+                {"subject": subject, "name": name, "value": value, "at": at}
+                for subject, name, value, at in agent.node.history.latest(agent.clock.now())
+            ]
+        },
+        "/v1/inventory": lambda: {
+            "node": agent.node.census.node,
+            "subjects": sorted(agent.node.history.inventory.subjects),
+            "lacks": dict(agent.node.history.inventory.lacks),
+            "blind": agent.node.history.blind_sources(),
+        },
+    }
+
+
+def serve(agent: Served, listen: str) -> ThreadingHTTPServer | None:
+    """Listen in a thread. A taken port is said and survived: the verdict file and the judgement do not need it."""
+    host, _, port = listen.rpartition(":")
+    registry = CollectorRegistry()
+    registry.register(_Metrics(agent))
+    routes = _routes(agent)
+
+    class Handler(BaseHTTPRequestHandler):
+        timeout = READ_SECONDS  # a client that says nothing must not hold a thread
+
+        def do_GET(self) -> None:
+            path = self.path.split("?", 1)[0]
+            if path == "/metrics":
+                self._answer(200, generate_latest(registry), "text/plain; version=0.0.4; charset=utf-8")
+            elif route := routes.get(path):
+                with agent.guard:
+                    body = msgspec.json.encode(route())
+                self._answer(200, body, "application/json")
+            else:
+                expected = ", ".join(["/metrics", *routes])
+                body = msgspec.json.encode({"error": f"no page {path[:200]!r}; expected one of {expected}"})
+                self._answer(404, body, "application/json")
+
+        def _answer(self, status: int, body: bytes, kind: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            log.debug(format, *args)
+
+    try:
+        server = _FewThreads((host or "127.0.0.1", int(port)), Handler)
+    except (OSError, ValueError, OverflowError) as error:
+        log.error("cannot listen on %s: %s; going on without /metrics", listen, error)
+        return None
+    if not str(server.server_address[0]).startswith("127."):
+        log.warning("%s is not a loopback address: anyone who reaches it can read this node's state", listen)
+    threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
+    log.info("listening on http://%s:%d", *server.server_address[:2])
+    return server

@@ -1,0 +1,36 @@
+"""Tells the ranks of a GPU that its hardware reported an error: what they computed since may be wrong."""
+
+from collections.abc import Iterable
+
+from holdfast.formats.job import orders as job_orders
+from holdfast.model.inventory import Inventory
+from holdfast.model.signal import Event
+from holdfast.model.subject import kind
+from holdfast.node.sources.jobs.socket import JobSocketSource
+
+KINDS = ("xid", "gpu_lost", "uvm", "sxid", "mce", "edac")
+HARMLESS = ("correctable", "info")
+OLD_SECONDS = 600.0  # what a kernel said before is read again by an agent that starts
+
+
+def tell(socket: JobSocketSource, events: Iterable[Event], inventory: Inventory, now: float) -> None:
+    for event in events:
+        at = event.at or now
+        if _counts(event) and now - at < OLD_SECONDS:
+            subject = event.subject or inventory.subject_of(event.device)
+            socket.tell(job_orders.happened(at, _words(event, subject)), _gpu(subject), at)
+
+
+def _counts(event: Event) -> bool:
+    return event.kind in KINDS and event.severity not in HARMLESS and event.action != "ignore"
+
+
+def _gpu(subject: str) -> int | None:
+    """None where it may be any: then all ranks of the node are told."""
+    number = subject.rpartition("/")[2]
+    return int(number) if kind(subject) == "gpu" and number.isdecimal() else None
+
+
+def _words(event: Event, subject: str) -> str:
+    code = f" {event.code}" if event.code is not None else ""
+    return f"{event.kind}{code} on {subject or event.device or 'this node'}: {event.text}"

@@ -1,0 +1,150 @@
+"""One node's judgement, without clock or threads: readings in, verdicts and their changes out.
+
+The agent drives it in real time, tests and the twin in virtual time.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.model.event_log import CLEARED
+from holdfast.model.health import Health
+from holdfast.model.history import History
+from holdfast.model.signal import Reading
+from holdfast.model.subject import Subject
+from holdfast.model.verdict import Row, Verdict, overall
+from holdfast.node.agent.census import Census
+from holdfast.node.checks.check import Check, Limits, disabled
+
+log = logging.getLogger("holdfast.node.agent")
+
+PRUNE_SECONDS = 3600.0
+REJUDGE_SECONDS = 30.0  # windows slide and values go stale even when nothing new arrives
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A check as this node's configuration asks it."""
+
+    check: Check
+    limits: Limits = field(default_factory=dict)
+    off: str = ""  # why it is not asked here
+
+
+MOST_EVIDENCE = 8  # sentences kept of a change; the verdict itself has them all
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A verdict that became another. This is what is kept, reported and told as a story."""
+
+    at: float
+    check: str
+    before: str
+    after: str
+    reason: str
+    subjects: tuple[Subject, ...]
+    evidence: tuple[str, ...] = ()
+
+
+class Node:
+    def __init__(self, census: Census, questions: Sequence[Question]) -> None:
+        self.census = census
+        self.questions = {question.check.name: question for question in questions}
+        self.history = History(census.node, _retention(questions))
+        self.history.inventory = census.inventory()
+        self.verdicts: dict[str, Verdict] = {}
+        self._depends: dict[str, set[str]] = {}  # check -> sources it looked at
+        self._judged_at: dict[str, float] = {}
+        self._dirty: set[str] = set(self.questions)
+        self._pruned_at = 0.0
+
+    def take(self, reading: Reading) -> None:
+        """Remember a reading and mark the checks it may change the answer of."""
+        if self.census.take(reading):
+            self.history.inventory = self.census.inventory()
+            self._dirty.update(self.questions)
+        if self.history.add(reading):
+            kinds = {event.kind for event in reading.events}
+            self._dirty.update(
+                name
+                for name, question in self.questions.items()
+                if reading.source in self._depends.get(name, ())
+                or kinds.intersection(question.check.hears)
+                or (CLEARED in kinds and question.check.hears)
+            )
+
+    def judge(self, now: float) -> list[Change]:
+        """Ask every question whose answer may have changed; return the verdicts that did."""
+        due = self._dirty | {n for n in self.questions if now - self._judged_at.get(n, 0.0) >= REJUDGE_SECONDS}
+        self._dirty = set()
+        if now - self._pruned_at >= PRUNE_SECONDS:
+            self._pruned_at = now
+            self.history.prune(now)
+        changes = [self._ask(name, now) for name in self.questions if name in due]
+        return [change for change in changes if change is not None]
+
+    def _ask(self, name: str, now: float) -> Change | None:
+        question = self.questions[name]
+        self._judged_at[name] = now
+        verdict = disabled(question.check, question.off) if question.off else self._judged(question, now)
+        before = self.verdicts.get(name)
+        self.verdicts[name] = verdict
+        if before is not None and _standing(before) == _standing(verdict):
+            return None
+        return _change(verdict, before.state if before else "", now)
+
+    def standing(self, now: float) -> list[Change]:
+        """Every verdict as if it were the first, for somebody who has forgotten."""
+        return [_change(verdict, "", now) for verdict in self.verdicts.values()]
+
+    def _judged(self, question: Question, now: float) -> Verdict:
+        """A check that fails has seen nothing: that is UNKNOWN, and the other checks go on."""
+        window = self.history.window(now, question.check.span)
+        try:
+            verdict = question.check(window, question.limits)
+        except Exception as error:
+            log.exception("check %s failed", question.check.name)
+            reason = f"the check itself failed: {type(error).__name__}: {error}"
+            verdict = Verdict(check=question.check.name, rows=(Row(window.node, Health.UNKNOWN, reason=reason),))
+        self._depends[question.check.name] = self.history.sources_of(window.touched)
+        return verdict
+
+    @property
+    def health(self) -> Health:
+        return overall(self.verdicts.values())
+
+    def reason(self) -> str:
+        """One line for a scheduler: the first verdict that is as bad as the node."""
+        health = self.health
+        for verdict in self.verdicts.values():
+            if not verdict.disabled and verdict.health is health:
+                return f"{verdict.check}: {verdict.summary()}"
+        return ""
+
+
+def _change(verdict: Verdict, before: str, now: float) -> Change:
+    guilty = tuple(row.subject for row in verdict.rows if row.health is verdict.health)
+    return Change(
+        at=now,
+        check=verdict.check,
+        before=before,
+        after=verdict.state,
+        reason=verdict.summary(),
+        subjects=guilty if verdict.health is not Health.PASS else (),
+        evidence=verdict.evidence[:MOST_EVIDENCE],
+    )
+
+
+def _standing(verdict: Verdict) -> tuple[str, frozenset[tuple[Subject, Health]]]:
+    """What counts as a change: health per subject, not the numbers in the sentence."""
+    return verdict.state, frozenset((row.subject, row.health) for row in verdict.rows)
+
+
+def _retention(questions: Iterable[Question]) -> Mapping[str, float]:
+    """Keep each signal as long as the check that looks back furthest."""
+    keep: dict[str, float] = {}
+    for question in questions:
+        for name in question.check.reads:
+            keep[name] = max(keep.get(name, 0.0), question.check.span * 1.1)
+    return keep

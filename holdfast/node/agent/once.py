@@ -1,0 +1,115 @@
+"""Look once: every source read in parallel within its deadline, for `holdfast check`, `signals` and `doctor`.
+
+Where a stage asks for what takes the whole node, that comes after the others, one after another, and the others are
+read again behind it: what went wrong under load shows then.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.model.history import History
+from holdfast.model.settings import Settings
+from holdfast.model.signal import Reading
+from holdfast.node.agent.assemble import COSTLY, census, questions, sources
+from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.node import Node
+from holdfast.node.agent.runner import read_guarded, silent
+from holdfast.node.probes.active import history as kept
+from holdfast.node.probes.active.source import ActiveSource
+from holdfast.node.sources.source import Source
+
+log = logging.getLogger("holdfast.node.agent")
+
+FRESH_FACTOR = 3.0  # a value may be three cadences old before it counts as stale
+
+Tell = Callable[[str, str], None]  # the probe that runs, and what it is at
+
+
+def look(settings: Settings) -> History:
+    """Read everything once and remember it."""
+    return look_at(settings, stage="passive").history
+
+
+def look_at(settings: Settings, stage: str, seconds: float = 0.0, tell: Tell = lambda probe, words: None) -> Node:
+    """Read everything once (twice, `seconds` apart, for rates) and judge it as this stage asks."""
+    clock = SteadyClock()
+    results = results_file(settings)
+    settings = replace(settings, agent=replace(settings.agent, state_dir=""))  # the running agent owns what is on disk
+    node = Node(census(settings), questions(settings, stage))
+    chosen = sources(settings, stage)
+    # Everything is judged when the slowest has answered: what the quick ones read must not be stale by then.
+    prepare(node, chosen, patience=sum(sorted(source.deadline for source in chosen)[-3:]) + seconds)
+    for reading in _readings(chosen, clock, seconds, tell):
+        node.take(reading)
+    _compare_with_past(node, results, clock.now())
+    node.judge(clock.now())
+    return node
+
+
+def results_file(settings: Settings) -> str:
+    """Where results of active probes are kept; nowhere on a machine that no agent has a directory on."""
+    if settings.probes.history:
+        return settings.probes.history
+    directory = settings.agent.state_dir
+    return str(Path(directory) / "probes.jsonl") if directory and Path(directory).is_dir() else ""
+
+
+def _compare_with_past(node: Node, path: str, now: float) -> None:
+    current = kept.record((subject, name, value) for subject, name, value, _ in node.history.latest(now))
+    if not path or not current:
+        return
+    node.take(kept.recall(kept.load(path), current, now))
+    if trouble := kept.append(path, current, now):
+        log.warning("results of this run are not kept: %s", trouble)
+
+
+def _readings(chosen: Sequence[Source], clock: SteadyClock, seconds: float, tell: Tell) -> list[Reading]:
+    quick = [source for source in chosen if source.name not in COSTLY]
+    costly = [source for source in chosen if source.name in COSTLY]
+    readings = _read_all(quick, clock)
+    for source in costly:
+        readings += _read_costly(source, clock, tell)
+    if seconds > 0:
+        threading.Event().wait(seconds)
+    if costly or seconds > 0:
+        readings += _read_all(quick, clock)
+    return readings
+
+
+def _read_costly(source: Source, clock: SteadyClock, tell: Tell) -> list[Reading]:
+    if not isinstance(source, ActiveSource):
+        tell(source.name, "")
+        return _read_all([source], clock)
+    source.tell = tell
+    tell(source.name, "are loaded")
+    try:
+        return _read_all([source], clock)
+    finally:
+        source.stop()
+
+
+def prepare(node: Node, chosen: Sequence[Source], patience: float = 0.0) -> None:
+    """Tell the history what each source is there to bring and how long its values hold."""
+    for source in chosen:
+        node.history.promise(source.name, source.carries)
+        node.history.expect_freshness(source.name, FRESH_FACTOR * source.every + source.deadline + patience)
+
+
+def _read_all(chosen: Sequence[Source], clock: SteadyClock) -> list[Reading]:
+    """One thread per source; a source that misses its deadline is told as silent and left behind."""
+    results: dict[str, Reading] = {}
+
+    def read(source: Source) -> None:
+        results[source.name] = read_guarded(source, clock.now())
+
+    threads = [(source, threading.Thread(target=read, args=(source,), daemon=True)) for source in chosen]
+    started = clock.now()
+    for _, thread in threads:
+        thread.start()
+    for source, thread in threads:
+        thread.join(max(0.0, started + source.deadline - clock.now()))
+    now = clock.now()
+    return [results.get(source.name) or silent(source, now, now - started) for source in chosen]

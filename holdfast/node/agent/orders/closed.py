@@ -1,0 +1,35 @@
+"""The controller's word that nothing may start here, where no scheduler keeps work away: a file the gate looks for.
+
+It lies beside the verdict file and stays when the controller is away: what was quarantined is not opened by silence.
+"""
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+
+log = logging.getLogger("holdfast.node.agent")
+
+
+class ClosedMark:
+    def __init__(self, verdict_file: str) -> None:
+        self._path = Path(verdict_file).with_suffix(".closed")
+        self._words: str | None = None
+
+    def set(self, why: str) -> None:
+        """'' opens the node."""
+        if why == self._words:
+            return
+        try:
+            if why:
+                fresh = self._path.with_suffix(".closing")
+                fresh.write_text(why + "\n", encoding="utf-8")
+                os.replace(fresh, self._path)
+            else:
+                with suppress(FileNotFoundError):
+                    self._path.unlink()
+            self._words = why
+        except OSError as error:
+            log.warning(
+                "%s: %s; the gate does not know that this node is %s", self._path, error.strerror, why or "open"
+            )

@@ -1,0 +1,166 @@
+"""One meeting of this node with others, as the one who leads it or as one who comes; what it proved is the outcome."""
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import msgspec
+
+from holdfast.model.wire.probe import LONGEST_RUN_SECONDS, Guest, SweepRequest
+from holdfast.model.wire.report import LONGEST_DOCUMENT, LONGEST_TEXT, OrderOutcome
+from holdfast.node.agent.orders.handler import Order, refused
+from holdfast.node.agent.sweep_judge import slow_band
+from holdfast.node.probes.isolation.fabric_map import by_hosts
+from holdfast.node.probes.sweep import rendezvous as gathering
+from holdfast.node.probes.sweep.crew import Crew, Worker
+from holdfast.node.probes.sweep.hosts import Host
+from holdfast.node.probes.sweep.pairs import Pairs
+from holdfast.node.probes.sweep.rendezvous import CannotMeet, Gathering
+from holdfast.node.probes.sweep.report import Report
+from holdfast.node.probes.sweep.run import Options, probe
+
+BUDGET_SECONDS = 1.0  # of repeated exchanges of a pair
+LEAST_SECONDS = 1.0
+LAST_WORDS = 300
+SET_UP = "set-up failed"
+Tell = Callable[[str], None]
+
+
+class Trouble(Exception):
+    """Why a meeting came to nothing, and whose fault that is."""
+
+    def __init__(self, node: str, why: str) -> None:
+        super().__init__(why)
+        self.node = node
+
+
+class ProbeSession:
+    """`stop` ends it from another thread, whatever it is at; `hold` returns or raises soon after."""
+
+    def __init__(self, node: str, order: Order, python: str, tell: Tell) -> None:
+        assert order.probe is not None
+        self._node, self._order, self._ask, self._python, self._tell = node, order, order.probe, python, tell
+        self._until = time.monotonic() + order.probe.seconds
+        self._stopped = threading.Event()
+        self._ends: list[Callable[[], None]] = []
+
+    def hold(self) -> OrderOutcome:
+        try:
+            return self._lead() if self._ask.rank == 0 else self._come()
+        except (CannotMeet, Trouble) as error:
+            words = str(error) if str(error).startswith(SET_UP) else f"{SET_UP}: {error}"
+            about = error.node if isinstance(error, Trouble) else ""
+            return replace(refused(self._order, words[:LONGEST_TEXT]), about=about)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        for end in list(self._ends):
+            end()
+
+    def _on_stop(self, end: Callable[[], None]) -> None:
+        self._ends.append(end)
+        if self._stopped.is_set():
+            end()
+
+    def _left(self) -> float:
+        return max(LEAST_SECONDS, self._until - time.monotonic())
+
+    def _outcome(self, words: str, **more: Any) -> OrderOutcome:
+        return OrderOutcome(order=self._order.id, verb=self._order.verb, ok=True, reason=words, **more)
+
+    def _come(self) -> OrderOutcome:
+        """The worker speaks with who leads; when that one hangs up it is over."""
+        ask = self._ask
+        line = gathering.come(self._node, ask.master, ask.port, ask.key, ask.seconds, self._stopped.is_set)
+        self._on_stop(lambda: gathering.hang_up(line))
+        worker = gathering.serve(self._python, line)
+        self._on_stop(worker.kill)
+        try:
+            _, said = worker.communicate(timeout=LONGEST_RUN_SECONDS)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            _, said = worker.communicate()
+        gathering.hang_up(line)
+        if worker.returncode:
+            last = next((words for words in reversed(said.splitlines()) if words.strip()), "it said nothing")
+            raise CannotMeet(f"the worker died: {last.strip()[:LAST_WORDS]}")
+        return self._outcome(f"met {ask.peer}")
+
+    def _lead(self) -> OrderOutcome:
+        ask = self._ask
+        asked = ask.guests or (Guest(name=ask.peer),)
+        guests = [guest for guest in asked if guest.name != self._node]
+        leaf = next((guest.leaf for guest in asked if guest.name == self._node), "")
+        place = Gathering(guests, ask.address.partition(",")[0], ask.port, ask.key)
+        self._on_stop(place.close)
+        own = Worker(Host(self._node), self._python)  # it loads torch while the others are on their way
+        self._on_stop(own.stop)
+        lines = place.wait(self._left(), self._tell, self._stopped.is_set)
+        own.host = Host(self._node, ask.address or place.address, leaf)
+        with Crew([], workers={self._node: own, **lines}) as crew:
+            self._on_stop(crew.stop)
+            return self._swept(crew, ask.sweep) if ask.sweep else self._paired(crew)
+
+    def _paired(self, crew: Crew) -> OrderOutcome:
+        """All rails at once, as a collective would use them. The slowest counts: a job moves at its pace."""
+        crew.muster(self._left())
+        for name, worker in crew.workers.items():
+            if worker.trouble:
+                raise Trouble(name, worker.trouble)
+        gpus = {name: int(worker.facts.get("gpus") or 0) for name, worker in crew.workers.items()}
+        backend = "nccl" if all(gpus.values()) else "gloo"
+        rails = {name: gpus[name] if backend == "nccl" else one.host.rails for name, one in crew.workers.items()}
+        pairs = Pairs(crew, self._exchange(backend), self._left(), rails)
+        pairs.measure([(self._node, self._ask.peer)], 1)
+        if pairs.own_words:
+            name, why = next(iter(pairs.own_words.items()))
+            raise Trouble(name if len(pairs.own_words) == 1 else "", why)
+        if pairs.wrong:
+            seats = ", ".join(seat for _, _, wrong in pairs.wrong for seat in wrong)
+            return self._outcome(f"wrong numbers from {seats or 'somebody'}", bytes_per_second=0.0)
+        rates = [one.bytes_per_second for one in pairs.measured]
+        return self._outcome(f"{_told(rates)} with {self._ask.peer}", bytes_per_second=min(rates))
+
+    def _exchange(self, backend: str) -> dict[str, Any]:
+        return {
+            "backend": backend,
+            "operation": "all_reduce",
+            "sizes": [self._ask.bytes],
+            "budget_seconds": BUDGET_SECONDS,
+            "longest_seconds": self._left(),
+            "patience_seconds": self._left(),
+            "spoil": None,
+        }
+
+    def _swept(self, crew: Crew, wish: SweepRequest) -> OrderOutcome:
+        options = Options(
+            operation=wish.operation,
+            backend=wish.backend,
+            smallest=wish.smallest,
+            largest=wish.largest,
+            pair_bytes=wish.pair_bytes,
+            longest_seconds=wish.longest_seconds,
+            patience_seconds=wish.patience_seconds,
+        )
+        known = by_hosts([worker.host for worker in crew.workers.values()])
+        report = probe(crew, options, known, lambda found: slow_band(found, wish.fabric, None), self._tell)
+        return self._outcome(f"{len(report.hosts)} nodes took part", document=_document(report))
+
+
+def _told(rates: list[float]) -> str:
+    words = f"{min(rates) / 1e9:.2f} GB/s"
+    if len(rates) == 1:
+        return words
+    return f"{words} over rail {rates.index(min(rates))}, {max(rates) / 1e9:.2f} over the fastest of {len(rates)},"
+
+
+def _document(report: Report) -> str:
+    """As JSON; of very many pairs the last are left out, for it goes with a report of bounded size."""
+    text = msgspec.json.encode(asdict(report)).decode()
+    while len(text) > LONGEST_DOCUMENT and report.pairs:
+        report.pairs = report.pairs[: len(report.pairs) // 2]
+        text = msgspec.json.encode(asdict(report)).decode()
+    return text

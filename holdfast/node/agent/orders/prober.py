@@ -1,0 +1,108 @@
+"""Probe sessions with other nodes on the fabric: in processes of their own, let go of within a second when the node is
+wanted. Whatever keeps it from measuring is "set-up failed", and says nothing about the fabric.
+"""
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.model.wire.report import OrderOutcome
+from holdfast.node.agent.orders.handler import Deed, Order, refused
+
+if TYPE_CHECKING:
+    from holdfast.node.agent.orders.probe_session import ProbeSession
+
+log = logging.getLogger("holdfast.node.agent")
+LOOK_SECONDS = 0.2  # how often it is looked whether somebody wants the node
+TELL_SECONDS = 3.0  # between two words on how far a run is
+
+
+class Prober:
+    def __init__(
+        self,
+        node: str,
+        jobs: Callable[[], Sequence[str]],
+        verdict_file: str,
+        tell: Callable[[OrderOutcome], None] = lambda outcome: None,
+        python: str = sys.executable,
+    ) -> None:
+        """`jobs`: who holds this node's GPUs. A prolog that removes the mark ends the probe, without any clock.
+        `tell`: where it is said how far a run is."""
+        self._node, self._jobs, self._tell, self._python = node, jobs, tell, python
+        self._mark = Path(verdict_file).with_suffix(".probing")
+        self._cancelled: set[int] = set()
+
+    def deed(self) -> Deed:
+        return Deed(perform=self.perform, repeatable=True)
+
+    def cancel(self, numbers: Sequence[int]) -> None:
+        self._cancelled.update(numbers)
+
+    def perform(self, order: Order, now: float) -> OrderOutcome:
+        if order.probe is None:
+            return refused(order, "set-up failed: nobody to meet is named")
+        if jobs := self._jobs():
+            return refused(order, f"refused: work is here ({', '.join(jobs)[:200]})")
+        from holdfast.node.agent.orders.probe_session import (
+            ProbeSession,
+        )  # an agent that meets nobody does not pay for it
+
+        marked = self._put_mark(order)
+        meeting = ProbeSession(self._node, order, self._python, self._progress(order))
+        over = threading.Event()
+        watch = threading.Thread(target=self._watch, args=(order, meeting, over, marked), daemon=True)
+        watch.start()
+        try:
+            return replace(self._met(order, meeting), began=now)
+        finally:
+            over.set()
+            watch.join()
+            meeting.stop()
+            self._cancelled.discard(order.id)
+            with suppress(OSError):
+                self._mark.unlink(missing_ok=True)
+
+    def _met(self, order: Order, meeting: "ProbeSession") -> OrderOutcome:
+        outcome = meeting.hold()
+        wanted = self._wanted(order, marked=False)
+        return refused(order, wanted) if wanted else outcome
+
+    def _progress(self, order: Order) -> Callable[[str], None]:
+        said = 0.0
+
+        def tell(words: str) -> None:
+            nonlocal said
+            if time.monotonic() - said >= TELL_SECONDS:
+                said = time.monotonic()
+                self._tell(OrderOutcome(order=order.id, verb=order.verb, ok=True, reason=words, under_way=True))
+
+        return tell
+
+    def _watch(self, order: Order, meeting: "ProbeSession", over: threading.Event, marked: bool) -> None:
+        while not over.wait(LOOK_SECONDS):
+            if why := self._wanted(order, marked):
+                log.info("the probe ends: %s", why)
+                self._cancelled.add(order.id)
+                meeting.stop()
+                return
+
+    def _wanted(self, order: Order, marked: bool) -> str:
+        if order.id in self._cancelled:
+            return "let go: the node is wanted"
+        if jobs := self._jobs():
+            return f"let go: work is here ({', '.join(jobs)[:200]})"
+        return "let go: work starts here" if marked and not self._mark.exists() else ""
+
+    def _put_mark(self, order: Order) -> bool:
+        try:
+            self._mark.write_text(f"order {order.id}\n", encoding="utf-8")
+        except OSError as error:
+            log.warning("%s: %s; a prolog cannot end this probe", self._mark, error.strerror)
+            return False
+        return True

@@ -1,0 +1,42 @@
+"""Restarting the node by a command of its own configuration, and knowing afterwards that it was restarted."""
+
+import os
+import time
+from pathlib import Path
+
+from holdfast.fleet.actions import process
+from holdfast.fleet.actions.backend import NoAnswer
+from holdfast.model.settings import Settings
+from holdfast.model.wire.report import LONGEST_TEXT, OrderOutcome
+from holdfast.node.agent.orders.handler import Deed, Order, refused
+
+COMMAND_SECONDS = 60.0
+GOES_DOWN_SECONDS = 300.0
+BOOT_ID = "sys/kernel/random/boot_id"
+
+
+def reboot(settings: Settings, goes_down_seconds: float = GOES_DOWN_SECONDS) -> Deed:
+    """The order is answered by the agent of the next boot: this one goes down with the machine."""
+
+    def boot() -> str:
+        try:
+            return (Path(settings.roots.proc) / BOOT_ID).read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    def perform(order: Order, now: float) -> OrderOutcome:
+        try:
+            answer = process.run(settings.controller.reboot_command, os.environ, COMMAND_SECONDS)
+        except NoAnswer as error:
+            return refused(order, f"the restart failed: {error}"[:LONGEST_TEXT])
+        if answer.code != 0:
+            return refused(order, f"the restart failed, exit code {answer.code}: {answer.said}")
+        time.sleep(goes_down_seconds)
+        return refused(order, f"{goes_down_seconds:g} s after the command to restart, the node is still up")
+
+    def settle(order: Order, boot_before: str) -> OrderOutcome | None:
+        if not boot_before or boot() in ("", boot_before):
+            return None
+        return OrderOutcome(order=order.id, verb=order.verb, ok=True, reason="the node was restarted")
+
+    return Deed(perform=perform, repeatable=False, mark=boot, settle=settle)

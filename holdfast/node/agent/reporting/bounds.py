@@ -1,0 +1,61 @@
+"""What an agent has to say, within the bounds of a report: shortened, bounded, and nothing that cannot be encoded."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
+from math import isfinite
+from typing import TypeVar
+
+from holdfast.model.signal import Event
+from holdfast.model.wire.report import LONGEST_NAME, MOST_EVIDENCE, MOST_SUBJECTS, VerdictChange
+from holdfast.node.agent.node import Change
+from holdfast.node.agent.reporting.spool import Losses
+
+LONGEST_SAYING = 4_096
+T = TypeVar("T")
+
+
+def worded(change: Change) -> VerdictChange:
+    return VerdictChange(
+        at=change.at,
+        check=change.check,
+        before=change.before,
+        after=change.after,
+        reason=_sayable(change.reason),
+        subjects=tuple(islice((name for name in change.subjects if len(name) <= LONGEST_NAME), MOST_SUBJECTS)),
+        evidence=tuple(_sayable(words) for words in change.evidence),
+    )
+
+
+def shortened(event: Event) -> Event:
+    """A kernel line may be as long and as odd as it likes; a report may not."""
+    code = _sayable(event.code) if isinstance(event.code, str) else event.code
+    detail = {
+        _sayable(name): _sayable(value) if isinstance(value, str) else value
+        for name, value in islice(event.detail.items(), MOST_EVIDENCE)
+        if isinstance(value, str) or isfinite(value)
+    }
+    at = event.at if isfinite(event.at) else 0.0
+    device = _sayable(event.device)[:LONGEST_NAME]
+    return replace(event, at=at, text=_sayable(event.text), device=device, code=code, detail=detail)
+
+
+def _sayable(text: str) -> str:
+    return text[:LONGEST_SAYING].encode("utf-8", "replace").decode()
+
+
+def loss(lost: Losses, now: float) -> Event:
+    what = f"{lost.heartbeats} heartbeats and {lost.reports} reports of changes or events"
+    return Event(
+        kind="spool_dropped",
+        at=now,
+        text=f"the agent's spool gave up {what} while the controller was away",
+        severity="warning" if lost.reports else "info",
+        count=lost.heartbeats + lost.reports,
+        detail={"first": lost.first, "last": lost.last},
+    )
+
+
+def chunks(items: Iterable[T], size: int) -> list[tuple[T, ...]]:
+    left = iter(items)
+    return list(iter(lambda: tuple(islice(left, size)), ()))

@@ -1,0 +1,287 @@
+"""Tells the controller: what changed at once, a heartbeat every 30 s, a digest a minute; again until acknowledged.
+
+On a thread of its own, behind a queue: neither a slow controller nor a slow disk ever holds up the judgement.
+"""
+
+import logging
+import queue
+import random
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from holdfast.model.signal import Event
+from holdfast.model.wire.keeper import KeeperReport
+from holdfast.model.wire.progress import RankWindow
+from holdfast.model.wire.report import JobSeen, OrderOutcome, Report
+from holdfast.node.agent.node import Change
+from holdfast.node.agent.orders.handler import Order
+from holdfast.node.agent.reporting.bounds import chunks, loss, shortened, worded
+from holdfast.node.agent.reporting.connection import Answer, Link, LinkDown
+from holdfast.node.agent.reporting.enrolment import Enrolment, NotEnrolled
+from holdfast.node.agent.reporting.spool import Entry, Spool
+
+log = logging.getLogger("holdfast.node.agent")
+
+HEARTBEAT_SECONDS = 30.0
+DIGEST_SECONDS = 60.0
+FOLLOW_UP_SECONDS = (2.0, 5.0, 10.0)  # orders come with an acknowledgement: after news, ask sooner
+MOST_REPORTS = 200  # in one request
+MOST_BYTES = 512 << 10  # in one request; a controller takes 1 MB
+TOGETHER = 100  # changes or events in one report, so that a report is never too large for a request
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
+BAD_REPORT = frozenset({400, 413, 422})
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    changes: Sequence[Change] = ()
+    events: Sequence[Event] = ()
+    outcomes: Sequence[OrderOutcome] = ()
+    jobs: bool = False  # other jobs than before, or how they got on; every report says it
+
+
+class _Acknowledged(msgspec.Struct):
+    accepted: list[bool]
+    orders: list[Order] = []
+    tell_all: bool = False
+    renew: bool = False
+    closed: str = ""
+    cancel: list[int] = []
+    flush_seconds: float = 0.0
+
+
+class Reporter:
+    def __init__(
+        self,
+        node: str,
+        session: str,
+        spool: Spool,
+        link: Link,
+        enrolment: Enrolment,
+        clock: Callable[[], float],
+        digest: Callable[[], bytes] = lambda: b"",
+        twin: bool = False,
+        jobs: Callable[[], tuple[JobSeen, ...] | None] = lambda: None,
+        progress: Callable[[], tuple[RankWindow, ...]] = tuple,
+        unsaved: Callable[[], tuple[str, ...]] = tuple,
+        keepers: Callable[[], tuple[KeeperReport, ...]] = tuple,
+    ) -> None:
+        self._node, self._session, self._twin = node, session, twin
+        self._spool, self._link, self._enrolment = spool, link, enrolment
+        self._clock, self._digest, self._jobs, self._progress = clock, digest, jobs, progress
+        self._unsaved, self._keepers = unsaved, keepers
+        self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
+        self._take_orders: Callable[[list[Order]], None] = lambda orders: None
+        self._take_cancelled: Callable[[list[int]], None] = lambda numbers: None
+        self._take_closed: Callable[[str], None] = lambda why: None
+        self._take_flush: Callable[[float], None] = lambda seconds: None
+        self._verdicts: Callable[[], Sequence[Change]] = tuple
+        self._seq = 0
+        self._credential, self._newly_enrolled = "", False
+        self._digest_at = 0.0
+        self._beats_due = [0.0]  # the last of them is the regular one
+        self._pause = 0.0
+        self._try_at = 0.0
+        self._said = ""
+        self._one_by_one = False
+
+    def on_cancelled(self, take: Callable[[list[int]], None]) -> None:
+        self._take_cancelled = take
+
+    def on_orders(self, take: Callable[[list[Order]], None]) -> None:
+        self._take_orders = take
+
+    def on_closed(self, take: Callable[[str], None]) -> None:
+        """Told with every answer why nothing may start here; '' if it may."""
+        self._take_closed = take
+
+    def on_flush(self, take: Callable[[float], None]) -> None:
+        """Told with every answer while the node is to be released, and how long that waits for storage."""
+        self._take_flush = take
+
+    def on_tell_all(self, verdicts: Callable[[], Sequence[Change]]) -> None:
+        """Asked for every standing verdict when the controller lacks earlier reports: its store is an old copy."""
+        self._verdicts = verdicts
+
+    def start(self) -> None:
+        threading.Thread(target=self.run, name="reporter", daemon=True).start()
+
+    def stop(self) -> None:
+        self._news.put(None)
+
+    @property
+    def trouble(self) -> str:
+        return self._spool.trouble
+
+    def tell(self, changes: Sequence[Change] = (), events: Sequence[Event] = ()) -> None:
+        if changes or events:
+            self._news.put(News(changes, events))
+
+    def tell_jobs(self) -> None:
+        self._news.put(News(jobs=True))
+
+    def answer(self, outcome: OrderOutcome) -> None:
+        self._news.put(News(outcomes=(outcome,)))
+
+    def run(self) -> None:
+        while self.turn(self._wait_seconds()):
+            pass
+        self._link.close()
+
+    def turn(self, wait: float) -> bool:
+        """Wait for news, spool what there is, send what can be sent; False when asked to stop."""
+        going_on = self._spool_news(wait)
+        now = self._clock()
+        if now >= self._beats_due[0]:
+            self._spool_heartbeat(now)
+        while going_on and len(self._spool) and self._clock() >= self._try_at:
+            self._send()
+        return going_on
+
+    def _wait_seconds(self) -> float:
+        now = self._clock()
+        due = self._beats_due[0]
+        if len(self._spool):
+            due = min(due, self._try_at)
+        return max(0.0, due - now)
+
+    def _spool_news(self, wait: float) -> bool:
+        waiting: list[News] = []
+        try:
+            news = self._news.get(timeout=wait) if wait > 0 else self._news.get_nowait()
+            while news is not None:
+                waiting.append(news)
+                news = self._news.get_nowait()
+            return False
+        except queue.Empty:
+            return True
+        finally:
+            self._spool_reports(waiting)
+
+    def _spool_reports(self, waiting: Sequence[News]) -> None:
+        """Everything that has come together in one report, in several where it is too much for one."""
+        changes = chunks([worded(change) for news in waiting for change in news.changes], TOGETHER)
+        events = chunks([shortened(event) for news in waiting for event in news.events], TOGETHER)
+        outcomes = [outcome for news in waiting for outcome in news.outcomes]
+        jobs = any(news.jobs for news in waiting)
+        while changes or events or outcomes or jobs:
+            now = self._clock()
+            report = self._report(now)
+            report = replace(
+                report,
+                changes=changes.pop(0) if changes else (),
+                events=events.pop(0) if events else (),
+                outcomes=tuple(outcomes),
+            )
+            outcomes, jobs = [], False
+            self._spool.add(report, now)
+
+    def _spool_heartbeat(self, now: float) -> None:
+        self._beats_due = [due for due in self._beats_due if due > now] or [now + HEARTBEAT_SECONDS]
+        digest = b""
+        if now - self._digest_at >= DIGEST_SECONDS - 1:
+            self._digest_at, digest = now, self._digest()
+        self._spool.add(replace(self._report(now), heartbeat=True, digest=digest), now)
+
+    def _report(self, now: float) -> Report:
+        self._seq += 1
+        return Report(
+            node=self._node,
+            session=self._session,
+            seq=self._seq,
+            at=now,
+            twin=self._twin,
+            jobs=self._jobs(),
+            progress=self._progress(),
+            unsaved=self._unsaved(),
+            keepers=self._keepers(),
+        )
+
+    def _send(self) -> None:
+        try:
+            if not self._credential:
+                self._credential = self._enrolment.credential(self._link)
+            batch = self._spool.batch(1 if self._one_by_one else MOST_REPORTS, MOST_BYTES)
+            if not batch:
+                return
+            body = b"[" + b",".join(text for _, text in batch) + b"]"
+            answer = self._link.post("/v1/reports", body, self._credential, self._clock())
+            self._take_answer(answer, [entry for entry, _ in batch])
+        except (LinkDown, NotEnrolled) as error:
+            self._wait(str(error))
+
+    def _take_answer(self, answer: Answer, sent: list[Entry]) -> None:
+        if answer.status == 200:
+            self._take_acknowledgement(answer, sent)
+        elif answer.status == 401:
+            self._enrol_again(answer)
+        elif answer.status in BAD_REPORT and len(sent) > 1:
+            self._one_by_one = True  # one of them is at fault; the others must not wait behind it
+        elif answer.status in BAD_REPORT:
+            log.error("report %d was refused and is given up: %s", sent[0].seq, answer.said)
+            self._spool.give_up(sent)
+        else:
+            self._wait(f"the controller refused our reports: {answer.said}")
+
+    def _enrol_again(self, answer: Answer) -> None:
+        """Once; a credential that was never good is no reason to ask for another at once."""
+        if self._newly_enrolled:
+            self._newly_enrolled, self._credential = False, ""
+            self._wait(f"the controller refuses the credential it gave us: {answer.said}")
+            return
+        self._credential = ""
+        self._credential = self._enrolment.enrol(self._link)
+        self._newly_enrolled = True
+
+    def _take_acknowledgement(self, answer: Answer, sent: list[Entry]) -> None:
+        try:
+            told = msgspec.json.decode(answer.body, type=_Acknowledged)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self._wait("the controller's answer cannot be read")
+            return
+        if self._said:
+            log.info("the controller answers again; %d reports were waiting", len(self._spool))
+        self._pause = self._try_at = 0.0
+        self._said, self._newly_enrolled = "", False
+        self._spool.acknowledge(sent)
+        if any(entry.news for entry in sent):
+            now = self._clock()
+            self._beats_due = [now + seconds for seconds in (*FOLLOW_UP_SECONDS, HEARTBEAT_SECONDS)]
+        if not len(self._spool):
+            self._one_by_one = False
+            self._tell_losses()
+        self._take_closed(told.closed)
+        if told.flush_seconds > 0:
+            self._take_flush(told.flush_seconds)
+        self._take_orders(told.orders)
+        self._take_cancelled(told.cancel)
+        if told.tell_all:
+            log.warning("the controller lacks earlier reports of ours; every verdict is told anew")
+            self.tell(self._verdicts())
+        if told.renew:
+            self._renew()
+
+    def _renew(self) -> None:
+        """Before it expires. The old one still holds, so a failure is tried again with the next report."""
+        try:
+            self._credential = self._enrolment.renew(self._link, self._credential)
+        except NotEnrolled as error:
+            log.warning("%s", error)
+
+    def _wait(self, why: str) -> None:
+        """Said once, however often it is tried again; each pause twice as long, and never all agents at once."""
+        if why != self._said:
+            log.warning("%s; reports wait on disk", why)
+        self._said = why
+        self._pause = min(LONGEST_PAUSE_SECONDS, max(FIRST_PAUSE_SECONDS, 2 * self._pause))
+        self._try_at = self._clock() + self._pause * random.uniform(0.5, 1.0)
+
+    def _tell_losses(self) -> None:
+        lost = self._spool.take_losses()
+        if lost.heartbeats or lost.reports:
+            now = self._clock()
+            self._spool.add(replace(self._report(now), events=(loss(lost, now),)), now)

@@ -1,0 +1,251 @@
+"""Reports that no controller has acknowledged yet, as JSON lines on disk: they outlive kill -9 and hours of silence.
+
+Bounded. What has to go when the bound is reached goes in this order: old heartbeats, then old news; and what went is
+counted, so that it can be told. The file is appended to; only what was acknowledged or given up is ever cut out of it.
+"""
+
+import logging
+import os
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from holdfast.model.wire.report import Report
+from holdfast.node.agent.state import write_atomically
+
+log = logging.getLogger("holdfast.node.agent")
+
+MOST_BYTES = 8 << 20
+MOST_UNWRITTEN = 1_000  # reports held in memory while the disk takes none
+HEARTBEAT_SECONDS = 3600.0  # older heartbeats tell nobody anything
+NEWS_SECONDS = 7 * 86400.0
+COMPACT_BYTES = 1 << 20
+ROOM_SHARE = 0.9  # an overflow makes room for more than one report
+
+
+@dataclass(slots=True)
+class Losses:
+    """What was given up, and of which time."""
+
+    heartbeats: int = 0
+    reports: int = 0  # with changes, events or outcomes
+    first: float = 0.0
+    last: float = 0.0
+
+    def count(self, entry: "Entry") -> None:
+        self.heartbeats += not entry.news
+        self.reports += entry.news
+        self.first = min(self.first or entry.at, entry.at)
+        self.last = max(self.last, entry.at)
+
+
+@dataclass(slots=True)
+class Entry:
+    """A report that waits. Its text lies in the file, or in memory while the disk takes none."""
+
+    session: str
+    seq: int
+    at: float
+    news: bool
+    offset: int
+    length: int
+    body: bytes | None = None
+
+
+class _Header(msgspec.Struct):
+    """What is remembered beside the reports, as first line of the file."""
+
+    dropped: Losses
+    events_until: float
+
+
+def is_news(report: Report) -> bool:
+    return bool(report.changes or report.events or report.outcomes)
+
+
+class Spool:
+    """Owned by one thread. Nothing here raises for what the disk does: `trouble` says it."""
+
+    def __init__(self, path: Path, now: float, most_bytes: int = MOST_BYTES) -> None:
+        self._path = path
+        self._most_bytes = most_bytes
+        self._entries: deque[Entry] = deque()
+        self._size = 0  # of the file
+        self._held = 0  # bytes that still matter
+        self.losses = Losses()
+        self.events_until = 0.0  # the latest event ever taken in: a restarted agent reads old kernel lines again
+        self.skipped_lines = 0
+        self.trouble = ""
+        self._load()
+        self._forget_old(now)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, report: Report, now: float) -> None:
+        body = msgspec.json.encode(report)
+        entry = Entry(report.session, report.seq, report.at, is_news(report), 0, len(body), body)
+        self._entries.append(entry)
+        self._held += entry.length
+        self._note_events(report)
+        self._write()
+        self._forget_old(now)
+        if self._held > self._most_bytes:
+            self._make_room()
+
+    def batch(self, most_reports: int, most_bytes: int) -> list[tuple[Entry, bytes]]:
+        """The oldest reports, as they go on the wire; at least one if there is any that can be read."""
+        chosen: list[tuple[Entry, bytes]] = []
+        unreadable: list[Entry] = []
+        size = 0
+        for entry in self._entries:
+            if len(chosen) == most_reports or (chosen and size + entry.length > most_bytes):
+                break
+            body = self._body(entry)
+            if body is None:
+                unreadable.append(entry)
+                continue
+            chosen.append((entry, body))
+            size += entry.length
+        self.give_up(unreadable)
+        return chosen
+
+    def acknowledge(self, entries: Iterable[Entry]) -> None:
+        self._remove({(entry.session, entry.seq) for entry in entries})
+
+    def give_up(self, entries: Iterable[Entry]) -> None:
+        """Counted as lost: they were refused, or cannot be read any more."""
+        gone = list(entries)
+        for entry in gone:
+            self.losses.count(entry)
+        if gone:
+            self._remove({(entry.session, entry.seq) for entry in gone})
+
+    def take_losses(self) -> Losses:
+        """What was lost since this was last asked; the caller makes a report of it."""
+        taken, self.losses = self.losses, Losses()
+        return taken
+
+    def _load(self) -> None:
+        try:
+            text = self._path.read_bytes()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._tell(f"{self._path}: {error.strerror}")
+            return
+        offset = 0
+        for line in text.split(b"\n"):
+            if line:
+                self._take_line(line, offset)
+            offset += len(line) + 1
+        self._size = len(text)
+        if self.skipped_lines:
+            log.warning("%s: skipped %d unreadable lines", self._path, self.skipped_lines)
+
+    def _take_line(self, line: bytes, offset: int) -> None:
+        try:
+            if line.startswith(b'{"dropped"'):
+                header = msgspec.json.decode(line, type=_Header)
+                self.losses, self.events_until = header.dropped, header.events_until
+                return
+            report = msgspec.json.decode(line, type=Report)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self.skipped_lines += 1
+            return
+        self._entries.append(Entry(report.session, report.seq, report.at, is_news(report), offset, len(line)))
+        self._held += len(line)
+        self._note_events(report)
+
+    def _note_events(self, report: Report) -> None:
+        self.events_until = max([self.events_until, *(event.at for event in report.events)])
+
+    def _body(self, entry: Entry) -> bytes | None:
+        if entry.body is not None:
+            return entry.body
+        try:
+            with self._path.open("rb") as file:
+                file.seek(entry.offset)
+                body = file.read(entry.length)
+        except OSError as error:
+            self._tell(f"{self._path}: {error.strerror}")
+            return None
+        return body if len(body) == entry.length and body.startswith(b"{") and body.endswith(b"}") else None
+
+    def _write(self) -> None:
+        """Append what is only in memory; what cannot be written waits there for the next time."""
+        waiting = [entry for entry in self._entries if entry.body is not None]
+        lines = b"".join(b"\n" + entry.body for entry in waiting if entry.body is not None)
+        try:
+            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                start = os.fstat(handle).st_size
+                written = os.write(handle, lines)
+                if any(entry.news for entry in waiting):
+                    os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            self._tell(f"{self._path}: {error.strerror}")
+            self.give_up(waiting[:-MOST_UNWRITTEN])
+            return
+        if written != len(lines):
+            self._tell(f"{self._path}: no space left")
+            return
+        for entry in waiting:
+            entry.offset, entry.body = start + 1, None
+            start += 1 + entry.length
+        self._size = start
+        self._tell("")
+
+    def _remove(self, gone: set[tuple[str, int]]) -> None:
+        kept = deque(entry for entry in self._entries if (entry.session, entry.seq) not in gone)
+        self._entries = kept
+        self._held = sum(entry.length for entry in kept)
+        if self._size and (not kept or self._size - self._held - len(kept) > COMPACT_BYTES):
+            self._compact()
+
+    def _forget_old(self, now: float) -> None:
+        self.give_up(
+            entry for entry in self._entries if entry.at < now - (NEWS_SECONDS if entry.news else HEARTBEAT_SECONDS)
+        )
+
+    def _make_room(self) -> None:
+        """Heartbeats first, oldest first; then news, which `losses` tells of."""
+        excess = self._held - int(ROOM_SHARE * self._most_bytes)
+        gone = []
+        for entry in sorted(self._entries, key=lambda entry: (entry.news, entry.at)):
+            if excess <= 0:
+                break
+            gone.append(entry)
+            excess -= entry.length
+        log.warning("the spool is full: %d reports given up", len(gone))
+        self.give_up(gone)
+        self._compact()
+
+    def _compact(self) -> None:
+        """Write anew what still matters; rename, so that a crash leaves the one file or the other."""
+        parts = [msgspec.json.encode(_Header(self.losses, self.events_until))]
+        places, offset = [], len(parts[0]) + 1
+        for entry in self._entries:
+            body = self._body(entry)
+            if body is None:
+                return  # the file is in trouble: better too long than too short
+            parts.append(body)
+            places.append(offset)
+            offset += entry.length + 1
+        text = b"\n".join(parts)
+        if trouble := write_atomically(self._path, text):
+            self._tell(trouble)
+            return
+        for entry, place in zip(self._entries, places, strict=True):
+            entry.offset, entry.body = place, None
+        self._size = len(text)
+
+    def _tell(self, trouble: str) -> None:
+        if trouble and trouble != self.trouble:
+            log.warning("reports wait in memory: %s", trouble)
+        self.trouble = trouble

@@ -1,0 +1,152 @@
+"""Where the agent and its controller meet: the reporter, the orders and what they need, made from the settings."""
+
+import secrets
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.model.settings import Settings
+from holdfast.model.signal import Event, Reading
+from holdfast.model.subject import Subject
+from holdfast.model.wire import digest
+from holdfast.model.wire.keeper import KeeperReport
+from holdfast.model.wire.report import OrderOutcome
+from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.agent.node import Change, Node
+from holdfast.node.agent.orders.closed import ClosedMark
+from holdfast.node.agent.orders.commands import Gate, reset_gpu, retest
+from holdfast.node.agent.orders.gpu_situation import situation
+from holdfast.node.agent.orders.handler import Deed, Order, Orders
+from holdfast.node.agent.orders.prober import Prober
+from holdfast.node.agent.orders.reboot import reboot
+from holdfast.node.agent.reporting.connection import Link
+from holdfast.node.agent.reporting.enrolment import Enrolment
+from holdfast.node.agent.reporting.jobs import JobsHere
+from holdfast.node.agent.reporting.reporter import Reporter
+from holdfast.node.agent.reporting.spool import Spool
+from holdfast.node.sources.jobs.socket import JobSocketSource
+
+SETTLED_SECONDS = 60.0  # by then a started agent has read again what the kernel said before
+
+
+class Reporting:
+    """Called from the judging thread, which it never holds up."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        node: Node,
+        guard: threading.Lock,
+        clock: SteadyClock,
+        gate: Gate,
+        progress: JobSocketSource | None = None,
+    ) -> None:
+        directory, controller, name = Path(settings.agent.state_dir), settings.controller, node.census.node
+        self._node, self._guard, self._clock = node, guard, clock
+        self._started_at = clock.now()
+        self._events: list[Event] = []
+        self._jobs = JobsHere(clock.now)
+        self._progress = progress
+        self._kept_told: tuple[tuple[str, ...], tuple[KeeperReport, ...]] = ((), ())
+        spool = Spool(directory / "spool.jsonl", self._started_at)
+        self._told_before = spool.events_until
+        enrolment = Enrolment(
+            node=name,
+            pool=controller.pool,
+            place=controller.place,
+            twin=settings.agent.twin,
+            credential_file=Path(controller.credential_file or directory / "credential"),
+            join_token_file=controller.join_token_file,
+        )
+        link = Link(controller.url, controller.ca_file, controller.timeout_seconds)
+        session = f"{int(self._started_at)}-{secrets.token_hex(8)}"
+        self._reporter = Reporter(
+            name,
+            session,
+            spool,
+            link,
+            enrolment,
+            clock.now,
+            self._digest,
+            twin=settings.agent.twin,
+            jobs=self._jobs.seen,
+            progress=progress.take if progress else tuple,
+            unsaved=lambda: self._kept()[0],
+            keepers=lambda: self._kept()[1],
+        )
+        prober = Prober(name, self._held_by, settings.agent.verdict_file, self._reporter.answer)
+        deeds = {
+            "probe": prober.deed(),
+            "retest": self._without_jobs(retest(settings)),
+            "reboot": reboot(settings),
+            "reset_gpu": reset_gpu(settings, name, gate, lambda: situation(node, guard, settings, clock.now())),
+        }
+        self._orders = Orders(deeds, controller.obeys, directory / "orders.jsonl", clock.now, self._reporter.answer)
+        self._reporter.on_orders(self._orders.take)
+        self._reporter.on_cancelled(prober.cancel)
+        self._reporter.on_tell_all(self._standing)
+        if progress:
+            self._reporter.on_flush(progress.have_flushed)
+        self._reporter.on_closed(ClosedMark(settings.agent.verdict_file).set)
+
+    @property
+    def trouble(self) -> str:
+        return self._reporter.trouble
+
+    def start(self) -> None:
+        self._orders.start()
+        self._reporter.start()
+
+    def stop(self) -> None:
+        self._orders.stop()
+        self._reporter.stop()
+
+    def hear(self, reading: Reading) -> None:
+        """Keep its events until the inventory can say whose they are."""
+        self._events += [event for event in reading.events if not self._was_told(event)]
+        told = reading.source == JobSocketSource.name and (reading.signals or self._kept() != self._kept_told)
+        if self._jobs.hear(reading) or told:
+            self._kept_told = self._kept()
+            self._reporter.tell_jobs()
+
+    def _kept(self) -> tuple[tuple[str, ...], tuple[KeeperReport, ...]]:
+        """Jobs with state that is not in storage, and what their keepers hold."""
+        return (self._progress.unsaved(), self._progress.kept()) if self._progress else ((), ())
+
+    def tell(self, changes: list[Change]) -> None:
+        inventory = self._node.history.inventory
+        events, self._events = self._events, []
+        owned = [
+            event if event.subject else replace(event, subject=inventory.subject_of(event.device)) for event in events
+        ]
+        self._reporter.tell(changes, owned)
+
+    def _without_jobs(self, deed: Deed) -> Deed:
+        """What the suite runs on the GPUs is no job."""
+
+        def carry_out(order: Order, now: float) -> OrderOutcome:
+            with self._jobs.testing():
+                return deed.perform(order, now)
+
+        return replace(deed, perform=carry_out)
+
+    def _held_by(self) -> list[str]:
+        return [job.id for job in self._jobs.seen() or ()]
+
+    def _standing(self) -> list[Change]:
+        with self._guard:
+            return self._node.standing(self._clock.now())
+
+    def _was_told(self, event: Event) -> bool:
+        starting = self._clock.now() - self._started_at < SETTLED_SECONDS
+        return starting and event.at <= self._told_before
+
+    def _digest(self) -> bytes:
+        with self._guard:
+            now, history = self._clock.now(), self._node.history
+
+            def look(subject: Subject, name: str) -> float | None:
+                value = history.freshest(subject, name, now)
+                return value if isinstance(value, int | float) else None
+
+            return digest.pack(self._node.census.node, look)

@@ -1,0 +1,94 @@
+"""The runner owns time, success and failure: one thread per source, each on its own cadence with its own deadline."""
+
+import logging
+import queue
+import threading
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from holdfast.model.signal import Reading
+from holdfast.node.agent.clock import SteadyClock
+from holdfast.node.sources.source import Source
+
+log = logging.getLogger("holdfast.node.agent")
+
+STREAM_WAIT_SECONDS = 10.0
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """A source that can be waited on, so that an event is judged at once instead of at the next tick."""
+
+    def wait(self, seconds: float) -> bool: ...
+
+
+def read_guarded(source: Source, now: float) -> Reading:
+    """A source never takes the agent down: what it did not foresee makes it blind, with the error as reason."""
+    try:
+        return source.read(now)
+    except Exception as error:
+        log.exception("source %s failed", source.name)
+        return Reading(
+            source=source.name, at=now, blind=f"reading {source.name} failed: {type(error).__name__}: {error}"
+        )
+
+
+def _waited(stream: Stream) -> bool:
+    """Whether the stream could be waited on; one that cannot is read at its cadence, and its read says why."""
+    try:
+        stream.wait(STREAM_WAIT_SECONDS)
+    except (OSError, ValueError) as error:
+        log.warning("cannot wait for news: %s", error)
+        return False
+    return True
+
+
+@dataclass(slots=True)
+class _Watch:
+    source: Source
+    busy_since: float = 0.0  # 0 while idle
+    told_at: float = 0.0  # when its silence was last reported
+
+
+class Runner:
+    """Reads every source for ever; readings arrive in `readings`, also the silence of a source that hangs."""
+
+    def __init__(self, sources: list[Source], clock: SteadyClock) -> None:
+        self.readings: queue.SimpleQueue[Reading] = queue.SimpleQueue()
+        self._clock = clock
+        self._stop = threading.Event()
+        self._watches = [_Watch(source) for source in sources]
+
+    def start(self) -> None:
+        for watch in self._watches:
+            # Daemon threads: a driver call that never returns must not hold up shutdown.
+            threading.Thread(target=self._loop, args=(watch,), name=watch.source.name, daemon=True).start()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def _loop(self, watch: _Watch) -> None:
+        due = self._clock.now()
+        while not self._stop.is_set():
+            watch.busy_since = self._clock.now()
+            reading = read_guarded(watch.source, watch.busy_since)
+            watch.busy_since = watch.told_at = 0.0
+            self.readings.put(reading)
+            due = max(due + watch.source.every, self._clock.now())
+            if not (isinstance(watch.source, Stream) and not reading.blind and _waited(watch.source)):
+                self._stop.wait(due - self._clock.now())
+
+    def report_silence(self) -> None:
+        """Tell of every source whose read has been out longer than its deadline; again each time it doubles."""
+        now = self._clock.now()
+        for watch in self._watches:
+            since = watch.busy_since
+            waited = now - since
+            if since and waited > watch.source.deadline and waited >= 2 * watch.told_at:
+                watch.told_at = waited
+                self.readings.put(silent(watch.source, now, waited))
+
+
+def silent(source: Source, now: float, waited: float) -> Reading:
+    who = "the driver" if source.name.startswith("nvml") else f"source {source.name}"
+    return Reading(source=source.name, at=now, blind=f"{who} has not answered for {waited:.0f} s")

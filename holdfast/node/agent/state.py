@@ -1,0 +1,141 @@
+"""What the agent keeps on disk: a lock, the last 24 h of verdict changes, and the verdict file the gate reads."""
+
+import fcntl
+import logging
+import os
+from collections import deque
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from holdfast.node.agent.node import Change
+
+log = logging.getLogger("holdfast.node.agent")
+
+KEEP_SECONDS = 24 * 3600.0
+MAX_CHANGES = 10_000
+
+
+class StateError(RuntimeError):
+    """The agent cannot run on this state directory; the message says why."""
+
+
+class Lock:
+    """One agent per node: held as long as the process lives, however it dies."""
+
+    def __init__(self, directory: Path) -> None:
+        path = directory / "agent.lock"
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._file: IO[str] = path.open("a+")
+        except OSError as error:
+            raise StateError(f"state directory {directory}: {error.strerror}; expected a writable directory") from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            holder = self._file.read().strip() or "unknown"
+            raise StateError(f"another holdfast agent (pid {holder}) already runs on {directory}") from None
+        with suppress(OSError):  # on a full disk the lock holds all the same; only the name of its holder is missing
+            self._file.truncate(0)
+            self._file.write(str(os.getpid()))
+            self._file.flush()
+
+
+class ChangeLog:
+    """Verdict changes as JSON lines. A torn or corrupt line loses itself, never its neighbours."""
+
+    def __init__(self, path: Path, now: float) -> None:
+        self._path = path
+        self.trouble = ""  # why the last write failed, '' when it did not
+        self.skipped_lines = 0
+        self.changes: deque[Change] = deque(maxlen=MAX_CHANGES)
+        self._unwritten: list[Change] = []
+        self._lines = 0  # in the file, so that it is rewritten before it grows far beyond what is kept
+        self._load(now)
+
+    def _load(self, now: float) -> None:
+        try:
+            lines = [line for line in self._path.read_bytes().splitlines() if line]
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self.trouble = f"{self._path}: {error.strerror}"
+            return
+        for line in lines:
+            try:
+                change = msgspec.json.decode(line, type=Change)
+            except msgspec.DecodeError:
+                self.skipped_lines += 1
+                continue
+            if change.at >= now - KEEP_SECONDS:
+                self.changes.append(change)
+        if self.skipped_lines:
+            log.warning("%s: skipped %d unreadable lines", self._path, self.skipped_lines)
+        self._lines = len(lines)
+        if self._lines != len(self.changes):
+            self._rewrite()
+
+    def add(self, changes: list[Change], now: float) -> None:
+        self.changes.extend(changes)
+        self._unwritten.extend(changes)
+        del self._unwritten[:-MAX_CHANGES]
+        if self._unwritten:
+            self._append()
+        if self._lines > 2 * MAX_CHANGES or (self.changes and self.changes[0].at < now - 1.25 * KEEP_SECONDS):
+            self._forget(now)
+
+    def last(self, check: str) -> Change | None:
+        """What was last kept of a check, also from before a restart."""
+        return next((change for change in reversed(self.changes) if change.check == check), None)
+
+    def _append(self) -> None:
+        """What could not be written is kept and tried again with the next change."""
+        try:
+            with self._path.open("ab") as file:
+                file.write(b"".join(b"\n" + msgspec.json.encode(asdict(change)) for change in self._unwritten))
+        except OSError as error:
+            self._tell(f"{self._path}: {error.strerror}")
+            return
+        self._lines += len(self._unwritten)
+        self._unwritten.clear()
+        self._tell("")
+
+    def _forget(self, now: float) -> None:
+        while self.changes and self.changes[0].at < now - KEEP_SECONDS:
+            self.changes.popleft()
+        self._rewrite()
+
+    def _rewrite(self) -> None:
+        body = b"\n".join(msgspec.json.encode(asdict(change)) for change in self.changes)
+        self._lines = len(self.changes)
+        self._tell(write_atomically(self._path, body))
+
+    def _tell(self, trouble: str) -> None:
+        if trouble and trouble != self.trouble:
+            log.warning("verdict changes stay in memory: %s", trouble)
+        self.trouble = trouble
+
+
+def write_atomically(path: Path, body: bytes) -> str:
+    """Write beside and rename, so that a reader sees the old file or the new one. Returns '' or why it failed."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink()
+        return f"{path}: {error.strerror}"
+    return ""
+
+
+def encode(document: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(document)

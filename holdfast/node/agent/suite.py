@@ -1,0 +1,74 @@
+"""The full suite as a process of its own: `python -m holdfast.node.agent.suite SETTINGS`, the settings as JSON.
+
+Apart from the agent, because a suite that hangs in a driver call must be ended without ending the agent.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+
+import msgspec
+
+from holdfast.model.health import Health
+from holdfast.model.settings import Settings
+from holdfast.model.signal import Value
+from holdfast.model.subject import Subject
+from holdfast.model.verdict import Verdict
+from holdfast.model.wire.probe import Fingerprint
+from holdfast.model.wire.report import LONGEST_NAME
+from holdfast.node.agent.node import Node
+from holdfast.node.agent.once import look_at
+from holdfast.node.checks.probe.fingerprint import DIGEST, KEY, UNSTABLE
+
+LOOK_SECONDS = 0.5
+
+
+class Result(msgspec.Struct, frozen=True):
+    health: Health
+    cause: str  # the check that decided
+    reason: str
+    suite: str = ""  # what ran
+    fingerprints: tuple[Fingerprint, ...] = ()
+
+
+def run(settings: Settings) -> Result:
+    node = look_at(settings, "bootstrap")
+    cause, _, reason = node.reason().partition(": ")
+    if node.health is Health.PASS:
+        cause, reason = "", told(node.verdicts.values())
+    return Result(node.health, cause, reason, settings.agent.suite, tuple(fingerprints(node)))
+
+
+def fingerprints(node: Node) -> Iterator[Fingerprint]:
+    """What devices got from fixed numbers, for the fleet to compare. One that is not of one mind has none."""
+    facts: dict[Subject, dict[str, Value]] = defaultdict(dict)
+    for subject, name, value, _ in node.history.latest():
+        facts[subject][name] = value
+    for subject, told in facts.items():
+        if DIGEST in told and KEY in told and not told.get(UNSTABLE):
+            yield Fingerprint(subject, str(told[KEY])[:LONGEST_NAME], str(told[DIGEST])[:LONGEST_NAME])
+
+
+def told(verdicts: Collection[Verdict]) -> str:
+    """A pass names what it was not asked: whoever reads the story must see how full the full suite was."""
+    out = [f"{verdict.check} ({verdict.reason})" for verdict in verdicts if verdict.disabled]
+    asked = f"{len(verdicts) - len(out)} checks"
+    return f"{asked}; not asked: {', '.join(out)}" if out else asked
+
+
+def _end_with_agent() -> None:
+    """Nobody hears the answer of a suite whose agent is gone, and the node is needed for others."""
+    agent = os.getppid()
+    while os.getppid() == agent:
+        time.sleep(LOOK_SECONDS)
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=_end_with_agent, daemon=True).start()
+    sys.stdout.buffer.write(msgspec.json.encode(run(msgspec.json.decode(sys.argv[1], type=Settings))))
+    sys.stdout.flush()

@@ -1,0 +1,65 @@
+"""fabric.driver: does the driver of a network adapter report that the adapter is failing?"""
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.signal import Event
+from holdfast.model.verdict import Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.event_rows import Grade, code_and_text, node_verdict, since
+from holdfast.node.checks.fabric.rdma_ports import expected_ports
+
+_OF_A_CABLE = ("module_unplugged", "module_error")  # of no interest where no cable is meant to be
+_ONLY_EVIDENCE = ("access_register_failed", "insufficient_power")  # adapters in good health say so too
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    said = since(window, limits["forget_seconds"], "mlx5")
+    events = [event for event in said if event.severity != "info"]
+    wanted = _adapters_with_expected_ports(window)
+    replugged = _plugged_again(said)
+    warnings = [
+        event
+        for event in events
+        if event.code not in _ONLY_EVIDENCE
+        and (event.code not in _OF_A_CABLE or event.device in wanted)
+        and not (event.code == "module_unplugged" and event.at <= replugged.get(_module(event), float("-inf")))
+    ]
+    fatal = [event for event in events if event.severity == "fatal"]
+    return node_verdict(
+        window,
+        events,
+        Grade(Health.FAIL, fatal, code_and_text),
+        Grade(Health.DEGRADED, warnings, code_and_text),
+    )
+
+
+def _adapters_with_expected_ports(window: Window) -> set[str]:
+    """By PCI address, as the driver names them: it also tells of the empty cage of a port that nobody uses."""
+    ports = expected_ports(window)
+    told = {str(window.value(port, "port_pci_address") or "") for port in ports}
+    known = {address for address, subject in window.inventory.by_device.items() if subject in ports}
+    return (told | known) - {""}
+
+
+def _module(event: Event) -> tuple[str, object]:
+    return event.device, event.detail.get("module")
+
+
+def _plugged_again(events: list[Event]) -> dict[tuple[str, object], float]:
+    return {_module(event): event.at for event in events if event.code == "module_plugged"}
+
+
+CHECK = Check(
+    name="fabric.driver",
+    asks="Does the driver of a network adapter report that the adapter is failing?",
+    about="node",
+    part="fabric",
+    reads=("kmsg_records_total",),
+    hears=("mlx5",),
+    judge=judge,
+    failure_class=FailureClass.CRASH,
+    remedy="drain the node and restart it; if it comes back, inspect adapter, module, cable and the power of its slot",
+    owner="network",
+    span=86400.0,
+    limits={"forget_seconds": 86400.0},
+)

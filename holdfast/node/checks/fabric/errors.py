@@ -1,0 +1,126 @@
+"""fabric.errors: counters that grow faster than a good link lets them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from holdfast.catalog import nics
+from holdfast.model.health import FailureClass, Health, worst
+from holdfast.model.subject import Subject, local_name
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Run, Window, increase
+from holdfast.node.checks import one_look
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.fabric.rdma_ports import expected_ports, why_not_seen
+
+_SECOND, _MINUTE, _HOUR = 1.0, 60.0, 3600.0
+_LEAST_HISTORY_SECONDS = 60.0
+_READABLE = "port_counters_readable"
+
+
+class _Rule(NamedTuple):
+    signal: str
+    limit: str
+    unit: float  # seconds the limit is counted over
+    physical: bool  # a fault of this link itself, so that a flood of it fails the port
+
+
+_RULES = (
+    _Rule("port_symbol_error_total", "symbol_error_per_hour", _HOUR, True),
+    _Rule("port_link_error_recovery_total", "link_error_recovery_per_minute", _MINUTE, True),
+    _Rule("port_rcv_errors_total", "rcv_errors_per_second", _SECOND, True),
+    _Rule("port_local_link_integrity_errors_total", "local_link_integrity_errors_per_hour", _HOUR, False),
+    _Rule("port_excessive_buffer_overrun_errors_total", "excessive_buffer_overrun_errors_per_hour", _HOUR, False),
+    _Rule("port_xmit_discards_total", "xmit_discards_per_second", _SECOND, False),
+    _Rule("port_hw_rnr_nak_retry_err_total", "rnr_nak_retry_err_per_hour", _HOUR, False),
+    _Rule("port_hw_local_ack_timeout_err_total", "local_ack_timeout_err_per_second", _SECOND, False),
+    _Rule("port_hw_roce_slow_restart_total", "roce_slow_restart_per_second", _SECOND, False),
+    _Rule("port_hw_rx_icrc_encapsulated_total", "rx_icrc_encapsulated_per_hour", _HOUR, False),
+)
+_REORDERED = ("port_hw_out_of_sequence_total", "port_hw_packet_seq_err_total")  # adaptive routing makes them grow too
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    rows, evidence = [], []
+    for port in expected_ports(window):
+        seen = {rule: window.runs(port, rule.signal) for rule in _RULES if window.value(port, rule.signal) is not None}
+        if not seen:
+            rows.append(Row(port, Health.UNKNOWN, reason=_why_blind(window, port)))
+            continue
+        row = _judge_port(window, port, seen, limits)
+        young = max(map(one_look.seconds_seen, seen.values())) < _LEAST_HISTORY_SECONDS
+        rows.append(one_look.not_judged(row) if young else row)
+        evidence += [
+            f"{local_name(port)}: {rule.signal} stands at {runs[-1].value:.0f} and may count no further"
+            for rule, runs in seen.items()
+            if nics.is_saturated(rule.signal, float(runs[-1].value))
+        ]
+        evidence += _reordering(window, port)
+    return Verdict(rows=tuple(rows), evidence=one_look.told(rows) + tuple(evidence))
+
+
+def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]], limits: Limits) -> Row:
+    found = Row(port, Health.PASS)
+    for rule, runs in seen.items():
+        limit = limits[rule.limit]
+        rate = increase(runs) * rule.unit / window.span  # over the whole span: a short burst is not extrapolated
+        if rate <= limit or one_look.seconds_seen(runs) < _LEAST_HISTORY_SECONDS:
+            continue
+        flood = rule.physical and rate > limit * limits["fail_times_limit"]
+        health = Health.FAIL if flood else Health.DEGRADED
+        per = {_SECOND: "a second", _MINUTE: "a minute", _HOUR: "an hour"}[rule.unit]
+        reason = f"{_plain(rule.signal)} grew by {rate:.3g} {per}, limit {limit:g}"
+        if worst((health, found.health)) is health and found.health is not health:
+            found = Row(port, health, round(rate, 3), limit, reason)
+    return found
+
+
+def _reordering(window: Window, port: Subject) -> list[str]:
+    """Packets that came in another order: told, and never a fault by themselves."""
+    grown = {name: increase(window.runs(port, name)) for name in _REORDERED}
+    return [
+        f"{local_name(port)}: {_plain(name)} grew by {count:.0f} in {window.span / _MINUTE:.0f} min"
+        for name, count in grown.items()
+        if count
+    ]
+
+
+def _plain(signal: str) -> str:
+    return signal.removeprefix("port_").removesuffix("_total")
+
+
+def _why_blind(window: Window, port: Subject) -> str:
+    """Why a port has no counter to judge, in the words of whoever looked."""
+    if missing := why_not_seen(window, port):
+        return missing
+    if window.value(port, _READABLE) is None:
+        return window.why_absent(port, _READABLE)
+    reasons = [(rule.signal, window.why_absent(port, rule.signal)) for rule in _RULES]
+    said = dict.fromkeys(reason for signal, reason in reasons if not reason.startswith(signal))
+    return "; ".join(said) or "the port has none of the error counters that are judged"
+
+
+CHECK = Check(
+    name="fabric.errors",
+    asks="Do the error counters of any RDMA port grow faster than a good link lets them?",
+    about="nic",
+    part="rdma",
+    reads=(_READABLE,),
+    judge=judge,
+    failure_class=FailureClass.SLOWDOWN,
+    remedy="clean or replace cable and transceiver; look at the same counters on the switch port at the other end",
+    owner="network",
+    span=900.0,
+    limits={
+        "symbol_error_per_hour": 120.0,  # a bit error rate of 1e-12, as the InfiniBand architecture allows
+        "link_error_recovery_per_minute": 5.0,
+        "rcv_errors_per_second": 10.0,
+        "local_link_integrity_errors_per_hour": 0.0,
+        "excessive_buffer_overrun_errors_per_hour": 0.0,
+        "xmit_discards_per_second": 100.0,
+        "rnr_nak_retry_err_per_hour": 0.0,
+        "local_ack_timeout_err_per_second": 1.0,
+        "roce_slow_restart_per_second": 10.0,
+        "rx_icrc_encapsulated_per_hour": 0.0,
+        "fail_times_limit": 100.0,
+    },
+)

@@ -1,0 +1,83 @@
+"""Has a GPU joined the NVLink fabric? Until it has, NVLink traffic and CUDA start-up fail on NVSwitch machines."""
+
+from holdfast.catalog.gpus import lacking
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.subject import Subject
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.gpu.facts import Finding, conclude, gpus, model_of
+
+STATE = "gpu_fabric_state"
+COMPLETED = 3.0
+IN_PROGRESS = 2.0
+_STATES = {1.0: "has not started", 2.0: "is still in progress", 3.0: "is completed"}
+_TRUE = 1
+# shift in the health mask -> what is wrong when its two bits read "true", and how bad that is
+_HEALTH = {
+    0: (Health.FAIL, "NVLink bandwidth is degraded", FailureClass.SLOWDOWN),
+    2: (Health.DEGRADED, "a route is being recovered", FailureClass.SLOWDOWN),
+    4: (Health.FAIL, "a route is unhealthy", FailureClass.CRASH),
+    6: (Health.DEGRADED, "recovery from an access timeout is under way", FailureClass.CRASH),
+}
+_CONFIGURATION_SHIFT = 8
+_CONFIGURATION = {
+    2: "wrong system GUID",
+    3: "wrong chassis serial number",
+    4: "no partition",
+    5: "too few NVLinks",
+    6: "incompatible GPU firmware",
+    7: "invalid location",
+    8: "invalid GPU state",
+}
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    return conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, STATE))
+
+
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+    state = window.number(gpu, STATE)
+    if state is None:
+        model = model_of(window, gpu)
+        why = lacking(model, "fabric_state") if model else ""
+        return Finding(Row(gpu, Health.NOT_APPLICABLE, reason=why)) if why else None
+    if state != COMPLETED:
+        return Finding(_not_joined(window, gpu, state, limits))
+    if status := window.number(gpu, "gpu_fabric_status"):
+        said = f"joining the NVLink fabric ended with error {status:.0f}"
+        return Finding(Row(gpu, Health.FAIL, status, 0.0, said))
+    return _by_mask(gpu, int(window.number(gpu, "gpu_fabric_health_mask") or 0))
+
+
+def _not_joined(window: Window, gpu: Subject, state: float, limits: Limits) -> Row:
+    said = f"joining the NVLink fabric {_STATES.get(state, f'is in state {state:.0f}')}"
+    runs = window.runs(gpu, STATE)
+    patient = state == IN_PROGRESS and window.now - runs[-1].start < limits["joining_seconds"]
+    return Row(gpu, Health.DEGRADED if patient else Health.FAIL, state, COMPLETED, said)
+
+
+def _by_mask(gpu: Subject, mask: int) -> Finding:
+    configuration = mask >> _CONFIGURATION_SHIFT & 0xF
+    if configuration in _CONFIGURATION:
+        said = f"the NVLink fabric is wrongly configured: {_CONFIGURATION[configuration]}"
+        return Finding(Row(gpu, Health.FAIL, float(mask), reason=said))
+    troubles = [trouble for shift, trouble in _HEALTH.items() if mask >> shift & 0x3 == _TRUE]
+    for health, words, failure_class in sorted(troubles, key=lambda trouble: trouble[0] is not Health.FAIL):
+        return Finding(Row(gpu, health, float(mask), reason=words), failure_class=failure_class)
+    return Finding(Row(gpu, Health.PASS, COMPLETED, COMPLETED))
+
+
+CHECK = Check(
+    name="gpu.fabric_state",
+    asks="Has every GPU joined the NVLink fabric, and is the fabric healthy for it?",
+    about="gpu",
+    part="fabric_state",
+    reads=(STATE,),
+    judge=judge,
+    failure_class=FailureClass.CRASH,
+    remedy="check nvidia-fabricmanager (or the NVLink switch trays), then reset the GPUs; reboot if it stays so",
+    owner="platform",
+    span=600.0,
+    limits={"joining_seconds": 300.0},
+)

@@ -1,0 +1,103 @@
+"""Is every GPU still there? Lost to the driver, fallen off the bus, or on the bus and unknown to the driver."""
+
+from collections.abc import Iterator
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.signal import Event
+from holdfast.model.subject import Subject, kind, local_name
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.gpu.facts import Finding, conclude, gpus
+from holdfast.node.checks.gpu.place import ADDRESS, LOST, places, subject_of
+
+FALLEN_OFF_THE_BUS = "79"  # the Xid
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    told = {subject_of(window, event): event for event in _events(window)}
+    everyone = gpus(window, LOST)
+    findings = [_judge_gpu(window, gpu, everyone, told.pop(gpu, None)) for gpu in everyone]
+    covered = {finding.row.subject for finding in findings if finding}
+    findings += [Finding(_fallen(subject, event)) for subject, event in told.items()]
+    on_bus = _only_on_the_bus(window, everyone)
+    findings += [finding for finding in on_bus if finding.row.subject not in covered | set(told)]
+    bad = [finding.row.subject for finding in findings if finding and finding.row.health is Health.FAIL]
+    return conclude(findings, (line for subject in bad if (line := _who(window, subject))))
+
+
+def _events(window: Window) -> Iterator[Event]:
+    for event in window.events("xid", "gpu_lost"):
+        named = event.subject or event.device
+        if named and (event.kind == "gpu_lost" or str(event.code) == FALLEN_OFF_THE_BUS):
+            yield event
+
+
+def _judge_gpu(window: Window, gpu: Subject, everyone: tuple[Subject, ...], event: Event | None) -> Finding | None:
+    lost = window.number(gpu, LOST)
+    if lost:
+        address = next((address for address, there in places(window).items() if there == gpu), "")
+        where = f"the driver has lost the GPU at {address}"
+        why = where if address else window.why_absent(gpu, "gpu_temperature_celsius")
+        return Finding(Row(gpu, Health.FAIL, 1.0, 0.0, why))
+    if event is not None:
+        return Finding(_fallen(gpu, event))
+    if lost is None:
+        return _missing(window, gpu, everyone)
+    return Finding(Row(gpu, Health.PASS, 0.0, 0.0))
+
+
+def _fallen(subject: Subject, event: Event) -> Row:
+    return Row(subject, Health.FAIL, 1.0, 0.0, f"the kernel says that the GPU is gone: {event.text.strip()[:160]}")
+
+
+def _missing(window: Window, gpu: Subject, everyone: tuple[Subject, ...]) -> Finding | None:
+    """A GPU of the manifest that the driver does not number so: renumbered, or really not there."""
+    address = window.inventory.expect.get(gpu, {}).get(ADDRESS)
+    listed = _listed(window, everyone)
+    if not address or not listed:
+        return None
+    if str(address) in listed:
+        said = f"manifest: this GPU is at {address}, which the driver lists as {local_name(listed[str(address)])}"
+        return Finding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
+    said = f"the manifest expects a GPU at {address}; the driver does not list it"
+    return Finding(Row(gpu, Health.FAIL, 1.0, 0.0, said))
+
+
+def _only_on_the_bus(window: Window, everyone: tuple[Subject, ...]) -> Iterator[Finding]:
+    listed = _listed(window, everyone)
+    excluded = str(window.value(window.node, "gpu_excluded") or "").split(",")
+    for device in window.inventory.expected("pci") if listed else ():
+        address = device.rsplit("/", 1)[1]
+        if window.value(device, "pci_role") != "gpu" or address in listed or address in excluded:
+            continue
+        if kind(window.inventory.subject_of(address)) != "gpu":  # a GPU that was listed before has its own row
+            said = f"a GPU is on the PCI bus at {address}; the driver does not list it"
+            yield Finding(Row(device, Health.FAIL, 1.0, 0.0, said))
+
+
+def _listed(window: Window, everyone: tuple[Subject, ...]) -> dict[str, Subject]:
+    """PCI address -> GPU, once the address of every GPU the driver lists is known; until then nothing is missing."""
+    seen = {gpu: window.value(gpu, ADDRESS) for gpu in everyone if window.number(gpu, LOST) is not None}
+    return {} if None in seen.values() else {str(address): gpu for gpu, address in seen.items()}
+
+
+def _who(window: Window, subject: Subject) -> str:
+    serial = window.value(subject, "gpu_serial")
+    model = window.value(subject, "gpu_model")
+    return f"{local_name(subject)}: {model}, serial number {serial}" if serial else ""
+
+
+CHECK = Check(
+    name="gpu.lost",
+    asks="Is every GPU still there, for the driver and on the bus?",
+    about="gpu",
+    part="gpu",
+    reads=(LOST,),
+    judge=judge,
+    failure_class=FailureClass.CRASH,
+    remedy="drain and reboot the node; if the GPU does not come back or is lost again, reseat or replace it",
+    owner="hardware",
+    span=600.0,
+    hears=("xid", "gpu_lost"),
+)

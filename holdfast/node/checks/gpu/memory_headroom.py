@@ -1,0 +1,48 @@
+"""Is all of a GPU's memory there and free before work starts?"""
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.subject import Subject
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.gpu.facts import GIBIBYTE, Finding, conclude, gpus, model_of
+
+TOTAL = "gpu_memory_total_bytes"
+USED = "gpu_memory_used_bytes"
+PROCESSES = "gpu_processes"
+FREE_IT = "find what is left of the last job (fuser /dev/nvidia*), end it, or reset the GPU"
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    return conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, TOTAL))
+
+
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+    total, used = window.number(gpu, TOTAL), window.number(gpu, USED)
+    if total is None or used is None:
+        return None
+    model = model_of(window, gpu)
+    least = model.memory_bytes * limits["total_ratio"] if model else 0.0
+    if total < least:
+        said = f"shows {total / GIBIBYTE:.1f} GiB of memory, a {model.name if model else 'GPU'} has more"
+        return Finding(Row(gpu, Health.DEGRADED, total, least, said))
+    limit = limits["left_over_gibibytes"] * GIBIBYTE
+    if used > limit and window.number(gpu, PROCESSES) == 0.0:
+        said = f"{used / GIBIBYTE:.1f} GiB are taken though no process runs on it"
+        return Finding(Row(gpu, Health.DEGRADED, used, limit, said), FREE_IT)
+    return Finding(Row(gpu, Health.PASS, used, limit))
+
+
+CHECK = Check(
+    name="gpu.memory_headroom",
+    asks="Is all of a GPU's memory there, and free of what earlier jobs left behind?",
+    about="gpu",
+    part="gpu",
+    reads=(TOTAL, USED, PROCESSES),
+    judge=judge,
+    failure_class=FailureClass.CRASH,
+    remedy="reset the GPU; if memory stays missing, replace it",
+    owner="hardware",
+    span=60.0,
+    limits={"total_ratio": 0.95, "left_over_gibibytes": 2.0},
+)

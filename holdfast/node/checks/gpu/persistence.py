@@ -1,0 +1,27 @@
+"""Does the driver stay loaded between jobs? Without persistence each first use of a GPU waits seconds for it."""
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    rows = []
+    for gpu, mode in window.values("gpu_persistence_mode").items():
+        health = Health.PASS if mode else Health.DEGRADED
+        rows.append(Row(gpu, health, mode, 1.0, "persistence mode is off: the driver unloads when no process uses it"))
+    return Verdict(rows=tuple(rows))
+
+
+CHECK = Check(
+    name="gpu.persistence",
+    asks="Does the driver keep this GPU initialised between jobs?",
+    about="gpu",
+    part="gpu",
+    reads=("gpu_persistence_mode",),
+    judge=judge,
+    failure_class=FailureClass.SLOWDOWN,
+    remedy="start nvidia-persistenced, or run nvidia-smi -pm 1",
+    owner="platform",
+)

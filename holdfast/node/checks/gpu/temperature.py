@@ -1,0 +1,97 @@
+"""Is a GPU too hot? Judged by its margin to the slowdown point, or by the slowdown threshold where it has none."""
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.subject import Subject
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.gpu.facts import Finding, conclude, gpus, model_of, unknown
+
+CORE = "gpu_temperature_celsius"
+MARGIN = "gpu_thermal_margin_celsius"
+THRESHOLD = "gpu_slowdown_temperature_celsius"
+THERMAL_EVENTS = 0x08 | 0x20 | 0x40
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    return conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, CORE))
+
+
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+    core = window.number(gpu, CORE)
+    if core is None:
+        return None
+    finding = _by_margin(window, gpu, core, limits) or _by_threshold(window, gpu, core, limits)
+    hot_memory = _memory(window, gpu, limits)
+    if hot_memory and (finding is None or finding.row.health is Health.PASS):
+        return hot_memory
+    return finding or unknown(window, gpu, MARGIN, THRESHOLD)
+
+
+def _by_margin(window: Window, gpu: Subject, core: float, limits: Limits) -> Finding | None:
+    margin = window.number(gpu, MARGIN)
+    if margin is None:
+        return None
+    limit = _slowdown_margin(window, gpu, limits)
+    said = f"{margin:.0f} C to its thermal limit, hardware slows down below {limit:.0f} C; core at {core:.0f} C"
+    near = limit + limits["near_celsius"]
+    if margin >= near:
+        return Finding(Row(gpu, Health.PASS, margin, limit))
+    if core < limits["cool_core_celsius"] and not _heat_events(window, gpu):
+        # Some H100 report a margin of 0 or less while cold; a cold core that nothing slows down is not too hot.
+        return Finding(Row(gpu, Health.PASS, core, limits["cool_core_celsius"]))
+    return Finding(Row(gpu, Health.FAIL if margin < limit else Health.DEGRADED, margin, limit, said))
+
+
+def _slowdown_margin(window: Window, gpu: Subject, limits: Limits) -> float:
+    told = window.number(gpu, "gpu_slowdown_margin_celsius")
+    if told is not None:
+        return told
+    model = model_of(window, gpu)
+    known = model.slowdown_margin_celsius if model else None
+    return known if known is not None else limits["slowdown_margin_celsius"]
+
+
+def _heat_events(window: Window, gpu: Subject) -> int:
+    return int(window.number(gpu, "gpu_clock_event_reasons") or 0) & THERMAL_EVENTS
+
+
+def _by_threshold(window: Window, gpu: Subject, core: float, limits: Limits) -> Finding | None:
+    threshold = window.number(gpu, THRESHOLD)
+    if not threshold:
+        return None
+    said = f"core at {core:.0f} C, hardware slows down at {threshold:.0f} C"
+    if core >= threshold:
+        return Finding(Row(gpu, Health.FAIL, core, threshold, said))
+    if core > threshold - limits["near_celsius"]:
+        return Finding(Row(gpu, Health.DEGRADED, core, threshold, said))
+    return Finding(Row(gpu, Health.PASS, core, threshold))
+
+
+def _memory(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+    memory = window.number(gpu, "gpu_memory_temperature_celsius")
+    limit = window.number(gpu, "gpu_memory_max_temperature_celsius") or limits["memory_max_celsius"]
+    if memory is None or memory <= limit:
+        return None
+    said = f"memory at {memory:.0f} C, above its operating limit of {limit:.0f} C"
+    return Finding(Row(gpu, Health.DEGRADED, memory, limit, said))
+
+
+CHECK = Check(
+    name="gpu.temperature",
+    asks="Is a GPU at or near the temperature at which hardware slows it down?",
+    about="gpu",
+    part="gpu",
+    reads=(CORE,),
+    judge=judge,
+    failure_class=FailureClass.SLOWDOWN,
+    remedy="drain the node; check inlet temperature, fans or coolant flow, and the heat sink of this GPU",
+    owner="facilities",
+    span=60.0,
+    limits={
+        "near_celsius": 5.0,
+        "slowdown_margin_celsius": -2.0,
+        "cool_core_celsius": 70.0,
+        "memory_max_celsius": 95.0,
+    },
+)

@@ -1,0 +1,72 @@
+"""Is a GPU slowed down by its own protection? One sample is told, not judged; most minutes of ten are a fault."""
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.subject import Subject
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Window, minutes_where
+from holdfast.node.checks import one_look
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.gpu.facts import MEGAHERTZ, Finding, conclude, events_named, evidence_line, gpus
+
+REASONS = "gpu_clock_event_reasons"
+HARDWARE = 0x08 | 0x40 | 0x80
+SOFTWARE_THERMAL = 0x20
+MINUTE = 60.0
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    findings = [_judge_gpu(window, gpu, limits) for gpu in gpus(window, REASONS)]
+    rows = [finding.row for finding in findings if finding]
+    slowed = [row for row in rows if row.reason and row.reason != one_look.ONE_LOOK]
+    told = [evidence_line(row.subject, f"{row.reason}; {_clocks(window, row.subject)}") for row in slowed]
+    return conclude(findings, (*told, *one_look.told(rows)))
+
+
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+    if window.number(gpu, REASONS) is None:
+        return None
+    runs = window.runs(gpu, REASONS)
+    hardware, seen = minutes_where(runs, HARDWARE)
+    software, _ = minutes_where(runs, SOFTWARE_THERMAL)
+    which = 0
+    for run in runs:
+        which |= int(float(run.value))
+    limit = limits["throttled_minutes"]
+    said = f"{events_named(which & HARDWARE)} in {hardware} of {seen} minutes seen"
+    early = f"{said}, too few to call it a fault"
+    warm = f"{events_named(SOFTWARE_THERMAL)} in {software} of {seen} minutes seen"
+    if hardware >= limit:
+        return Finding(Row(gpu, Health.FAIL, float(hardware), limit, said))
+    if hardware == seen >= limits["early_minutes"]:
+        return Finding(Row(gpu, Health.DEGRADED, float(hardware), limit, early))
+    if software >= limit:
+        return Finding(Row(gpu, Health.DEGRADED, float(software), limit, warm))
+    reason = early if hardware else f"{warm}, too few to call it a fault" if software else ""
+    row = Row(gpu, Health.PASS, float(hardware), limit, reason)
+    return Finding(one_look.not_judged(row) if one_look.seconds_seen(runs) < MINUTE else row)
+
+
+def _clocks(window: Window, gpu: Subject) -> str:
+    now, most = window.number(gpu, "gpu_clock_sm_hertz"), window.number(gpu, "gpu_clock_sm_max_hertz")
+    heat = window.number(gpu, "gpu_temperature_celsius")
+    clock = f"SM clock {now / MEGAHERTZ:.0f} MHz" if now is not None else "SM clock not known"
+    return (
+        clock
+        + (f" of {most / MEGAHERTZ:.0f} MHz" if most else "")
+        + (f", core at {heat:.0f} C" if heat is not None else "")
+    )
+
+
+CHECK = Check(
+    name="gpu.throttle",
+    asks="Is a GPU held back by its own protection (heat, power brake)?",
+    about="gpu",
+    part="gpu",
+    reads=(REASONS,),
+    judge=judge,
+    failure_class=FailureClass.SLOWDOWN,
+    remedy="drain the node; check airflow or coolant flow, power supplies and the power brake signal of the tray",
+    owner="facilities",
+    span=600.0,
+    limits={"throttled_minutes": 6.0, "early_minutes": 3.0},
+)

@@ -1,0 +1,126 @@
+"""gpu.xid: has the driver reported an error of a GPU that needs more than a restart of the program?"""
+
+from holdfast.catalog import xid as catalog
+from holdfast.model.event_fold import processes
+from holdfast.model.health import FailureClass, Health, worst
+from holdfast.model.signal import Event
+from holdfast.model.subject import Subject
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.event_rows import since, tell
+from holdfast.node.checks.gpu.place import subject_of
+from holdfast.node.checks.kernel_gap import GAP, lost_messages
+
+REMEDIES = {
+    "restart_node": "drain the node and restart it; if the GPU is lost again, have the hardware inspected",
+    "drain_and_reset": "let running work end, then reset the GPU",
+    "reset_gpu": "drain the node and reset the GPU (nvidia-smi --gpu-reset), then test it again",
+    "contact_support": "drain the node, collect nvidia-bug-report.sh and open a case with the vendor",
+    "check_hardware": "check the GPU's power cables and seating",
+    "restart_vm": "restart the virtual machine",
+    "drain_p2p": "move peer-to-peer work off this GPU, then reset it",
+    "reset_gpu_when_idle": "reset the GPU when its work has ended; the replaced memory row is used from then on",
+    "update_software": "update driver and firmware",
+    "check_uvm_setting": "check the unified memory settings of the driver",
+    "follow_xid_154": "follow the recovery action the driver names with Xid 154",
+    "restart_app": "restart the program; if it happens on this GPU with other programs too, test the GPU",
+}
+"""What to do, gravest first."""
+
+_FAILING = frozenset(
+    {"restart_node", "drain_and_reset", "reset_gpu", "contact_support", "check_hardware", "restart_vm"}
+)
+_DEGRADING = frozenset({"drain_p2p", "reset_gpu_when_idle", "update_software", "check_uvm_setting"})
+_RECOVERY = 154
+_MEMORY_MANAGER = "uvm"  # the part of the driver that all GPUs of a node share; what it says is about the node
+_PROGRAM_FAULTS = frozenset({13, 31})  # a program's fault, unless many programs have it on one GPU and on no other
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    by_gpu: dict[Subject, list[Event]] = {gpu: [] for gpu in window.inventory.expected("gpu")}
+    for event in since(window, limits["forget_seconds"], "xid", _MEMORY_MANAGER):
+        by_gpu.setdefault(subject_of(window, event), []).append(event)
+    if not by_gpu and "gpu" not in window.inventory.lacks:
+        why = f"no GPU is known on this node: {window.why_absent(window.node, 'gpu_lost')}"
+        return Verdict(rows=(Row(window.node, Health.UNKNOWN, reason=why),))
+    rows: list[Row] = []
+    evidence = [*lost_messages(window, limits["forget_seconds"], "an Xid")]
+    actions: list[str] = []
+    for gpu, events in by_gpu.items():
+        standing = _standing(events)
+        health = worst([Health.PASS, *(_health(event) for event in standing)])
+        elsewhere = {event.code for other, heard in by_gpu.items() if other != gpu for event in heard}
+        own_faults = [event for event in standing if event.code in _PROGRAM_FAULTS - elsewhere]
+        program = _of_many_programs(own_faults, limits["program_fault_processes"])
+        if program and health is Health.PASS:
+            health = Health.DEGRADED
+        grave = [event for event in standing if _health(event) is health] if health is not Health.PASS else []
+        grave = grave or ([program] if program else [])
+        rows.append(Row(gpu, health, _codes(grave), None, _reason(grave, window.now)))
+        actions += [event.action for event in grave if health is not Health.PASS]
+        evidence += tell(events, window.now)
+    remedy = next((text for action, text in REMEDIES.items() if action in actions), "")
+    return Verdict(rows=tuple(rows), evidence=tuple(evidence), remedy=remedy)
+
+
+def _standing(events: list[Event]) -> list[Event]:
+    """The events that no later 154 has taken back, one that asks for nothing any more. They are in their order, which
+    tells before from after where their times do not."""
+    asks = [index for index, event in enumerate(events) if event.code == _RECOVERY and event.action == "ignore"]
+    return events[asks[-1] :] if asks else events
+
+
+def _health(event: Event) -> Health:
+    """What the line says of its severity comes before what the catalog says of its code."""
+    if event.kind == _MEMORY_MANAGER:
+        return Health.FAIL
+    fact = catalog.find(event.code) if isinstance(event.code, int) else None
+    if event.action == catalog.FOLLOW_154:
+        return Health.FAIL if event.severity == "fatal" else Health.PASS
+    if event.action in _FAILING and event.severity != "nonfatal" and fact and fact.known and not fact.not_alone:
+        return Health.FAIL
+    if event.action in _FAILING or event.action in _DEGRADING:
+        return Health.DEGRADED
+    return Health.PASS
+
+
+def _of_many_programs(faults: list[Event], least: float) -> Event | None:
+    """One program that faults is a bug in it, as is one that faults on several GPUs, however often it is started
+    again; several programs that fault on one GPU alone speak against the GPU."""
+    pids = {pid for event in faults for pid in processes(event)}
+    return faults[-1] if faults and len(pids) >= least else None
+
+
+def _codes(events: list[Event]) -> str | None:
+    codes = dict.fromkeys(str(event.code) for event in events)
+    return ",".join(codes) or None
+
+
+def _reason(events: list[Event], now: float) -> str:
+    if not events:
+        return ""
+    event = events[-1]
+    if event.kind == _MEMORY_MANAGER:
+        ago = max(now - event.at, 0)
+        return f"the driver's memory manager gave up {ago:.0f} s ago: no GPU of this node can be used [{event.text}]"
+    meaning = catalog.find(event.code).meaning if isinstance(event.code, int) else ""
+    more = f" and {len(events) - 1} more" if len(events) > 1 else ""
+    times = f", {event.count} times" if event.count > 1 else ""
+    return f"Xid {event.code}{times}, {max(now - event.at, 0):.0f} s ago: {meaning}{more} [{event.text}]"
+
+
+CHECK = Check(
+    name="gpu.xid",
+    asks="Has the driver reported an Xid that needs more than a restart of the program?",
+    about="gpu",
+    part="gpu",
+    reads=("kmsg_records_total",),
+    hears=("xid", _MEMORY_MANAGER, GAP),
+    judge=judge,
+    failure_class=FailureClass.CRASH,
+    remedy="follow the action of the Xid in the evidence",
+    owner="hardware",
+    span=86400.0,
+    limits={"forget_seconds": 86400.0, "program_fault_processes": 3.0},
+)

@@ -1,0 +1,51 @@
+"""host.lockup: do processors or tasks hang in the kernel, or did it trip over itself?"""
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.signal import Event
+from holdfast.model.verdict import Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.event_rows import Grade, counted, node_verdict, since, total
+
+_PROCESSOR = ("soft_lockup", "hard_lockup")
+_KERNEL = "panic"  # it went on after an oops, with locks held that nobody gives back
+_TASK = ("hung_task", "rcu_stall")
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    events = since(window, limits["forget_seconds"], *_PROCESSOR, _KERNEL, *_TASK)
+    return node_verdict(
+        window,
+        events,
+        Grade(Health.FAIL, [event for event in events if event.kind == _KERNEL], _tripped),
+        Grade(Health.FAIL, [event for event in events if event.kind in _PROCESSOR], _locked),
+        Grade(Health.DEGRADED, events, _hung),
+    )
+
+
+def _tripped(events: list[Event]) -> str:
+    return f"{counted(total(events), 'error')} inside the kernel itself [{events[-1].text}]"
+
+
+def _locked(events: list[Event]) -> str:
+    return f"{counted(total(events), 'processor lock-up')} in the kernel [{events[-1].text}]"
+
+
+def _hung(events: list[Event]) -> str:
+    return f"{counted(total(events), 'report')} of tasks that hang in the kernel [{events[-1].text}]"
+
+
+CHECK = Check(
+    name="host.lockup",
+    asks="Do processors or tasks hang in the kernel, or did it trip over itself?",
+    about="node",
+    part="host",
+    reads=("kmsg_records_total",),
+    hears=(*_PROCESSOR, _KERNEL, *_TASK),
+    judge=judge,
+    failure_class=FailureClass.CRASH,
+    remedy="look at what the stack in the kernel log waits for (storage, driver); restart the node if it does not end",
+    owner="platform",
+    span=86400.0,
+    limits={"forget_seconds": 3600.0},
+)

@@ -1,0 +1,48 @@
+"""host.memory_errors: does the host's memory or processor report errors?"""
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.signal import Event
+from holdfast.model.verdict import Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.event_rows import Grade, counted, node_verdict, since, total
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    """Corrected errors are host.edac's matter where memory controllers count them; elsewhere the messages must do."""
+    events = since(window, limits["forget_seconds"], "mce", "edac")
+    uncorrected = [event for event in events if event.severity == "fatal"]
+    corrected = [event for event in events if event.severity != "fatal"]
+    limit = limits["corrected_errors"]
+    counted_elsewhere = window.number(window.node, "host_edac_correctable_total") is not None
+    many = corrected if total(corrected) > limit and not counted_elsewhere else []
+    return node_verdict(
+        window,
+        events,
+        Grade(Health.FAIL, uncorrected, _uncorrected),
+        Grade(
+            Health.DEGRADED,
+            many,
+            lambda them: f"{total(them)} corrected errors of memory or processor, more than {limit:.0f}",
+        ),
+    )
+
+
+def _uncorrected(events: list[Event]) -> str:
+    return f"{counted(total(events), 'uncorrected error')} of memory or processor [{events[-1].text}]"
+
+
+CHECK = Check(
+    name="host.memory_errors",
+    asks="Does the host's memory or processor report errors?",
+    about="node",
+    part="host",
+    reads=("kmsg_records_total",),
+    hears=("mce", "edac"),
+    judge=judge,
+    failure_class=FailureClass.CORRUPTION,
+    remedy="drain the node and replace the memory module or processor that the kernel log names",
+    owner="hardware",
+    span=86400.0,
+    limits={"forget_seconds": 86400.0, "corrected_errors": 100.0},
+)

@@ -1,0 +1,37 @@
+"""host.oom: has the kernel killed processes because memory ran out?"""
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.signal import Event
+from holdfast.model.verdict import Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.event_rows import Grade, counted, node_verdict, since, total
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    """A job over its own limit is the job's matter and only evidence; a host without memory is a matter of the node."""
+    events = since(window, limits["forget_seconds"], "oom")
+    return node_verdict(
+        window, events, Grade(Health.DEGRADED, [event for event in events if event.code == "host"], _killed)
+    )
+
+
+def _killed(events: list[Event]) -> str:
+    victims = ", ".join(dict.fromkeys(str(event.detail.get("process", "?")) for event in events))
+    return f"the host ran out of memory and the kernel killed {counted(total(events), 'process')} ({victims})"
+
+
+CHECK = Check(
+    name="host.oom",
+    asks="Has the kernel killed processes because the host ran out of memory?",
+    about="node",
+    part="host",
+    reads=("kmsg_records_total",),
+    hears=("oom",),
+    judge=judge,
+    failure_class=FailureClass.CRASH,
+    remedy="look at what used the memory; give jobs memory limits so that one cannot take the host's",
+    owner="platform",
+    span=86400.0,
+    limits={"forget_seconds": 3600.0},
+)

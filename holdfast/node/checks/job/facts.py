@@ -1,0 +1,153 @@
+"""What the checks of a job share: who its ranks are, how long each computes against its peers, how people say it."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import median, median_low
+
+from holdfast.model.subject import Subject
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Limits
+
+OWN = "job_rank_own_seconds"
+MANY = 8  # values from which their middle is taken; of fewer the lower one, lest two slow ones become the measure
+SPREAD = 1.4826  # median deviations to a standard one
+LOOKS = 12  # how far evidence goes back
+FEWEST_LOOKS = 3
+LATELY = 4
+MOST_OF_ONE_LOOK = 1.2
+MOST_OF_ONE_LOOK_TOGETHER = 1.5
+SEVERAL = 2
+ENOUGH_NODES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """How much longer a subject takes than its peers, and how long that has been more than chance."""
+
+    subject: Subject
+    ratio: float  # lately, the middle
+    own: float
+    usual: float
+    unit: float  # what counts as slow among these peers
+    score: float  # evidence, in such units
+    shared: float  # the evidence of all that stand on its node together, 0 where it stands alone
+    since: float | None  # found slow before, since then
+    limits: Limits
+
+    @property
+    def slow(self) -> bool:
+        above = self.ratio >= self.limits["well_share"] * self.unit
+        if self.since is not None:
+            return above
+        return self.score >= self.limits["evidence"] or (above and self.shared >= self.limits["evidence"])
+
+
+def middle(values: Sequence[float]) -> float:
+    return median(values) if len(values) >= MANY else median_low(values)
+
+
+def compared(
+    window: Window, name: str, groups: dict[str, list[Subject]], limits: Limits, nodes: Mapping[Subject, str]
+) -> dict[Subject, Excess]:
+    """Every subject against its group, look by look; those of groups too small for it are left out. Who stands on one
+    node bears witness for each other: what slows all of them is told from chance sooner than what slows one."""
+    found: dict[Subject, Excess] = {}
+    for members in groups.values():
+        told = {one: [float(run.value) for run in window.runs(one, name)][-LOOKS:] for one in members}
+        looks = median_low([len(values) for values in told.values()] or [0])  # some may have begun later than most
+        rows = {one: values[-looks:] for one, values in told.items() if len(values) >= looks}
+        if looks >= FEWEST_LOOKS and len(rows) >= limits["least_peers"]:
+            found |= _excesses(window, rows, looks, limits, nodes)
+    return found
+
+
+def _excesses(
+    window: Window, rows: dict[Subject, list[float]], looks: int, limits: Limits, nodes: Mapping[Subject, str]
+) -> dict[Subject, Excess]:
+    usual = [middle([values[look] for values in rows.values()]) for look in range(looks)]
+    above = {
+        one: [value / ref - 1 if ref > 0 else 0.0 for value, ref in zip(values, usual, strict=True)]
+        for one, values in rows.items()
+    }
+    lately = {one: median(ratios[-LATELY:]) for one, ratios in above.items()}
+    around = median(lately.values())
+    noise = SPREAD * median(abs(ratio - around) for ratio in lately.values())
+    unit = max(limits["slow_ratio"], limits["noises"] * noise)
+    together = _together(above, nodes, unit)
+    return {
+        one: Excess(
+            one,
+            lately[one],
+            median(rows[one][-LATELY:]),
+            median(usual[-LATELY:]),
+            unit,
+            _evidence(ratios, unit, MOST_OF_ONE_LOOK),
+            together.get(nodes.get(one, ""), 0.0),
+            window.number(one, "job_slow_since_seconds"),
+            limits,
+        )
+        for one, ratios in above.items()
+    }
+
+
+def _together(above: dict[Subject, list[float]], nodes: Mapping[Subject, str], unit: float) -> dict[str, float]:
+    """The evidence of each node: of its members the middle counts at every look, so that one cannot speak for all.
+    Among few nodes one whose looks were cut at other moments would look like a slow one."""
+    members: dict[str, list[list[float]]] = defaultdict(list)
+    for one, ratios in above.items():
+        if nodes.get(one):
+            members[nodes[one]].append(ratios)
+    if len(members) < ENOUGH_NODES:
+        return {}
+    return {
+        node: _evidence([median_low(look) for look in zip(*told, strict=True)], unit, MOST_OF_ONE_LOOK_TOGETHER)
+        for node, told in members.items()
+        if len(told) >= SEVERAL
+    }
+
+
+def _evidence(ratios: Sequence[float], unit: float, most: float) -> float:
+    """A cumulative sum: what is above half a unit speaks for slow, what is below against it. One look counts for
+    little, however slow it was: a stall is no slow rank."""
+    score = 0.0
+    for ratio in ratios:
+        score = max(0.0, score + min(most, max(-most, ratio / unit - 0.5)))
+    return score
+
+
+def by_group(window: Window, subjects: Sequence[Subject]) -> dict[str, list[Subject]]:
+    """Ranks that do the same work."""
+    groups: dict[str, list[Subject]] = defaultdict(list)
+    for one in subjects:
+        groups[str(window.value(one, "job_rank_group") or "")].append(one)
+    return groups
+
+
+def slow_ranks(window: Window, limits: Limits) -> tuple[list[Excess], dict[Subject, Excess]]:
+    """Those whose own computing takes longer than their peers', the slowest first; and what was compared. A rank that
+    does not tell waiting apart from computing is not compared: its waiting would look like slowness."""
+    split = window.values("job_rank_split")
+    ranks = [one for one in window.values(OWN) if split.get(one)]
+    nodes = {one: str(window.value(one, "job_rank_node") or "") for one in ranks}
+    told = compared(window, OWN, by_group(window, ranks), limits, nodes)
+    return sorted((one for one in told.values() if one.slow), key=lambda one: -one.ratio), told
+
+
+def clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
+
+
+def percent(ratio: float) -> str:
+    return f"{100 * ratio:.0f} %"
+
+
+def rank_number(one: Subject) -> str:
+    return one.rpartition("/")[2]
+
+
+def place(window: Window, one: Subject) -> str:
+    """Where a rank is, in an operator's words."""
+    node, gpu = window.value(one, "job_rank_node"), window.number(one, "job_rank_gpu")
+    return f"node {node or '?'}" + (f" GPU {gpu:.0f}" if gpu is not None else "")

@@ -1,0 +1,80 @@
+"""job.pace: the job as a whole is as quick as it usually is. "Everyone is slow" told apart from "one is slow"."""
+
+from statistics import median
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.job import slow_ranks as job_slow_ranks
+from holdfast.node.checks.job.facts import clock, percent, slow_ranks
+
+STEADY_SECONDS = 20.0  # a pace that did not change at all for so long is known too
+PARTS = {
+    "data": ("everyone waits for data", "look at storage and the loaders", "storage"),
+    "checkpoint": ("everyone waits for checkpoints", "look at storage", "storage"),
+    "wait": ("everyone waits in communication and no rank computes longer", "look at the fabric", "network"),
+    "own": ("everyone computes longer", "look at cooling, power caps and clocks", "facility"),
+}
+
+NOT_APART = (
+    "a rank, the fabric or everyone, for waiting is not told apart from computing",
+    "`watch` the model, or put `waiting` around its communication, to know which",
+    "training",
+)
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    job = f"job/{window.inventory.node}"
+    looks = int(limits["looks"])
+    runs = window.runs(job, "job_step_seconds")[-looks:]
+    steps = [float(run.value) for run in runs]
+    usual = window.number(job, "job_usual_step_seconds")
+    young = len(runs) < looks and (not runs or runs[-1].end - runs[0].start < STEADY_SECONDS)
+    if young or not usual:
+        return Verdict(rows=(Row(job, Health.UNKNOWN, reason="it is not known yet what is usual for this job"),))
+    ratio = median(steps) / usual - 1
+    since = window.number(job, "job_slow_since_seconds")
+    noise = limits["noises"] * (window.number(job, "job_usual_step_noise_ratio") or 0.0)
+    limit = max(limits["slow_ratio"], noise) if since is None else max(limits["well_ratio"], noise / 2)
+    if ratio < limit:
+        return Verdict(rows=(Row(job, Health.PASS, ratio, limit),))
+    _, ranks = slow_ranks(window, job_slow_ranks.LIMITS)
+    alone = max((one.own - one.usual for one in ranks.values()), default=0.0)  # told before it is proven slow
+    if alone >= limits["explains"] * (median(steps) - usual):
+        return Verdict(rows=(Row(job, Health.PASS, ratio, limit, "one is slow, not everyone: see job.slow_ranks"),))
+    grown = {part: _growth(window, job, part) for part in PARTS}
+    part = max(grown, key=lambda name: grown[name])
+    words, advice, owner = NOT_APART if part == "own" and _mixed(window) else PARTS[part]
+    begun = clock(window.now if since is None else since)
+    told = f"job {window.inventory.node} is {percent(ratio)} slow since {begun}: {words}"
+    shared = window.value(job, "job_hardware")
+    told += f"; {shared}" if shared and part == "own" else ""
+    return Verdict(rows=(Row(job, Health.DEGRADED, ratio, limit, told),), reason=told, remedy=advice, owner=owner)
+
+
+def _mixed(window: Window) -> bool:
+    """Does the computing of a rank hold its waiting for others too?"""
+    split = window.values("job_rank_split")
+    return len(split) > 1 and not all(split.values())
+
+
+def _growth(window: Window, job: str, part: str) -> float:
+    now, usual = window.number(job, f"job_{part}_seconds"), window.number(job, f"job_usual_{part}_seconds")
+    return 0.0 if now is None or usual is None else now - usual
+
+
+CHECK = Check(
+    name="job.pace",
+    asks="Is the job as a whole as quick as it usually is, and if not, what does everyone wait for?",
+    about="job",
+    part="job",
+    scope="job",
+    reads=(),
+    judge=judge,
+    failure_class=FailureClass.SLOWDOWN,
+    remedy="look at what everyone waits for: storage, the fabric, cooling or power",
+    owner="training",
+    span=300.0,
+    limits={"slow_ratio": 0.1, "well_ratio": 0.05, "noises": 4.0, "looks": 3.0, "explains": 0.5},
+)

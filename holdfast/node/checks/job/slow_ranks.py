@@ -1,0 +1,117 @@
+"""job.slow_ranks: no rank computes longer than its peers.
+
+A rank's own time is compared, never the time it makes others wait: who waits is a victim.
+"""
+
+from collections import defaultdict
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.verdict import Row, Verdict
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Check, Limits
+from holdfast.node.checks.job.facts import Excess, clock, percent, place, rank_number, slow_ranks
+
+LIMITS = {"slow_ratio": 0.05, "noises": 3.0, "evidence": 4.2, "well_share": 0.5, "least_peers": 3.0}
+MOST_NAMED = 4
+
+
+def judge(window: Window, limits: Limits) -> Verdict:
+    job = f"job/{window.inventory.node}"
+    told = window.values("job_rank_split")
+    if not told:
+        return Verdict(rows=(Row(job, Health.UNKNOWN, reason="no rank tells its progress"),))
+    if len(told) > 1 and not any(told.values()):
+        why = "waiting is not told apart from computing: `watch` the model, or put `waiting` around communication"
+        return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
+    slow, compared = slow_ranks(window, limits)
+    if not compared:
+        why = f"fewer than {limits['least_peers']:.0f} ranks of a kind told often enough how they got on"
+        return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
+    rows = [_row(window, one) for one in slow]
+    guilty = {one.subject for one in slow}
+    rows += [Row(one, Health.PASS, found.ratio, found.unit) for one, found in compared.items() if one not in guilty]
+    if not slow:
+        return Verdict(rows=tuple(rows))
+    if all(_incident(window, one) for one in slow):
+        remedy = f"follow the runbook of the incident on {_incident(window, slow[0])}"
+        return Verdict(rows=tuple(rows), reason=sentence(window, slow), remedy=remedy)
+    return Verdict(rows=tuple(rows), reason=sentence(window, slow))
+
+
+def _incident(window: Window, one: Excess) -> str:
+    """What the open incident is about that reaches this rank's place."""
+    return str(window.value(one.subject, "job_rank_incident") or "")
+
+
+def _row(window: Window, one: Excess) -> Row:
+    where = place(window, one.subject)
+    because = _known(window, one)
+    words = f"computes {percent(one.ratio)} longer than its peers, {where}" + (f", {because}" if because else "")
+    return Row(one.subject, Health.DEGRADED, one.ratio, one.unit, words)
+
+
+def sentence(window: Window, slow: list[Excess]) -> str:
+    """What the job loses by it, who it is, and what would be won without them; whoever suffers under an open incident
+    is not to be evicted for it."""
+    worst = slow[0]
+    job = f"job/{window.inventory.node}"
+    step = max(window.number(job, "job_step_seconds") or 0.0, worst.own)
+    without = max(step - (worst.own - worst.usual), 1e-9)
+    world = window.number(job, "job_world") or 0.0
+    since = min((one.since for one in slow if one.since is not None), default=window.now)
+    won = world * (1 - without / step)
+    lost = f"job {window.inventory.node} is {percent(step / without - 1)} slow since {clock(since)}"
+    told = f"{lost}; {_who(window, slow)}"
+    if any(_incident(window, one) for one in slow):
+        return told
+    return f"{told}; evicting {'it' if len(slow) == 1 else 'them'} wins back {_hours(won)}"
+
+
+def _who(window: Window, slow: list[Excess]) -> str:
+    """A node all of whose ranks are slow is named as a whole."""
+    nodes: dict[str, list[Excess]] = defaultdict(list)
+    for one in slow:
+        nodes[str(window.value(one.subject, "job_rank_node") or "?")].append(one)
+    said = []
+    for node, found in nodes.items():
+        there = sum(window.value(one, "job_rank_node") == node for one in window.values("job_rank_own_seconds"))
+        if len(found) > 1 and len(found) == there:
+            said.append(f"node {node} with its {there} ranks" + _because(window, found[0]))
+        else:
+            said += [
+                f"rank {rank_number(one.subject)} = {place(window, one.subject)}{_because(window, one)}"
+                for one in found
+            ]
+    left = len(said) - MOST_NAMED
+    return ", ".join(said[:MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
+
+
+def _because(window: Window, one: Excess) -> str:
+    return f", {_known(window, one) or 'no hardware signal tells why'}"
+
+
+def _known(window: Window, one: Excess) -> str:
+    """An open incident before what the node alone says."""
+    if incident := _incident(window, one):
+        return f"explained by the incident on {incident}"
+    return str(window.value(one.subject, "job_rank_hardware") or "")
+
+
+def _hours(won: float) -> str:
+    return f"{won:.0f} GPU-hours an hour" if won >= 10 else f"{won:.1f} GPU-hours an hour"
+
+
+CHECK = Check(
+    name="job.slow_ranks",
+    asks="Does a rank of the job compute longer than its peers that do the same work?",
+    about="rank",
+    part="job",
+    scope="job",
+    reads=(),
+    judge=judge,
+    failure_class=FailureClass.SLOWDOWN,
+    remedy="leave the node out at the next restart and test it; if its hardware tells why, mend that",
+    owner="training",
+    span=300.0,
+    limits=LIMITS,
+)

@@ -1,0 +1,95 @@
+"""What the checks of active probes share: a speed against the model's floor, its own past and its peers."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.subject import Subject, kind
+from holdfast.model.verdict import Row
+from holdfast.model.window import Window
+from holdfast.node.checks.check import Limits
+from holdfast.node.checks.gpu.facts import Finding
+
+SPAN = 14400.0  # a run may take hours; what it measured first still counts at its end
+FALL = {"fall_ratio": 0.03, "least_peers": 3.0, "least_past_runs": 3.0}
+"""Limits of every check of a speed: how far below its own past or its peers it may lie."""
+
+RETRY = "run the full suite once more with the node idle; if it stays low, reset the GPU, then have it inspected"
+CORRUPT = "take the node out of service: its numbers are wrong; reset the GPU, test again, replace it if it repeats"
+_WORN = {
+    "gpu_ecc_aggregate_corrected_total": "corrected memory errors",
+    "gpu_ecc_aggregate_uncorrected_total": "uncorrected memory errors",
+    "gpu_remapped_rows_correctable": "rows remapped after corrected errors",
+    "gpu_remapped_rows_uncorrectable": "rows remapped after uncorrected errors",
+}
+
+
+def on_gpus(window: Window) -> bool:
+    return window.value(window.node, "probe_device") == "cuda"
+
+
+def wrong(subject: Subject, count: float, said: str) -> Finding:
+    return Finding(Row(subject, Health.FAIL, count, 0.0, said), CORRUPT, FailureClass.CORRUPTION)
+
+
+def speed(window: Window, subject: Subject, name: str, floor: float, limits: Limits) -> Finding:
+    """The absolute floor first, then what the part itself and its neighbours say. A CPU is told, not judged."""
+    value = window.number(subject, name) or 0.0
+    if not on_gpus(window):
+        said = f"{amount(value, name)} on {window.value(window.node, 'probe_device')}: told, not judged"
+        return Finding(Row(subject, Health.PASS, value, reason=said))
+    if floor and value < floor:
+        said = f"{amount(value, name)}, below the {amount(floor, name)} that this model must reach"
+        return Finding(Row(subject, Health.FAIL, value, floor, said), RETRY, FailureClass.SLOWDOWN)
+    for expected, allowed, said in (_past(window, subject, name, limits), _peers(window, subject, name, limits)):
+        least = expected * (1.0 - allowed)
+        if value <= least:
+            words = f"{amount(value, name)}, {100 * (1.0 - value / expected):.1f} % below {said}{worn(window, subject)}"
+            return Finding(Row(subject, Health.DEGRADED, value, least, words), RETRY, FailureClass.SLOWDOWN)
+    known = "" if floor else "no floor is known for it: judged by its past and its peers only"
+    return Finding(Row(subject, Health.PASS, value, floor or None, known))
+
+
+def _past(window: Window, subject: Subject, name: str, limits: Limits) -> tuple[float, float, str]:
+    """What it reached before. Past results that lie far apart allow as much again."""
+    runs = window.number(subject, f"past_runs_{name}") or 0.0
+    if runs < limits["least_past_runs"]:
+        return 0.0, 0.0, ""
+    spread = window.number(subject, f"past_spread_{name}") or 0.0
+    allowed = min(0.9, max(limits["fall_ratio"], 3.0 * spread))
+    return window.number(subject, f"past_{name}") or 0.0, allowed, f"its own past ({runs:.0f} runs)"
+
+
+def _peers(window: Window, subject: Subject, name: str, limits: Limits) -> tuple[float, float, str]:
+    model = window.value(subject, "gpu_model")
+    others = [
+        value
+        for other, value in window.values(name).items()
+        if other != subject and kind(other) == kind(subject) and window.value(other, "gpu_model") == model
+    ]
+    if len(others) < limits["least_peers"]:
+        return 0.0, 0.0, ""
+    middle = median(others)
+    spread = 1.4826 * median(abs(one - middle) for one in others) / middle if middle else 0.0
+    return middle, min(0.9, max(limits["fall_ratio"], 3.0 * spread)), f"its {len(others)} peers in this node"
+
+
+def worn(window: Window, subject: Subject) -> str:
+    """Growth of error counts and remapped rows since the last run, as evidence beside a fall."""
+    grown = []
+    for name, words in _WORN.items():
+        now, before = window.number(subject, name), window.number(subject, f"past_{name}")
+        if now is not None and before is not None and now > before:
+            grown.append(f"{now - before:.0f} more {words}")
+    return f"; since the last run {', '.join(grown)}" if grown else ""
+
+
+def amount(value: float, name: str) -> str:
+    if "flops" not in name:
+        return f"{value / 1e9:.2f} GB/s"
+    return f"{value / 1e12:.1f} TFLOP/s" if value >= 1e12 else f"{value / 1e9:.1f} GFLOP/s"
+
+
+def with_signal(window: Window, *names: str) -> Sequence[Subject]:
+    """The subjects that have one of these, in a stable order."""
+    return sorted({subject for name in names for subject in window.values(name)})

@@ -1,0 +1,120 @@
+"""What every active probe is given: the devices of this node, its time, and a place for what it finds."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.model.signal import Signal, Value
+from holdfast.model.subject import Subject
+from holdfast.node.probes.sweep.crew import Crew
+
+Tell = Callable[[str], None]
+
+
+class CannotMeasure(Exception):
+    """The probe has nothing to say here; the message is the reason, as one clause for an operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    subject: Subject
+    torch_name: str  # cuda:3, or cpu
+    label: str  # gpu3, or cpu
+
+    @property
+    def cuda(self) -> bool:
+        return self.torch_name != "cpu"
+
+
+@dataclass(slots=True)
+class Found:
+    """Signals, and why others are missing. Devices may add to it from several threads."""
+
+    signals: list[Signal] = field(default_factory=list)
+    absent: dict[tuple[Subject, str], str] = field(default_factory=dict)
+
+    def say(self, about: Subject, name: str, value: Value) -> None:
+        self.signals.append(Signal(about, name, value))
+
+    def miss(self, about: Subject, reason: str, *names: str) -> None:
+        for name in names:
+            self.absent[(about, name)] = reason
+
+
+@dataclass(slots=True)
+class Bench:
+    node: Subject
+    devices: tuple[Device, ...]
+    seconds: float  # for one probe, on all devices together
+    crew: Crew | None = None  # the workers of this node, once a probe has started them
+
+    @property
+    def cuda(self) -> bool:
+        return any(device.cuda for device in self.devices)
+
+    def on_each(self, work: Callable[[Device, float], None]) -> None:
+        """GPUs work at the same time, as they do in a job; what shares one CPU takes turns and shares the time."""
+        if not self.cuda:
+            for device in self.devices:
+                work(device, self.seconds / len(self.devices))
+            return
+        failures: list[Exception] = []
+
+        def guarded(device: Device) -> None:
+            try:
+                work(device, self.seconds)
+            except (RuntimeError, ValueError, OSError) as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=guarded, args=(device,)) for device in self.devices]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise failures[0]
+
+
+class Watch:
+    """How much of a span is left."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.perf_counter() + seconds
+
+    @property
+    def running(self) -> bool:
+        return time.perf_counter() < self._end
+
+
+def settle(device: Device) -> None:
+    """What was asked of a GPU is done when this returns."""
+    if device.cuda:
+        import torch
+
+        torch.cuda.synchronize(device.torch_name)
+
+
+def find_devices(node: Subject, stand_ins: int) -> tuple[Device, ...]:
+    """CUDA devices in the order of the PCI bus, as the driver counts them; else this machine's CPU, which may stand
+    in for the GPUs of a simulated node."""
+    import torch
+
+    if torch.cuda.is_available():
+        count = torch.cuda.device_count()
+        return tuple(Device(f"{node}/gpu/{index}", f"cuda:{index}", f"gpu{index}") for index in range(count))
+    if stand_ins:
+        return tuple(Device(f"{node}/gpu/{index}", "cpu", f"gpu{index}") for index in range(stand_ins))
+    return (Device(node, "cpu", "cpu"),)
+
+
+def cores(numa_node: str, root: str = "/sys") -> Sequence[int]:
+    """The CPUs of a NUMA node that this process may use."""
+    with open(f"{root}/devices/system/node/{numa_node}/cpulist", encoding="ascii") as file:
+        listed = file.read().strip()
+    found: set[int] = set()
+    for part in filter(None, listed.split(",")):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return sorted(found & os.sched_getaffinity(0))

@@ -1,0 +1,61 @@
+"""The devices of one node as ranks of a process group: one worker each, told apart by the GPU that it may see."""
+
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+from holdfast.node.probes.active.bench import Bench, CannotMeasure, Device
+from holdfast.node.probes.sweep.crew import Crew
+from holdfast.node.probes.sweep.hosts import Host
+
+MOST_ON_A_CPU = 2  # processes that stand for devices where there is no GPU
+PATIENCE_SECONDS = 60.0
+_THREADS = "OMP_NUM_THREADS=1"  # ranks on one CPU would otherwise fight for it
+
+
+def ranks(bench: Bench) -> tuple[Device, ...]:
+    if bench.cuda:
+        if len(bench.devices) < 2:
+            raise CannotMeasure("the node has a single GPU: nobody to exchange with")
+        return bench.devices
+    alone = len(bench.devices) == 1
+    chosen = [bench.devices[0 if alone else index] for index in range(MOST_ON_A_CPU)]
+    return tuple(Device(d.subject, d.torch_name, f"cpu{i}" if alone else d.label) for i, d in enumerate(chosen))
+
+
+def crew_of(bench: Bench, devices: Sequence[Device]) -> Crew:
+    """Started once for all probes that need it; torch takes its time to load."""
+    if bench.crew is None:
+        hosts = [Host(device.label, "127.0.0.1", launch=("env", _seen_by(device))) for device in devices]
+        bench.crew = Crew(hosts)
+        bench.crew.muster()
+    if trouble := next((worker.trouble for worker in bench.crew.workers.values() if worker.trouble), ""):
+        raise CannotMeasure(trouble)
+    return bench.crew
+
+
+def _seen_by(device: Device) -> str:
+    return f"CUDA_VISIBLE_DEVICES={device.torch_name.partition(':')[2]}" if device.cuda else _THREADS
+
+
+def exchange(crew: Crew, devices: Sequence[Device], operation: str, sizes: Sequence[int], seconds: float) -> list[Any]:
+    """The rows of every rank, in the order of the devices. Raises CannotMeasure when a rank has none."""
+    names = [device.label for device in devices]
+    command = {
+        "backend": "nccl" if devices[0].cuda else "gloo",
+        "operation": operation,
+        "sizes": list(sizes),
+        "budget_seconds": seconds,
+        "longest_seconds": PATIENCE_SECONDS,
+        "patience_seconds": PATIENCE_SECONDS,
+    }
+    crew.begin(names, command)
+    answers = crew.finish(names, PATIENCE_SECONDS)
+    if error := next((answer["error"] for answer in answers if "error" in answer), ""):
+        raise CannotMeasure(str(error))
+    return [answer["rows"] for answer in answers]
+
+
+def slowest(rows: Sequence[Any], of: Callable[[list[float]], float] = median) -> float:
+    """A collective is over when it is over everywhere."""
+    return max(of(row["seconds"]) for row in rows)

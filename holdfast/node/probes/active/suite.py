@@ -1,0 +1,80 @@
+"""The active probes as a process: `python -m holdfast.node.probes.active.suite WISH`, JSON lines on stdout.
+
+It is the leader of its process group. When its input ends, because its parent is done with it or dead, it kills the
+whole group: an abort leaves neither processes nor files.
+"""
+
+import importlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import IO, Any
+
+from holdfast.node.probes.active.bench import Bench, CannotMeasure, Found, find_devices
+from holdfast.node.probes.active.probes import DEVICE, PROBES, STAND_IN, seconds_name
+
+CPU_SECONDS, GPU_SECONDS = 1.0, 15.0
+
+
+def main(words: str) -> int:
+    wish = json.loads(words)
+    answers = _private_stdout()
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # as the driver counts them
+    try:
+        devices = find_devices(wish["node"], wish["stand_ins"])
+    except (ImportError, RuntimeError) as error:
+        _say(answers, {"blind": f"torch cannot be used: {' '.join(str(error).split())[:300]}"})
+        return 0
+    cuda = devices[0].cuda
+    bench = Bench(wish["node"], devices, wish["seconds"] or (GPU_SECONDS if cuda else CPU_SECONDS))
+    kind = "cuda" if cuda else STAND_IN if wish["stand_ins"] else "cpu"
+    _say(answers, {"signals": [(wish["node"], DEVICE, kind)]})
+    try:
+        for name in wish["probes"]:
+            _run(name, bench, answers)
+    finally:
+        if bench.crew is not None:
+            bench.crew.stop()
+    return 0
+
+
+def _private_stdout() -> IO[str]:
+    """Libraries print; the protocol's line stays clean."""
+    keep = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(keep, "w", buffering=1)
+
+
+def _end_with_input() -> None:
+    while os.read(0, 4096):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+def _say(answers: IO[str], document: dict[str, Any]) -> None:
+    answers.write(json.dumps(document) + "\n")
+
+
+def _run(name: str, bench: Bench, answers: IO[str]) -> None:
+    _say(answers, {"begin": name})
+    began = time.perf_counter()
+    found = Found()
+    try:
+        probe = importlib.import_module(f"holdfast.node.probes.active.{name}")
+        found = probe.measure(bench, lambda words: _say(answers, {"begin": name, "at": words}))
+    except (CannotMeasure, RuntimeError, ValueError, OSError, MemoryError) as error:
+        reason = f"{name} did not run: {' '.join(str(error).split())[:300]}"
+        found = Found()  # half a probe is none
+        for subject in {bench.node, *(device.subject for device in bench.devices)}:
+            found.miss(subject, reason, *PROBES[name])
+    found.say(bench.node, seconds_name(name), round(time.perf_counter() - began, 3))
+    absent = [(subject, signal_name, why) for (subject, signal_name), why in found.absent.items()]
+    _say(answers, {"signals": found.signals, "absent": absent})
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1]))

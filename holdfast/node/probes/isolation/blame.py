@@ -1,0 +1,133 @@
+"""Who is to blame for slow meetings, who should be looked at again, and who can be trusted. Pure.
+
+A failed meeting makes suspects. Only what is slow again with a partner known to be good is called confirmed.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.model.wire.probe import Proof
+from holdfast.node.probes.isolation import isolation
+from holdfast.node.probes.isolation.coverage import JUDGED_OF_A_NODE, Coverage
+from holdfast.node.probes.isolation.isolation import Baseline, Limits, Measured, Suspect
+from holdfast.node.probes.isolation.pairing import pair
+
+CERTAINLY_FINE = 3  # the last so many over a part are fast: it is no suspect any more
+LOOKS = JUDGED_OF_A_NODE
+LOOKED_BACK = 10_000
+SHARED_PARTS = ("leaf", "uplinks", "trunk")
+FEW_NODES = 4  # of a leaf; enough to find one that is not the suspect
+# Stricter than for one probe by hand: a fleet is judged many times a day, and every time may be wrong.
+LIMITS = Limits(odds=1e6, least_loss=0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    suspects: tuple[Suspect, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """Parts to look at again, the most urgent first; confirmed ones are not among them."""
+    trusted: tuple[str, ...] = ()
+    baseline: Baseline | None = None
+
+    @property
+    def confirmed(self) -> tuple[Suspect, ...]:
+        return tuple(one for one in self.suspects if one.confirmed)
+
+    @property
+    def typical_bytes_per_second(self) -> float | None:
+        return math.exp(self.baseline.centre) if self.baseline else None
+
+
+def blame(coverage: Coverage, leaves: Mapping[str, str], since: Mapping[str, float]) -> Blame:
+    """`since`: what a node showed up to then counts no more, for it was repaired."""
+    measured = [_measured(proof) for proof in coverage.judged(since)]
+    if not measured:
+        return Blame()
+    baseline = _usual(measured, leaves)
+    found = isolation.suspects(measured, isolation.leaf_parts(leaves), baseline, LIMITS)
+    doubtful, good = isolation.doubts(measured, baseline)
+    larger = {one.part: _not_told_apart(one, measured, leaves, baseline) for one in found if one.confirmed}
+    found = [replace(one, confirmed=one.confirmed and not larger[one.part]) for one in found]
+    accused = {one.part for one in found if one.confirmed}
+    instead = [part for parts in larger.values() for part in parts]
+    open_parts = [one.part for one in found if not one.confirmed and one.slow < LOOKS]
+    nodes = [f"node/{name}" for name in doubtful if _slow_lately(name, measured, baseline)]
+    doubts = tuple(part for part in dict.fromkeys([*instead, *open_parts, *nodes]) if part not in accused)
+    return Blame(tuple(found), doubts, tuple(good), baseline)
+
+
+def _usual(measured: Sequence[Measured], leaves: Mapping[str, str]) -> Baseline:
+    """Learned without what is suspected: that is looked at often, and must not become what is usual."""
+    parts = isolation.leaf_parts(leaves)
+    first = isolation.learn(measured)
+    accused = {one.part for one in isolation.suspects(measured, parts, first, LIMITS)}
+    others = [one for one in measured if not accused & _uses(one.one, one.other, parts)]
+    return isolation.learn(others) if 2 * len(others) >= len(measured) else first
+
+
+def _not_told_apart(
+    suspect: Suspect, measured: Sequence[Measured], leaves: Mapping[str, str], baseline: Baseline
+) -> list[str]:
+    """Larger parts that all its slow meetings ran over too, and that nobody else has shown to be fast since.
+
+    A node is not blamed for its leaf, nor a pair for its trunk.
+    """
+    parts = isolation.leaf_parts(leaves)
+    uses = [_uses(one.one, one.other, parts) for one in measured]
+    slow = [number for number, one in enumerate(measured) if suspect.part in uses[number] and _is_slow(one, baseline)]
+    shared = set.intersection(*(uses[number] for number in slow)) - {suspect.part} if slow else set()
+    since = range(min(slow, default=0), len(measured))
+    shown_fast = {
+        part
+        for number in since
+        if suspect.part not in uses[number] and not _is_slow(measured[number], baseline)
+        for part in uses[number]
+    }
+    larger = {part for part in shared - shown_fast if part.partition("/")[0] in SHARED_PARTS}
+    return sorted(part for part in larger if _has_others(part, suspect.part, leaves))
+
+
+def _has_others(part: str, smaller: str, leaves: Mapping[str, str]) -> bool:
+    """Whether any two nodes could meet over a part without the smaller one: else nothing can tell them apart."""
+    parts = isolation.leaf_parts(leaves)
+    names = part.partition("/")[2].split("+")
+    behind = [node for node, leaf in leaves.items() if leaf in names]
+    return any(
+        part in used and smaller not in used
+        for one in behind[:FEW_NODES]
+        for other in leaves
+        if one != other and (used := _uses(one, other, parts))
+    )
+
+
+def fine_again(part: str, coverage: Coverage, leaves: Mapping[str, str], baseline: Baseline) -> bool:
+    """The last meetings over a part, of which there are enough, were all fast."""
+    parts = isolation.leaf_parts(leaves)
+    over = []
+    for proof in coverage.lately(LOOKED_BACK):
+        if part in _uses(proof.one, proof.other, parts):
+            over.append(_is_slow(_measured(proof), baseline))
+            if len(over) == CERTAINLY_FINE:
+                return not any(over)
+    return False
+
+
+def _uses(one: str, other: str, parts: isolation.Parts) -> set[str]:
+    return {f"node/{one}", f"node/{other}", f"pair/{'+'.join(pair(one, other))}", *parts(one, other)}
+
+
+def _slow_lately(name: str, measured: Sequence[Measured], baseline: Baseline) -> bool:
+    """One that was fast with its last partner is not looked at again, for it was the other; nor one that was always
+    slow and still is not proven to be: another look would show the same."""
+    own = [_is_slow(one, baseline) for one in measured if name in (one.one, one.other)]
+    return own[-1] and sum(own) < LOOKS
+
+
+def _is_slow(one: Measured, baseline: Baseline) -> bool:
+    low = baseline.centre - isolation.DOUBT_SPREADS * baseline.spread
+    return one.bytes_per_second <= 0 or math.log(one.bytes_per_second) < low
+
+
+def _measured(proof: Proof) -> Measured:
+    return Measured(proof.one, proof.other, proof.bytes_per_second)

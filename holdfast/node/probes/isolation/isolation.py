@@ -1,0 +1,291 @@
+"""Which part explains the slow pairs: a node, one link, a leaf, a rail, a trunk; or nobody. Pure.
+
+Every measured pair runs over some parts. A part is suspected by how much better the measurements fit if it is slow
+than if nothing is; pairs that use it and are fast speak against it. What one part explains is taken away before the
+next is looked for, so two faults are two suspects and the victims of one are none.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import fmean, median
+
+from holdfast.node.probes.isolation.pairing import Pair, pair
+
+Parts = Callable[[str, str], Iterable[str]]
+"""What two hosts run over; `h1#2` and `h2#2` where only that rail of theirs was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a pair reached. `rail` where every rail was measured by itself."""
+
+    one: str
+    other: str
+    bytes_per_second: float
+    rail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """How fast a healthy pair is, as a logarithm, and how far healthy pairs lie apart."""
+
+    centre: float
+    spread: float
+    least_shift: float = 0.0  # closer to the centre than this is not called slow, however often it is seen
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    part: str
+    loss: float  # share of the bandwidth that is gone
+    confidence: float
+    slow: int
+    measured: int
+    evidence: tuple[Pair, ...]
+    confirmed: bool  # slow again, with another partner known to be good (a pair: slow twice)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    least_loss: float = 0.10  # less is not called a fault
+    bounded: float = 6.0  # no single measurement speaks louder than so many spreads
+    odds: float = 1000.0  # how much likelier than nothing a part must be, for all parts together
+    doubt: float = 3.0  # worth a second look from here on
+
+
+LEAST_SPREAD = 0.05
+DOUBT_SPREADS = 1.2
+FEW = 24
+FEW_HOSTS = 8
+TWICE = math.log(2.0)  # a middle this far below the fastest is not the middle of healthy pairs
+SAME_AS_ITS_RAILS = 0.5  # of the score of its slowest rail; a node with a single slow one has far less
+REPEATS_DIFFER, LEAST_OF_REPEATS = 2.0, 0.2  # pairs differ by more than repeats do; a few repeats may agree by chance
+SPREAD_OF_FEW = 0.5  # healthy pairs differ by a factor of two from run to run, by three on a busy host
+
+
+def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> Baseline:
+    """Iteratively trimmed below, since faults only make slower.
+
+    Of a few hosts most pairs may be slow (a trunk between two halves): the fastest are believed, and how far apart
+    healthy ones lie is what the same pair showed when it was measured again, never little.
+    """
+    logs = sorted(math.log(one.bytes_per_second) for one in measured if one.bytes_per_second > 0)
+    if not logs:
+        return Baseline(0.0, least_spread)
+    fastest = median(logs[-max(1, len(logs) // 4) :])
+    if len(logs) < FEW or (_few_hosts(measured) and fastest - median(logs) > TWICE):
+        spread = max(least_spread, SPREAD_OF_FEW, _spread_of_repeats(measured))
+        return Baseline(fastest, spread, 2.0 * spread)
+    kept, most = logs, _most_spread(measured)
+    for _ in range(10):
+        centre, spread = median(kept), max(min(_deviation(kept), most), least_spread)
+        trimmed = [one for one in logs if centre - 3.0 * spread <= one]
+        if trimmed == kept:
+            break
+        kept = trimmed
+    spread = max(_deviation(kept), least_spread)
+    return Baseline(median(kept), spread, 1.2 * spread)
+
+
+def _few_hosts(measured: Sequence[Measured]) -> bool:
+    meetings = len(measured) / max(1, len({one.rail for one in measured}))
+    return meetings <= FEW_HOSTS**2 and len({end for one in measured for end in (one.one, one.other)}) <= FEW_HOSTS
+
+
+def _spread_of_repeats(measured: Sequence[Measured]) -> float:
+    repeats: dict[tuple[Pair, str], list[float]] = defaultdict(list)
+    for one in measured:
+        if one.bytes_per_second > 0:
+            repeats[pair(one.one, one.other), one.rail].append(math.log(one.bytes_per_second))
+    squares = [_deviation(logs) ** 2 * len(logs) / (len(logs) - 1) for logs in repeats.values() if len(logs) > 1]
+    return math.sqrt(fmean(squares)) if squares else 0.0
+
+
+def _most_spread(measured: Sequence[Measured]) -> float:
+    """On several rails one slow pair is many measurements, but the same again when it is repeated: so it does not pass
+    for what is usual."""
+    if not any(one.rail for one in measured):
+        return math.inf
+    return REPEATS_DIFFER * max(_spread_of_repeats(measured), LEAST_OF_REPEATS)
+
+
+def _deviation(values: Sequence[float]) -> float:
+    centre = fmean(values)
+    return math.sqrt(fmean([(value - centre) ** 2 for value in values]))
+
+
+def doubts(measured: Sequence[Measured], baseline: Baseline) -> tuple[list[str], list[str]]:
+    """Who should meet somebody good next, slowest first, and who is good, fastest first."""
+    low = baseline.centre - DOUBT_SPREADS * baseline.spread
+    by_rate = sorted(measured, key=lambda one: one.bytes_per_second)
+    doubtful: dict[str, None] = {}
+    for one in by_rate:
+        if one.bytes_per_second <= 0 or math.log(one.bytes_per_second) < low:
+            doubtful |= dict.fromkeys((one.one, one.other))
+    good = dict.fromkeys(end for one in reversed(by_rate) for end in (one.one, one.other) if end not in doubtful)
+    return list(doubtful), list(good)
+
+
+def suspects(
+    measured: Sequence[Measured], parts: Parts, baseline: Baseline, limits: Limits | None = None
+) -> list[Suspect]:
+    """The parts that must be slow, most certain first; possible ones that need another look follow with less."""
+    return _Trial(measured, parts, baseline, limits or Limits()).verdict()
+
+
+class _Trial:
+    def __init__(self, measured: Sequence[Measured], parts: Parts, baseline: Baseline, limits: Limits) -> None:
+        self._limits, self._spread = limits, baseline.spread
+        self._shift = [_shift(one, baseline, limits) for one in measured]
+        self._least = max(baseline.least_shift, -math.log(1 - limits.least_loss))
+        self._pairs = [pair(one.one, one.other) for one in measured]
+        self._moments = _moments(measured)
+        over = [{*parts(_place(one.one, one.rail), _place(one.other, one.rail)), *_own_parts(one)} for one in measured]
+        slow = set().union(*(over[index] for index, shift in enumerate(self._shift) if shift <= -self._least))
+        self._users: dict[str, list[int]] = {part: [] for part in sorted(slow)}
+        for index, used in enumerate(over):
+            for part in used & slow:
+                self._users[part].append(index)
+        self._kinds = Counter(part.partition("/")[0] for part in set().union(*over)) if slow else Counter()
+        self._explained: set[int] = set()
+        self._scores = {part: self._score(part, users) for part, users in self._users.items()}
+
+    def verdict(self) -> list[Suspect]:
+        found: list[Suspect] = []
+        while True:
+            part = max(self._scores, key=self._preference, default=None)
+            if part is None or self._scores[part] < self._limits.doubt:
+                return found
+            part = self._whole(part)
+            found.append(self._suspect(part, self._scores[part]))
+            self._explain(set(self._users[part]))
+
+    def _preference(self, part: str) -> tuple[float, int, bool]:
+        """Of those that nothing tells apart, the one that claims least: a rail is what was measured, a leaf is not."""
+        return round(self._scores[part], 6), -len(self._users[part]), part.startswith("rail/")
+
+    def _whole(self, part: str) -> str:
+        """A node, where not one of its rails is slow but all of them: each tells the same, so none tells more."""
+        whole, _, rail = part.partition("/rail/")
+        return whole if rail and self._scores.get(whole, -math.inf) >= SAME_AS_ITS_RAILS * self._scores[part] else part
+
+    def _explain(self, users: set[int]) -> None:
+        """What is explained speaks for nobody else; only parts that shared it are weighed again."""
+        self._explained |= users
+        for part, score in self._scores.items():
+            if score > -math.inf and not users.isdisjoint(self._users[part]):
+                left = [index for index in self._users[part] if index not in self._explained]
+                self._scores[part] = self._score(part, left) if left else -math.inf
+
+    def _score(self, part: str, users: Sequence[int]) -> float:
+        """Log odds against nothing being wrong, the number of parts that could be meant being paid for."""
+        shift = self._common_shift(users)
+        if shift > -self._least:
+            return -math.inf
+        gains = (self._misfit(self._shift[i]) - self._misfit(self._shift[i] - shift) for i in users)
+        if self._moments:
+            together = Counter(self._moments[i] for i in users)
+            gains = (gain / together[self._moments[i]] for gain, i in zip(gains, users, strict=True))
+        return sum(gains) - math.log(self._kinds[part.partition("/")[0]])
+
+    def _common_shift(self, users: Sequence[int]) -> float:
+        shifts = [self._shift[index] for index in users]
+        return median(shifts) if len(shifts) > 2 else sum(shifts) / len(shifts)
+
+    def _misfit(self, shift: float) -> float:
+        return min(abs(shift) / self._spread, self._limits.bounded) ** 2 / 2
+
+    def _suspect(self, part: str, score: float) -> Suspect:
+        users = [index for index in self._users[part] if index not in self._explained]
+        shift = self._common_shift(users)
+        slow = [index for index in users if self._shift[index] < shift / 2]
+        certain = score >= math.log(self._limits.odds)
+        return Suspect(
+            part=part,
+            loss=1 - math.exp(shift),
+            confidence=1 / (1 + math.exp(-min(score, 50.0))),
+            slow=len(slow),
+            measured=len(users),
+            evidence=tuple(dict.fromkeys(self._pairs[index] for index in sorted(slow, key=lambda i: self._shift[i]))),
+            confirmed=certain
+            and self._times(slow) >= 2
+            and (part.startswith("pair/") or self._with_someone_good(part, slow)),
+        )
+
+    def _times(self, slow: Sequence[int]) -> int:
+        return len({self._moments[index] for index in slow}) if self._moments else len(slow)
+
+    def _with_someone_good(self, part: str, slow: Sequence[int]) -> bool:
+        """At least one partner is fast with somebody else: two bad nodes together prove nothing about either."""
+        ends = {end for index in slow for end in self._pairs[index]}
+        suspect_users = set(self._users[part])
+        fast = {
+            end
+            for index, names in enumerate(self._pairs)
+            if index not in suspect_users and self._shift[index] > -2 * self._spread
+            for end in names
+        }
+        return bool(ends & fast)
+
+
+def _moments(measured: Sequence[Measured]) -> list[tuple[Pair, int]]:
+    """When each was measured, where pairs met on several rails at once; nothing where they did not.
+
+    Whatever else a host was busy with at that moment slowed all of its rails: together they speak once.
+    """
+    if not any(one.rail for one in measured):
+        return []
+    seen: Counter[tuple[Pair, str]] = Counter()
+    found = []
+    for one in measured:
+        both = pair(one.one, one.other)
+        found.append((both, seen[both, one.rail]))
+        seen[both, one.rail] += 1
+    return found
+
+
+def _shift(one: Measured, baseline: Baseline, limits: Limits) -> float:
+    floor = baseline.centre - 4 * limits.bounded * baseline.spread
+    rate = math.log(one.bytes_per_second) if one.bytes_per_second > 0 else floor
+    return max(rate, floor) - baseline.centre
+
+
+def _place(name: str, rail: str) -> str:
+    return f"{name}#{rail}" if rail else name
+
+
+def _own_parts(one: Measured) -> tuple[str, ...]:
+    here, there = pair(one.one, one.other)
+    own = (f"node/{here}", f"node/{there}", f"pair/{here}+{there}")
+    if not one.rail:
+        return own
+    return (*own, f"node/{here}/rail/{one.rail}", f"node/{there}/rail/{one.rail}", f"rail/{one.rail}")
+
+
+def leaf_parts(leaves: Mapping[str, str]) -> Parts:
+    """What a pair uses where only the leaves are known: its leaves, the way out of each, the way between the two.
+
+    Under adaptive routing the two leaves are as close as pairs can point; the switch counters know the link.
+    """
+
+    def parts(one: str, other: str) -> Iterable[str]:
+        return between(leaf(one), leaf(other))
+
+    def leaf(place: str) -> str:
+        return leaves.get(place) or leaves.get(place.partition("#")[0], "")
+
+    return parts
+
+
+@lru_cache(maxsize=65536)
+def between(here: str, there: str) -> tuple[str, ...]:
+    """The parts of a way from one leaf to another, where no route is known."""
+    if not here or not there:
+        return ()
+    if here == there:
+        return (f"leaf/{here}",)
+    trunk = f"trunk/{'+'.join(sorted((here, there)))}"
+    return (f"leaf/{here}", f"leaf/{there}", f"uplinks/{here}", f"uplinks/{there}", trunk)

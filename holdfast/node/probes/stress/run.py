@@ -1,0 +1,121 @@
+"""A node under a shaped load: a worker a device, their speed second by second, and what that says."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Any
+
+from holdfast.node.probes.stress.profiles import Profile
+
+SHARE = 0.25  # of the run, at its beginning and at its end, that are compared
+
+
+@dataclass(slots=True)
+class Load:
+    """One device's worker; `rates` are pairs of second and turns per second."""
+
+    subject: str
+    process: subprocess.Popen[str]
+    rates: list[tuple[float, float]] = field(default_factory=list)
+    ready: threading.Event = field(default_factory=threading.Event)
+
+    def listen(self) -> None:
+        for line in self.process.stdout or ():
+            with suppress(ValueError, KeyError, TypeError):
+                said: dict[str, Any] = json.loads(line)
+                if "ready" in said:
+                    self.ready.set()
+                else:
+                    self.rates.append((float(said["second"]), float(said["turns_per_second"])))
+        self.ready.set()
+
+
+class Stress:
+    """`with` ends every worker, whatever happens."""
+
+    def __init__(self, profile: Profile, devices: Sequence[tuple[str, str]], seconds: float) -> None:
+        world, port = len(devices), _free_port()
+        self.loads = [
+            Load(subject, _start(profile, device, seconds, {"rank": rank, "world": world, "port": port}))
+            for rank, (subject, device) in enumerate(devices)
+        ]
+        for load in self.loads:
+            threading.Thread(target=load.listen, daemon=True).start()
+
+    def __enter__(self) -> "Stress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for load in self.loads:
+            load.process.kill()
+        for load in self.loads:
+            load.process.wait()
+
+    def begin(self, patience: float) -> None:
+        """All at once, when the last has loaded what it needs."""
+        for load in self.loads:
+            load.ready.wait(patience)
+        for load in self.loads:
+            with suppress(OSError):
+                assert load.process.stdin is not None
+                load.process.stdin.write("\n")
+                load.process.stdin.flush()
+
+    @property
+    def running(self) -> bool:
+        return any(load.process.poll() is None for load in self.loads)
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _start(profile: Profile, device: str, seconds: float, place: dict[str, int]) -> subprocess.Popen[str]:
+    wish = json.dumps({"turn": profile.turn, "device": device, "seconds": seconds, **place})
+    return subprocess.Popen(
+        (sys.executable, "-m", "holdfast.node.probes.stress.worker", wish),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    subject: str
+    first: float  # turns per second in the first part of the run
+    last: float
+    against_median: float  # the last part, as a share of the median device's
+
+    @property
+    def drift(self) -> float:
+        return self.last / self.first - 1.0 if self.first else 0.0
+
+
+def speeds(rates: dict[str, list[tuple[float, float]]], seconds: float) -> list[Speed]:
+    """The slowest at the end comes first. A device that never finished a turn has no speed and is not here."""
+    part = max(1.0, SHARE * seconds)
+    ends = {
+        subject: (
+            median([rate for second, rate in seen if second <= part + 1.0] or [0.0]),
+            median([rate for second, rate in seen if second >= seconds - part] or [0.0]),
+        )
+        for subject, seen in rates.items()
+        if seen
+    }
+    return against_median([Speed(subject, first, last, 0.0) for subject, (first, last) in ends.items()])
+
+
+def against_median(found: Sequence[Speed]) -> list[Speed]:
+    middle = median(one.last for one in found) if found else 0.0
+    compared = [replace(one, against_median=one.last / middle if middle else 0.0) for one in found]
+    return sorted(compared, key=lambda one: one.against_median)

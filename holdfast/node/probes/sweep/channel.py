@@ -1,0 +1,75 @@
+"""A line to a worker, whoever started it: a JSON command a line goes there, a JSON document a line comes back."""
+
+import json
+import queue
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, Any
+
+from holdfast.node.probes.sweep.hosts import Host
+
+NOT_OURS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # a login shell may greet
+Answer = dict[str, Any]
+Progress = Callable[[str], None]
+
+
+class Line:
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.trouble = ""
+        self.network = ""  # the plugin that NCCL said it uses
+        self.facts: Answer = {}
+        self._answers: dict[int, queue.SimpleQueue[Answer | None]] = {0: queue.SimpleQueue()}
+        self._out: IO[str] | None = None
+
+    def connect(self, said: IO[str], out: IO[str]) -> None:
+        self._out = out
+        threading.Thread(target=self._read, args=(said,), daemon=True).start()
+
+    def _read(self, said: IO[str]) -> None:
+        with suppress(OSError, ValueError):  # a line that breaks is one that ends
+            for line in said:
+                with suppress(
+                    ValueError, KeyError, TypeError, AttributeError, RecursionError
+                ):  # a login shell may greet
+                    document = json.loads(line)
+                    self._answers[document.pop("seat", 0)].put(document)
+        for answers in list(self._answers.values()):
+            answers.put(None)
+
+    def ask(self, command: Answer, seat: int = 0) -> None:
+        self._answers.setdefault(seat, queue.SimpleQueue())
+        if self.trouble or self._out is None:
+            return
+        try:
+            self._out.write(json.dumps({**command, "seat": seat}) + "\n")
+            self._out.flush()
+        except (OSError, ValueError):
+            self.trouble = self.trouble or f"set-up failed: the worker died: {self.last_words}"
+
+    def answer(self, seconds: float, progress: Progress | None = None, seat: int = 0, to: int | None = None) -> Answer:
+        """The next answer that is not mere progress; a host that stays silent is in trouble from then on. `to` is what
+        was asked: an answer to something before it comes too late."""
+        while not self.trouble:
+            try:
+                said = self._answers[seat].get(timeout=max(0.0, seconds))
+            except queue.Empty:
+                self.trouble = f"set-up failed: no answer within {seconds:.0f} s"
+                break
+            if said is None:
+                self.trouble = f"set-up failed: the worker died: {self.last_words}"
+            elif to is not None and said.get("id", to) != to:
+                continue
+            elif "progress" not in said:
+                return said
+            elif progress is not None:
+                progress(f"{said['progress']} bytes")
+        return {"error": self.trouble}
+
+    @property
+    def last_words(self) -> str:
+        return "its line ended"
+
+    def stop(self) -> None:
+        """Whoever started the worker sees to its end."""

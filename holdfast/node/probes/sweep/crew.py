@@ -1,0 +1,165 @@
+"""The workers of a probe, one per host: started, asked together, and stopped whatever happens.
+
+A host may have several seats, a rank each: `h1` is its first, `h1#1` the one of its second GPU or rail.
+"""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
+from typing import Protocol
+
+from holdfast.formats.nccl import tests as nccl_tests
+from holdfast.node.probes.sweep.channel import Answer, Line, Progress
+from holdfast.node.probes.sweep.hosts import Host
+
+START_SECONDS = 120.0  # a cold torch on a shared file system takes its time
+GRACE_SECONDS = 10.0  # a rank that waits in vain is heard before it counts as silent itself
+
+
+def seat_name(host: str, number: int) -> str:
+    return f"{host}#{number}" if number else host
+
+
+def host_of(seat: str) -> str:
+    return seat.partition("#")[0]
+
+
+def number_of(seat: str) -> int:
+    return int(seat.partition("#")[2] or 0)
+
+
+class Hand(Protocol):
+    """What a crew asks of a host, however it got there."""
+
+    host: Host
+    trouble: str
+    network: str
+    facts: Answer
+
+    def ask(self, command: Answer, seat: int = 0) -> None: ...
+
+    def answer(
+        self, seconds: float, progress: Progress | None = None, seat: int = 0, to: int | None = None
+    ) -> Answer: ...
+
+    def stop(self) -> None: ...
+
+
+class Worker(Line):
+    """A line to a process that we started ourselves, here or through the words that reach its host."""
+
+    def __init__(self, host: Host, python: str) -> None:
+        super().__init__(host)
+        self._errors: list[str] = []
+        words = [*host.launch, python, "-m", "holdfast.node.probes.sweep.worker"]
+        try:
+            self._process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+            )
+        except OSError as error:
+            self.trouble = f"set-up failed: {words[0]} cannot be started: {error}"
+            return
+        assert self._process.stdout is not None and self._process.stdin is not None
+        self.connect(self._process.stdout, self._process.stdin)
+        threading.Thread(target=self._read_errors, daemon=True).start()
+
+    def _read_errors(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._errors = [*self._errors[-20:], line.strip()]
+            self.network = nccl_tests.network_among((self.network, nccl_tests.network_of(line)))
+
+    @property
+    def last_words(self) -> str:
+        return next((words for words in reversed(self._errors) if words), "it said nothing")[:300]
+
+    def stop(self) -> None:
+        process = getattr(self, "_process", None)
+        if process is None:
+            return
+        with suppress(OSError, ValueError):
+            process.stdin.close()  # the worker ends with its input, also one behind ssh or srun
+        try:
+            process.wait(0.5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+class Crew:
+    """Every host that can take part. `with` stops them all, also on Ctrl-C."""
+
+    def __init__(
+        self, hosts: Sequence[Host], python: str = sys.executable, workers: Mapping[str, Hand] | None = None
+    ) -> None:
+        """`workers`: those that somebody else started, by host."""
+        self._ids = count(1)
+        self._asked: dict[str, int] = {}  # by seat, what it was asked last
+        self._vain: dict[str, str] = {}  # by seat, why its group could not begin
+        self.workers: dict[str, Hand] = {host.name: Worker(host, python) for host in hosts}
+        self.workers.update(workers or {})
+
+    def __enter__(self) -> "Crew":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        for worker in self.workers.values():
+            worker.stop()
+
+    def muster(self, seconds: float = START_SECONDS) -> list[str]:
+        """Who is there, with the same torch. Others keep their own trouble; it is not the fabric's."""
+        until = time.monotonic() + seconds
+        for worker in self.workers.values():
+            worker.facts = worker.answer(until - time.monotonic())
+            if "error" in worker.facts and not worker.trouble:
+                worker.trouble = f"set-up failed: {worker.facts['error']}"
+        present = [worker for worker in self.workers.values() if not worker.trouble]
+        versions = [str(worker.facts.get("torch")) for worker in present]
+        common = max(set(versions), key=versions.count, default="")
+        for worker in present:
+            if worker.facts.get("torch") != common:
+                worker.trouble = f"set-up failed: torch {worker.facts.get('torch')}, the others have {common}"
+        return [name for name, worker in self.workers.items() if not worker.trouble]
+
+    def begin(self, seats: Sequence[str], command: Answer) -> None:
+        """One process group over these. Several may run at the same time."""
+        first, place = self.workers[host_of(seats[0])], number_of(seats[0])
+        address = first.host.address_of(place) or str(first.facts["address"])
+        number = next(self._ids)
+        first.ask({"do": "port", "id": number, "address": address}, place)
+        said = first.answer(START_SECONDS, seat=place, to=number)
+        if "port" not in said:
+            first.trouble = first.trouble or f"set-up failed: {said.get('error')}"
+            self._vain.update(dict.fromkeys(seats, first.trouble))
+            return
+        for rank, seat in enumerate(seats):
+            worker, place = self.workers[host_of(seat)], number_of(seat)
+            own = {"id": number, "rank": rank, "world": len(seats), "address": worker.host.address_of(place)}
+            worker.ask({"do": "exchange", "master": f"{address}:{said['port']}", "gpu": place, **own, **command}, place)
+            self._asked[seat] = number
+
+    def ask_each(self, names: Sequence[str], command: Callable[[int, str], Answer]) -> None:
+        """Something that each does for itself, at the same time; `finish` has the answers."""
+        for rank, name in enumerate(names):
+            self._asked[name] = next(self._ids)
+            self.workers[name].ask({"id": self._asked[name], **command(rank, name)})
+
+    def finish(self, seats: Sequence[str], patience: float, progress: Progress | None = None) -> list[Answer]:
+        return [self._finished(seat, patience + GRACE_SECONDS, progress) for seat in seats]
+
+    def _finished(self, seat: str, patience: float, progress: Progress | None) -> Answer:
+        if why := self._vain.pop(seat, ""):
+            return {"error": why}
+        return self.workers[host_of(seat)].answer(patience, progress, number_of(seat), self._asked[seat])

@@ -1,0 +1,136 @@
+"""A probe whose workers were started by torchrun: orders and answers go through the store of its rendezvous.
+
+Every process serves; the first also leads. Processes of one node are the seats of a host.
+"""
+
+import datetime
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+from torch.distributed.rendezvous import rendezvous
+
+from holdfast.node.probes.sweep.channel import Answer, Progress
+from holdfast.node.probes.sweep.crew import Crew
+from holdfast.node.probes.sweep.hosts import Host
+from holdfast.node.probes.sweep.worker import hello, perform, say
+
+LOOK_SECONDS = 0.01
+STOP_SECONDS = 1.0
+LONGEST = datetime.timedelta(hours=12)
+STOP = {"do": "stop"}
+NOT_STARTED = (
+    "not started by torchrun: RANK, WORLD_SIZE, LOCAL_RANK, GROUP_RANK, MASTER_ADDR and MASTER_PORT are needed"
+)
+
+
+class NotStarted(Exception):
+    """The environment is not that of torchrun."""
+
+
+def join() -> tuple[Any, int, int]:
+    """The store, this process's rank and how many there are."""
+    try:
+        store, rank, world = next(rendezvous("env://", timeout=LONGEST))
+        place = {"host": socket.gethostname(), "group": int(os.environ["GROUP_RANK"])}
+        store.set(f"who/{rank}", json.dumps({**place, "seat": int(os.environ["LOCAL_RANK"])}))
+    except (KeyError, ValueError) as error:
+        raise NotStarted(f"{NOT_STARTED} ({error})") from None
+    os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)  # the groups of a probe have stores of their own
+    return store, rank, world
+
+
+def _post(store: Any, line: str) -> Iterator[Answer]:
+    """What was put under a line, in order. Looked for, not waited for: a store that waits serves nobody else."""
+    for number in count():
+        while not store.check([f"{line}/{number}"]):
+            time.sleep(LOOK_SECONDS)
+        yield json.loads(store.get(f"{line}/{number}"))
+
+
+class _Mouth:
+    """Where a worker's answers go, as if it were a file."""
+
+    def __init__(self, store: Any, line: str) -> None:
+        self._store, self._line, self._said = store, line, count()
+
+    def write(self, words: str) -> None:
+        self._store.set(f"{self._line}/{next(self._said)}", words)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+def serve(store: Any, rank: int) -> None:
+    mouth: Any = _Mouth(store, f"say/{rank}")
+    say(mouth, hello())
+    for command in _post(store, f"ask/{rank}"):
+        if command == STOP:
+            return
+        perform(command, mouth)
+
+
+class ElasticWorker:
+    """One node's processes, as `Crew` knows a worker."""
+
+    def __init__(self, host: Host, ranks: dict[int, int], store: Any, own: threading.Thread) -> None:
+        self._own = own  # a thread that is at the store when Python ends takes the process with it
+        self.host, self.trouble, self.network = host, "", ""
+        self.facts: Answer = {}
+        self._ranks, self._store = ranks, store
+        self._asked = {seat: _Mouth(store, f"ask/{rank}") for seat, rank in ranks.items()}
+        self._heard = dict.fromkeys(ranks, 0)
+
+    def ask(self, command: Answer, seat: int = 0) -> None:
+        self._asked[seat].write(json.dumps(command))
+
+    def answer(self, seconds: float, progress: Progress | None = None, seat: int = 0, to: int | None = None) -> Answer:
+        until = time.monotonic() + seconds
+        while not self.trouble:
+            said = self._next(seat)
+            if said is None and time.monotonic() > until:
+                self.trouble = f"set-up failed: no answer within {seconds:.0f} s"
+            elif said is None:
+                time.sleep(LOOK_SECONDS)
+            elif "progress" in said:
+                until = time.monotonic() + seconds
+                if progress is not None:
+                    progress(f"{said['progress']} bytes")
+            elif to is None or ("hello" not in said and said.get("id", to) == to):
+                return {**said, "gpus": len(self._ranks)} if said.get("gpus") else said
+        return {"error": self.trouble}
+
+    def _next(self, seat: int) -> Answer | None:
+        key = f"say/{self._ranks[seat]}/{self._heard[seat]}"
+        if not self._store.check([key]):
+            return None
+        self._heard[seat] += 1
+        found: Answer = json.loads(self._store.get(key))
+        return found
+
+    def stop(self) -> None:
+        for mouth in self._asked.values():
+            mouth.write(json.dumps(STOP))
+        if 0 in self._ranks.values():
+            self._own.join(STOP_SECONDS)
+
+
+def lead(store: Any, world: int) -> Crew:
+    """The crew of all processes; our own serves in a thread."""
+    server = threading.Thread(target=serve, args=(store, 0), daemon=True)
+    server.start()
+    nodes: dict[int, tuple[str, dict[int, int]]] = {}
+    for rank in range(world):
+        said = json.loads(store.get(f"who/{rank}"))
+        nodes.setdefault(said["group"], (said["host"], {}))[1][said["seat"]] = rank
+    names = [host for host, _ in nodes.values()]
+    workers = {}
+    for group, (name, ranks) in nodes.items():
+        own = name if names.count(name) == 1 else f"{name}-{group}"
+        workers[own] = ElasticWorker(Host(own, "," * (len(ranks) - 1)), ranks, store, server)
+    return Crew([], workers=workers)

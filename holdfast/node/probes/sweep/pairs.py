@@ -1,0 +1,89 @@
+"""Pairs of hosts, rail by rail: what each reached, and who could not take part at all."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from holdfast.node.probes.isolation import isolation
+from holdfast.node.probes.isolation.isolation import FEW_HOSTS, Measured
+from holdfast.node.probes.isolation.pairing import Pair, every_pair, next_round, pair
+from holdfast.node.probes.sweep.crew import Crew, seat_name
+
+ROUNDS = 3  # with more than a few hosts
+VAIN_PARTNERS = 2  # with so many in vain, and with nobody not, the fault is a host's own
+
+Tell = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Pairs:
+    """`seats`: how many ranks each host has; the first of one meets the first of the other, and so on."""
+
+    crew: Crew
+    command: Mapping[str, Any]
+    patience: float
+    seats: Mapping[str, int]
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    measured: list[Measured] = field(default_factory=list)
+    own_words: dict[str, str] = field(default_factory=dict)  # what a host itself complained of last
+    wrong: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)  # a pair and the seats that were wrong
+
+    def meet(self, names: Sequence[str], leaves: Mapping[str, str], tell: Tell) -> None:
+        for number in range(2 if len(names) <= FEW_HOSTS else ROUNDS):
+            for batch in self._batches(names, number, leaves):
+                tell(f"round {number + 1}: {' '.join('+'.join(one) for one in batch[:4])}")
+                self.measure(batch, number + 1)
+                self._note_unable(names)
+
+    def _batches(self, names: Sequence[str], number: int, leaves: Mapping[str, str]) -> list[list[Pair]]:
+        """What runs at the same time. Of a few hosts every pair is measured alone, so that none is another's load."""
+        if len(names) <= FEW_HOSTS:
+            return [[one] for turn in every_pair(names) for one in turn]
+        doubtful, good = isolation.doubts(self.measured, isolation.learn(self.measured))
+        met = {pair(one.one, one.other) for one in self.measured}
+        return [next_round(names, number, leaves=leaves, suspects=doubtful, trusted=good, met=met)]
+
+    def measure(self, batch: Sequence[Pair], number: int) -> None:
+        able = [one for one in batch if not any(self.crew.workers[name].trouble for name in one)]
+        begun = []
+        for one, other in able:
+            for rail in range(min(self.seats[one], self.seats[other])):
+                ends = (seat_name(one, rail), seat_name(other, rail))
+                self.crew.begin(ends, dict(self.command))
+                begun.append((one, other, rail, ends))
+        for one, other, rail, ends in begun:
+            self._take(one, other, rail, number, self.crew.finish(ends, self.patience))
+
+    def _take(self, one: str, other: str, rail: int, number: int, answers: Sequence[Mapping[str, Any]]) -> None:
+        size = int(self.command["sizes"][0])
+        railed = {"rail": rail} if self.seats[one] > 1 else {}
+        row: dict[str, Any] = {"one": one, "other": other, **railed, "round": number, "bytes": size}
+        errors = {end: str(a["error"]) for end, a in zip((one, other), answers, strict=True) if "error" in a}
+        if errors:
+            self.own_words |= errors
+            self.rows.append({**row, "error": next(iter(errors.values()))})
+            return
+        rate = size / max(median(answer["rows"][0]["seconds"]) for answer in answers)
+        self.measured.append(Measured(one, other, rate, str(rail) if railed else ""))
+        correct = not any(answer["rows"][0]["wrong"] for answer in answers)
+        self.rows.append({**row, "bytes_per_second": rate, "correct": correct})
+        if not correct:
+            ends = (seat_name(one, rail), seat_name(other, rail))
+            ranks = {rank for answer in answers for rank in answer["rows"][0].get("wrong_ranks", ())}
+            self.wrong.append((one, other, tuple(ends[rank] for rank in sorted(ranks))))
+
+    def _note_unable(self, names: Sequence[str]) -> None:
+        """A host that could meet nobody, while those it was to meet could meet others, has its own trouble: it is not
+        waited for again, and its partners are not in doubt for it."""
+        able = {end for one in self.measured for end in (one.one, one.other)}
+        for name in names:
+            vain = {one: why for one, why in self.in_vain(name).items() if one in able}
+            if name not in able and len(vain) >= VAIN_PARTNERS and not self.crew.workers[name].trouble:
+                why = self.own_words.get(name) or next(iter(vain.values()))
+                self.crew.workers[name].trouble = f"set-up failed: {why}"
+
+    def in_vain(self, name: str) -> dict[str, str]:
+        """With whom a host could not measure, and why."""
+        failed = [row for row in self.rows if "error" in row and name in (row["one"], row["other"])]
+        return {str(row["other"] if row["one"] == name else row["one"]): str(row["error"]) for row in failed}

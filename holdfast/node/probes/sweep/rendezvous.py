@@ -1,0 +1,186 @@
+"""Where the nodes of a probe come together without anybody's shell: one leads and listens, the others come, and the
+worker of each speaks over the line that it came on. Who does not know the key of the meeting is not let in, and no
+worker listens to somebody who does not.
+"""
+
+import hashlib
+import hmac
+import json
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from holdfast.model.wire.probe import Guest
+from holdfast.node.probes.sweep.channel import Line
+from holdfast.node.probes.sweep.hosts import Host
+
+LOOK_SECONDS = 0.2
+GREET_SECONDS = 5.0
+LONGEST_GREETING = 512
+BY_ITS_AGENT = ("agent",)  # what started its worker: it is not on this machine
+LEADS = ""  # as whom the one who leads proves that it knows the key
+
+
+class CannotMeet(Exception):
+    """One sentence: why nobody can be met."""
+
+
+class GuestLine(Line):
+    """To the worker of a node that came, or to nobody if it did not."""
+
+    def __init__(self, host: Host, connection: socket.socket | None = None) -> None:
+        super().__init__(host)
+        self._connection = connection
+        if connection is not None:
+            files = connection.makefile("r", encoding="utf-8", errors="replace"), connection.makefile("w")
+            self.connect(*files)
+
+    def stop(self) -> None:
+        hang_up(self._connection)
+
+
+class Gathering:
+    """What the one who leads holds open until everybody who was asked has come."""
+
+    def __init__(self, guests: Sequence[Guest], address: str, port: int, key: str) -> None:
+        self._guests = {guest.name: guest for guest in guests}
+        self._key = key
+        self._come: dict[str, GuestLine] = {}
+        self._changed = threading.Condition()
+        self.address = address  # where the first who came reached us, if nobody said
+        try:
+            self._listener = socket.create_server((address, port), backlog=len(guests) + 8)
+        except OSError as error:
+            raise CannotMeet(f"cannot listen at {address or 'any address'}:{port}: {error.strerror}") from None
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def wait(self, seconds: float, tell: Callable[[str], None], unwanted: Callable[[], bool]) -> Mapping[str, Line]:
+        """A line to everybody who was asked; to who has not come by then with that as its trouble."""
+        until, told = time.monotonic() + seconds, -1
+        with self._changed:
+            while len(self._come) < len(self._guests) and time.monotonic() < until and not unwanted():
+                if told != len(self._come):
+                    told = len(self._come)
+                    tell(f"{told} of {len(self._guests)} have come")
+                self._changed.wait(LOOK_SECONDS)
+            came = dict(self._come)
+        self.close()
+        return {name: came.get(name) or self._absent(name, seconds) for name in self._guests}
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _absent(self, name: str, seconds: float) -> GuestLine:
+        line = GuestLine(Host(name))
+        line.trouble = f"set-up failed: it did not come within {seconds:.0f} s"
+        return line
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # closed: whoever comes now is too late
+            while True:
+                connection, _ = self._listener.accept()
+                threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
+
+    def _greet(self, connection: socket.socket) -> None:
+        """Slow, strange and unasked guests hold up nobody else."""
+        try:
+            name = self._name_of(_heard(connection))
+            connection.sendall(_greeting(self._key, LEADS))
+            _keep_alive(connection)
+            here, there = (str(end[0]) for end in (connection.getsockname(), connection.getpeername()))
+        except (OSError, ValueError, CannotMeet):
+            hang_up(connection)
+            return
+        guest = self._guests[name]
+        with self._changed:
+            self.address = self.address or here
+            self._come[name] = GuestLine(Host(name, guest.address or there, guest.leaf, BY_ITS_AGENT), connection)
+            self._changed.notify_all()
+
+    def _name_of(self, said: dict[str, str]) -> str:
+        name = str(said.get("name"))
+        if name not in self._guests or name in self._come:
+            raise CannotMeet(f"{name} was not asked, or has come already")
+        _prove(said, self._key, name)
+        return name
+
+
+def come(name: str, master: str, port: int, key: str, seconds: float, unwanted: Callable[[], bool]) -> socket.socket:
+    """The line to who leads. It may not listen yet: the order of each comes with its own next report."""
+    until, why = time.monotonic() + seconds, "nobody listens"
+    while time.monotonic() < until and not unwanted():
+        try:
+            connection = socket.create_connection((master, port), timeout=GREET_SECONDS)
+        except OSError as error:
+            why = str(error.strerror or error)
+            time.sleep(LOOK_SECONDS)
+            continue
+        try:
+            connection.sendall(_greeting(key, name))
+            _prove(_heard(connection), key, LEADS)
+            _keep_alive(connection)
+            return connection
+        except (OSError, ValueError, CannotMeet) as error:
+            why = f"{master}:{port} is not who leads ({error})"
+            hang_up(connection)
+            time.sleep(LOOK_SECONDS)
+    raise CannotMeet(f"nobody could be met at {master}:{port} within {seconds:.0f} s: {why}")
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    """A host that loses its power says nothing: then the line ends after a minute."""
+    connection.settimeout(None)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3)):
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def serve(python: str, connection: socket.socket) -> "subprocess.Popen[str]":
+    """A worker that speaks over this line and ends with it."""
+    words = (python, "-m", "holdfast.node.probes.sweep.worker")
+    try:
+        end = connection.fileno()
+        return subprocess.Popen(words, stdin=end, stdout=end, stderr=subprocess.PIPE, text=True, errors="replace")
+    except OSError as error:
+        raise CannotMeet(f"{python} cannot be started: {error}") from None
+
+
+def hang_up(connection: socket.socket | None) -> None:
+    """Both ends hear of it, and a worker that speaks over it."""
+    if connection is not None:
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+        connection.close()
+
+
+def _greeting(key: str, name: str) -> bytes:
+    return json.dumps({"name": name, "proof": _proof(key, name)}).encode() + b"\n"
+
+
+def _proof(key: str, name: str) -> str:
+    return hmac.new(key.encode(), f"holdfast probe {name}".encode(), hashlib.sha256).hexdigest()
+
+
+def _prove(said: dict[str, str], key: str, name: str) -> None:
+    if not hmac.compare_digest(str(said.get("proof")).encode(), _proof(key, name).encode()):
+        raise CannotMeet("it does not know the key of this meeting")
+
+
+def _heard(connection: socket.socket) -> dict[str, str]:
+    """The first line and not a byte more: what follows is for somebody else."""
+    connection.settimeout(GREET_SECONDS)
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = connection.recv(1)
+        if not byte or len(line) > LONGEST_GREETING:
+            raise CannotMeet("it said nothing that can be understood")
+        line += byte
+    said = json.loads(line)
+    if not isinstance(said, dict):
+        raise CannotMeet("it said nothing that can be understood")
+    return said

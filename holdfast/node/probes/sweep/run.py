@@ -1,0 +1,176 @@
+"""A multi-node probe from start to end: the sweep over all hosts, the pairs, and who is to blame."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.formats.nccl.tests import network_among
+from holdfast.node.probes.isolation import isolation
+from holdfast.node.probes.isolation.fabric_map import FabricMap
+from holdfast.node.probes.sweep import code_paths
+from holdfast.node.probes.sweep.crew import Crew, host_of, number_of, seat_name
+from holdfast.node.probes.sweep.pairs import Pairs
+from holdfast.node.probes.sweep.report import Finding, Report, finding, sweep_rows
+from holdfast.node.probes.sweep.sizes import fitting, sizes
+
+Tell = Callable[[str], None]
+SlowBand = Callable[[Report], Sequence[int]]
+COPIES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    operation: str = "all_reduce"
+    backend: str = "gloo"
+    smallest: int = 8
+    largest: int = 2 << 30
+    pair_bytes: int = 8 << 20
+    budget_seconds: float = 0.25  # per size, where a single exchange does not take longer
+    longest_seconds: float = 10.0  # after one as long as this, no larger size is tried
+    patience_seconds: float = 60.0
+    spoil: tuple[int, int] | None = None  # a drill: this rank is wrong at this size
+
+
+def probe(crew: Crew, options: Options, known: FabricMap, slow_band: SlowBand, tell: Tell) -> Report:
+    """`slow_band` judges a sweep and tells the sizes that are worth another look. The crew is let go at the end."""
+    with crew:
+        tell(f"waiting for the workers of {len(crew.workers)} hosts")
+        run = _Run(crew, options, tell)
+        present = run.report.hosts = crew.muster()
+        if len(present) >= 2:
+            run.sweep(present)
+            run.code_paths(slow_band(run.report))
+            run.compare_pairs(known)
+            if not run.report.sweep and 2 <= len(run.able) < len(present):
+                run.sweep(run.able)  # those who kept the others from it are known now
+        run.conclude()
+    return run.report
+
+
+class _Run:
+    def __init__(self, crew: Crew, options: Options, tell: Tell) -> None:
+        self._crew, self._options, self._tell = crew, options, tell
+        self.report = Report(operation=options.operation)
+        self._pairs = Pairs(crew, self._command([options.pair_bytes], None), options.patience_seconds, {})
+
+    @property
+    def able(self) -> list[str]:
+        return [name for name, worker in self._crew.workers.items() if not worker.trouble]
+
+    def sweep(self, hosts: Sequence[str]) -> None:
+        options, report = self._options, self.report
+        seats = self._seats(hosts)
+        wanted, why = fitting(sizes(options.smallest, options.largest), self._memory(hosts), COPIES)
+        self._tell(f"{options.operation} over {len(seats)} ranks on {len(hosts)} hosts, {len(wanted)} sizes")
+        answers = self._exchange(seats, self._command(wanted, options.spoil), self._tell)
+        self._note_failures(seats, answers)
+        report.hosts, report.ranks = list(hosts), len(seats)
+        report.sweep = sweep_rows([answer for answer in answers if "rows" in answer], options.operation)
+        report.stopped = next((answer["stopped"] for answer in answers if answer.get("stopped")), why)
+        report.network = network_among(worker.network for worker in self._crew.workers.values())
+        report.gpu_model = next((str(self._crew.workers[name].facts.get("gpu_model") or "") for name in hosts), "")
+        for row in report.sweep:
+            self._blame_wrong([seats[rank] for rank in row.wrong_ranks], f"at {row.bytes} bytes")
+
+    def code_paths(self, band: Sequence[int]) -> None:
+        """A slow band once more on every code path of NCCL, so that the slow one has a name."""
+        if not band or len(self.able) < 2:
+            return
+        if self._options.backend != "nccl":
+            self.report.code_paths = [code_paths.NOT_HERE]
+            return
+        pinned = {}
+        for algorithm, protocol in code_paths.PATHS:
+            path = code_paths.path_name(algorithm, protocol)
+            self._tell(f"the slow band again with {path}")
+            command = {**self._command(band, None), "environment": code_paths.environment(algorithm, protocol)}
+            answers = self._exchange(self._seats(self.able), command)
+            rows = sweep_rows([one for one in answers if "rows" in one], self._options.operation)
+            pinned[path] = code_paths.rates(rows)
+        chosen = {size: rate for size, rate in code_paths.rates(self.report.sweep).items() if size in band}
+        self.report.code_paths = code_paths.named(chosen, pinned)
+
+    def compare_pairs(self, known: FabricMap) -> None:
+        hosts = self.able
+        self._pairs.seats = {name: self._seats_of(name) for name in hosts}
+        self._pairs.meet(hosts, known.leaves, self._tell)
+        self.report.pairs = self._pairs.rows
+        measured = self._pairs.measured
+        found = isolation.suspects(measured, known.parts, isolation.learn(measured))
+        self.report.suspects += [finding(one, measured) for one in found if one.confirmed]
+        for one, other, seats in self._pairs.wrong:
+            self._blame_wrong(seats, f"at {self._options.pair_bytes} bytes between {one} and {other}")
+
+    def conclude(self) -> None:
+        self.report.verdicts = [self._verdict(name) for name in self._crew.workers]
+
+    def _exchange(
+        self, seats: Sequence[str], command: dict[str, Any], tell: Tell | None = None
+    ) -> list[dict[str, Any]]:
+        self._crew.begin(seats, command)
+        return self._crew.finish(seats, self._options.patience_seconds, tell)
+
+    def _seats(self, hosts: Sequence[str]) -> list[str]:
+        return [seat_name(name, number) for name in hosts for number in range(self._seats_of(name))]
+
+    def _seats_of(self, name: str) -> int:
+        """A rank for every GPU; without GPUs one for every rail that is listed."""
+        worker = self._crew.workers[name]
+        return max(1, int(worker.facts.get("gpus") or 0)) if self._options.backend == "nccl" else worker.host.rails
+
+    def _memory(self, hosts: Sequence[str]) -> int:
+        """What one rank may count on, where there is least."""
+        workers = [self._crew.workers[name] for name in hosts]
+        if self._options.backend == "nccl":
+            return min(int(worker.facts.get("gpu_bytes") or 0) for worker in workers)
+        here = sum(not worker.host.launch for worker in workers) or 1
+        return min(int(worker.facts["free_bytes"]) // here // worker.host.rails for worker in workers)
+
+    def _command(self, wanted: Sequence[int], spoil: tuple[int, int] | None) -> dict[str, Any]:
+        return {
+            "backend": self._options.backend,
+            "operation": self._options.operation,
+            "sizes": list(wanted),
+            "budget_seconds": self._options.budget_seconds,
+            "longest_seconds": self._options.longest_seconds,
+            "patience_seconds": self._options.patience_seconds,
+            "spoil": spoil,
+        }
+
+    def _blame_wrong(self, seats: Sequence[str], where: str) -> None:
+        ranks = self._seats(self.report.hosts)
+        for seat in seats:
+            words = f"rank {ranks.index(seat)} puts wrong numbers in {where}"
+            self.report.suspects.append(Finding(self._subject(seat), "rank", 1.0, (words,)))
+
+    def _subject(self, seat: str) -> str:
+        name = host_of(seat)
+        if self._seats_of(name) == 1:
+            return f"node/{name}"
+        return f"node/{name}/{'gpu' if self._options.backend == 'nccl' else 'rail'}/{number_of(seat)}"
+
+    def _note_failures(self, seats: Sequence[str], answers: Sequence[dict[str, Any]]) -> None:
+        """A group that failed as a whole says nothing of a single host; the pairs will."""
+        if all("error" in answer for answer in answers):
+            return
+        for seat, answer in zip(seats, answers, strict=True):
+            worker = self._crew.workers[host_of(seat)]
+            if "error" in answer and not worker.trouble:
+                worker.trouble = f"set-up failed: {answer['error']}"
+
+    def _verdict(self, name: str) -> dict[str, Any]:
+        subject, trouble = f"node/{name}", self._crew.workers[name].trouble
+        suspects = self.report.suspects
+        blamed = [one for one in suspects if one.subject == subject or one.subject.startswith(f"{subject}/")]
+        if trouble:
+            return {"subject": subject, "health": "unknown", "reason": trouble}
+        if blamed:
+            return {"subject": subject, "health": "fail", "reason": "; ".join(blamed[0].evidence)}
+        if len(self.report.hosts) < 2:
+            why = "nobody to meet: fewer than two hosts could start"
+            return {"subject": subject, "health": "unknown", "reason": why}
+        vain = {one: why for one, why in self._pairs.in_vain(name).items() if not self._crew.workers[one].trouble}
+        if vain:
+            one, why = next(iter(vain.items()))
+            return {"subject": subject, "health": "unknown", "reason": f"set-up failed with {one}: {why}"}
+        return {"subject": subject, "health": "pass", "reason": "as fast as its peers, with right numbers"}

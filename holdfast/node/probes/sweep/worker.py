@@ -1,0 +1,196 @@
+"""The probe's hand on one host: reads one JSON command a line, answers with one JSON document a line.
+
+It lives for a whole probe, so that torch is loaded once; every exchange gets a process group of its own, which ends
+with it. Whatever goes wrong is said in one sentence: a host that cannot take part is not a slow one.
+"""
+
+import datetime
+import json
+import os
+import platform
+import queue
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from holdfast.node.probes.sweep.interface import interface_of
+from holdfast.node.probes.sweep.seats import Seats
+
+PINNED = ("NCCL_ALGO", "NCCL_PROTO")
+_speaking = threading.Lock()  # seats speak too
+
+
+def main() -> int:
+    answers = _private_stdout()
+    commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(commands, answers), daemon=True).start()
+    say(answers, hello())
+    while True:
+        perform(commands.get(), answers)
+
+
+def perform(command: dict[str, Any], answers: IO[str]) -> None:
+    try:
+        say(answers, {"id": command["id"], **_PERFORM[command["do"]](command, answers)})
+    except (RuntimeError, ValueError, OSError, MemoryError) as error:
+        say(answers, {"id": command["id"], "error": " ".join(str(error).split())[:400]})
+
+
+def _listen(commands: "queue.SimpleQueue[dict[str, Any]]", answers: IO[str]) -> None:
+    """Also while an exchange runs. When the input ends nobody waits for it any more: a node that is wanted is let go
+    of at once, behind ssh and srun too."""
+    seats = Seats(lambda document: say(answers, document))
+    try:
+        for line in sys.stdin:
+            command = json.loads(line)
+            seat = command.pop("seat", 0)
+            if seat:
+                seats.ask(seat, command)
+            else:
+                commands.put(command)
+    finally:  # also when the line breaks
+        os._exit(0)
+
+
+def _private_stdout() -> IO[str]:
+    """Libraries print; the protocol's line stays clean."""
+    keep = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(keep, "w", buffering=1)
+
+
+def say(answers: IO[str], document: dict[str, Any]) -> None:
+    with _speaking:
+        answers.write(json.dumps(document) + "\n")
+        answers.flush()
+
+
+def hello() -> dict[str, Any]:
+    try:
+        import torch
+    except ImportError as error:
+        return {"hello": platform.node(), "error": f"torch is not installed: {error}"}
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    facts = {"torch": torch.__version__, "gpus": gpus, "free_bytes": _free_memory(), "address": _own_address()}
+    model = torch.cuda.get_device_name(0) if gpus else ""
+    memory = min((torch.cuda.get_device_properties(gpu).total_memory for gpu in range(gpus)), default=0)
+    return {"hello": platform.node(), "gpu_model": model, "gpu_bytes": memory, **facts}
+
+
+def _own_address() -> str:
+    """As others resolve this host, for those whose address was not given."""
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return "127.0.0.1"
+
+
+def free_port(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    with socket.socket() as listener:
+        try:
+            listener.bind((command["address"], 0))
+        except OSError as error:
+            raise OSError(f"cannot listen on {command['address']}: {error.strerror}") from None
+        return {"port": int(listener.getsockname()[1])}
+
+
+def _free_memory() -> int:
+    with open("/proc/meminfo", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def fingerprint(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    """The bits of every device here, from repeats; `flip` is a drill that turns one bit of an input."""
+    from holdfast.node.probes.active import bench, fingerprint
+
+    devices = []
+    for device in bench.find_devices(command["node"], 0):
+        digests = [fingerprint.digest(device, command["flip"]) for _ in range(command["repeats"])]
+        unstable = sum(digest != digests[0] for digest in digests)
+        devices.append((device.subject, fingerprint.key(device), digests[0], len(digests), unstable))
+    return {"devices": devices}
+
+
+def exchange(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    address = command["address"]
+    if address:
+        os.environ["GLOO_SOCKET_IFNAME"] = interface_of(address)
+    if command["backend"] == "nccl":  # it says which network plugin it chose, once, on what we made our stderr
+        os.environ.setdefault("NCCL_DEBUG", "INFO")
+        os.environ.setdefault("NCCL_DEBUG_SUBSYS", "INIT,NET")
+        _choose_gpu(command.get("gpu", 0))
+    with pinned(command.get("environment", {})):
+        return _in_group(command, answers)
+
+
+def _choose_gpu(number: int) -> None:
+    import torch
+
+    torch.cuda.set_device(number)
+
+
+@contextmanager
+def pinned(environment: dict[str, str]) -> Iterator[None]:
+    """NCCL reads its algorithm and protocol anew for every communicator. Nothing else may be set from afar: some of its
+    variables name libraries that it loads."""
+    if strange := sorted(set(environment) - set(PINNED)):
+        raise ValueError(f"expected nothing but {' and '.join(PINNED)} to pin, found {strange[0]!r}")
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _in_group(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    import torch.distributed as dist
+
+    # A group that could not form leaves its number behind on some ranks, which then look for each other under other
+    # names: every later group of theirs would wait in vain.
+    dist.distributed_c10d._world.group_count = 0
+    dist.init_process_group(
+        command["backend"],
+        init_method=f"tcp://{command['master']}",
+        rank=command["rank"],
+        world_size=command["world"],
+        timeout=datetime.timedelta(seconds=command["patience_seconds"]),
+    )
+    try:
+        return _sweep(command, answers)
+    finally:
+        dist.destroy_process_group()
+
+
+def _sweep(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    from holdfast.node.probes.sweep import collective
+
+    device = f"cuda:{command.get('gpu', 0)}" if command["backend"] == "nccl" else "cpu"
+    spoil = collective.spoil_one(*command["spoil"]) if command.get("spoil") else collective.spoil_nothing
+    rows = []
+    stopped = ""
+    for size in command["sizes"]:
+        timing = collective.measure(command["operation"], size, command["budget_seconds"], device, spoil)
+        rows.append({"bytes": size, "seconds": timing.seconds, "wrong": timing.wrong})
+        if timing.wrong:
+            rows[-1]["wrong_ranks"] = collective.wrong_ranks(size, device, spoil)
+        say(answers, {"id": command["id"], "progress": size})
+        if timing.slowest > command["longest_seconds"]:
+            stopped = f"stopped after {size} bytes: one {command['operation']} took {timing.slowest:.1f} s"
+            break
+    return {"rows": rows, "stopped": stopped}
+
+
+_PERFORM = {"port": free_port, "fingerprint": fingerprint, "exchange": exchange}
+
+if __name__ == "__main__":
+    raise SystemExit(main())

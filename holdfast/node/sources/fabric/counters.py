@@ -1,0 +1,126 @@
+"""Every counter of every RDMA port, counters/ and hw_counters/, on kept-open descriptors."""
+
+import os
+from collections.abc import Collection
+
+from holdfast.formats.fabric import infiniband
+from holdfast.model import subject
+from holdfast.model.signal import Reading, Signal
+from holdfast.model.subject import Subject
+from holdfast.node.sources.fabric.ports import PortPlace, find_ports, root_of
+from holdfast.node.sources.kept_open import CounterFile, close_all, said
+
+_READABLE = "port_counters_readable"  # absent, with the files named, where one exists and makes no sense
+_NOT_KEPT = "N/A"  # how a driver says that the device does not keep this counter
+_LEFT_OUT = ("lifespan",)  # how long the driver caches the others, in milliseconds: no counter
+
+
+class InfinibandCountersSource:
+    name = "infiniband_counters"
+    every = 30.0
+    deadline = 20.0
+    carries = ("port_xmit_data_bytes_total", "port_rcv_data_bytes_total", "port_symbol_error_total",
+               "port_link_downed_total", "port_link_error_recovery_total", "port_rcv_errors_total",
+               "port_xmit_discards_total", "port_counters_readable")  # fmt: skip
+
+    def __init__(self, node: str, sys: str = "/sys", exclude: Collection[str] = ()) -> None:
+        self._node = node
+        self._sys = sys
+        self._exclude = frozenset(exclude)
+        self._counters: dict[PortPlace, list[_Counter]] = {}
+
+    def read(self, now: float) -> Reading:
+        try:
+            places = find_ports(self._sys, self._exclude)
+        except OSError as error:
+            places = []
+            why = f"no RDMA device: {root_of(self._sys)}: {said(error)}"
+        else:
+            why = "" if places else f"no RDMA device in {root_of(self._sys)}"
+        self._follow(places)
+        signals: list[Signal] = []
+        absent: dict[tuple[Subject, str], str] = {}
+        for place, counters in self._counters.items():
+            for counter in counters:
+                counter.sample(now, signals, absent)
+            where = subject.port(self._node, place.device, place.number)
+            if trouble := _trouble(counters):
+                absent[(where, _READABLE)] = trouble
+            else:
+                signals.append(Signal(where, _READABLE, 1.0))
+        return Reading(source=self.name, at=now, signals=signals, absent=absent, blind=why)
+
+    def _follow(self, places: list[PortPlace]) -> None:
+        """Open what is new, close what is gone."""
+        for place in self._counters.keys() - set(places):
+            close_all(counter.file for counter in self._counters.pop(place))
+        for place in places:
+            if place not in self._counters or _listed(place) != len(self._counters[place]):
+                close_all(counter.file for counter in self._counters.get(place, ()))
+                self._counters[place] = _counters_of(self._node, place)
+            for counter in self._counters[place]:
+                counter.file.refresh()
+
+
+class _Counter:
+    __slots__ = ("_name", "_raw", "_signal", "_subject", "_worth", "file", "senseless", "signal_name", "why_absent")
+
+    def __init__(self, where: Subject, place: PortPlace, name: str, signal_name: str, worth: int) -> None:
+        self.file = CounterFile(os.path.join(place.path, name))
+        self.why_absent = ""
+        self.senseless = False
+        self._name = name
+        self.signal_name = signal_name
+        self._subject = where
+        self._worth = worth
+        self._raw: bytes | str | None = None
+        self._signal: Signal | None = None
+
+    def sample(self, now: float, signals: list[Signal], absent: dict[tuple[Subject, str], str]) -> None:
+        raw = self.file.attempt_at(now)
+        if raw != self._raw:
+            self._raw = raw
+            count = infiniband.counter(raw) if isinstance(raw, bytes) else None
+            value = None if count is None else float(count * self._worth)
+            self._signal = None if value is None else Signal(self._subject, self.signal_name, value)
+            self._explain(raw)
+        if self._signal is not None:
+            signals.append(self._signal)
+        else:
+            absent[(self._subject, self.signal_name)] = self.why_absent
+
+    def _explain(self, raw: bytes | str) -> None:
+        text = "" if isinstance(raw, str) else infiniband.text_of(raw)
+        said_so = f"cannot be read: {raw}" if isinstance(raw, str) else f"reads {text[:60]!r}"
+        self.why_absent = "" if self._signal else f"file {self._name} {said_so}"
+        self.senseless = self._signal is None and isinstance(raw, bytes) and not text.startswith(_NOT_KEPT)
+
+
+def _trouble(counters: list[_Counter]) -> str:
+    """Why the counters of a port cannot be trusted to tell of its errors, or ''."""
+    if not counters:
+        return "the port shows no counters: counters/ and hw_counters/ are empty or missing"
+    return "; ".join(counter.why_absent for counter in counters if counter.senseless)
+
+
+def _counters_of(node: str, place: PortPlace) -> list[_Counter]:
+    where = subject.port(node, place.device, place.number)
+    counters = [
+        _Counter(where, place, f"counters/{name}", *infiniband.counter_signal(name))
+        for name in _names(place, "counters")
+    ]
+    return counters + [
+        _Counter(where, place, f"hw_counters/{name}", infiniband.hw_counter_signal(name), 1)
+        for name in _names(place, "hw_counters")
+    ]
+
+
+def _listed(place: PortPlace) -> int:
+    return len(_names(place, "counters")) + len(_names(place, "hw_counters"))
+
+
+def _names(place: PortPlace, folder: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(os.path.join(place.path, folder)) if name not in _LEFT_OUT)
+    except OSError:
+        return []

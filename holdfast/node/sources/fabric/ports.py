@@ -1,0 +1,78 @@
+"""Which RDMA ports a machine has, InfiniBand and RoCE alike. Excluded devices are never opened."""
+
+import os
+from collections.abc import Collection
+from typing import NamedTuple
+
+from holdfast.formats.pci import sysfs as pcie
+from holdfast.node.sources.kept_open import read_text
+
+
+class PortPlace(NamedTuple):
+    device: str
+    number: str
+    path: str  # .../class/infiniband/DEVICE/ports/NUMBER
+    pci_address: str  # '' where sysfs does not tell
+
+    @property
+    def name(self) -> str:
+        return f"{self.device}/{self.number}"
+
+
+class Identity(NamedTuple):
+    """What tells one make of port from another. '' where sysfs does not tell."""
+
+    link_layer: str
+    firmware_version: str
+    board_id: str
+    hca_type: str
+
+
+def root_of(sys: str) -> str:
+    return os.path.join(sys, "class", "infiniband")
+
+
+def find_ports(sys: str, exclude: Collection[str]) -> list[PortPlace]:
+    """Every port of every device that is not excluded. OSError when the class itself cannot be listed."""
+    root = root_of(sys)
+    places = []
+    for device in sorted(os.listdir(root)):
+        address = "" if device in exclude else _pci_address(os.path.join(root, device))
+        if device in exclude or address in exclude:
+            continue
+        ports = os.path.join(root, device, "ports")
+        places += [
+            PortPlace(device, number, os.path.join(ports, number), address)
+            for number in _listing(ports)
+            if number.isdecimal()
+        ]
+    return places
+
+
+def identify(place: PortPlace) -> Identity:
+    device = os.path.dirname(os.path.dirname(place.path))
+    return Identity(
+        link_layer=_text(os.path.join(place.path, "link_layer")),
+        firmware_version=_text(os.path.join(device, "fw_ver")),
+        board_id=_text(os.path.join(device, "board_id")),
+        hca_type=_text(os.path.join(device, "hca_type")),
+    )
+
+
+def _pci_address(device: str) -> str:
+    """From where the links lead: resolving them opens nothing."""
+    return pcie.address(os.path.basename(os.path.realpath(os.path.join(device, "device"))))
+
+
+def _listing(path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(path), key=lambda name: (len(name), name))
+    except OSError:
+        return []
+
+
+def _text(path: str) -> str:
+    try:
+        return read_text(path)
+    except OSError:
+        return ""

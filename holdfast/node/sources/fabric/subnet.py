@@ -1,0 +1,117 @@
+"""The InfiniBand subnet from outside: cables, routes and every switch port's counters, through infiniband-diags.
+
+One node of a subnet is enough, and it must be allowed to ask (root, or access to /dev/infiniband/umad*). So the agent
+reads it only where the configuration names it: `[sources.ib_fabric]`.
+"""
+
+import subprocess
+
+from holdfast.formats.fabric import counters as ib_counters
+from holdfast.formats.fabric import routes as ib_routes
+from holdfast.formats.fabric import subnet as ib_topology
+from holdfast.formats.fabric.counters import PortErrors
+from holdfast.formats.fabric.routes import Routes
+from holdfast.formats.fabric.subnet import SWITCH, IbFabric
+from holdfast.model.signal import Reading
+from holdfast.model.subject import Subject
+from holdfast.node.sources.notes import Notes
+
+PATIENCE_SECONDS = 120.0
+TOPOLOGY_SECONDS = 3600.0  # cables move seldom, and asking for all of them costs more than asking for errors
+LONGEST_SAYING = 200
+CARRIED = (
+    "SymbolErrorCounter",
+    "LinkErrorRecoveryCounter",
+    "LinkDownedCounter",
+    "PortRcvErrors",
+    "PortRcvRemotePhysicalErrors",
+    "PortRcvSwitchRelayErrors",
+    "PortXmitDiscards",
+    "LocalLinkIntegrityErrors",
+    "ExcessiveBufferOverrunErrors",
+    "VL15Dropped",
+    "PortXmitWait",
+)
+
+
+class CannotAsk(Exception):
+    """The subnet gives no answer; the message says why in one sentence."""
+
+
+def topology() -> IbFabric:
+    found = ib_topology.parse(_ask("ibnetdiscover"))
+    if not found.cables:
+        raise CannotAsk("ibnetdiscover found no cable")
+    return found
+
+
+def routes() -> Routes:
+    """Forwarding tables of all switches."""
+    return ib_routes.parse(_ask("dump_fts"))
+
+
+def errors() -> list[PortErrors]:
+    report = ib_counters.parse_errors(_ask("ibqueryerrors"))
+    if report.nodes_checked is None:
+        raise CannotAsk("ibqueryerrors breaks off before its summary")
+    return report.ports
+
+
+def counters(lid: int, port: int) -> dict[str, int]:
+    """All counters of one port, also those that are no errors: bytes, and waiting for credit."""
+    found = ib_counters.parse_perfquery(_ask("perfquery", str(lid), str(port)))
+    return found[0].counts if found else {}
+
+
+def port_subject(fabric: IbFabric, guid: str, port: int) -> Subject:
+    return f"switch/{fabric.labels()[guid]}/port/{port}"
+
+
+def _ask(*words: str) -> str:
+    try:
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_SECONDS, check=False
+        )
+    except FileNotFoundError:
+        raise CannotAsk(f"{words[0]} (infiniband-diags) is not installed") from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotAsk(f"{words[0]}: {error}") from None
+    text = done.stdout.decode(errors="replace")
+    if done.returncode and not text.strip():
+        said = " ".join(done.stderr.decode(errors="replace").split())[:LONGEST_SAYING]
+        raise CannotAsk(f"{words[0]} ended with code {done.returncode}: {said or 'it said nothing'}")
+    return text
+
+
+class IbFabricSource:
+    name = "ib_fabric"
+    every = 300.0
+    deadline = 3 * PATIENCE_SECONDS
+    carries: tuple[str, ...] = tuple(ib_counters.signal_of(name)[0] for name in CARRIED)
+
+    def __init__(self) -> None:
+        self._fabric: IbFabric | None = None
+        self._asked_at = 0.0
+
+    def read(self, now: float) -> Reading:
+        try:
+            if self._fabric is None or now - self._asked_at >= TOPOLOGY_SECONDS:
+                self._fabric, self._asked_at = topology(), now
+            bad = {(one.guid, one.port): one.counts for one in errors()}
+        except CannotAsk as error:
+            return Reading(source=self.name, at=now, blind=str(error))
+        return self._notes(self._fabric, bad).reading(self.name, now)
+
+    def _notes(self, fabric: IbFabric, bad: dict[tuple[str, int], dict[str, int]]) -> Notes:
+        """A switch port that is not in the report has no errors: ibqueryerrors tells only of those that have."""
+        notes, labels = Notes(), fabric.labels()
+        for guid, port in fabric.cables:
+            if fabric.nodes[guid].kind == SWITCH:
+                counts = bad.get((guid, port), {})
+                for counter in CARRIED:
+                    notes.say(
+                        f"switch/{labels[guid]}/port/{port}",
+                        ib_counters.signal_of(counter)[0],
+                        float(counts.get(counter, 0)),
+                    )
+        return notes

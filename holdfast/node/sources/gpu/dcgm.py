@@ -1,0 +1,98 @@
+"""`dcgmi diag`, run where a bootstrap asks for it. It takes minutes and the whole GPU, so never beside a job."""
+
+import subprocess
+from collections import Counter
+
+from holdfast.formats.dcgm import diag as dcgm_diag
+from holdfast.formats.dcgm.diag_result import CONFIGURATION_SEVERITY, FAIL, PASS, SKIP, WARN, Diagnostic, Result
+from holdfast.model import subject
+from holdfast.model.signal import Reading
+from holdfast.model.subject import Subject
+from holdfast.node.sources.notes import Notes
+
+_COUNTS = {
+    PASS: "dcgm_diag_tests_passed",
+    WARN: "dcgm_diag_tests_warned",
+    FAIL: "dcgm_diag_tests_failed",
+    SKIP: "dcgm_diag_tests_skipped",
+}
+_TIME_FOR_LEVEL_SECONDS = {1: 120.0, 2: 900.0, 3: 3600.0, 4: 4 * 3600.0}
+
+
+class DcgmDiagSource:
+    name = "dcgm_diag"
+    every = 86400.0
+    carries: tuple[str, ...] = (
+        "dcgm_diag_level",
+        *_COUNTS.values(),
+        "dcgm_diag_complaint",
+        "dcgm_diag_skipped_names",
+        "dcgm_diag_only_configuration",
+        "dcgm_version",
+    )
+
+    def __init__(self, node: str, dcgmi: str = "dcgmi", level: int = 2) -> None:
+        self._node = node
+        self._dcgmi = dcgmi
+        self._level = level
+        self.deadline = _TIME_FOR_LEVEL_SECONDS[level]
+
+    def read(self, now: float) -> Reading:
+        text, trouble = self._run()
+        found = dcgm_diag.parse(text) if text else Diagnostic(error=trouble)
+        if not found.results:
+            said = found.error or trouble
+            return Reading(source=self.name, at=now, blind=f"the DCGM diagnostic did not run: {said}")
+        notes = Notes()
+        node = subject.node(self._node)
+        notes.say(node, "dcgm_diag_level", float(self._level))
+        if found.dcgm_version:
+            notes.say(node, "dcgm_version", found.dcgm_version)
+        unfinished = found.error or ("" if found.complete else trouble or "its output breaks off")
+        by_subject: dict[Subject, list[Result]] = {node: []}
+        for result in found.results:
+            about = node if result.gpu is None else subject.gpu(self._node, result.gpu)
+            by_subject.setdefault(about, []).append(result)
+        if unfinished:
+            by_subject[node].append(Result("diagnostic", SKIP, None, f"did not finish: {unfinished}"))
+        for about, results in by_subject.items():
+            _tell(notes, about, results)
+        return notes.reading(self.name, now)
+
+    def _run(self) -> tuple[str, str]:
+        """What dcgmi printed, and what went wrong should that turn out to hold no result."""
+        command = [self._dcgmi, "diag", "-r", str(self._level), "-j"]
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=self.deadline - 10.0, check=False
+            )
+        except FileNotFoundError:
+            return "", f"{self._dcgmi} is not installed"
+        except subprocess.TimeoutExpired as error:
+            return (error.stdout or b"").decode(errors="replace"), f"no end after {self.deadline - 10.0:.0f} s"
+        except OSError as error:
+            return "", f"{self._dcgmi} cannot be started: {error.strerror}"
+        text = done.stdout.decode(errors="replace")
+        return text or done.stderr.decode(errors="replace"), f"dcgmi ended with code {done.returncode}"
+
+
+def _tell(notes: Notes, about: Subject, results: list[Result]) -> None:
+    counts = Counter(_effective(result) for result in results)
+    for status, name in _COUNTS.items():
+        notes.say(about, name, float(counts[status]))
+    bad = [result for result in results if _effective(result) in (FAIL, WARN)]
+    bad.sort(key=lambda result: result.status != FAIL)
+    notes.say(about, "dcgm_diag_complaint", "; ".join(_sentence(result) for result in bad))
+    skipped = [_sentence(result) for result in results if result.status == SKIP]
+    notes.say(about, "dcgm_diag_skipped_names", ", ".join(skipped))
+    only = bool(bad) and all(result.severity == CONFIGURATION_SEVERITY for result in bad)
+    notes.say(about, "dcgm_diag_only_configuration", float(only))
+
+
+def _effective(result: Result) -> str:
+    """A pass that complains is a warning: DCGM has passed tests that could not get the memory they needed."""
+    return WARN if result.status == PASS and result.text else result.status
+
+
+def _sentence(result: Result) -> str:
+    return f"{result.test}: {result.text}" if result.text else result.test

@@ -1,0 +1,48 @@
+"""Whether the NVSwitch fabric manager runs. Without it no new CUDA program starts on an NVSwitch baseboard."""
+
+import os
+
+from holdfast.formats.host.proc import same_command
+from holdfast.model import subject
+from holdfast.model.signal import Reading
+from holdfast.node.sources.notes import Notes
+from holdfast.node.sources.small_file import text_or_nothing
+
+PROGRAM = "nv-fabricmanager"
+
+
+class FabricManagerSource:
+    name = "fabric_manager"
+    every = 60.0
+    deadline = 10.0
+    carries: tuple[str, ...] = ("fabric_manager_running", "nvswitch_devices")
+
+    def __init__(self, node: str, proc: str = "/proc") -> None:
+        self._node = subject.node(node)
+        self._proc = proc
+        self._pid = ""  # where it was last time, so that a healthy node costs one file
+
+    def read(self, now: float) -> Reading:
+        try:
+            running = self._is_it(self._pid) or self._find()
+        except OSError as error:
+            return Reading(source=self.name, at=now, blind=f"{self._proc} cannot be listed: {error.strerror}")
+        notes = Notes()
+        notes.say(self._node, "fabric_manager_running", float(running))
+        notes.say(self._node, "nvswitch_devices", float(self._switches()))
+        return notes.reading(self.name, now, [self._node])
+
+    def _is_it(self, pid: str) -> bool:
+        return bool(pid) and same_command(text_or_nothing(f"{self._proc}/{pid}/comm"), PROGRAM)
+
+    def _find(self) -> bool:
+        pids = (name for name in os.listdir(self._proc) if name.isdecimal())
+        self._pid = next((pid for pid in pids if self._is_it(pid)), "")
+        return bool(self._pid)
+
+    def _switches(self) -> int:
+        """NVSwitches that this machine's driver owns (generations whose switches hang behind a NIC show none)."""
+        try:
+            return len(os.listdir(f"{self._proc}/driver/nvidia-nvswitch/devices"))
+        except OSError:
+            return 0

@@ -1,0 +1,156 @@
+"""GPUs through NVML, at two paces: what changes with the load every 10 s, the rest every minute."""
+
+from collections.abc import Callable, Iterable
+
+from holdfast.model.signal import Reading, Signal
+from holdfast.model.subject import Subject, node
+from holdfast.node.sources.gpu import nvml_links
+from holdfast.node.sources.gpu.nvml_answers import Answers, GpuLostError, Interview
+from holdfast.node.sources.gpu.nvml_questions import FAST, FAST_FIELDS, IDENTITY, SLOW, SLOW_FIELDS, names, pids
+from holdfast.node.sources.gpu.nvml_session import LIST_AGAIN_SECONDS, NVML_ERRORS, Device, Session, nvml
+
+NodePart = tuple[list[Signal], dict[tuple[Subject, str], str]]
+"""What is told of the node itself, and what is not and why."""
+
+
+class _Gpus:
+    """What both paces share: a lost GPU costs its own signals and nobody else's."""
+
+    def __init__(self, session: Session, ask: Callable[[Device, Answers, float], None]) -> None:
+        self._session = session
+        self._ask = ask  # may raise GpuLostError
+
+    def look(
+        self, source: str, about_node: Callable[[], NodePart], missed: Callable[[Device], Answers], now: float
+    ) -> Reading:
+        devices = self._session.devices(now)
+        if isinstance(devices, str):
+            return Reading(source=source, at=now, blind=devices)
+        signals, absent = about_node()
+        for device in devices:
+            answers = self._about(device, now) or missed(device)
+            signals += answers.signals
+            absent |= answers.absent
+        return Reading(
+            source=source, at=now, signals=signals, absent=absent, present=[device.subject for device in devices]
+        )
+
+    def _about(self, device: Device, now: float) -> Answers | None:
+        if device.handle is None:
+            return None
+        answers = Answers(device.subject)
+        try:
+            self._ask(device, answers, now)
+        except GpuLostError:
+            self._session.mark_lost(device)
+            return None
+        return answers
+
+
+def _nothing(device: Device, carries: Iterable[str]) -> Answers:
+    """Of a GPU that cannot be asked."""
+    answers = Answers(device.subject)
+    answers.miss([name for name in carries if name.startswith("gpu_")], device.trouble)
+    return answers
+
+
+class NvmlSource:
+    """What moves with the load: temperatures, power, clocks and what holds them back; and who is lost."""
+
+    name = "nvml"
+    every = 10.0
+    deadline = 10.0
+    carries = ("gpu_lost", "gpu_reset_required", *names(FAST, FAST_FIELDS))
+
+    def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
+        self._node = node
+        self._session = Session(node, library, exclude)
+        self._interview = Interview()
+        self._gpus = _Gpus(self._session, self._interrogate)
+
+    def read(self, now: float) -> Reading:
+        return self._gpus.look(self.name, self._about_node, self._without_handle, now)
+
+    def _about_node(self) -> NodePart:
+        if not self._session.excluded:
+            return [], {}
+        return [Signal(node(self._node), "gpu_excluded", ",".join(sorted(self._session.excluded)))], {}
+
+    def _interrogate(self, device: Device, answers: Answers, now: float) -> None:
+        self._interview.ask(device, FAST, answers, now)
+        self._interview.ask_fields(device, FAST_FIELDS, answers, now)
+        answers.put("gpu_lost", 0.0)
+        answers.put("gpu_reset_required", float(answers.reset_required))
+
+    def _without_handle(self, device: Device) -> Answers:
+        answers = _nothing(device, self.carries)
+        if device.lost:
+            del answers.absent[(device.subject, "gpu_lost")]
+            answers.put("gpu_lost", 1.0)
+        return answers
+
+
+class NvmlSlowSource:
+    """What changes seldom: memory, ECC, rows, NVLink, PCIe, fabric, limits; and who each GPU is."""
+
+    name = "nvml_slow"
+    every = 60.0
+    deadline = 20.0
+    carries = (*names(SLOW, SLOW_FIELDS), *nvml_links.NAMES, *names(IDENTITY), "gpu_pci_address", "driver_version")
+
+    def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
+        self._node = node
+        self._interview = Interview()
+        self._gpus = _Gpus(Session(node, library, exclude), self._interrogate)
+        self._for_processes = Session(node, library, exclude)  # processes() is called from another thread than read()
+        self._identity: dict[Subject, tuple[float, Answers]] = {}
+
+    def read(self, now: float) -> Reading:
+        return self._gpus.look(self.name, self._about_node, self._without_handle, now)
+
+    def processes(self) -> dict[int, list[int]] | None:
+        """Compute process ids by GPU number, asked now; a GPU that does not tell has no entry. None: nobody tells."""
+        devices = self._for_processes.devices(0.0)
+        if isinstance(devices, str):
+            return None
+        found: dict[int, list[int]] = {}
+        for device in devices:
+            try:
+                if device.handle is not None:
+                    found[device.number] = pids(device.handle)
+            except NVML_ERRORS:
+                continue
+        return found
+
+    def _about_node(self) -> NodePart:
+        here = node(self._node)
+        try:
+            return [Signal(here, "driver_version", str(nvml.nvmlSystemGetDriverVersion()))], {}
+        except NVML_ERRORS as error:
+            return [], {(here, "driver_version"): f"the NVIDIA driver answered: {error}"}
+
+    def _interrogate(self, device: Device, answers: Answers, now: float) -> None:
+        self._interview.ask(device, SLOW, answers, now)
+        self._interview.ask_fields(device, SLOW_FIELDS, answers, now)
+        nvml_links.read_links(device, self._interview, answers, now)
+        self._tell_identity(device, answers, now)
+
+    def _tell_identity(self, device: Device, answers: Answers, now: float) -> None:
+        """Who it is does not change from minute to minute: asked when it is new and then every few minutes."""
+        asked_at, identity = self._identity.get(device.subject, (0.0, Answers(device.subject)))
+        if not identity.signals or not 0 <= now - asked_at < LIST_AGAIN_SECONDS:
+            identity = Answers(device.subject)
+            self._interview.ask(device, IDENTITY, identity, now)
+            identity.put("gpu_pci_address", device.address)
+            self._identity[device.subject] = (now, identity)
+        answers.signals += identity.signals
+        answers.absent |= identity.absent
+
+    def _without_handle(self, device: Device) -> Answers:
+        """A lost GPU still has a name, a serial number and a place: the person who replaces it needs them."""
+        answers = _nothing(device, self.carries)
+        _, identity = self._identity.get(device.subject, (0.0, Answers(device.subject)))
+        answers.signals += identity.signals
+        for signal in identity.signals:
+            answers.absent.pop((signal.subject, signal.name), None)
+        return answers

@@ -1,0 +1,142 @@
+"""Asking one GPU many things: what answers becomes a signal, what does not becomes an absence with its reason."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from holdfast.model.signal import Signal, Value
+from holdfast.model.subject import Subject
+from holdfast.node.sources.gpu.nvml_session import NVML_ERRORS, Device, code_of, nvml
+
+ASK_AGAIN_SECONDS = 900.0  # a driver may be replaced under us; until then "not supported" stays true
+
+_NEVER = {
+    nvml.NVML_ERROR_NOT_SUPPORTED,
+    nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+    nvml.NVML_ERROR_INVALID_ARGUMENT,
+    nvml.NVML_ERROR_NOT_FOUND,
+    nvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+    nvml.NVML_ERROR_DEPRECATED,
+    None,  # the binding found no such function
+}
+_WORDS = {
+    nvml.NVML_ERROR_NO_PERMISSION: "permission denied by the NVIDIA driver",
+    nvml.NVML_ERROR_TIMEOUT: "the GPU did not answer the driver in time",
+    nvml.NVML_ERROR_RESET_REQUIRED: "the GPU must be reset before it answers",
+}
+_MEMBER = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # by NVML value type
+
+
+class Ask(NamedTuple):
+    """One call: the signals it brings, in the order in which it returns their values."""
+
+    names: tuple[str, ...]
+    call: Callable[[Any], Sequence[Value]]
+
+
+class Field(NamedTuple):
+    """A value that NVML gives by number; many of them cost one call."""
+
+    name: str
+    number: int
+    signed: bool = False
+
+
+class GpuLostError(Exception):
+    """A call in the middle of a read found the GPU gone."""
+
+
+@dataclass(slots=True)
+class Answers:
+    """What one read of one GPU brought."""
+
+    subject: Subject
+    signals: list[Signal] = field(default_factory=list)
+    absent: dict[tuple[Subject, str], str] = field(default_factory=dict)
+    reset_required: bool = False
+
+    def put(self, name: str, value: Value) -> None:
+        self.signals.append(Signal(self.subject, name, value))
+
+    def miss(self, names: Sequence[str], reason: str) -> None:
+        for name in names:
+            self.absent[(self.subject, name)] = reason
+
+
+class Interview:
+    """Asks GPUs, and remembers per GPU what it does not support so as to ask that again only rarely."""
+
+    def __init__(self) -> None:
+        self._refused: dict[tuple[Subject, str], tuple[float, str]] = {}
+
+    def ask(self, device: Device, asks: Sequence[Ask], answers: Answers, now: float) -> None:
+        for names, call in asks:
+            if refused := self.refused(device, names[0], now):
+                answers.miss(names, refused)
+                continue
+            try:
+                values = call(device.handle)
+            except NVML_ERRORS as error:
+                answers.miss(names, self.explain(device, names[0], code_of(error), answers, now))
+                continue
+            for name, value in zip(names, values, strict=True):
+                answers.put(name, value)
+
+    def ask_fields(self, device: Device, fields: Sequence[Field], answers: Answers, now: float) -> None:
+        wanted = []
+        for wish in fields:
+            if refused := self.refused(device, wish.name, now):
+                answers.miss((wish.name,), refused)
+            else:
+                wanted.append(wish)
+        try:
+            values = nvml.nvmlDeviceGetFieldValues(device.handle, [wish.number for wish in wanted]) if wanted else ()
+        except NVML_ERRORS as error:
+            for wish in wanted:
+                answers.miss((wish.name,), self.explain(device, wish.name, code_of(error), answers, now))
+            return
+        for wish, value in zip(wanted, values, strict=True):
+            if value.nvmlReturn == nvml.NVML_SUCCESS:
+                answers.put(wish.name, field_number(value, wish.signed))
+            else:
+                answers.miss((wish.name,), self.explain(device, wish.name, value.nvmlReturn, answers, now))
+
+    def refused(self, device: Device, name: str, now: float) -> str:
+        until, reason = self._refused.get((device.subject, name), (0.0, ""))
+        return reason if now < until <= now + ASK_AGAIN_SECONDS else ""
+
+    def explain(self, device: Device, name: str, code: int | None, answers: Answers, now: float) -> str:
+        """Why a call failed, in an operator's words. A lost GPU ends its interview."""
+        if code == nvml.NVML_ERROR_GPU_IS_LOST:
+            raise GpuLostError
+        if code in _NEVER:
+            reason = "not supported by this GPU/driver" + (" while MIG is enabled" if device.mig else "")
+            self._refused[(device.subject, name)] = (now + ASK_AGAIN_SECONDS, reason)
+            return reason
+        answers.reset_required |= code == nvml.NVML_ERROR_RESET_REQUIRED
+        return _WORDS.get(code or 0) or f"the NVIDIA driver answered: {nvml.NVMLError(code)}"
+
+
+def field_number(value: Any, signed: bool = False) -> float:
+    """A field's number by its type tag; some drivers hand out a negative margin as an unsigned int."""
+    kind = value.valueType
+    number = float(
+        getattr(value.value, _MEMBER[kind if kind < len(_MEMBER) else nvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG])
+    )
+    return number - 2.0**32 if signed and number >= 2.0**31 else number
+
+
+def either(
+    first: Callable[[Any], Sequence[Value]], second: Callable[[Any], Sequence[Value]]
+) -> Callable[[Any], Sequence[Value]]:
+    """The newer call, and the older one where the driver does not know it."""
+
+    def call(handle: Any) -> Sequence[Value]:
+        try:
+            return first(handle)
+        except NVML_ERRORS as error:
+            if code_of(error) not in _NEVER:
+                raise
+            return second(handle)
+
+    return call

@@ -1,0 +1,174 @@
+"""kmsg: kernel messages as they come, as events. Storms are folded here, so that nothing behind has to be strong."""
+
+import os
+import re
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from holdfast.formats.kernel.folding import Folder, ends_a_fault, state_of
+from holdfast.formats.kernel.line import sequence_of
+from holdfast.formats.kernel.log import KernelLog
+from holdfast.model import subject
+from holdfast.model.event_fold import Key, key_of
+from holdfast.model.event_log import FOLD_SECONDS
+from holdfast.model.signal import Event, Reading, Signal
+from holdfast.node.sources.host.kmsg_reader import DeviceReader, FileReader, Reader
+
+_HOLD_SECONDS = 1.0  # an event told is not told again for so long; its repeats are, together, after that
+_MAX_REMEMBERED = 4096
+_RETRY_SECONDS = 1.0
+_BOOT_TIME = re.compile(rb"^btime (\d{1,12})$", re.MULTILINE)
+
+
+class KmsgSource:
+    """Reads /dev/kmsg or a file of kernel messages. `wait` blocks until there is something to read."""
+
+    name = "kmsg"
+    every = 10.0
+    deadline = 5.0
+    carries = ("kmsg_records_total",)
+
+    def __init__(
+        self, node: str, path: str = "/dev/kmsg", proc: str = "", monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`proc`: where the boot time is told that the messages of a file count from; '' means this machine's own."""
+        self._node = subject.node(node)
+        self._path = path
+        self._proc = proc
+        self._monotonic = monotonic
+        self._file_booted: float | None = None
+        self._reader: Reader | None = None
+        self._log = KernelLog()
+        self._sequence: int | None = None
+        self._records = self._gaps = self._folded = 0
+        self._said: dict[Key, float] = {}  # when an event was last told
+        self._held = Folder(FOLD_SECONDS)  # repeats of those, to be told together
+        self._holding = False
+        self._states: dict[tuple[str, str], int | str | None] = {}
+        self._release_at = 0.0
+
+    def wait(self, seconds: float) -> bool:
+        """Until something may be readable or the time is up; whether it is worth reading now."""
+        if self._reader is None:
+            time.sleep(min(seconds, _RETRY_SECONDS))
+            return True
+        return self._reader.wait(min(seconds, _HOLD_SECONDS) if self._holding else seconds) or self._holding
+
+    def read(self, now: float) -> Reading:
+        try:
+            if self._reader is None:
+                self._reader = _open(self._path)
+            data = self._reader.drain()
+        except OSError as error:
+            self.close()
+            return Reading(source=self.name, at=now, blind=_why(self._path, error))
+        gap = self._count(data)
+        found = self._log.feed(data) + self._log.settle()
+        booted = self._boot_time(now)
+        events = self._fold([_dated(event, booted, now) for event in found], now)
+        if gap:
+            events.append(_gap_event(gap, now))
+        return Reading(source=self.name, at=now, signals=self._signals(), events=events, present=[self._node])
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def _signals(self) -> list[Signal]:
+        return [
+            Signal(self._node, "kmsg_records_total", float(self._records)),
+            Signal(self._node, "kmsg_gaps_total", float(self._gaps)),
+            Signal(self._node, "kmsg_storm_folded_total", float(self._folded)),
+        ]
+
+    def _count(self, data: bytes) -> int:
+        """Counts records; says how many the sequence numbers show to be missing."""
+        missing = 0
+        for raw in data.split(b"\n"):
+            if not raw or raw.startswith(b" "):  # a continuation line belongs to the record before
+                continue
+            self._records += 1
+            number = sequence_of(raw)
+            if number is None:
+                continue
+            if self._sequence is not None and number > self._sequence + 1:
+                missing += number - self._sequence - 1
+            self._sequence = number
+        self._gaps += missing
+        return missing
+
+    def _boot_time(self, now: float) -> float:
+        """On the clock that gives `now`, which is never set. So records of the ring buffer are dated by their age. What
+        a /proc says moves with the wall clock: it is asked for a file alone, and once, at the first look."""
+        if self._proc and self._file_booted is None and not isinstance(self._reader, DeviceReader):
+            try:
+                with open(os.path.join(self._proc, "stat"), "rb") as file:
+                    found = _BOOT_TIME.search(file.read())
+            except OSError:
+                found = None
+            self._file_booted = float(found[1]) if found else None
+        return now - self._monotonic() if self._file_booted is None else self._file_booted
+
+    def _fold(self, events: list[Event], now: float) -> list[Event]:
+        """New things at once; what was told a moment ago is counted and told again when the moment is over."""
+        self._said = {key: at for key, at in self._said.items() if now - at < _HOLD_SECONDS}
+        fresh = Folder(FOLD_SECONDS)
+        for event in events:
+            known = not self._changes_state(event) and key_of(event) in self._said
+            (self._held if known else fresh).add(event)
+            self._holding |= known
+            self._folded += event.count if known else 0
+            if ends_a_fault(event):  # the same fault after this is a new one
+                self._said = {key: at for key, at in self._said.items() if key[1] != event.device}
+        told = fresh.take()
+        self._folded += sum(event.count - 1 for event in told)
+        if now >= self._release_at:
+            told += self._held.take()
+            self._holding = False
+            self._release_at = now + _HOLD_SECONDS
+        for event in told[:_MAX_REMEMBERED]:
+            self._said[key_of(event)] = now
+        return told
+
+    def _changes_state(self, event: Event) -> bool:
+        """Down after up is news, however often it was told before."""
+        if (state := state_of(event)) is None:
+            return False
+        what, now = state
+        before = self._states.get((what, event.device))
+        if before is not None or len(self._states) < _MAX_REMEMBERED:
+            self._states[what, event.device] = now
+        return before != now
+
+
+def _dated(event: Event, booted: float, now: float) -> Event:
+    """A time from seconds since boot, or the moment of reading where the message has no time."""
+    since_boot = event.detail.get("since_boot_seconds")
+    at = booted + since_boot if isinstance(since_boot, float) else event.at
+    return replace(event, at=min(at or now, now), line=0)
+
+
+def _open(path: str) -> Reader:
+    return DeviceReader(path) if stat.S_ISCHR(os.stat(path).st_mode) else FileReader(path)
+
+
+def _why(path: str, error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return f"kernel messages are hidden: no permission to read {path} (needs root or CAP_SYSLOG)"
+    if isinstance(error, FileNotFoundError):
+        return f"kernel messages are hidden: there is no {path} (a container needs it passed in)"
+    return f"kernel messages are hidden: {path}: {error.strerror or error}"
+
+
+def _gap_event(missing: int, now: float) -> Event:
+    return Event(
+        kind="kmsg_gap",
+        at=now,
+        text=f"{missing} kernel messages were overwritten before they could be read",
+        severity="warning",
+        action="monitor",
+        count=missing,
+    )

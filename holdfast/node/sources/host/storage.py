@@ -1,0 +1,156 @@
+"""Shared storage, asked from a child process: a mount that hangs in the kernel hangs the child and never us.
+
+At most one child is out per mount. A child that cannot even be killed stays out, and its age is the signal.
+"""
+
+import contextlib
+import os
+import subprocess
+import time
+import weakref
+from dataclasses import dataclass
+
+from holdfast.formats.host import proc as formats
+from holdfast.model import subject
+from holdfast.model.signal import Reading
+from holdfast.model.subject import Subject
+from holdfast.node.sources.host.view import HostView, host_view
+from holdfast.node.sources.notes import Notes
+
+PROBE = ("stat", "--file-system", "--")
+_POLL_SECONDS = 0.005
+_OF_ONE = ("storage_answer_seconds", "storage_hung_seconds", "storage_error", "storage_mounted")
+
+
+@dataclass(slots=True)
+class _Ask:
+    child: subprocess.Popen[bytes]
+    since: float  # monotonic: a set clock must not age a healthy mount
+
+
+class SharedStorageSource:
+    name = "shared_storage"
+    every = 30.0
+    carries: tuple[str, ...] = (*_OF_ONE, "storage_mounts")
+
+    def __init__(
+        self,
+        node: str,
+        mounts: tuple[str, ...] = (),
+        answer_within: float = 10.0,
+        proc: str = "/proc",
+        probe: tuple[str, ...] = PROBE,
+    ) -> None:
+        self.deadline = answer_within + 5.0
+        self._node_name = node
+        self._listed = mounts  # these must be there; others are asked for as long as they are mounted
+        self._found: set[str] = set()
+        self._answer_within = answer_within
+        self._proc = proc
+        self._probe = probe
+        self._out: dict[str, _Ask] = {}
+        weakref.finalize(self, _abandon, self._out)
+
+    def read(self, now: float) -> Reading:
+        notes = Notes()
+        node = subject.node(self._node_name)
+        view = host_view(self._proc)
+        found = [path for path in formats.shared(view.table) if path not in self._listed]
+        refused = self._ask_all([*self._listed, *found], view)
+        answered = self._gather()
+        table = host_view(self._proc).table if answered else view.table  # asking may have mounted it (autofs)
+        found = [path for path in found if path in table]  # a pod's volume may have gone while we asked
+        self._tell_gone(notes, self._found - set(found))
+        self._found = set(found)
+        paths = [*self._listed, *found]
+        if refused or not (view.table or paths):
+            notes.miss(node, next(iter(refused.values()), f"{self._proc}/mounts cannot be read"), "storage_mounts")
+        else:
+            notes.say(node, "storage_mounts", float(len(paths)))
+        for path in paths:
+            about = subject.storage(self._node_name, path)
+            if path in refused:
+                notes.miss(about, refused[path], *_OF_ONE)
+            elif path in answered or path in self._out:
+                self._tell(notes, about, path, answered.get(path))
+                self._tell_mounted(notes, about, path, table)
+        listed = [subject.storage(self._node_name, path) for path in self._listed]
+        return notes.reading(self.name, now, [node, *listed])
+
+    def _tell_gone(self, notes: Notes, gone: set[str]) -> None:
+        for path in gone:
+            notes.miss(subject.storage(self._node_name, path), f"{path} is no longer mounted", *_OF_ONE)
+            if path in self._out:
+                self._out[path].child.kill()
+
+    def _ask_all(self, paths: list[str], view: HostView) -> dict[str, str]:
+        """Send a child to each that has none; path -> why that was not possible."""
+        refused = {}
+        for path in paths:
+            way = view.way_to(path)
+            why = "" if path in self._out else self._ask(path, way) if way else view.why_no_way(path)
+            if why:
+                refused[path] = why
+        return refused
+
+    def _ask(self, path: str, way: str) -> str:
+        """Send a child; '' or why that was not possible."""
+        command = [*self._probe, way]
+        try:
+            child = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            )
+        except OSError as error:
+            return f"{command[0]} cannot be started: {error.strerror}"
+        self._out[path] = _Ask(child, time.monotonic())
+        return ""
+
+    def _gather(self) -> dict[str, tuple[float, str]]:
+        """Wait for new asks within their time; path -> (seconds it took, error text). Old ones are only glanced at."""
+        answered = {}
+        while True:
+            for path, ask in list(self._out.items()):
+                if ask.child.poll() is not None:
+                    answered[path] = (time.monotonic() - ask.since, _complaint(ask))
+                    del self._out[path]
+            youngest = max((ask.since for ask in self._out.values()), default=0.0)
+            if time.monotonic() - youngest >= self._answer_within:
+                return answered
+            time.sleep(_POLL_SECONDS)
+
+    def _tell(self, notes: Notes, about: Subject, path: str, answer: tuple[float, str] | None) -> None:
+        if answer is None:
+            waited = time.monotonic() - self._out[path].since
+            notes.say(about, "storage_hung_seconds", round(waited, 3))
+            reason = f"has not answered for {waited:.0f} s"
+            notes.miss(about, reason, "storage_answer_seconds", "storage_error")
+            return
+        notes.say(about, "storage_hung_seconds", 0.0)
+        notes.say(about, "storage_answer_seconds", round(answer[0], 3))
+        notes.say(about, "storage_error", answer[1])
+
+    def _tell_mounted(self, notes: Notes, about: Subject, path: str, table: dict[str, formats.Mount]) -> None:
+        """A directory below a mounted file system is as good as the mount itself; one on '/' is an empty stand-in."""
+        if not table:
+            notes.miss(about, f"{self._proc}/mounts cannot be read", "storage_mounted")
+            return
+        mount = formats.mount_of(path, table)
+        notes.say(about, "storage_mounted", float(mount is not None and mount.path != "/"))
+
+
+def _complaint(ask: _Ask) -> str:
+    """What the child said when it failed, in its last words; '' when it succeeded."""
+    said = b""
+    if ask.child.stderr:
+        with ask.child.stderr as pipe, contextlib.suppress(BlockingIOError):
+            os.set_blocking(pipe.fileno(), False)  # a grandchild may still hold the other end
+            said = os.read(pipe.fileno(), 4096)
+    if ask.child.returncode == 0:
+        return ""
+    return said.decode(errors="replace").strip().rsplit(": ", 1)[-1] or f"ended with code {ask.child.returncode}"
+
+
+def _abandon(out: dict[str, _Ask]) -> None:
+    """Ask hung children to go; those stuck in the kernel go when their mount answers."""
+    for ask in out.values():
+        ask.child.kill()

@@ -1,0 +1,147 @@
+"""Lines of training processes: who may speak for which rank, how much, and what was said. No sockets here."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.formats.job import orders as job_orders
+from holdfast.formats.job.progress import Ended, Hello, Keeper, ProgressError, Steps, decode
+from holdfast.formats.job.windows import Tally
+from holdfast.model.wire.keeper import KeeperReport
+from holdfast.model.wire.progress import RankWindow
+from holdfast.node.sources.jobs.peer import Peer
+
+MOST_LINES = 512
+MOST_OF_ONE_USER = 256
+MOST_MESSAGES = 2_000  # of one line between two cuts
+FLUSH_AGAIN_SECONDS = 30.0
+MOST_KEEPERS = 64
+
+
+class Refused(ValueError):
+    """Why a line is closed, in one sentence for whoever is at its other end."""
+
+
+@dataclass(slots=True)
+class Line:
+    """Of a rank that tells its progress, or of a keeper that tells what it holds. `say` never waits."""
+
+    peer: Peer
+    say: Callable[[bytes], object]
+    tally: Tally | None = None
+    keeper: Keeper | None = None
+    messages: int = 0
+    flush_asked_at: float = float("-inf")
+
+
+class Lines:
+    """Heard by one thread, cut by another."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._lines: list[Line] = []
+        self._over: list[RankWindow] = []  # of lines that ended since the last cut
+
+    def open(self, peer: Peer, say: Callable[[bytes], object] = len) -> Line:
+        with self._guard:
+            if len(self._lines) >= MOST_LINES:
+                raise Refused(f"{MOST_LINES} processes report here already")
+            if sum(line.peer.uid == peer.uid for line in self._lines) >= MOST_OF_ONE_USER:
+                raise Refused(f"{MOST_OF_ONE_USER} processes of this user report here already")
+            line = Line(peer, say)
+            self._lines.append(line)
+            return line
+
+    def hear(self, line: Line, text: bytes) -> bool:
+        """True for the first message, which is answered. Raises Refused where the line is to be closed."""
+        with self._guard:
+            line.messages += 1
+            if line.messages > MOST_MESSAGES:
+                raise Refused(f"more than {MOST_MESSAGES} messages at once")
+            try:
+                message = decode(text)
+            except ProgressError as error:
+                raise Refused(str(error)) from None
+            if isinstance(message, Keeper) and line.tally is None:
+                first, line.keeper = line.keeper is None, message
+                return first
+            if line.tally is None:
+                if not isinstance(message, Hello) or line.keeper is not None:
+                    raise Refused("expected hello first")
+                self._admit(line, message)
+                line.tally = Tally(message, line.peer.owner)
+                return True
+            match message:
+                case Steps():
+                    line.tally.add(message)
+                case Ended():
+                    line.tally.end("closed")
+                case Hello() | Keeper():
+                    raise Refused("hello was said already")
+            return False
+
+    def tell(self, order: bytes, gpu: int | None, at: float) -> None:
+        """To every rank on this GPU that was there then, and to those that do not say which GPU they have."""
+        with self._guard:
+            for line in self._lines:
+                hello = line.tally.hello if line.tally is not None else None
+                if hello is not None and hello.began <= at and (gpu is None or hello.gpu in (None, gpu)):
+                    line.say(order)
+
+    def have_flushed(self, seconds: float, now: float) -> None:
+        """Keepers are asked, and after a while again, to put into storage what only they hold."""
+        with self._guard:
+            for line in self._lines:
+                held = line.keeper is not None and line.keeper.unsaved_step >= 0
+                if held and now - line.flush_asked_at >= FLUSH_AGAIN_SECONDS:
+                    line.flush_asked_at = now
+                    line.say(job_orders.flush(seconds))
+
+    def unsaved(self) -> tuple[str, ...]:
+        """Jobs of which a keeper here holds what storage does not."""
+        with self._guard:
+            held = [line.keeper for line in self._lines if line.keeper is not None]
+        return tuple(sorted({keeper.job for keeper in held if keeper.unsaved_step >= 0}))
+
+    def kept(self) -> tuple[KeeperReport, ...]:
+        """What the keepers here hold, as they said it last; in an order that does not change with who came first."""
+        with self._guard:
+            told = [(line.keeper, line.peer.owner) for line in self._lines if line.keeper is not None]
+        found = [
+            KeeperReport(job=keeper.job, owner=owner, unsaved_step=keeper.unsaved_step, holds=keeper.holds)
+            for keeper, owner in told
+            if keeper.holds is not None
+        ]
+        return tuple(sorted(found, key=lambda one: (one.job, one.owner, one.holds.node)))[:MOST_KEEPERS]
+
+    def _admit(self, line: Line, hello: Hello) -> None:
+        """A name is its user's and its job's as long as somebody of it speaks; a rank is one process."""
+        for other in self._lines:
+            if other.tally is None or other.tally.ended or other.tally.hello.job != hello.job:
+                continue
+            if other.peer.uid != line.peer.uid:
+                raise Refused(f"another user's job on this node is called {hello.job}")
+            if other.peer.work != line.peer.work:
+                raise Refused(f"another job of yours on this node is called {hello.job}; give each its own name")
+            if other.tally.hello.rank == hello.rank:
+                raise Refused(f"rank {hello.rank} of {hello.job} is process {other.peer.pid} already")
+
+    def close(self, line: Line, now: float) -> None:
+        with self._guard:
+            self._lines.remove(line)
+            if line.tally is None:
+                return
+            line.tally.end("gone")
+            if (window := line.tally.cut(now)) is not None:
+                self._over.append(window)
+                del self._over[:-MOST_LINES]
+
+    def cut(self, now: float) -> list[RankWindow]:
+        with self._guard:
+            over, self._over = self._over, []
+            cuts = []
+            for line in self._lines:
+                line.messages = 0
+                if line.tally is not None and not line.tally.ended:
+                    cuts.append(line.tally.cut(now))
+            return [*over, *(window for window in cuts if window is not None)]

@@ -1,0 +1,187 @@
+"""What training processes on this node say of their progress, over a Unix socket that anybody here may open.
+
+The kernel says who they are; a job speaks only for itself, and nothing it says can take a node out of service.
+"""
+
+import contextlib
+import os
+import selectors
+import socket
+import threading
+from collections import deque
+from functools import partial
+
+from holdfast.formats.job.progress import LARGEST_MESSAGE
+from holdfast.model import subject
+from holdfast.model.signal import Reading, Signal
+from holdfast.model.wire.keeper import KeeperReport
+from holdfast.model.wire.progress import WINDOW_SECONDS, RankWindow
+from holdfast.node.sources.jobs.lines import Line, Lines, Refused
+from holdfast.node.sources.jobs.peer import peer_of
+
+MOST_WINDOWS = 4_096  # that nobody took yet
+
+
+class JobSocketSource:
+    """Bound at the first read; a thread of its own hears, `read` counts together what it heard."""
+
+    name = "job_socket"
+    every = WINDOW_SECONDS
+    deadline = 10.0
+    carries = ("job_rank_step", "job_rank_own_seconds")
+
+    def __init__(self, path: str, proc: str = "/proc") -> None:
+        self._path, self._proc = path, proc
+        self._lines = Lines()
+        self._listener: socket.socket | None = None
+        self._windows: deque[RankWindow] = deque(maxlen=MOST_WINDOWS)
+        self._now = 0.0
+
+    def read(self, now: float) -> Reading:
+        self._now = now
+        if self._listener is None and (why := self._listen()):
+            return Reading(source=self.name, at=now, blind=why)
+        windows = self._lines.cut(now)
+        self._windows.extend(windows)
+        return Reading(source=self.name, at=now, signals=[one for window in windows for one in _signals(window)])
+
+    def tell(self, order: bytes, gpu: int | None, at: float) -> None:
+        """To the ranks on this GPU, or on all, of what happened in their life."""
+        self._lines.tell(order, gpu, at)
+
+    def have_flushed(self, seconds: float) -> None:
+        self._lines.have_flushed(seconds, self._now)
+
+    def unsaved(self) -> tuple[str, ...]:
+        """Jobs whose keepers here hold what storage does not."""
+        return self._lines.unsaved()
+
+    def kept(self) -> tuple[KeeperReport, ...]:
+        """What the keepers here hold now."""
+        return self._lines.kept()
+
+    def take(self) -> tuple[RankWindow, ...]:
+        """What was counted since the last time, for the controller."""
+        taken: list[RankWindow] = []
+        with contextlib.suppress(IndexError):
+            while len(taken) < MOST_WINDOWS:
+                taken.append(self._windows.popleft())
+        return tuple(taken)
+
+    def close(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+
+    def _listen(self) -> str:
+        """'' or why nobody can be heard. What a dead agent left is taken over, what a living one has is not."""
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            if _answers(self._path):
+                raise OSError(f"{self._path} is another agent's")
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path)
+            os.makedirs(os.path.dirname(self._path) or ".", exist_ok=True)
+            listener.bind(self._path)
+            os.chmod(self._path, 0o666)
+            listener.listen(128)
+            listener.setblocking(False)
+        except OSError as error:
+            listener.close()
+            return f"training processes cannot report: {error.strerror or error}"
+        self._listener = listener
+        threading.Thread(target=_Hearing(listener, self._lines, self._proc, self).run, name="jobs", daemon=True).start()
+        return ""
+
+    @property
+    def now(self) -> float:
+        """Of the last read: near enough for when a line ended."""
+        return self._now
+
+
+class _Hearing:
+    """The thread that hears. Nothing that is said to it makes it wait or end."""
+
+    def __init__(self, listener: socket.socket, lines: Lines, proc: str, source: JobSocketSource) -> None:
+        self._listener, self._lines, self._proc, self._source = listener, lines, proc, source
+        self._ready = selectors.DefaultSelector()
+        self._ready.register(listener, selectors.EVENT_READ)
+
+    def run(self) -> None:
+        while self._listener.fileno() >= 0:
+            for key, _ in self._ready.select(timeout=1.0):
+                if key.fileobj is self._listener:
+                    self._accept()
+                elif isinstance(key.fileobj, socket.socket):
+                    self._receive(key.fileobj, key.data)
+        self._ready.close()
+
+    def _accept(self) -> None:
+        try:
+            line, _ = self._listener.accept()
+        except OSError:  # it went again, or we end
+            return
+        line.setblocking(False)
+        try:
+            known = self._lines.open(peer_of(line, self._proc), partial(_say, line))
+        except (OSError, Refused) as error:
+            _answer(line, str(error))
+            line.close()
+            return
+        self._ready.register(line, selectors.EVENT_READ, known)
+
+    def _receive(self, line: socket.socket, known: Line) -> None:
+        try:
+            text = line.recv(LARGEST_MESSAGE + 1)
+            if not text:
+                self._end(line, known)
+            elif self._lines.hear(known, text):
+                _answer(line, "ok")
+        except BlockingIOError:
+            return
+        except Refused as error:
+            _answer(line, str(error))
+            self._end(line, known)
+        except OSError:
+            self._end(line, known)
+
+    def _end(self, line: socket.socket, known: Line) -> None:
+        self._ready.unregister(line)
+        line.close()
+        self._lines.close(known, self._source.now)
+
+
+def _answer(line: socket.socket, words: str) -> None:
+    _say(line, words.encode()[:1024])
+
+
+def _say(line: socket.socket, words: bytes) -> None:
+    with contextlib.suppress(OSError):  # who does not listen is not waited for
+        line.send(words)
+
+
+def _answers(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return False
+        return True
+
+
+def _signals(window: RankWindow) -> list[Signal]:
+    """For /metrics and for people; the controller gets the window itself."""
+    about = f"{subject.job(window.job)}/rank/{window.rank}"
+    apart = window.split or window.world == 1  # else its computing holds its waiting, and neither is known
+    found = {
+        "job_rank_step": float(window.step),
+        "job_rank_own_seconds": window.own_seconds if window.steps and apart else None,
+        "job_rank_step_seconds": window.seconds / window.steps if window.steps else None,
+        "job_rank_wait_seconds": window.wait_seconds / window.steps if window.steps and apart else None,
+        "job_rank_data_seconds": window.data_seconds / window.steps if window.steps else None,
+        "job_rank_checkpoint_seconds": window.checkpoint_seconds / window.steps if window.steps else None,
+        "job_rank_loss": window.loss,
+        "job_rank_gradient_norm": window.gradient_norm,
+    }
+    return [Signal(about, name, value) for name, value in found.items() if value is not None]

@@ -1,0 +1,86 @@
+"""Is storage slow for everybody, in data or in metadata, so that checkpoints grow into the time between failures?"""
+
+from collections.abc import Iterator
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import STORAGE, STORES
+from holdfast.seams.rules.storage_writer import slow_writers
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+WRITE = "storage_write_bytes_per_second"
+LATENCY = "storage_latency_seconds"
+METADATA = "storage_metadata_seconds"
+CHECKPOINT = "job_checkpoint_seconds"
+FAR = 5.0
+NO_BURST_SECONDS = 1200.0  # somebody else's reads are over by then
+SLOW = 1.8  # times its usual latency
+LASTING = 0.8  # confidence 0.69
+UNPROVEN = 0.0  # while no checkpoint took longer, it is as likely as not
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    slow = scene.rose(METADATA)
+    for place, sign in slow.items():
+        yield _metadata(scene, place, sign)
+    for place in sorted({*scene.rose(LATENCY), *scene.fell(WRITE)}):
+        yield _writes(scene, place, place in slow)
+
+
+def _metadata(scene: Scene, place: Subject, sign: Symptom) -> Candidate:
+    one = _candidate(scene, place, "storage.metadata", [sign])
+    one.speaks(3.0, weigh.moved_text(sign, " s"))
+    if sign.now >= FAR * sign.before:
+        one.proven = True
+        one.speaks(1.0, "every operation on names takes five times as long or more")
+    _jobs(scene, one, place)
+    return one
+
+
+def _writes(scene: Scene, place: Subject, metadata: bool) -> Candidate:
+    signs = [found[place] for found in (scene.fell(WRITE), scene.rose(LATENCY)) if place in found]
+    one = _candidate(scene, place, "storage.write_slow", signs)
+    for sign in signs:
+        # Somebody else's reads raise the latency, and another job's writers get another rate; how long the same job
+        # takes for the same checkpoint is the proof.
+        one.speaks(1.0, weigh.moved_text(sign))
+    if metadata:
+        one.doubt(2.0, "its metadata is slow as well")
+    if not _jobs(scene, one, place):
+        waits = scene.rose(LATENCY).get(place)
+        lasting = waits is not None and scene.now - waits.since >= NO_BURST_SECONDS and waits.now >= SLOW * waits.before
+        one.most = LASTING if lasting else UNPROVEN
+        if lasting:
+            one.speaks(2.0, f"it has been so for more than {NO_BURST_SECONDS:.0f} s")
+    return one
+
+
+def _jobs(scene: Scene, one: Candidate, place: Subject) -> bool:
+    """Do the jobs that write to it feel it?"""
+    writers = {job for job in scene.down(place, STORES) if job.startswith("job/")} & scene.seen(CHECKPOINT)
+    slower = [job for job in sorted(writers) if job in scene.rose(CHECKPOINT)]
+    for job in slower:
+        one.signs.append(scene.moved(CHECKPOINT)[job])
+    few = {node for job in slower for node in slow_writers(scene, job)}
+    if few:
+        one.doubt(3.0, f"only the ranks on {', '.join(sorted(few))} took so long")
+    elif slower:
+        one.speaks(3.0, f"checkpoints take longer in {len(slower)} of {len(writers)} jobs that write to it")
+    return bool(slower)
+
+
+def _candidate(scene: Scene, place: Subject, kind: str, signs: list[Symptom]) -> Candidate:
+    return Candidate(cause=place, kind=kind, signs=signs, reach=scene.reach(place, STORES), explains=STORAGE)
+
+
+SEAM = Seam(
+    name="storage.service",
+    asks="Is storage slow for everybody, in data or in metadata, so that checkpoints take longer?",
+    kinds=("storage.write_slow", "storage.metadata"),
+    reads=(WRITE, LATENCY, METADATA, CHECKPOINT),
+    domains=("storage", "runtime"),
+    explain=explain,
+)

@@ -1,6 +1,0 @@
-"""What the controller remembers: SQLite by default, PostgreSQL by URL, one schema and one API for both."""
-
-from holdfast.store.errors import StaleEpoch, StoreError
-from holdfast.store.store import Store
-
-__all__ = ["StaleEpoch", "Store", "StoreError"]

@@ -1,0 +1,61 @@
+"""What a hang leaves behind only if somebody asks before the end: stacks, Flight Recorder dumps, NCCL's RAS."""
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from holdfast.diagnosis.evidence import nccl_ras as ras_evidence
+from holdfast.formats.nccl import ras as ras_form
+from holdfast.model.evidence import Evidence
+from holdfast.node.sources.jobs import nccl_ras
+from holdfast.supervisor.evidence.stack_capture import Look
+
+DUMP_SECONDS = 10.0  # PyTorch looks at its pipe once a second, and writes within a few more
+_POLL_SECONDS = 0.2
+_RAS_PATIENCE_SECONDS = 3.0
+
+
+def stacks(looks: Sequence[Look], file: Path) -> None:
+    """Where every rank stood, for a person."""
+    with suppress(OSError):
+        file.write_bytes(msgspec.json.format(msgspec.json.encode(looks)) + b"\n")
+
+
+def ask_for_dumps(folder: Path, patience_seconds: float = DUMP_SECONDS) -> int:
+    """How many ranks were asked. PyTorch reads a pipe per rank and writes its dump beside it; a rank whose watchdog
+    is gone has nobody at its pipe, and is not waited for."""
+    asked = [pipe for pipe in sorted(folder.glob("*.pipe")) if _knock(pipe)]
+    deadline = time.monotonic() + patience_seconds
+    while asked and time.monotonic() < deadline and not all(_dump_of(pipe).exists() for pipe in asked):
+        time.sleep(_POLL_SECONDS)
+    return len(asked)
+
+
+def _knock(pipe: Path) -> bool:
+    try:
+        descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.write(descriptor, b"1") > 0
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _dump_of(pipe: Path) -> Path:
+    return pipe.with_suffix("")  # 'rank_3.pipe' stands beside 'rank_3'
+
+
+def of_ras(node: str, port: int = nccl_ras.PORT) -> list[Evidence]:
+    """What NCCL says of its ranks, where a service answers on this node."""
+    try:
+        status = ras_form.parse(nccl_ras.ask("127.0.0.1", port, _RAS_PATIENCE_SECONDS))
+    except (OSError, ras_form.NotRas):
+        return []
+    return ras_evidence.evidence(status, f"ras://{node}", time.time())

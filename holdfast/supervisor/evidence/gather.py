@@ -1,0 +1,80 @@
+"""Everything that an attempt left behind, as evidence: its log, the kernel's messages, its exit code."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.diagnosis.evidence import flight_recorder as dump_evidence
+from holdfast.diagnosis.rules import collectives
+from holdfast.formats.job.log import JobLog
+from holdfast.formats.job.message import of_kernel
+from holdfast.model.evidence import Evidence
+from holdfast.model.signal import Event, Value
+from holdfast.node.sources.host.kmsg import KmsgSource
+from holdfast.node.sources.jobs import dump_files, log_file
+
+
+class KernelWatch:
+    """The kernel's messages from now on."""
+
+    def __init__(self, node: str, path: str, now: float) -> None:
+        self._node = node
+        self._path = path
+        self._source = KmsgSource(node, path)
+        self.blind = self._source.read(now).blind
+        self._events: list[Event] = []
+
+    def look(self, now: float) -> list[Event]:
+        """Whatever came since the last look."""
+        new = list(self._source.read(now).events)
+        self._events += new
+        return new
+
+    def evidence(self, now: float) -> list[Evidence]:
+        self.look(now)
+        return [replace(of_kernel(event, self._node), file=self._path) for event in self._events]
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def of_log(log: Path, node: str, until: int | None) -> list[Evidence]:
+    """Up to a line, where what is below it was brought about by us."""
+    reader = JobLog()
+    try:
+        for chunk in log_file.chunks(log):
+            reader.feed(chunk)
+    except log_file.Unreadable:
+        pass
+    found = [one for one in reader.finish() if until is None or one.event.line <= until]
+    return [replace(one, file=str(log), host=_host(one.host, node)) for one in found]
+
+
+def of_exit(exit_code: int, log: Path, node: str, at: float, command: Sequence[str]) -> Evidence:
+    """The command's own end. A launcher that says which worker ended how says more; this is what a bare program has."""
+    detail: dict[str, Value] = {"exit": float(exit_code)}
+    said = f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
+    event = Event(
+        kind="exit", code="command", at=at, text=f"{Path(command[0]).name} ended with {said}", detail=detail, line=0
+    )
+    return Evidence(event=event, file=str(log), host=node, role="exit")
+
+
+def of_dumps(folder: Path) -> list[Evidence]:
+    """What the Flight Recorders of the ranks wrote; an empty folder goes away."""
+    for pipe in folder.glob("*.pipe"):
+        pipe.unlink(missing_ok=True)
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    if not files:
+        with suppress(OSError):
+            folder.rmdir()
+        return []
+    read = {found.rank: (found, file) for file, found in dump_files.read_all(files) if not isinstance(found, str)}
+    standings = collectives.standings([dump for dump, _ in read.values()])
+    return dump_evidence.evidence(standings, {rank: str(file) for rank, (_, file) in read.items()})
+
+
+def _host(told: str, node: str) -> str:
+    """A launcher on one machine calls it localhost."""
+    return node if told in ("", "localhost") or told.startswith("localhost.") else told

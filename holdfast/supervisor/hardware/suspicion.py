@@ -1,0 +1,85 @@
+"""What is presumed lost while an attempt runs: a GPU, a port, a node. Presumed is not confirmed: see watch.py."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.formats.job.message import of_kernel
+from holdfast.model.evidence import Evidence
+from holdfast.model.signal import Event
+from holdfast.supervisor.evidence.gather import KernelWatch
+from holdfast.supervisor.hardware.agent_verdicts import AgentVerdicts
+from holdfast.supervisor.hardware.ports import PortWatch
+from holdfast.supervisor.nodes.rendezvous import Company
+
+_EVERY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Presumed:
+    """Something that would explain a silence that began after it."""
+
+    what: str
+    since: float  # steady clock
+    evidence: tuple[Evidence, ...] = ()
+
+
+class Suspicion:
+    def __init__(
+        self, node: str, kernel: KernelWatch, agent: AgentVerdicts, company: Company, members: Sequence[str], sys: str
+    ) -> None:
+        self._node, self._kernel, self._company, self._members = node, kernel, company, members
+        self._agent = agent
+        self._ports = PortWatch(sys)
+        self._next = 0.0
+        self._found: dict[str, Presumed] = {}
+
+    def look(self) -> list[Presumed]:
+        """All that is presumed so far in this attempt; the world is asked once a second."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + _EVERY_SECONDS
+            self._look_at_kernel(now)
+            down = self._ports.down()
+            for port in down:
+                self._add(f"port {port} of {self._node} is down", now, self._port_down(port))
+            if not down:
+                self._forget("port ")
+            self._look_at_agent(now)
+            self._look_at_company(now)
+        return [*self._found.values()]
+
+    def _look_at_kernel(self, now: float) -> None:
+        told = [of_kernel(event, self._node) for event in self._kernel.look(time.time())]
+        for one in told:
+            if one.role == "strong" and one.cause.startswith("gpu."):
+                self._add(f"{one.event.kind} {one.event.code or ''} of {self._node}".replace("  ", " "), now)
+
+    def _look_at_agent(self, now: float) -> None:
+        told = self._agent.news()
+        for one in told:
+            self._found.setdefault(f"agent {one.check}", Presumed(one.what, now, (one.evidence,)))
+        if not told:
+            self._forget("agent ")
+
+    def _look_at_company(self, now: float) -> None:
+        lost = self._company.lost(self._members)
+        for name, seconds in lost.items():
+            self._add(f"{name} has not been heard for {seconds:.0f} s", now - seconds)
+        if not lost:
+            self._forget(*self._members)
+
+    def _add(self, what: str, since: float, *evidence: Evidence) -> None:
+        key = what.split(" has ")[0]
+        self._found.setdefault(key, Presumed(what, since, evidence))
+
+    def _forget(self, *starts: str) -> None:
+        """It is back: a silence from now on has another reason."""
+        self._found = {key: one for key, one in self._found.items() if not key.startswith(starts)}
+
+    def _port_down(self, port: str) -> Evidence:
+        says = f"port {port} of {self._node} went down"
+        event = Event(
+            kind="link", code="down", at=time.time(), text=says, device=port, severity="warning", detail={"says": port}
+        )
+        return Evidence(event=event, file="supervisor", host=self._node, role="strong", cause="fabric.port_down")

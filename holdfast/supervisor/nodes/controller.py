@@ -1,0 +1,56 @@
+"""The controller as `holdfast run` uses it. A controller that does not answer never ends a training."""
+
+from collections.abc import Callable, Sequence
+
+from holdfast.client.client import Client, node_path
+from holdfast.diagnosis.evidence import fleet as fleet_evidence
+from holdfast.model.evidence import Evidence
+from holdfast.model.health import Health
+from holdfast.model.lifecycle import OUT_OF_SERVICE
+from holdfast.model.refusal import Refusal
+
+_PAGE = 500
+_LONGEST_REASON = 500
+
+
+class ControllerFleet:
+    def __init__(self, client: Client, tell: Callable[[str], None]) -> None:
+        self._client, self._tell = client, tell
+
+    def unfit(self) -> dict[str, str]:
+        try:
+            nodes = self._client.get("/v1/nodes")["nodes"]
+        except Refusal as why:
+            self._tell(f"goes on without the controller: {why}")
+            return {}
+        return {
+            node["name"]: f"{node['stage']}, {node['reason']}"
+            for node in nodes
+            if node["stage"] in OUT_OF_SERVICE or node["health"] == Health.FAIL
+        }
+
+    def evidence(self, nodes: Sequence[str], since: float) -> list[Evidence]:
+        found: list[Evidence] = []
+        for node in nodes:
+            try:
+                page = self._client.get(node_path(node, "story"), limit=_PAGE)
+            except Refusal as why:
+                self._tell(f"{node}: nothing from the controller: {why}")
+                continue
+            entries = [entry for entry in page["entries"] if entry["at"] >= since]
+            found += fleet_evidence.of_story(node, entries[::-1])
+        return found
+
+    def blame(self, nodes: Sequence[str], reason: str) -> None:
+        self._wish("quarantine", nodes, reason)
+
+    def doubt(self, nodes: Sequence[str], reason: str) -> None:
+        self._wish("retest", nodes, reason)
+
+    def _wish(self, verb: str, nodes: Sequence[str], reason: str) -> None:
+        for node in nodes:
+            try:
+                self._client.post(node_path(node, verb), {"reason": reason[:_LONGEST_REASON]})
+                self._tell(f"the controller was asked to {verb} {node}")
+            except Refusal as why:
+                self._tell(f"the controller did not {verb} {node}: {why}")

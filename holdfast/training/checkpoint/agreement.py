@@ -1,0 +1,35 @@
+"""How the ranks come to one mind: everybody says a few plain values, everybody hears all. No pickle, no GPU."""
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from holdfast.training.checkpoint.format.message import pack, unpack
+
+
+class Circle:
+    """All ranks of the job, in a group of their own: nothing waits behind the training's collectives."""
+
+    def __init__(self) -> None:
+        together = dist.is_available() and dist.is_initialized()
+        self.rank = dist.get_rank() if together else 0
+        self.world = dist.get_world_size() if together else 1
+        self._group: Any = dist.new_group(backend="gloo") if together and self.world > 1 else None
+
+    def share(self, value: object) -> list[Any]:
+        """Everybody's value, in the order of the ranks."""
+        raw = pack(value)
+        if self._group is None:
+            return [unpack(raw)]
+        sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.world)]
+        dist.all_gather(sizes, torch.tensor([len(raw)]), group=self._group)
+        longest = int(max(sizes))
+        mine = torch.zeros(longest, dtype=torch.uint8)
+        mine[: len(raw)] = torch.frombuffer(bytearray(raw), dtype=torch.uint8)
+        theirs = [torch.zeros(longest, dtype=torch.uint8) for _ in range(self.world)]
+        dist.all_gather(theirs, mine, group=self._group)
+        return [unpack(bytes(one[: int(size)].numpy())) for one, size in zip(theirs, sizes, strict=True)]
+
+    def all(self, answer: bool) -> bool:
+        return all(self.share(answer))

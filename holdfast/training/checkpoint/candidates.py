@@ -1,0 +1,60 @@
+"""Which steps could be loaded, newest first, from what the ranks found. Pure: every rank comes to the same list."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.training.checkpoint.keeper_client import Held
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one rank sees: its keeper's copies, and (rank 0 looks for all) the shards in storage."""
+
+    node: str
+    address: str  # of its keeper; "" where there is none
+    held: tuple[Held, ...]
+    stored: tuple[tuple[Any, ...], ...] = ()  # step, attempt, world, ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    step: int
+    attempt: str
+    world: int
+    in_memory: frozenset[int]  # ranks whose shard is in some keeper
+    in_storage: frozenset[int]
+
+    @property
+    def whole(self) -> bool:
+        return self.in_memory | self.in_storage == set(range(self.world))
+
+
+def candidates(found: Sequence[Found]) -> list[Candidate]:
+    """Steps of which every rank's shard exists somewhere. Shards of two runs never make one step."""
+    memory: dict[tuple[int, str, int], set[int]] = {}
+    for one in found:
+        for copy in one.held:
+            memory.setdefault((copy.step, copy.attempt, copy.world), set()).add(copy.rank)
+    storage = {(step, attempt, world): ranks for step, attempt, world, ranks in found[0].stored}
+    rows = [
+        Candidate(key[0], key[1], key[2], frozenset(memory.get(key, ())), frozenset(storage.get(key, ())))
+        for key in memory.keys() | storage.keys()
+    ]
+    whole = [row for row in rows if row.whole]
+    return sorted(whole, key=lambda row: (row.step, len(row.in_memory), row.attempt), reverse=True)
+
+
+def sources(found: Sequence[Found], rank: int, candidate: Candidate) -> list[str]:
+    """Addresses to fetch this rank's copy from, "" for its own keeper; different ranks ask different ones first."""
+    if rank not in candidate.in_memory:
+        return []
+    own = found[rank].node
+    wanted = (rank, candidate.step, candidate.attempt)
+    places: dict[str, str] = {}
+    for one in found:
+        if any((copy.rank, copy.step, copy.attempt) == wanted for copy in one.held):
+            places[one.node] = "" if one.node == own else one.address
+    others = [address for node, address in sorted(places.items()) if node != own]
+    turn = rank % len(others) if others else 0
+    return ([""] if own in places else []) + others[turn:] + others[:turn]

@@ -1,0 +1,297 @@
+"""Checkpoints that survive a node: copied into the memory of this node and of partners, now and then into storage.
+
+ckpt = Checkpoint(dir="/checkpoints/llama", replicas=2, every_steps=10, storage_every=1000)
+state = {"model": model, "optimizer": optimizer, "random": Random(), "position": position}
+step = ckpt.load(state) or 0
+...
+ckpt.save(step, state)
+"""
+
+import logging
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from holdfast.training.checkpoint import untrusted_steps as suspects
+from holdfast.training.checkpoint.agreement import Circle
+from holdfast.training.checkpoint.candidates import Candidate, Found, candidates, sources
+from holdfast.training.checkpoint.device.device import GpuMemory
+from holdfast.training.checkpoint.format import shard
+from holdfast.training.checkpoint.format.encoding import encode
+from holdfast.training.checkpoint.format.message import EncodingError
+from holdfast.training.checkpoint.keeper.peers import Refused
+from holdfast.training.checkpoint.keeper.placement import Node, Placement, chance_of_recovery, place
+from holdfast.training.checkpoint.keeper.site import node_name
+from holdfast.training.checkpoint.keeper_client import ANSWER_SECONDS, Held, Keeper
+from holdfast.training.checkpoint.membership import SAVE_SECONDS, Membership
+from holdfast.training.checkpoint.restore import CheckpointError, State, apply, snapshot
+from holdfast.training.checkpoint.storage import storage
+from holdfast.training.checkpoint.troubles import Troubles
+from holdfast.training.checkpoint.untrusted_steps import FILE as SUSPECTS
+from holdfast.training.checkpoint.untrusted_steps import trusted
+
+LOG = logging.getLogger("holdfast.checkpoint")
+# Besides a keeper that is gone: what torch, NumPy and texts raise, in words, for a state that cannot be copied.
+UNKEEPABLE = (OSError, ValueError, TypeError, RuntimeError, OverflowError)
+SOON_STEPS = 20  # after a load: what is no number by then came with it
+
+
+class Checkpoint:
+    """All ranks make one, at the same place of their program; `load` is for all ranks together too, `save` is not."""
+
+    def __init__(
+        self,
+        dir: str | Path,
+        job: str = "",
+        replicas: int = 2,  # nodes that hold each shard, this one among them
+        every_steps: int = 1,  # `save` does nothing for other steps
+        storage_every: int = 0,  # steps between copies in storage; 0 is never
+        rack: str = "",  # partners are chosen in another one
+        group: str = "",  # parallel group of this node; partners are chosen outside
+        patience_seconds: float = 10.0,  # how long a save waits where copying to partners is behind
+        keeper_options: tuple[str, ...] = (),  # for a keeper that has to be started
+        gpu_bytes: int = 0,  # for this rank's newest copy in the memory of another GPU of its node; 0 is none
+    ) -> None:
+        self.folder = Path(dir)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.job = job or os.environ.get("HOLDFAST_JOB") or self.folder.resolve().name
+        self.every_steps, self.storage_every, self.patience_seconds = every_steps, storage_every, patience_seconds
+        self.loaded_from = ""  # GPU memory, own memory, partner or storage, after `load`
+        self._troubles = Troubles()
+        self._say = self._troubles.say
+        self._circle = Circle()
+        self._keeper = Keeper(self.job, self.folder, self._circle.rank, self._circle.world, keeper_options)
+        self._membership = Membership(self._keeper)
+        self._gpu = GpuMemory(gpu_bytes, self._say)
+        self._crew: dict[str, Any] = {}
+        self._loaded: Candidate | None = None
+        self._replicas, self._here = replicas, Node(node_name(), rack or os.environ.get("HOLDFAST_RACK", ""), group)
+        self._meet()
+
+    @property
+    def troubles(self) -> dict[str, str]:
+        """What goes wrong now, by what it is about."""
+        return self._troubles.all()
+
+    def save(self, step: int, state: State) -> bool:
+        """Copy the state and return. A save that fails says so and is False; it never ends the training."""
+        try:
+            if step % self.every_steps:
+                return False
+            self._just_met = False
+            self._membership.join(self._crew, step - 1, SAVE_SECONDS)
+            self._copy(step, state)
+        except Exception as error:  # noqa: BLE001 - the parts of a state are others' code and raise what they like
+            if isinstance(error, OSError) and not isinstance(error, Refused):
+                self._keeper.close()  # it is gone or no longer understood; the next save looks for it anew
+            why = str(error) if isinstance(error, UNKEEPABLE) else repr(error)
+            self._say("save", f"step {step} was not kept: {why}")
+            return False
+        finally:
+            self._troubles.hear(self._keeper.troubles)
+        self._troubles.forget("save", "keeper")
+        return True
+
+    def load(self, state: State) -> int | None:
+        """Bring the state back to the newest step that all ranks can have, and return that step; None is a start."""
+        if not self._circle.all(self._just_met):  # this run has saved or loaded: what was found then is history
+            self._meet()
+        self._just_met, self._loaded, self.loaded_from = False, None, ""
+        rows = candidates(self._found)
+        self._refuse_other_worlds(rows)
+        rows = [row for row in rows if row.world == self._circle.world]
+        if rows and not (rows := trusted(rows, self._suspects)):
+            raise CheckpointError(
+                f"every saved step is suspect: {self.folder / SUSPECTS} says why; remove it to load one nevertheless"
+            )
+        for candidate in rows:
+            got = self._obtain(candidate)
+            if self._circle.all(got is not None):
+                assert got is not None
+                apply(got, state)
+                self._loaded = candidate
+                self._join_or_say(candidate.step)
+                LOG.info("rank %d: step %d from %s", self._circle.rank, candidate.step, self.loaded_from)
+                return candidate.step
+            LOG.warning("step %d cannot be had by all ranks, trying an older one", candidate.step)
+        if rows:
+            raise CheckpointError(f"{self.folder}: none of {len(rows)} saved steps could be read whole by all ranks")
+        self._say_remains()
+        self._join_or_say(-1)
+        return None
+
+    def status(self) -> dict[str, Any]:
+        """What this node's keeper holds, and the last committed step."""
+        return {**self._keeper.status(), "gpu": self._gpu.describe()}
+
+    def flush(self, seconds: float = 120.0) -> list[int]:
+        """Have this node's keeper write to storage now what it holds, and wait; the steps that are there."""
+        try:
+            return self._keeper.flush(seconds)
+        except OSError as error:
+            self._say("flush", str(error))
+            return []
+
+    def distrust(self, since: int, until: int, why: str, tier: str = "") -> None:
+        """Steps of this run, and of the one it came from, that are not to be loaded again; of one tier or of all."""
+        self._mark(since, until, {self._crew["attempt"], *(row.attempt for row in candidates(self._found))}, tier, why)
+
+    def _mark(self, since: int, until: int, runs: set[str], tier: str, why: str) -> None:
+        try:
+            suspects.note(self.folder, suspects.Suspect(since, until, tuple(sorted(runs)), tier, why))
+        except OSError as error:
+            self._say("distrust", f"steps {since} to {until} are suspect and could not be marked: {error}")
+
+    def not_a_number(self, step: int, why: str) -> None:
+        """What was no number so soon after a load came with it: next time the next tier is asked, and nobody for what
+        this run saved since."""
+        if self._loaded is not None and 0 <= step - self._loaded.step <= SOON_STEPS:
+            tier = suspects.STORAGE if self.loaded_from == "storage" else suspects.MEMORY
+            self.distrust(self._loaded.step if tier == suspects.STORAGE else 0, step, why, tier)
+            self._mark(self._loaded.step + 1, step, {self._crew["attempt"]}, suspects.ANY, why)
+
+    def communicating(self, now: bool) -> None:
+        """This rank uses the network now, or no more: its keeper sends in between. `Progress.watch` calls it."""
+        self._keeper.communicating(now)
+
+    def close(self) -> None:
+        self._gpu.close()
+        self._keeper.close()
+
+    def _meet(self) -> None:
+        """Say what is here, hear of all others, and come to the same placement and name for this run."""
+        here = self._here
+        held: list[Held] = []
+        refusal = ""
+        try:
+            held = self._membership.attach()
+        except Refused as error:
+            refusal = f"rank {self._circle.rank} on {here.name}: {error}"
+        except OSError as error:
+            self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
+        about = self._keeper.about
+        stored = storage.shards(self.folder, self._say_damaged) if self._circle.rank == 0 else []
+        mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], stored]
+        marked = [suspects.to_row(one) for one in suspects.noted(self.folder)] if self._circle.rank == 0 else []
+        heard = self._circle.share([*mine, secrets.token_hex(8), marked, refusal])
+        if refusals := [row[8] for row in heard if row[8]]:  # going on would save over what another run needs
+            raise CheckpointError("; ".join(refusals[:3]))
+        self._suspects = [suspects.of_row(row) for row in heard[0][7]]
+        self._found = [Found(row[0], row[3], tuple(map(Held.of, row[4])), tuple(map(tuple, row[5]))) for row in heard]
+        nodes = {row[0]: Node(row[0], row[1], row[2]) for row in heard}
+        self.placement: Placement = place(list(nodes.values()), self._replicas)
+        self._crew = {
+            "attempt": heard[0][6],
+            "addresses": {one.node: one.address for one in self._found if one.address},
+            "partners": self.placement.partners(here.name),
+            "counter": next((row[0] for row in heard if row[3]), heard[0][0]),  # one that has a keeper
+            "stores": bool(self.storage_every),
+        }
+        if self._circle.rank == 0:
+            self._describe()
+        self._just_met = True
+
+    def _describe(self) -> None:
+        nodes = sum(len(circle) for circle in self.placement.circles)
+        if nodes < self._replicas:
+            self._say("placement", f"{self._replicas} replicas were asked for, but there are {nodes} nodes")
+        for sentence in self.placement.shared():
+            self._say(f"placement {sentence}", sentence)
+        chances = [
+            f"{lost}: {100 * chance_of_recovery(self.placement, lost):.1f} %" for lost in range(1, min(nodes, 4) + 1)
+        ]
+        LOG.info("chance that memory survives the loss of so many nodes: %s", ", ".join(chances))
+
+    def _join_or_say(self, step: int) -> None:
+        """Without a keeper the training goes on; the next save looks for one."""
+        try:
+            self._membership.join(self._crew, step, ANSWER_SECONDS)
+        except Refused:
+            raise
+        except OSError as error:
+            self._keeper.close()
+            self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
+
+    def _say_remains(self) -> None:
+        """Training begins anew although something was saved: whoever pays for that should know why."""
+        ranks = sorted({copy.rank for one in self._found for copy in one.held})
+        parts = sorted(path.name for path in self.folder.glob("step-*"))
+        if ranks or parts:
+            held = f"memory has copies of ranks {', '.join(map(str, ranks))} only" if ranks else "memory has nothing"
+            stored = f"storage has no whole step ({', '.join(parts[-3:])})" if parts else "storage has nothing"
+            self._say("load", f"no step is whole, so this run begins anew: {held}, {stored}")
+
+    def _copy(self, step: int, state: State) -> None:
+        about = shard.About(self.job, self._circle.rank, self._circle.world, step)
+        encoded = encode({name: snapshot(part) for name, part in state.items()})
+        layout = shard.plan(about, encoded)
+        store = bool(self.storage_every) and step % self.storage_every == 0
+        buffer, pages = self._keeper.reserve(layout.size, self.patience_seconds, step)
+        order = {"step": step, "attempt": self._crew["attempt"], "store": store, "size": layout.size, "buffer": buffer}
+        try:
+            if self._gpu.put(self._keeper, layout, encoded, order):
+                return
+            self._gpu.lock(pages, encoded)
+            shard.write(layout, encoded, pages.map)
+        except BaseException:
+            self._keeper.close()  # which gives the buffer back
+            raise
+        self._keeper.seal(order)
+
+    def _refuse_other_worlds(self, rows: list[Candidate]) -> None:
+        copies = [copy for one in self._found for copy in one.held]  # where fewer ranks came, none is whole
+        newest = rows[0] if rows else max(copies, key=lambda copy: copy.step, default=None)
+        if newest is not None and newest.world != self._circle.world:
+            was, now = newest.world, self._circle.world
+            raise CheckpointError(
+                f"{self.folder}: step {newest.step} was saved by {was} ranks and this run has {now}; "
+                f"start it with {was} ranks, or read the storage copy with torch.distributed.checkpoint"
+            )
+
+    def _obtain(self, candidate: Candidate) -> shard.Shard | None:
+        """This rank's shard of the step from the nearest place that has it whole."""
+        if candidate.in_memory and (near := self._gpu.get(self._keeper, candidate.step, candidate.attempt)) is not None:
+            self.loaded_from = "GPU memory"
+            return near
+        for address in sources(self._found, self._circle.rank, candidate):
+            try:
+                held, pages = self._keeper.fetch(candidate.step, address)
+                if pages.digest(held.size) != held.digest:
+                    raise EncodingError("the bytes are not those that were saved")
+                got = shard.read(pages.map, held.size)
+            except (OSError, EncodingError) as error:
+                self._say("load", f"step {candidate.step} from {address or 'own memory'}: {error}")
+                if isinstance(error, OSError) and not isinstance(error, Refused):
+                    self._find_keeper()  # partners are asked by way of our own
+                continue
+            self.loaded_from = f"partner {address}" if address else "own memory"
+            return got
+        return self._from_storage(candidate) if self._circle.rank in candidate.in_storage else None
+
+    def _find_keeper(self) -> None:
+        try:
+            self._membership.attach()
+        except OSError as error:
+            self._say("keeper", str(error))
+
+    def _from_storage(self, candidate: Candidate) -> shard.Shard | None:
+        try:
+            got, attempt = storage.read(self.folder, candidate.step, self._circle.rank)
+        except (OSError, EncodingError) as error:
+            self._say("load", f"step {candidate.step} from storage: {error}")
+            return None
+        if attempt != candidate.attempt:
+            self._say("load", f"step {candidate.step} from storage: it was written over by another run")
+            return None
+        if got.about.job != self.job:
+            self._say("job", f"step {candidate.step} in storage was saved by job {got.about.job}, this is {self.job}")
+        self.loaded_from = "storage"
+        return got
+
+    def _say_damaged(self, sentence: str) -> None:
+        self._say(f"storage {sentence.partition(':')[0]}", sentence)
+
+
+def _row(copy: Held) -> list[object]:
+    return [copy.rank, copy.step, copy.attempt, copy.world, copy.size, copy.digest]

@@ -1,0 +1,106 @@
+"""What the keeper tells the agent of its node: which copies are in its memory, which of its own are in storage."""
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.formats.job.progress import Keeper
+from holdfast.model.wire.keeper import LONGEST_TROUBLE, MOST_HELD, MOST_STEPS, MOST_TROUBLES, HeldStep, Holdings
+from holdfast.model.wire.progress import LARGEST_STEP
+from holdfast.training.checkpoint.keeper.ranks import Parts
+from holdfast.training.checkpoint.storage.place import INDEX, rank_folder
+
+WATCH_SECONDS = 1.0
+LOOK_AGAIN_SECONDS = 300.0  # somebody else may have removed what was there
+STEP = "step-"
+STORED_STEPS = 2  # as many as are kept
+
+
+class Account:
+    """Storage is looked at on a thread of its own, which may hang with it, and only after something was written."""
+
+    def __init__(self, about: Mapping[str, Any], folder: Path, parts: Parts) -> None:
+        self._about, self._folder, self._parts = about, folder, parts
+        self._stored: dict[int, tuple[int, ...]] = {}
+        self._unknown = "it was not looked at yet"
+        threading.Thread(target=self._watch, name="storage", daemon=True).start()
+
+    def told(self) -> Keeper:
+        job = str(self._about["job"]).replace("/", "_")
+        return Keeper(job, self._parts.flushing.unsaved(), self._holdings())
+
+    def _holdings(self) -> Holdings:
+        vault, crew = self._parts.vault, self._parts.replication.crew
+        return Holdings(
+            node=_words(str(self._about["node"]))[:255],
+            run=crew.attempt if crew else "",
+            ranks=_some(self._parts.flushing.own_ranks),
+            world=crew.world if crew else 0,
+            replicas=1 + len(crew.partners) if crew else 0,
+            committed_step=min(max(vault.committed, -1), LARGEST_STEP),
+            used_bytes=vault.used_bytes(),
+            budget_bytes=vault.budget_bytes,
+            steps=self._steps(),
+            troubles=self._troubles(),
+            storage_unknown=self._unknown,
+        )
+
+    def _troubles(self) -> tuple[str, ...]:
+        told = sorted(self._parts.troubles.copy().items())[:MOST_TROUBLES]
+        return tuple(_words(f"{about}: {words}") for about, words in told)
+
+    def _steps(self) -> tuple[HeldStep, ...]:
+        ours, stored, on_gpus = self._parts.flushing.own_ranks, self._stored, self._parts.shelf.steps()
+        own: dict[int, set[int]] = {}
+        partners: dict[int, set[int]] = {}
+        for copy in self._parts.vault.held():
+            (own if copy.rank in ours else partners).setdefault(copy.step, set()).add(copy.rank)
+        tellable = {step for step in (*own, *partners, *stored) if 0 <= step <= LARGEST_STEP}
+        newest = sorted(tellable, reverse=True)[:MOST_STEPS]
+        return tuple(
+            HeldStep(
+                step=step,
+                own=_some(own.get(step, ())),
+                partners=_some(partners.get(step, ())),
+                stored=_some(stored.get(step, ())),
+                gpu=_some(rank for rank, lies in on_gpus.items() if lies == step),
+            )
+            for step in newest
+        )
+
+    def _watch(self) -> None:
+        looked: tuple[frozenset[int], int] | None = None
+        due = 0.0
+        while True:
+            flushing = self._parts.flushing
+            now = (flushing.own_ranks, flushing.writes)
+            if now != looked or time.monotonic() >= due:
+                looked, due = now, time.monotonic() + LOOK_AGAIN_SECONDS
+                self._look(flushing.own_ranks)
+            time.sleep(WATCH_SECONDS)
+
+    def _look(self, ranks: frozenset[int]) -> None:
+        try:
+            names = [name for name in os.listdir(self._folder) if name.startswith(STEP)]
+            steps = sorted(int(name[len(STEP) :]) for name in names if name[len(STEP) :].isdecimal())
+            found = {step: tuple(rank for rank in ranks if self._is_there(step, rank)) for step in reversed(steps)}
+        except OSError as error:
+            self._unknown = _words(str(error))
+            return
+        whole = [step for step, there in found.items() if there]
+        self._stored, self._unknown = {step: found[step] for step in whole[:STORED_STEPS]}, ""
+
+    def _is_there(self, step: int, rank: int) -> bool:
+        return (rank_folder(self._folder, step, rank) / INDEX).exists()
+
+
+def _some(ranks: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(ranks)[:MOST_HELD])
+
+
+def _words(text: str) -> str:
+    printable = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(printable.split())[:LONGEST_TROUBLE]

@@ -1,0 +1,52 @@
+"""The keeper's line to the agent of its node: which copies lie where, and the agent's word to put them into storage."""
+
+import contextlib
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from holdfast.formats.job import orders as job_orders
+from holdfast.formats.job.progress import Keeper, encode
+from holdfast.training.progress.sender import RETRY_SECONDS, agent_socket
+
+LOG = logging.getLogger(__name__)
+TELL_SECONDS = 1.0
+
+
+class AgentLine:
+    """On a thread of its own. Without an agent nobody asks, and nothing is missed."""
+
+    def __init__(self, told: Callable[[], Keeper], flush: Callable[[float], object]) -> None:
+        self._told, self._flush = told, flush
+        threading.Thread(target=self._run, name="agent", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with contextlib.suppress(OSError):  # no agent, or one that ended
+                self._talk()
+            time.sleep(RETRY_SECONDS)
+
+    def _talk(self) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
+            line.settimeout(TELL_SECONDS)
+            line.connect(agent_socket())
+            said = b""
+            while True:
+                if (words := encode(self._told())) != said:
+                    line.send(words)
+                    said = words
+                with contextlib.suppress(TimeoutError):
+                    if not (text := line.recv(job_orders.LARGEST_ORDER)):
+                        return
+                    self._obey(text)
+
+    def _obey(self, text: bytes) -> None:
+        try:
+            order = job_orders.decode(text)
+        except job_orders.OrderError:
+            return  # its greeting, or why it does not want to hear us
+        if isinstance(order, job_orders.Flush):
+            LOG.info("the node is to be released: what is held goes to storage")
+            self._flush(order.seconds)

@@ -1,0 +1,138 @@
+"""The keeper: one process per node and job that holds the copies of the training state and outlives the training.
+
+    python -m holdfast.training.checkpoint.keeper.keeper --job llama --dir /checkpoints/llama
+
+A rank that finds no keeper starts this by itself. It ends when nobody has used it for a while, or on SIGTERM; both
+times what it holds goes to storage first.
+"""
+
+import argparse
+import fcntl
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from holdfast.training.checkpoint.device.buffers import Shelf
+from holdfast.training.checkpoint.keeper.account import Account
+from holdfast.training.checkpoint.keeper.agent_connection import AgentLine
+from holdfast.training.checkpoint.keeper.flush import Flushing
+from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace
+from holdfast.training.checkpoint.keeper.peers import Answerer
+from holdfast.training.checkpoint.keeper.ranks import Desk, Parts
+from holdfast.training.checkpoint.keeper.replication import Replication
+from holdfast.training.checkpoint.keeper.shard_store import Vault
+from holdfast.training.checkpoint.keeper.site import SiteError, job_secret, node_name, own_address, socket_path
+from holdfast.training.checkpoint.keeper.storing import Storing
+
+LOG = logging.getLogger("holdfast.keeper")
+USAGE_ERROR = 64
+LINGER_SECONDS = 3600.0  # long enough for a repair, short enough not to sit on memory for ever
+GPU_LINGER_SECONDS = 120.0  # host memory has the same, and the next job wants the GPU
+FLUSH_SECONDS = 120.0
+SHARE_OF_MEMORY = 0.5
+
+
+def main() -> int:
+    options = _options()
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        folder = Path(options.dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = socket_path(options.job, folder, options.node)
+        lock = _alone(path)
+        if lock is None:
+            LOG.info("another keeper serves %s already", path)
+            return 0
+        secret = job_secret(folder)
+    except OSError as error:
+        sys.stderr.write(f"holdfast: {error}\n")
+        return USAGE_ERROR if isinstance(error, SiteError) else 1
+    _keep(options, folder, path, secret)
+    return 0
+
+
+def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) -> None:
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    vault = Vault(int(options.memory_bytes) or default_budget())
+    troubles: dict[str, str] = {}
+    gaps = Gaps()
+    pace = Pace(options.bytes_per_second, gaps)
+    replication = Replication(vault, secret, pace, troubles)
+    host, _, port = options.listen.partition(":")
+    answerer = Answerer(host or own_address(), int(port or 0), secret, vault, replication.notice)
+    about = {"job": options.job, "node": options.node, "address": answerer.address, "budget_bytes": vault.budget_bytes}
+    flushing = Flushing(folder, vault, troubles, Pace(options.storage_bytes_per_second))
+    storing = Storing(vault, flushing, replication.ask, troubles)
+    parts = Parts(vault, replication, flushing, storing, secret, troubles, gaps, pace, Shelf(troubles))
+    desk = Desk(path, parts, about)
+    desk.start()
+    AgentLine(Account(about, folder, parts).told, flushing.flush)
+    LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, vault.budget_bytes)
+    while not stop.wait(1.0):
+        if not desk.busy() and time.monotonic() - desk.last_seen > GPU_LINGER_SECONDS:
+            parts.shelf.clear()
+        if not desk.busy() and time.monotonic() - desk.last_seen > options.linger_seconds:
+            LOG.info("nobody came for %g s", options.linger_seconds)
+            break
+    stored = flushing.flush(options.flush_seconds)
+    LOG.info("ending; flushed to storage: %s", ", ".join(f"step {step}" for step in stored) or "nothing")
+    desk.close()
+    path.unlink(missing_ok=True)
+    answerer.close()
+
+
+def default_budget() -> int:
+    """Half of what is free now; the rest is for the training itself."""
+    text = Path("/proc/meminfo").read_text()
+    free = next(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("MemAvailable"))
+    return int(free * SHARE_OF_MEMORY)
+
+
+def _alone(path: Path) -> int | None:
+    """The lock of this keeper's place, or None where another has it."""
+    fd = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    os.ftruncate(fd, 0)
+    os.write(fd, f"{os.getpid()}\n".encode())
+    return fd
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m holdfast.training.checkpoint.keeper.keeper", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--job", required=True)
+    parser.add_argument("--dir", required=True, help="the job's folder on the storage that all nodes share")
+    parser.add_argument("--node", default=node_name())
+    parser.add_argument(
+        "--listen", default="", help="HOST:PORT for other keepers; the address towards MASTER_ADDR if not given"
+    )
+    parser.add_argument(
+        "--memory-bytes", type=int, default=0, help="at most so much for copies; half of the free memory if not given"
+    )
+    parser.add_argument(
+        "--bytes-per-second", type=float, default=0.0, help="at most so fast to partners; 0 is as fast as it goes"
+    )
+    parser.add_argument(
+        "--storage-bytes-per-second",
+        type=float,
+        default=0.0,
+        help="at most so fast to storage, over several shards; 0 is as fast as it goes. A flush is not held up",
+    )
+    parser.add_argument("--linger-seconds", type=float, default=LINGER_SECONDS, help="end after so long without a rank")
+    parser.add_argument("--flush-seconds", type=float, default=FLUSH_SECONDS, help="at most so long for the last flush")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,208 @@
+"""Keepers among themselves: shards over TCP, after both sides proved that they know the job's secret."""
+
+import logging
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from holdfast.training.checkpoint.format.increments import checked_parts
+from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, Vault
+from holdfast.training.checkpoint.keeper.wire import (
+    CHUNK,
+    Message,
+    NotTrusted,
+    WireError,
+    prove,
+    receive,
+    receive_into,
+    send,
+)
+
+LOG = logging.getLogger(__name__)
+SILENCE_SECONDS = 30.0  # a keeper that says nothing for so long is as good as gone
+
+Notice = Callable[[Message], Message]  # what a keeper answers to words about steps
+
+
+class Refused(OSError):
+    """The other keeper answered that it will not or cannot."""
+
+
+class Caller:
+    """One conversation with another keeper."""
+
+    def __init__(self, address: str, secret: bytes, patience_seconds: float = SILENCE_SECONDS) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=patience_seconds)
+        try:
+            prove(self._socket, secret, caller=True)
+        except OSError:
+            self._socket.close()
+            raise
+
+    def __enter__(self) -> "Caller":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def put(
+        self, copy: Copy, pace: Pace, base: int = -1, parts: list[int] | None = None, bound: Message | None = None
+    ) -> int:
+        """Send a copy, or its changed parts where the other side has step `base`; returns the bytes that went.
+
+        It is there when this returns: the other side has checked the hash of the whole, and wrote over nothing that is
+        `bound`: the committed step, and those of this rank that were called safe.
+        """
+        order: Message = {"do": "put", "row": copy.row(), **(bound or {})}
+        send(self._socket, order if parts is None else {**order, "base": base, "parts": parts})
+        self._answer()
+        places = [(0, copy.size)] if parts is None else checked_parts(parts, copy.size)
+        with memoryview(copy.pages.map) as view:
+            for start, end in places:
+                for at in range(start, end, CHUNK):
+                    part = view[at : min(at + CHUNK, end)]
+                    pace.wait(len(part))
+                    self._socket.sendall(part)
+        self._answer()
+        return sum(end - start for start, end in places)
+
+    def get(self, rank: int, step: int, vault: Vault) -> Copy:
+        """Fetch a copy into the vault."""
+        send(self._socket, {"do": "get", "rank": rank, "step": step})
+        return take(self._socket, self._answer()["row"], vault)
+
+    def tell(self, message: Message) -> Message:
+        send(self._socket, message)
+        return self._answer()
+
+    def _answer(self) -> Message:
+        answer = receive(self._socket)
+        if "error" in answer:
+            raise Refused(str(answer["error"]))
+        return answer
+
+
+def take(
+    source: socket.socket, row: object, vault: Vault, base: Copy | None = None, parts: Sequence[object] = ()
+) -> Copy:
+    """Receive a copy, or what changed since `base`, and keep it only if it is as a whole what was announced."""
+    rank, step, attempt, world, size, digest = checked_row(row)
+    pages = vault.reserve(rank, size)
+    try:
+        places = [(0, size)]
+        if base is not None:
+            pages.map[:size] = base.pages.map[:size]
+            places = checked_parts(parts, size)
+        for start, end in places:
+            receive_into(source, memoryview(pages.map)[start:end])
+        if pages.digest(size) != digest:
+            raise WireError(f"rank {rank} step {step} arrived damaged")
+    except OSError:
+        vault.give_up(rank, pages)
+        raise
+    copy = Copy(rank, step, attempt, world, size, digest, pages)
+    vault.add(copy)
+    return copy
+
+
+def checked_row(row: object) -> tuple[int, int, str, int, int, str]:
+    """What another process says of a copy, or a WireError."""
+    match row:
+        case [int(rank), int(step), str(attempt), int(world), int(size), str(digest)]:
+            if 0 <= rank < world and step >= 0 and size > 0:
+                return rank, step, attempt, world, size, digest
+    raise WireError("not the description of a copy")
+
+
+class Answerer:
+    """Listens for other keepers; one thread each."""
+
+    def __init__(self, host: str, port: int, secret: bytes, vault: Vault, notice: Notice) -> None:
+        self._secret, self._vault, self._notice = secret, vault, notice
+        self._listener = socket.create_server((host, port))
+        self.address = f"{host}:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._listen, name="peers", daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _listen(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                peer, where = self._listener.accept()
+                threading.Thread(target=self._serve, args=(peer, where), name="peer", daemon=True).start()
+
+    def _serve(self, peer: socket.socket, where: tuple[str, int]) -> None:
+        with peer:
+            peer.settimeout(SILENCE_SECONDS)
+            try:
+                prove(peer, self._secret, caller=False)
+                while True:
+                    self._obey(peer, receive(peer))
+            except NotTrusted as error:
+                LOG.warning("%s:%d was turned away: %s", *where[:2], error)
+            except OSError:
+                return  # it hung up or went silent; what it did not finish was not kept
+
+    def _obey(self, peer: socket.socket, order: Message) -> None:
+        try:
+            self._catch_up(order)
+            match order:
+                case {"do": "put", "row": row, "base": int(step), "parts": list(parts)}:
+                    self._accept_parts(peer, row, step, parts)
+                case {"do": "put", "row": row}:
+                    self._accept_copy(peer, row)
+                case {"do": "get", "rank": int(rank), "step": int(step)}:
+                    self._hand_out(peer, rank, step)
+                case {"do": "safe" | "withdraw" | "committed" | "ready"}:
+                    send(peer, self._notice(order))
+                case _:
+                    raise WireError(f"not an order: {str(order.get('do'))[:40]}")
+        except Full as error:
+            send(peer, {"error": str(error)})
+
+    def _catch_up(self, order: Message) -> None:
+        """Whoever sends the next copy knows what is committed; the notice of it may still be on its way to us. What it
+        called safe may be committed before we hear of it."""
+        match order:
+            case {"do": "put", "row": [int(rank), int(step), *_], "committed": int(committed), "safe": list(safe)}:
+                if 0 <= committed < step:
+                    self._vault.commit(committed)
+                self._vault.protect_only(rank, [one for one in safe if isinstance(one, int)])
+
+    def _accept_parts(self, peer: socket.socket, row: object, step: int, parts: Sequence[object]) -> None:
+        rank, _, attempt, _, size, _ = checked_row(row)
+        with self._vault.reading(rank, step) as base:
+            if base is None or base.attempt != attempt or base.size != size:
+                send(peer, {"error": f"step {step} of rank {rank} is not here to build on"})
+                return
+            self._accept_copy(peer, row, base, parts)
+
+    def _accept_copy(
+        self, peer: socket.socket, row: object, base: Copy | None = None, parts: Sequence[object] = ()
+    ) -> None:
+        rank, _, _, _, size, _ = checked_row(row)
+        self._vault.give_up(rank, self._vault.reserve(rank, size))  # is there room, before a byte is sent
+        try:
+            checked_parts(parts, size)
+        except ValueError as error:
+            raise WireError(str(error)) from error
+        send(peer, {})
+        try:
+            take(peer, row, self._vault, base, parts)
+        except WireError as error:
+            send(peer, {"error": str(error)})
+            raise
+        send(peer, {})
+
+    def _hand_out(self, peer: socket.socket, rank: int, step: int) -> None:
+        with self._vault.reading(rank, step) as copy:
+            if copy is None:
+                send(peer, {"error": f"step {step} of rank {rank} is not here"})
+                return
+            send(peer, {"row": copy.row()})
+            with memoryview(copy.pages.map) as view:
+                peer.sendall(view[: copy.size])

@@ -1,0 +1,270 @@
+"""The keeper's side of a training process: buffers lent, copies taken over, copies handed back. Unix socket only."""
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.training.checkpoint.device.buffers import Shelf
+from holdfast.training.checkpoint.keeper.flush import Flushing
+from holdfast.training.checkpoint.keeper.memory import Pages
+from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace
+from holdfast.training.checkpoint.keeper.peers import Caller
+from holdfast.training.checkpoint.keeper.replication import Crew, Replication
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, Vault
+from holdfast.training.checkpoint.keeper.storing import Storing
+from holdfast.training.checkpoint.keeper.wire import Message, NotTrusted, Process, WireError, receive, same_user, send
+
+LOG = logging.getLogger(__name__)
+PREDECESSOR_SECONDS = 10.0  # how long a killed process may need to disappear before its successor is refused
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the keeper is made of."""
+
+    vault: Vault
+    replication: Replication
+    flushing: Flushing
+    storing: Storing
+    secret: bytes
+    troubles: dict[str, str]  # what goes wrong now, by what it is about
+    gaps: Gaps
+    pace: Pace
+    shelf: Shelf
+
+
+class Desk:
+    """Accepts the ranks of this node."""
+
+    def __init__(self, path: Path, parts: "Parts", about: Message) -> None:
+        self.vault, self.replication, self.flushing = parts.vault, parts.replication, parts.flushing
+        self.storing, self.secret, self.troubles, self.about = parts.storing, parts.secret, parts.troubles, about
+        self.gaps, self.pace, self.shelf = parts.gaps, parts.pace, parts.shelf
+        self.last_seen = time.monotonic()
+        self._attached: dict[int, Visit] = {}
+        self._changed = threading.Condition()
+        path.unlink(missing_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        path.chmod(0o600)
+        self._listener.listen(64)
+
+    def start(self) -> None:
+        threading.Thread(target=self._listen, name="desk", daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def busy(self) -> bool:
+        """Whether a rank is here. One that ended is not, although a child of it may still hold its connection open."""
+        with self._changed:
+            for visit in self._attached.values():
+                visit.leave_if_ended()
+            return bool(self._attached)
+
+    def rows(self) -> list[list[object]]:
+        """What is held here, in host or GPU memory."""
+        held = [copy.row() for copy in self.vault.held()]
+        return held + [row for row in self.shelf.rows() if row not in held]
+
+    def attach(self, rank: int, visit: "Visit") -> None:
+        """One process per rank: a second job of the same name is told so, a restarted rank waits for its old self."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: rank not in self._attached, PREDECESSOR_SECONDS):
+                pid = self._attached[rank].pid
+                raise WireError(f"rank {rank} of job {self.about['job']} already runs here as process {pid}")
+            self._attached[rank] = visit
+
+    def detach(self, visit: "Visit") -> None:
+        with self._changed:
+            self._attached = {rank: other for rank, other in self._attached.items() if other is not visit}
+            self.last_seen = time.monotonic()
+            self._changed.notify_all()
+
+    def _listen(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), name="rank", daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        visit = Visit(self, client)
+        with client:
+            try:
+                visit.process = Process(same_user(client))
+                visit.talk()
+            except NotTrusted as error:
+                LOG.warning("a local process was turned away: %s", error)
+            except OSError:
+                return  # it ended, with or without saying so
+            finally:
+                visit.leave()
+
+
+class Visit:
+    """One rank's connection."""
+
+    def __init__(self, desk: Desk, client: socket.socket) -> None:
+        self._desk, self._client = desk, client
+        self.pid = 0
+        self.process = Process(0)
+        self._rank, self._world = -1, 0
+        self._lent: dict[int, Pages] = {}
+        self._known: set[int] = set()  # buffers whose descriptor this process already has
+
+    def talk(self) -> None:
+        doings: dict[str, Callable[[Message], tuple[Message, tuple[int, ...]]]] = {
+            "attach": self._attach,
+            "join": self._join,
+            "reserve": self._reserve,
+            "seal": self._seal,
+            "fetch": self._fetch,
+            "lend": self._lend,
+            "land": self._land,
+            "fetch_gpu": self._fetch_gpu,
+            "drop": self._drop,
+            "flush": self._flush,
+            "status": self._status,
+        }
+        while True:
+            order = receive(self._client)
+            doing = doings.get(str(order.get("do")))
+            try:
+                if doing is None or (self._rank < 0 and order["do"] not in ("attach", "status")):
+                    raise WireError(f"not an order: {str(order.get('do'))[:40]}")
+                answer, fds = doing(order)
+            except (OSError, KeyError, TypeError, ValueError) as error:
+                answer, fds = {"error": str(error)}, ()
+            with suppress(OSError):  # it may be gone, but what it said before it went is still to be read and done
+                send(self._client, {**answer, "troubles": dict(self._desk.troubles)}, fds)
+
+    def leave_if_ended(self) -> None:
+        if self.process.ended():
+            with suppress(OSError):
+                self._client.shutdown(socket.SHUT_RDWR)  # what it said before is still read
+
+    def leave(self) -> None:
+        for pages in self._lent.values():
+            self._desk.vault.give_up(self._rank, pages)
+        self._desk.gaps.left(self._rank)
+        self._desk.detach(self)
+        self.process.close()
+
+    def _attach(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        if order["job"] != self._desk.about["job"]:
+            raise WireError(f"this keeper serves job {self._desk.about['job']}, not {order['job']}")
+        self.pid = int(order["pid"])
+        self._desk.attach(int(order["rank"]), self)
+        self._rank, self._world = int(order["rank"]), int(order["world"])
+        self._desk.shelf.greet(self._rank)
+        mark = self._desk.gaps.mark_of(self._rank)
+        return {**self._desk.about, "held": self._desk.rows(), "on_gpu": self._desk.shelf.rows()}, (mark.fd,)
+
+    def _join(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        crew = Crew(
+            attempt=str(order["attempt"]),
+            world=self._world,
+            node=self._desk.about["node"],
+            addresses={str(node): str(address) for node, address in order["addresses"].items()},
+            partners=tuple(order["partners"]),
+            counter=str(order["counter"]),
+        )
+        begins = self._desk.replication.join(crew)
+        self._desk.flushing.expect(self._rank)
+        self._desk.flushing.turn = sorted(crew.addresses).index(crew.node) if crew.node in crew.addresses else 0
+        if begins:  # the others of this node may have saved by now
+            self._desk.storing.begin(crew.attempt)
+            self._desk.flushing.begin(crew.attempt, int(order["step"]))
+            self._desk.vault.rewind(int(order["step"]))
+            self._desk.shelf.rewind(int(order["step"]))
+        if begins and order.get("stores"):
+            self._desk.flushing.prepare()
+        return {}, ()
+
+    def _reserve(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        return self._show(self._room(order))
+
+    def _room(self, order: Message) -> Pages:
+        size, step = int(order["size"]), order.get("step")
+        if isinstance(step, int) and step <= self._desk.vault.committed:
+            raise WireError(f"all ranks have saved step {self._desk.vault.committed}: only a load leads back before it")
+        try:
+            pages = self._desk.vault.reserve(self._rank, size, float(order["patience"]))
+        except Full:
+            if not self._desk.replication.withdraw(self._rank):
+                raise
+            pages = self._desk.vault.reserve(self._rank, size)
+        self._lent[pages.number] = pages
+        return pages
+
+    def _show(self, pages: Pages) -> tuple[Message, tuple[int, ...]]:
+        new = pages.number not in self._known
+        self._known.add(pages.number)
+        return {"buffer": pages.number}, (pages.fd,) if new else ()
+
+    def _seal(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        copy = self._keep(self._lent.pop(order["buffer"]), order)
+        return {"digest": copy.digest}, ()
+
+    def _keep(self, pages: Pages, order: Message) -> Copy:
+        size = min(int(order["size"]), pages.size)
+        step, attempt = int(order["step"]), str(order["attempt"])
+        copy = Copy(self._rank, step, attempt, self._world, size, pages.digest(size), pages)
+        self._desk.vault.add(copy)
+        if order["store"]:
+            self._desk.storing.offer(copy)
+        self._desk.replication.submit(copy)
+        return copy
+
+    def _lend(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        return self._desk.shelf.lend(self._rank, int(order["size"]), int(order["budget"]), str(order["gpu"])), ()
+
+    def _land(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        """What the rank copied into GPU memory is taken to host memory; from there it goes the way of all copies."""
+        pages = self._lent.pop(order["buffer"])
+        try:
+            self._desk.shelf.take(self._rank, int(order["step"]), int(order["size"]), order["sums"], pages)
+        except OSError:
+            self._desk.vault.give_up(self._rank, pages)
+            raise
+        copy = self._keep(pages, order)
+        self._desk.shelf.landed(copy)
+        return {"digest": copy.digest}, ()
+
+    def _fetch_gpu(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        return self._desk.shelf.fetch(self._rank, int(order["step"])), ()
+
+    def _fetch(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        """This rank's copy: of this node's memory, or brought here from another keeper's."""
+        rank, step, address = self._rank, int(order["step"]), str(order["address"])
+        if address:
+            self._desk.vault.protect_only(rank, ())  # the run in which they counted is over
+            with Caller(address, self._desk.secret) as caller:
+                caller.get(rank, step, self._desk.vault)
+        with self._desk.vault.reading(rank, step) as copy:
+            if copy is None:
+                raise WireError(f"step {step} of rank {rank} is not here")
+            answer, fds = self._show(copy.pages)
+            return {**answer, "row": copy.row()}, fds
+
+    def _drop(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        self._desk.vault.drop(self._rank, int(order["step"]))
+        return {}, ()
+
+    def _flush(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        return {"stored": self._desk.flushing.flush(float(order["seconds"]))}, ()
+
+    def _status(self, order: Message) -> tuple[Message, tuple[int, ...]]:
+        vault = self._desk.vault
+        status: dict[str, Any] = {"committed": vault.committed, "used_bytes": vault.used_bytes(), "keeper": os.getpid()}
+        status["sent_bytes"] = self._desk.replication.sent_bytes
+        status["communicating"] = self._desk.gaps.communicating()
+        status["waited_for_gaps_seconds"] = self._desk.pace.waited_seconds
+        return {**self._desk.about, **status, "held": self._desk.rows(), "on_gpu": self._desk.shelf.rows()}, ()

@@ -1,0 +1,230 @@
+"""The copies that a keeper holds, its own ranks' and its partners', in buffers that are used again and again.
+
+A page that was touched before takes a copy ten times as fast as a new one, so buffers are never given back while
+the job lives. Of each rank there are at most three: the last committed step, one on its way, one being written.
+"""
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from holdfast.training.checkpoint.keeper.memory import Pages
+
+BUFFERS_PER_RANK = 3
+
+
+class Full(OSError):
+    """No room, and nothing that may be thrown away."""
+
+
+@dataclass(eq=False, slots=True)
+class Copy:
+    """One rank's shard of one step. `attempt` tells the runs of a job apart: steps of two runs never mix."""
+
+    rank: int
+    step: int
+    attempt: str
+    world: int
+    size: int
+    digest: str
+    pages: Pages
+    readers: int = field(default=0)
+    wanted: bool = field(default=False)  # for storage: thrown away last
+
+    def row(self) -> list[object]:
+        return [self.rank, self.step, self.attempt, self.world, self.size, self.digest]
+
+
+class Vault:
+    def __init__(self, budget_bytes: int) -> None:
+        self.budget_bytes = budget_bytes
+        self.committed = -1
+        self._loaded = -1  # what this run began from, until something newer is committed
+        self._behind = False  # a wait was in vain: until something is committed nobody waits again
+        self._copies: dict[tuple[int, int], Copy] = {}
+        self._spare: dict[int, list[Pages]] = {}
+        self._lent: dict[int, list[Pages]] = {}
+        self._outlived: dict[int, list[Pages]] = {}  # read, although their copy was replaced
+        self._safe: dict[int, frozenset[int]] = {}  # steps that were called safe and may be committed at any moment
+        self._changed = threading.Condition()
+
+    def reserve(self, rank: int, size: int, patience_seconds: float = 0.0) -> Pages:
+        """A buffer to write this rank's next shard into; waits a little where all are still on their way.
+
+        Copies that are not committed yet may be the next step that all ranks have: they go last, and only when waiting
+        for their commit was in vain.
+        """
+        until = time.monotonic() + patience_seconds
+        with self._changed:
+            while True:
+                left = until - time.monotonic()
+                hurry = self._behind or left <= 0
+                pages = self._find_room(rank, size, hurry)
+                if pages is not None:
+                    self._lent.setdefault(rank, []).append(pages)
+                    return pages
+                if hurry:
+                    self._behind = self._behind or patience_seconds > 0
+                    raise Full(
+                        f"the {BUFFERS_PER_RANK} buffers of rank {rank} are all in use: copying is behind saving"
+                    )
+                self._changed.wait(left)
+
+    def add(self, copy: Copy) -> None:
+        """The buffer of this copy is filled and is now what the vault answers for its rank and step."""
+        with self._changed:
+            self._take_back(copy.rank, copy.pages)
+            self._let_go(self._copies.pop((copy.rank, copy.step), None))
+            self._copies[copy.rank, copy.step] = copy
+            self._changed.notify_all()
+
+    def give_up(self, rank: int, pages: Pages) -> None:
+        """The buffer was not filled after all."""
+        with self._changed:
+            self._take_back(rank, pages)
+            self._spare.setdefault(rank, []).append(pages)
+            self._changed.notify_all()
+
+    def commit(self, step: int) -> None:
+        """This step is safe everywhere: what is older may be written over."""
+        with self._changed:
+            self.committed = max(self.committed, step)
+            self._loaded = -1 if step > self._loaded else self._loaded
+            self._behind = False
+            self._drop_older()
+            self._changed.notify_all()
+
+    def want(self, copy: Copy, wanted: bool = True) -> None:
+        """Whether this copy is to go to storage: then it stays although newer ones are committed, as room allows."""
+        with self._changed:
+            copy.wanted = wanted
+            self._drop_older()
+            self._changed.notify_all()
+
+    def has(self, copy: Copy) -> bool:
+        with self._changed:
+            return self._copies.get((copy.rank, copy.step)) is copy
+
+    def protect(self, rank: int, step: int) -> None:
+        """This copy counts as safe: nothing writes over it until it does no more."""
+        with self._changed:
+            self._safe[rank] = frozenset(one for one in (*self._safe.get(rank, ()), step) if one > self.committed)
+
+    def unprotect(self, rank: int, step: int) -> None:
+        with self._changed:
+            self._safe[rank] = self._safe.get(rank, frozenset()) - {step}
+
+    def protect_only(self, rank: int, steps: Iterable[int]) -> None:
+        with self._changed:
+            self._safe[rank] = frozenset(steps)
+
+    def protected(self, rank: int) -> list[int]:
+        with self._changed:
+            return sorted(step for step in self._safe.get(rank, ()) if step > self.committed)
+
+    def rewind(self, step: int) -> None:
+        """The job starts again from this step: what was saved after it belongs to a run that is gone."""
+        with self._changed:
+            self.committed = min(self.committed, step)
+            self._loaded = step
+            self._behind = False
+            self._safe.clear()
+            for key in [key for key in self._copies if key[1] > step]:
+                self._let_go(self._copies.pop(key))
+            self._changed.notify_all()
+
+    def drop(self, rank: int, step: int) -> None:
+        with self._changed:
+            self._let_go(self._copies.pop((rank, step), None))
+
+    @contextmanager
+    def reading(self, rank: int, step: int) -> Iterator[Copy | None]:
+        """The copy, kept from being written over until the end of the block."""
+        with self._changed:
+            copy = self._copies.get((rank, step))
+            if copy:
+                copy.readers += 1
+        try:
+            yield copy
+        finally:
+            if copy:
+                with self._changed:
+                    copy.readers -= 1
+                    outlived = self._outlived.get(rank, [])
+                    if not copy.readers and copy.pages in outlived:
+                        outlived.remove(copy.pages)
+                        self._spare.setdefault(rank, []).append(copy.pages)
+                    self._changed.notify_all()
+
+    def held(self) -> list[Copy]:
+        with self._changed:
+            return sorted(self._copies.values(), key=lambda copy: (copy.rank, copy.step))
+
+    def used_bytes(self) -> int:
+        with self._changed:
+            return sum(pages.size for rank in self._ranks() for pages in self._buffers(rank))
+
+    def _find_room(self, rank: int, size: int, hurry: bool) -> Pages | None:
+        spare = self._spare.setdefault(rank, [])
+        for pages in [pages for pages in spare if pages.size < size]:
+            spare.remove(pages)
+            pages.close()
+        if spare:
+            return spare.pop()
+        used = sum(pages.size for other in self._ranks() for pages in self._buffers(other))
+        if len(self._buffers(rank)) < BUFFERS_PER_RANK and used + size <= self.budget_bytes:
+            roomy = _roomy(size)
+            return Pages.new(f"rank-{rank}", roomy if used + roomy <= self.budget_bytes else size)
+        if self._evict(rank, hurry):
+            return self._find_room(rank, size, hurry)
+        if not self._buffers(rank):
+            raise Full(f"{size} bytes for rank {rank} do not fit: {used} of {self.budget_bytes} are in use")
+        return None
+
+    def _evict(self, rank: int, hurry: bool) -> bool:
+        """Throw away what is older than the committed step; in a hurry the oldest that is neither it nor the newest,
+        nor counts as safe. What is to go to storage goes last.
+
+        The step this run began from stays too: it may be all there is. Only where the committed one is also here, which
+        survives a node for certain, does it make room, rather than that nothing new is saved."""
+        copies = sorted((copy for copy in self._copies.values() if copy.rank == rank), key=lambda copy: copy.step)
+        bound = {self.committed, *self._safe.get(rank, ())}
+        if all(copy.step != self.committed for copy in copies):
+            bound.add(self._loaded)
+        free = [copy for copy in copies[:-1] if copy.step not in bound and not copy.readers]
+        for copy in sorted(free, key=lambda copy: (copy.wanted, copy.step)):
+            if hurry or (copy.step < self.committed and not copy.wanted):
+                self._behind = self._behind or copy.step > self.committed
+                self._let_go(self._copies.pop((rank, copy.step)))
+                return True
+        return False
+
+    def _drop_older(self) -> None:
+        for key, copy in list(self._copies.items()):
+            if copy.step < self.committed and not copy.wanted:
+                self._let_go(self._copies.pop(key))
+
+    def _let_go(self, copy: Copy | None) -> None:
+        if copy:
+            place = self._outlived if copy.readers else self._spare
+            place.setdefault(copy.rank, []).append(copy.pages)
+
+    def _take_back(self, rank: int, pages: Pages) -> None:
+        lent = self._lent.get(rank, [])
+        if pages in lent:
+            lent.remove(pages)
+
+    def _ranks(self) -> set[int]:
+        return {rank for rank, _ in self._copies} | set(self._spare) | set(self._lent) | set(self._outlived)
+
+    def _buffers(self, rank: int) -> list[Pages]:
+        copies = [copy.pages for (owner, _), copy in self._copies.items() if owner == rank]
+        return copies + [pages for pool in (self._spare, self._lent, self._outlived) for pages in pool.get(rank, [])]
+
+
+def _roomy(size: int) -> int:
+    """Up to an eighth more: a state that grows by some bytes at every step fits into the buffer it had."""
+    unit = 1 << max(size.bit_length() - 4, 0)
+    return -(-size // unit) * unit

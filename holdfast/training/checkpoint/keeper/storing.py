@@ -1,0 +1,147 @@
+"""Between "this step could go to storage" and "write it": asks the keeper that counts, for each rank of this node.
+
+Nobody who trains waits for the answer. A copy that waits for it is kept from being written over, as long as there is
+other room.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+from holdfast.training.checkpoint.keeper.flush import Flushing
+from holdfast.training.checkpoint.keeper.quorum import Answer, Share
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
+from holdfast.training.checkpoint.keeper.wire import Message
+
+LOG = logging.getLogger(__name__)
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 2.0  # between two questions for what was not answered
+
+Ask = Callable[[Message], Message]  # the keeper that counts
+
+
+class Storing:
+    def __init__(self, vault: Vault, flushing: Flushing, ask: Ask, troubles: dict[str, str]) -> None:
+        self._vault, self._flushing, self._ask, self._troubles = vault, flushing, ask, troubles
+        self._attempt = ""
+        self._shares: dict[int, Share] = {}
+        self._held: dict[int, Copy] = {}  # what is held ready and not decided on
+        self._skipped: set[int] = set()  # ranks that left a step out since one was chosen
+        self._unsaid: set[int] = set()  # ranks of which the newest word was not heard yet
+        self._changed = threading.Condition()
+        threading.Thread(target=self._work, name="storing", daemon=True).start()
+
+    def begin(self, attempt: str) -> None:
+        """A new run: what the last one held ready is nobody's concern; what was chosen is still written."""
+        with self._changed:
+            for copy in self._held.values():
+                self._vault.want(copy, False)
+            self._attempt, self._shares, self._held, self._unsaid = attempt, {}, {}, set()
+
+    def offer(self, copy: Copy) -> None:
+        with self._changed:
+            if copy.attempt != self._attempt:
+                return
+            share = self._shares.setdefault(copy.rank, Share())
+            if share.offer(copy.step):
+                self._vault.want(copy)
+                self._held[copy.rank] = copy
+            else:
+                self._say_left_out(copy, f"an earlier step of rank {copy.rank} is still on its way")
+            self._unsaid.add(copy.rank)
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            with self._changed:
+                if not self._unsaid:
+                    self._changed.wait(pause if self._held else None)
+                pause = FIRST_PAUSE_SECONDS if self._unsaid else min(2 * pause, LONGEST_PAUSE_SECONDS)
+                ranks = sorted(self._unsaid | self._held.keys())
+            if not self._ask_for_all(ranks):
+                time.sleep(LONGEST_PAUSE_SECONDS)
+
+    def _ask_for_all(self, ranks: list[int]) -> bool:
+        try:
+            return all([self._ask_for(rank) for rank in ranks])
+        except Exception as error:  # the last guard of this thread: without it no step goes to storage any more
+            self._troubles["step for storage"] = f"which step goes to storage was not understood: {error!r}"
+            LOG.exception("which step goes to storage was not understood")
+            return False
+
+    def _ask_for(self, rank: int) -> bool:
+        """Say what the rank holds and do what is answered; whether anybody answered."""
+        with self._changed:
+            share, attempt = self._shares.get(rank), self._attempt
+            if share is None:
+                return True
+            self._notice_loss(rank, share)
+            newest, holds = share.newest, share.holds
+        try:
+            answer = self._ask({"do": "ready", "rank": rank, "step": newest, "holds": holds, "attempt": attempt})
+            decided = Answer(int(answer["chosen"]), int(answer["settled"]), str(answer["why"]))
+        except (OSError, KeyError, ValueError) as error:
+            self._troubles["step for storage"] = f"nobody says which step goes to storage: {error}"
+            return False
+        self._troubles.pop("step for storage", None)
+        with self._changed:
+            if self._attempt == attempt:
+                self._heed(rank, share, decided)
+                if newest == share.newest:
+                    self._unsaid.discard(rank)
+        return True
+
+    def _notice_loss(self, rank: int, share: Share) -> None:
+        """Where room was scarce the copy may be gone."""
+        copy = self._held.get(rank)
+        if copy is not None and not self._vault.has(copy):
+            self._lose(copy, share)
+
+    def _lose(self, copy: Copy, share: Share) -> None:
+        del self._held[copy.rank]
+        share.let_go()
+        self._say_lost(copy)
+
+    def _heed(self, rank: int, share: Share, answer: Answer) -> None:
+        copy = self._held.get(rank)
+        if copy is None:
+            return
+        if share.heed(answer):
+            if rank not in self._skipped:  # where every other step is left out, that is one trouble and not many
+                self._troubles.pop(_about(copy), None)
+            self._skipped.discard(rank)
+            if self._flushing.store(copy, partial(self._tried, copy, share)):
+                del self._held[rank]
+            else:
+                self._lose(copy, share)
+        elif not share.open:
+            self._say_left_out(copy, answer.why)
+            del self._held[rank]
+            self._vault.want(copy, False)
+
+    def _tried(self, copy: Copy, share: Share, was_there: bool) -> None:
+        with self._changed:
+            share.let_go()
+            self._vault.want(copy, False)
+            if not was_there:
+                self._say_lost(copy)
+
+    def _say_left_out(self, copy: Copy, why: str) -> None:
+        self._skipped.add(copy.rank)
+        self._say(copy, f"steps are left out of storage by all ranks: {why}")
+
+    def _say_lost(self, copy: Copy) -> None:
+        """Others may have been told to write theirs."""
+        self._say(copy, f"a step is not whole in storage: the room of rank {copy.rank}'s copy was needed")
+
+    def _say(self, copy: Copy, sentence: str) -> None:
+        """The step is in the log only: a trouble that names it would be a new one each time."""
+        new = self._troubles.get(_about(copy)) != sentence
+        self._troubles[_about(copy)] = sentence
+        LOG.log(logging.INFO if new else logging.DEBUG, "step %d: %s", copy.step, sentence)
+
+
+def _about(copy: Copy) -> str:
+    return f"steps of rank {copy.rank} for storage"

@@ -1,0 +1,202 @@
+"""A rank's side of its keeper: finds it, starts it where there is none, maps its buffers."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast.training.checkpoint.keeper.memory import Pages
+from holdfast.training.checkpoint.keeper.peers import Refused, checked_row
+from holdfast.training.checkpoint.keeper.site import node_name, socket_path
+from holdfast.training.checkpoint.keeper.wire import Message, WireError, receive, send
+
+START_SECONDS = 30.0
+ANSWER_SECONDS = 60.0
+ROOM_SECONDS = 5.0  # a save waits for it, beside its patience
+GPU_SECONDS = 30.0  # the first buffer takes a CUDA context
+SLOWEST_BYTES_PER_SECOND = 500e6  # what was handed over last is hashed before the next question is heard
+OF_A_RANK = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE"})  # by these a process is known as one that trains
+OUTLIVES_ATTEMPTS = "HOLDFAST_OUTLIVES_ATTEMPTS"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A copy as a keeper describes it."""
+
+    rank: int
+    step: int
+    attempt: str
+    world: int
+    size: int
+    digest: str
+
+    @classmethod
+    def of(cls, row: object) -> "Held":
+        return cls(*checked_row(row))
+
+
+@dataclass(slots=True)
+class Keeper:
+    """A conversation with the keeper of this node."""
+
+    job: str
+    folder: Path
+    rank: int
+    world: int
+    options: tuple[str, ...] = ()  # for a keeper that has to be started
+    listen: str = ""  # where the others look for it, once it was there
+    about: Message = field(default_factory=dict)
+    troubles: dict[str, str] = field(default_factory=dict)
+    _socket: socket.socket | None = None
+    _owed: int = 0  # answers not yet read
+    _last_save: str = ""  # why it was not kept although it was handed over
+    _buffers: dict[int, Pages] = field(default_factory=dict)
+    _mark: Pages | None = None  # one byte that says whether this rank communicates now
+
+    def attach(self, start_seconds: float = START_SECONDS, answer_seconds: float = ANSWER_SECONDS) -> list[Held]:
+        """Connect and say who we are; what the keeper holds is the answer. Where there is no keeper, start one."""
+        path = socket_path(self.job, self.folder, node_name())
+        until = time.monotonic() + start_seconds
+        started: subprocess.Popen[bytes] | None = None
+        pause = 0.05
+        while True:
+            try:
+                return self._greet(path, answer_seconds)
+            except Refused:
+                self.close()
+                raise
+            except OSError as error:  # none is there, or one that is just ending: its door closes last
+                self.close()
+                if time.monotonic() > until:
+                    raise WireError(f"no keeper answers at {path}: {error}; see {path.with_suffix('.log')}") from error
+            if started is None or started.poll() is not None:  # another had the place, and may be gone by now
+                if started is not None and started.returncode:  # its old port may be another's by now
+                    self.listen = self.listen and f"{self.listen.rpartition(':')[0]}:0"
+                started = self._start(path)
+                pause = min(2 * pause, 2.0)
+            time.sleep(pause)
+
+    def _greet(self, path: Path, answer_seconds: float) -> list[Held]:
+        self.close()
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(answer_seconds)
+        self._socket.connect(str(path))
+        hello = {"do": "attach", "job": self.job, "rank": self.rank, "world": self.world, "pid": os.getpid()}
+        fds: list[int] = []
+        self.about = self._ask(hello, fds, answer_seconds)
+        self.listen = str(self.about["address"])
+        self._mark = Pages.received(fds[0]) if fds else None
+        return [Held.of(row) for row in self.about["held"]]
+
+    @property
+    def connected(self) -> bool:
+        return self._socket is not None
+
+    def communicating(self, now: bool) -> None:
+        if self._mark is not None:
+            self._mark.map[0] = now
+
+    def join(self, order: Message, answer_seconds: float = ANSWER_SECONDS) -> None:
+        self._ask({"do": "join", **order}, answer_seconds=answer_seconds)
+
+    def reserve(self, size: int, patience_seconds: float, step: int | None = None) -> tuple[int, Pages]:
+        """A buffer for this rank's copy of the step, if that is one that still can count."""
+        order = {"do": "reserve", "size": size, "patience": patience_seconds, "step": step}
+        answer, pages = self._ask_pages(order, patience_seconds + ROOM_SECONDS + size / SLOWEST_BYTES_PER_SECOND)
+        return answer["buffer"], pages
+
+    def seal(self, order: Message) -> None:
+        """Hand the buffer over. The answer is read before the next question: the hash is not waited for."""
+        self._say({"do": "seal", **order})
+
+    def fetch(self, step: int, address: str = "") -> tuple[Held, Pages]:
+        """This rank's copy of a step, of this node's memory or by way of it from another keeper's."""
+        answer, pages = self._ask_pages({"do": "fetch", "step": step, "address": address})
+        return Held.of(answer["row"]), pages
+
+    def lend(self, order: Message) -> Message:
+        """A buffer in GPU memory for this rank's next copy."""
+        return self._ask({"do": "lend", **order}, answer_seconds=GPU_SECONDS)
+
+    def land(self, order: Message) -> None:
+        """The buffer in GPU memory is filled: the keeper takes it to host memory, and nobody waits for that."""
+        self._say({"do": "land", **order})
+
+    def fetch_gpu(self, step: int) -> Message:
+        return self._ask({"do": "fetch_gpu", "step": step})
+
+    def drop(self, step: int) -> None:
+        self._ask({"do": "drop", "step": step})
+
+    def flush(self, seconds: float) -> list[int]:
+        order = {"do": "flush", "seconds": seconds}
+        stored: list[int] = self._ask(order, answer_seconds=seconds + ANSWER_SECONDS)["stored"]
+        return stored
+
+    def status(self) -> Message:
+        return self._ask({"do": "status"})
+
+    def close(self) -> None:
+        if self._socket:
+            self._socket.close()
+        for pages in self._buffers.values():
+            pages.close()
+        self._buffers.clear()
+        if self._mark is not None:
+            self._mark.close()
+        self._socket, self._owed, self._mark = None, 0, None
+
+    def _say(self, message: Message) -> None:
+        if self._socket is None:
+            raise WireError("no keeper is connected")
+        send(self._socket, message)
+        self._owed += 1
+
+    def _ask(self, message: Message, fds: list[int] | None = None, answer_seconds: float = ANSWER_SECONDS) -> Message:
+        self._say(message)
+        assert self._socket is not None
+        self._socket.settimeout(answer_seconds)
+        while True:
+            answer = receive(self._socket, fds)
+            self._owed -= 1
+            self.troubles = answer.get("troubles", {})
+            if not self._owed:
+                break
+            self._last_save = str(answer.get("error", ""))
+        if self._last_save:
+            self.troubles["last save"] = self._last_save
+        if "error" in answer:
+            raise Refused(str(answer["error"]))
+        return answer
+
+    def _ask_pages(self, message: Message, answer_seconds: float = ANSWER_SECONDS) -> tuple[Message, Pages]:
+        fds: list[int] = []
+        answer = self._ask(message, fds, answer_seconds)
+        if fds:
+            self._buffers[answer["buffer"]] = Pages.received(fds[0])
+        return answer, self._buffers[answer["buffer"]]
+
+    def _start(self, path: Path) -> "subprocess.Popen[bytes]":
+        """In a session of its own and marked for `holdfast run`: what ends the ranks does not end the keeper."""
+        environ = {name: value for name, value in os.environ.items() if name not in OF_A_RANK}
+        command = [
+            sys.executable,
+            "-m",
+            "holdfast.training.checkpoint.keeper.keeper",
+            "--job",
+            self.job,
+            "--dir",
+            str(self.folder),
+        ]
+        with open(path.with_suffix(".log"), "ab") as log:
+            return subprocess.Popen(
+                [*command, *self.options, *(("--listen", self.listen) if self.listen else ())],
+                env={**environ, OUTLIVES_ATTEMPTS: "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )

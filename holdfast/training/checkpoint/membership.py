@@ -1,0 +1,43 @@
+"""A rank's place at the keeper of its node: found again where the keeper went, and never waited for long in a save."""
+
+import time
+
+from holdfast.training.checkpoint.keeper.wire import Message, WireError
+from holdfast.training.checkpoint.keeper_client import ANSWER_SECONDS, START_SECONDS, Held, Keeper
+
+SAVE_SECONDS = 5.0  # for a keeper to be started, or to answer, while the training waits
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 30.0, 600.0  # between two looks for one that is not to be had
+
+
+class Membership:
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._joined = False
+        self._pause = 0.0
+        self._due = 0.0
+        self._why = ""
+
+    def attach(self, start_seconds: float = START_SECONDS, answer_seconds: float = ANSWER_SECONDS) -> list[Held]:
+        """Find the keeper or start one. A failure makes the next look later than the last was: each costs a wait."""
+        self._joined = False
+        try:
+            held = self._keeper.attach(start_seconds, answer_seconds)
+        except OSError as error:
+            self._why = str(error)
+            self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS) or FIRST_PAUSE_SECONDS
+            self._due = time.monotonic() + self._pause
+            raise
+        self._pause = 0.0
+        return held
+
+    def join(self, crew: Message, step: int, answer_seconds: float) -> None:
+        """Tell the keeper who is in this run; again where it had to be started anew."""
+        if not self._keeper.connected:
+            if self._pause and time.monotonic() < self._due:
+                raise WireError(f"the keeper of this node is gone: {self._why}")
+            self.attach(SAVE_SECONDS, SAVE_SECONDS)
+        if not self._joined:
+            own = self._keeper.about  # after a new start at another address
+            addresses = {**crew["addresses"], own["node"]: own["address"]}
+            self._keeper.join({**crew, "addresses": addresses, "step": step}, answer_seconds)
+            self._joined = True

@@ -1,0 +1,43 @@
+"""Saved values back into the objects of a training: all of them or none."""
+
+from typing import Any
+
+import torch
+
+from holdfast.training.checkpoint.format import shard
+from holdfast.training.checkpoint.format.encoding import decode, has_shards
+
+State = dict[str, Any]
+
+
+class CheckpointError(RuntimeError):
+    """What stands in the way of loading, in one sentence."""
+
+
+def snapshot(part: Any) -> Any:
+    return part.state_dict() if hasattr(part, "state_dict") else part
+
+
+def apply(got: shard.Shard, state: State) -> None:
+    """Put the saved values into the state; nothing is touched unless both have the same parts."""
+    like = {name: snapshot(part) for name, part in state.items()} if has_shards(got.tree) else None
+    # Optimizers keep the tensors they are given: what they get must not be the keeper's memory.
+    saved = decode(got.tree, [tensor.clone() for tensor in got.tensors], like)
+    if not isinstance(saved, dict) or saved.keys() != state.keys():
+        there = ", ".join(map(str, saved)) if isinstance(saved, dict) else "nothing of this kind"
+        raise CheckpointError(f"the checkpoint holds {there}; the state to load has {', '.join(state)}")
+    for name, part in state.items():  # copying would stretch one row over many, or round to whole numbers
+        if isinstance(part, torch.Tensor) and _kind(saved[name]) != _kind(part):
+            raise CheckpointError(f"{name}: the checkpoint holds {_kind(saved[name])}, the state to load {_kind(part)}")
+    for name, part in state.items():
+        if hasattr(part, "load_state_dict"):
+            part.load_state_dict(saved[name])
+        elif isinstance(part, torch.Tensor):
+            with torch.no_grad():
+                part.copy_(saved[name])
+        else:
+            state[name] = saved[name]
+
+
+def _kind(part: Any) -> str:
+    return f"{part.dtype} of {tuple(part.shape)}" if isinstance(part, torch.Tensor) else type(part).__name__

@@ -1,0 +1,203 @@
+"""Steps in storage, in the format of torch.distributed.checkpoint: each rank's shard is a checkpoint of its own.
+
+    dir/step-00001000/rank-00003/.metadata  __0_0.distcp     what torch.distributed.checkpoint reads
+    dir/step-00001000/rank-00003/holdfast.index              where each part lies and its hash; written last
+
+Holdfast reads by its own index, since torch's is a pickle. A step is whole when every rank's index is there.
+"""
+
+import io
+import logging
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+import torch
+import xxhash
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
+from torch.distributed.checkpoint.filesystem import FileSystemWriter
+from torch.distributed.checkpoint.storage import WriteResult
+
+from holdfast.training.checkpoint.candidates import Candidate
+from holdfast.training.checkpoint.format.message import EncodingError, pack, unpack
+from holdfast.training.checkpoint.format.shard import About, Shard
+from holdfast.training.checkpoint.storage.place import INDEX, rank_folder
+from holdfast.training.checkpoint.untrusted_steps import noted, trusted
+
+LOG = logging.getLogger(__name__)
+DESCRIPTION = "holdfast"  # the part that holds what is not a tensor
+STEP = re.compile(r"step-(\d+)")
+RANK = re.compile(r"rank-\d+")
+
+
+def write(folder: Path, shard: Shard, attempt: str) -> Path:
+    """Write one rank's shard; it counts only when its index is there, and that comes last and whole."""
+    about = shard.about
+    target = rank_folder(folder, about.step, about.rank)
+    draft = target.with_name(f"{target.name}.draft-{os.getpid()}")
+    try:
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True, mode=0o700)
+        parts, places = _write_parts(draft, shard)
+        story = [about.job, about.rank, about.world, about.step, attempt]
+        body = pack({"about": story, "tree": shard.tree, "names": shard.names, "parts": parts, "places": places})
+        _write_whole(draft / INDEX, xxhash.xxh3_128_digest(body) + body)
+        shutil.rmtree(target, ignore_errors=True)
+        draft.rename(target)
+    except RuntimeError as error:  # torch's writer speaks of positions in a file where the file system is full
+        size = sum(tensor.nbytes for tensor in shard.tensors)
+        if shutil.disk_usage(folder).free < size:
+            raise OSError(f"{folder} is full: {size} bytes do not fit") from error
+        raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return target
+
+
+def _write_parts(draft: Path, shard: Shard) -> tuple[list[str], list[list[Any]]]:
+    """What torch writes, and where it put each tensor: file, offset, length and hash of the bytes there."""
+    names = _unique(shard.names)
+    state: dict[str, Any] = dict(zip(names, shard.tensors, strict=True))
+    state[DESCRIPTION] = torch.frombuffer(bytearray(pack(shard.tree)), dtype=torch.uint8)
+    planner = DefaultSavePlanner(flatten_state_dict=False)
+    planner.set_up_planner(state, is_coordinator=True)
+    plans, metadata = planner.create_global_plan([planner.create_local_plan()])
+    writer = FileSystemWriter(draft)
+    writer.set_up_storage_writer(is_coordinator=True)
+    plan = planner.finish_plan(writer.prepare_global_plan([writer.prepare_local_plan(plans[0])])[0])
+    results: list[WriteResult] = writer.write_data(plan, planner).wait()
+    writer.finish(metadata, [results])
+    where = {result.index.fqn: result.storage_data for result in results}
+    return names, [_place(draft, where[name]) for name in names]
+
+
+def _place(draft: Path, place: Any) -> list[Any]:
+    with open(draft / place.relative_path, "rb") as file:
+        file.seek(place.offset)
+        return [place.relative_path, place.offset, place.length, xxhash.xxh3_128_hexdigest(file.read(place.length))]
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Two places of a tree may read the same (1 and "1"); a file has one entry of a name."""
+    taken = {DESCRIPTION}
+    unique = []
+    for name in names:
+        numbered = (f"{name}#{number}" for number in count(2))
+        unique.append(next(one for one in chain([name], numbered) if one not in taken))
+        taken.add(unique[-1])
+    return unique
+
+
+def read(folder: Path, step: int, rank: int) -> tuple[Shard, str]:
+    """One rank's shard and the run it was saved by; damaged or strange files are an EncodingError."""
+    target = rank_folder(folder, step, rank)
+    try:
+        index = read_index(target / INDEX)
+        job, owner, world, of_step, attempt = index["about"]
+        tensors = [_read_tensor(target, *place) for place in index["places"]]
+        return Shard(About(job, owner, world, of_step), index["tree"], index["names"], tensors), attempt
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise EncodingError(f"{target}: {error}") from error
+
+
+def read_index(path: Path) -> dict[str, Any]:
+    raw = path.read_bytes()
+    found, expected = xxhash.xxh3_128_hexdigest(raw[16:]), raw[:16].hex()
+    if found != expected:
+        raise EncodingError(f"the index is damaged: {len(raw)} bytes with hash {found}, expected {expected or 'one'}")
+    index = unpack(raw[16:])
+    if not isinstance(index, dict):
+        raise EncodingError("not an index")
+    return index
+
+
+def writer(folder: Path, step: int, rank: int) -> str:
+    """The run whose shard of this rank and step is there; "" where none is, or a damaged one."""
+    try:
+        _, _, _, _, attempt = read_index(rank_folder(folder, step, rank) / INDEX)["about"]
+        return str(attempt)
+    except (OSError, KeyError, TypeError, ValueError):
+        return ""
+
+
+def _read_tensor(target: Path, name: str, offset: int, length: int, digest: str) -> torch.Tensor:
+    if "/" in name or name.startswith("..") or length < 0:
+        raise EncodingError(f"not a file of this checkpoint: {name[:60]}")
+    with open(target / name, "rb") as file:
+        file.seek(offset)
+        raw = file.read(length)
+    if xxhash.xxh3_128_hexdigest(raw) != digest:
+        raise EncodingError(f"{name} at {offset}: the bytes are not those that were saved")
+    tensor = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
+    if not isinstance(tensor, torch.Tensor):
+        raise EncodingError(f"{name} at {offset}: not a tensor")
+    return tensor
+
+
+Damaged = Callable[[str], None]  # is told of each index that cannot be read
+
+
+def whole_steps(folder: Path) -> list[tuple[int, str, int]]:
+    """Step, run and world of every step of which each rank's index is there, of one run."""
+    return [(step, run, world) for step, run, world, ranks in shards(folder, LOG.warning) if len(ranks) == world]
+
+
+def shards(folder: Path, damaged: Damaged) -> list[tuple[int, str, int, list[int]]]:
+    """Step, run, world and the ranks whose shard is there."""
+    found: dict[tuple[int, str, int], list[int]] = {}
+    for _, rank, world, step, attempt in _stories(folder, damaged):
+        found.setdefault((step, attempt, world), []).append(rank)
+    return sorted((*key, ranks) for key, ranks in found.items())
+
+
+def _stories(folder: Path, damaged: Damaged) -> Iterator[tuple[str, int, int, int, str]]:
+    """Job, rank, world, step and run of every shard."""
+    for path in sorted(folder.glob(f"step-*/rank-*/{INDEX}")):
+        if not RANK.fullmatch(path.parent.name):
+            continue  # a draft
+        try:
+            job, rank, world, step, attempt = read_index(path)["about"]
+            if path.parent != rank_folder(folder, step, rank):
+                raise EncodingError(f"the index is of step {step} and rank {rank}, expected that of its folder")
+            yield job, rank, world, step, attempt
+        except FileNotFoundError:
+            continue  # it is just being replaced
+        except (OSError, KeyError, TypeError, ValueError) as error:
+            damaged(f"{path}: {error}; this shard counts as missing")
+
+
+def prune(folder: Path, keep: int, attempt: str, loaded: int) -> None:
+    """Remove what is older than the newest `keep` whole steps of this run and of those it came from.
+
+    Steps of earlier runs count only up to the one this run was loaded from, and below its own: an earlier run that came
+    further, and was gone back behind since its steps are suspect or could not be read, must not cost this one what it
+    wrote or began from. A run that began anew came from none. Suspect steps never count. What another job wrote stays.
+    """
+    stories = list(_stories(folder, LOG.warning))
+    jobs = {job for job, _, _, _, run in stories if run == attempt}
+    others = {step for job, _, _, step, _ in stories if job not in jobs}
+    found: dict[tuple[int, str, int], set[int]] = {}
+    for job, rank, world, step, run in stories:
+        if job in jobs:
+            found.setdefault((step, run, world), set()).add(rank)
+    rows = trusted((Candidate(*key, frozenset(), frozenset(ranks)) for key, ranks in found.items()), noted(folder))
+    own = {row.step for row in rows if row.attempt == attempt}
+    earlier = {row.step for row in rows if row.step <= loaded and row.step < min(own, default=loaded + 1)}
+    steps = sorted(own | earlier)
+    if len(steps) < keep:
+        return
+    for path in folder.glob("step-*"):
+        match = STEP.fullmatch(path.name)
+        if match and int(match[1]) < steps[-keep] and int(match[1]) not in others:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _write_whole(path: Path, raw: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(raw)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,66 @@
+"""Steps that must not be loaded, in a file beside the checkpoints: what turned out to be wrong after it was saved."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from holdfast.training.checkpoint.candidates import Candidate
+
+FILE = "suspect-steps.jsonl"
+ANY, MEMORY, STORAGE = "", "memory", "storage"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    since: int
+    until: int
+    runs: tuple[str, ...]  # a later run may save the same steps again, and rightly
+    tier: str
+    why: str
+
+
+def note(folder: Path, suspect: Suspect) -> None:
+    with open(folder / FILE, "a") as file:
+        file.write(json.dumps(asdict(suspect)) + "\n")
+
+
+def noted(folder: Path) -> list[Suspect]:
+    """What was written there; a line that says nothing is passed over."""
+    path = folder / FILE
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    return [suspect for line in lines if (suspect := _read(line)) is not None]
+
+
+def _read(line: str) -> Suspect | None:
+    try:
+        row = json.loads(line)
+        return of_row([row["since"], row["until"], row["runs"], row["tier"], row["why"]])
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def of_row(row: Sequence[object]) -> Suspect:
+    match row:
+        case [int(since), int(until), list(runs), str(tier), str(why)]:
+            return Suspect(since, until, tuple(map(str, runs)), tier, why)
+    raise ValueError("not a suspect step")
+
+
+def to_row(suspect: Suspect) -> list[object]:
+    return [suspect.since, suspect.until, list(suspect.runs), suspect.tier, suspect.why]
+
+
+def trusted(rows: Iterable[Candidate], suspects: Sequence[Suspect]) -> list[Candidate]:
+    """What may be loaded, and from where."""
+    left = []
+    for row in rows:
+        against = {one.tier for one in suspects if one.since <= row.step <= one.until and row.attempt in one.runs}
+        kept = replace(
+            row,
+            in_memory=frozenset() if against & {ANY, MEMORY} else row.in_memory,
+            in_storage=frozenset() if against & {ANY, STORAGE} else row.in_storage,
+        )
+        if kept.whole:
+            left.append(kept)
+    return left

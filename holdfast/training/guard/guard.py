@@ -1,0 +1,186 @@
+"""Finds the numbers that are wrong although nothing failed, and the rank that made them.
+
+guard = Guard(model, optimizer, checkpoint=ckpt)
+...
+for finding in guard.step(step, loss=loss, grad_norm=norm):
+    print(finding.sentence())
+"""
+
+import logging
+import time
+from bisect import bisect_left
+from collections import deque
+from dataclasses import replace
+from typing import Any, Protocol
+
+import torch
+
+from holdfast.training.checkpoint.agreement import Circle
+from holdfast.training.guard.checksum import Checksums, linear_layers
+from holdfast.training.guard.deferred import Later
+from holdfast.training.guard.finding import Finding, Kind, finding_of, finding_row
+from holdfast.training.guard.hash import digests, held
+from holdfast.training.guard.jumps import Series
+from holdfast.training.guard.replay import Cause, Compute, Replayed, replay
+from holdfast.training.guard.vote import Result, count
+
+LOG = logging.getLogger("holdfast.guard")
+STEPS_REMEMBERED = 100_000
+
+Number = float | torch.Tensor | None
+
+
+class Distrusting(Protocol):
+    """What can be told that its steps are not to be trusted; a Checkpoint is one."""
+
+    def distrust(self, since: int, until: int, why: str) -> None: ...
+
+    def not_a_number(self, step: int, why: str) -> None: ...
+
+
+class Telling(Protocol):
+    """What hears of errors of this rank's hardware; a Progress is one."""
+
+    def happened(self) -> list[tuple[float, str]]: ...
+
+
+class Guard:
+    """All ranks make one, at the same place of their program, and call `step` after every optimizer step."""
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer | None = None,
+        vote_every: int = 100,  # steps between comparisons with the replicas; 0 is never
+        checksum_every: int = 20,  # steps between checked products; 0 is never
+        layers: list[str] | None = None,  # names of the Linear layers to check in turn; all if not given
+        checkpoint: Distrusting | None = None,  # is told which of its steps are suspect
+        replica: str = "",  # ranks with different names are not expected to hold the same
+        progress: Telling | None = None,  # tells of errors that the agent of the node saw
+    ) -> None:
+        self._model, self._optimizer, self._checkpoint, self._replica = model, optimizer, checkpoint, replica
+        self._progress = progress
+        self.vote_every, self.checksum_every = vote_every, checksum_every
+        self._circle = Circle()
+        chosen = [pair for pair in linear_layers(model) if layers is None or pair[0] in layers]
+        self._checksums = Checksums(chosen if checksum_every else [])
+        self._series = {"loss": Series("loss"), "grad_norm": Series("gradient norm")}
+        self._later: Later[int] = Later()
+        self._untold: list[Finding] = []
+        self._ended: deque[tuple[int, float]] = deque(maxlen=STEPS_REMEMBERED)
+        self.last_good = -1  # the newest step on which all replicas agreed
+        self._before = -1  # the step before this run's first: what was loaded is an earlier run's, which had its checks
+        self._sound: dict[tuple[int, ...], int] = {}  # of each shape of layer, the newest step with a right product
+        self.findings: list[Finding] = []
+        self.unknown: dict[str, str] = {}  # what cannot be judged here, and why
+
+    def step(self, step: int, loss: Number = None, grad_norm: Number = None) -> list[Finding]:
+        """What is found now. Numbers on a GPU are looked at when they have arrived, so that nobody waits for them."""
+        first = not self._ended
+        if first:
+            self._before = step - 1
+        self._ended.append((step, time.time()))
+        found = self._numbers(step, {"loss": loss, "grad_norm": grad_norm})
+        if self.checksum_every:
+            found += self._sums(step)
+        self._untold += found
+        told = [self.event(*one) for one in (self._progress.happened() if self._progress else ())]
+        # At the first step too: who finds a difference later must not doubt all that was saved before this run.
+        if self.vote_every and (first or step % self.vote_every == 0):
+            found += self._vote(step)
+        for finding in found:
+            self._tell(finding)
+        return told + found
+
+    def event(self, when: float, what: str) -> Finding:
+        """The hardware of this rank reported an error at `when` (Unix time): steps that ended since are suspect."""
+        at = bisect_left([ended for _, ended in self._ended], when)
+        newest = self._ended[-1][0] if self._ended else self.last_good
+        since = self._ended[at][0] if at < len(self._ended) else newest + 1
+        finding = Finding(Kind.HARDWARE, max(newest, since), since, (self._circle.rank,), True, what)
+        self._untold.append(finding)
+        self._tell(finding)
+        return finding
+
+    def replay(self, compute: Compute, batch: object, observed: torch.Tensor, before: dict[str, Any]) -> Replayed:
+        """Compute the last step again, here and on the next rank; for all ranks together. See guard_replay."""
+        told = replay(self._circle, compute, batch, observed, before)
+        step = self._ended[-1][0] if self._ended else -1
+        since = {Cause.TRANSIENT: step, Cause.PERSISTENT: min(self.last_good, step - 1) + 1}
+        told = replace(told, step=step, since=since.get(told.cause, -1))
+        LOG.warning("%s", told.sentence())
+        if told.suspect and self._checkpoint is not None and self._marks(told.ranks):
+            self._checkpoint.distrust(told.since, self._next_vote(told.step), told.sentence())
+        return told
+
+    def close(self) -> None:
+        self._checksums.close()
+
+    def _numbers(self, step: int, numbers: dict[str, Number]) -> list[Finding]:
+        for name, value in numbers.items():
+            if value is not None:
+                self._later.put(step, name, value)
+        found = []
+        for of_step, name, value in self._later.arrived():
+            wrong = self._series[name].look(value)
+            if wrong:
+                kind = Kind.JUMP if value == value and abs(value) != float("inf") else Kind.NOT_A_NUMBER
+                found.append(Finding(kind, of_step, of_step, (self._circle.rank,), True, wrong))
+        return found
+
+    def _sums(self, step: int) -> list[Finding]:
+        found = []
+        if step % self.checksum_every == 0:
+            look = self._checksums.worst()
+            if self._checksums.unknown:
+                self.unknown["checksum"] = self._checksums.unknown
+            if look is not None and look.error > 1.0:
+                apart = f"the sums of the product and of its factors are {look.error:.3g} roundings apart"
+                since = self._sound.get(look.shape, self._before) + 1
+                what = f"layer {look.name}: {apart}"
+                found.append(Finding(Kind.CHECKSUM, step, since, (self._circle.rank,), True, what))
+            elif look is not None:
+                self._sound[look.shape] = step
+        if (step + 1) % self.checksum_every == 0:
+            self._checksums.begin()
+        return found
+
+    def _vote(self, step: int) -> list[Finding]:
+        """Compare with the replicas, and hear what the others found meanwhile."""
+        ballot = {
+            f"{self._replica}{bucket}": value for bucket, value in digests(held(self._model, self._optimizer)).items()
+        }
+        heard = self._circle.share([ballot, [finding_row(finding) for finding in self._untold]])
+        self._untold.clear()
+        result = count([row[0] for row in heard])
+        if result.unknown:
+            self.unknown["vote"] = result.unknown
+        others = [finding_of(row) for rank, (_, rows) in enumerate(heard) if rank != self._circle.rank for row in rows]
+        if result.minority:
+            others.append(self._differ(step, result))
+        elif not result.unknown:
+            self.last_good = step
+        return others
+
+    def _differ(self, step: int, result: Result) -> Finding:
+        last = f"they agreed at step {self.last_good}" if self.last_good >= 0 else "they have not agreed before"
+        what = f"other bits than its replicas in {', '.join(result.buckets)}; {last}"
+        return Finding(Kind.REPLICA, step, self.last_good + 1, result.minority, result.named, what)
+
+    def _tell(self, finding: Finding) -> None:
+        self.findings.append(finding)
+        LOG.warning("%s", finding.sentence())
+        if self._checkpoint is None or not self._marks(finding.ranks):
+            return
+        if finding.kind is Kind.NOT_A_NUMBER:
+            self._checkpoint.not_a_number(finding.step, finding.sentence())
+        elif finding.kind is not Kind.JUMP:
+            self._checkpoint.distrust(finding.since, self._next_vote(finding.step), finding.sentence())
+
+    def _marks(self, ranks: tuple[int, ...]) -> bool:
+        """Whether this rank writes down what is suspect: not all of a thousand, and not only one that may die."""
+        return self._circle.rank == 0 or self._circle.rank in ranks
+
+    def _next_vote(self, step: int) -> int:
+        """What is saved until the replicas are next compared stands on what may be wrong."""
+        return (step // self.vote_every + 1) * self.vote_every - 1 if self.vote_every else step

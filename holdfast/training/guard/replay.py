@@ -1,0 +1,120 @@
+"""The suspicious step once more, here and on the next rank: was it an accident, the machine, or the data?
+
+Every rank computes its own batch again, then its left neighbour's. Bits that differ from the first time on the same
+device are a transient fault; a device that disagrees with both of its neighbours is the one that lies; if all agree,
+the data did it. Under data parallelism the parameters are equal everywhere, so only the batch has to travel.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import torch
+
+from holdfast.training.checkpoint.agreement import Circle
+from holdfast.training.checkpoint.format.encoding import Encoded, decode, encode
+from holdfast.training.checkpoint.parts import Random
+
+Compute = Callable[[Any], torch.Tensor]  # a batch in, loss or gradient norm or both out; must not change the model
+
+
+class Cause(StrEnum):
+    TRANSIENT = "transient"
+    PERSISTENT = "persistent"
+    DATA = "the data did it"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    cause: Cause
+    ranks: tuple[int, ...]  # who computed something else; empty where nobody did
+    what: str
+    step: int = -1  # the one that was computed again
+    since: int = -1  # the first step whose checkpoints are suspect; -1: none is
+
+    @property
+    def suspect(self) -> bool:
+        return self.since >= 0
+
+    def sentence(self) -> str:
+        who = f"rank{'s' if len(self.ranks) > 1 else ''} {', '.join(map(str, self.ranks))}: " if self.ranks else ""
+        return f"{who}{self.cause} at step {self.step}: {self.what}; {self.advice()}"
+
+    def advice(self) -> str:
+        """Which checkpoints are suspect and what to do, in one sentence."""
+        back = f"checkpoints of steps {self.since} to {self.step} are suspect: go back to one before"
+        match self.cause:
+            case Cause.TRANSIENT:
+                return f"{back}; the machine goes on, and is to be tested if it happens again"
+            case Cause.PERSISTENT:
+                return f"{back}, and take the machine out to be tested"
+            case Cause.DATA:
+                return f"no checkpoint is suspect: go back to one before step {self.step} and leave this batch out"
+        return "no checkpoint is proven right or wrong: run the step on another machine"
+
+
+def replay(circle: Circle, compute: Compute, batch: object, observed: torch.Tensor, before: dict[str, Any]) -> Replayed:
+    """For all ranks together. `before` is `Random().state_dict()` from the start of the step, for dropout."""
+    first = _bits(observed)
+    again = _bits(_run(compute, batch, before))
+    told = circle.share([_pack(batch), _pack(before)])
+    left = (circle.rank - 1) % circle.world
+    theirs = _bits(_run(compute, _unpack(told[left][0]), _unpack(told[left][1])))
+    rows = circle.share([first, again, theirs])
+    return judge([(row[0], row[1]) for row in rows], [rows[(rank + 1) % circle.world][2] for rank in range(len(rows))])
+
+
+def judge(own: Sequence[tuple[bytes, bytes]], elsewhere: Sequence[bytes]) -> Replayed:
+    """`own`: first and second result of each rank; `elsewhere`: the same batch, computed by the rank to its right."""
+    world = len(own)
+    accidents = tuple(rank for rank, (first, again) in enumerate(own) if first != again)
+    if accidents:
+        return Replayed(Cause.TRANSIENT, accidents, "the same device computed something else the second time")
+    if world == 1:
+        return Replayed(Cause.UNKNOWN, (), "the result came again, and there is no other device to ask")
+    apart = [rank for rank in range(world) if own[rank][1] != elsewhere[rank]]
+    if not apart:
+        return Replayed(Cause.DATA, (), "every device computes the same from this batch")
+    liars = tuple(rank for rank in apart if (rank - 1) % world in apart and world > 2)
+    if len(liars) == 1:
+        return Replayed(Cause.PERSISTENT, liars, "both neighbours compute something else from the same batch")
+    pairs = tuple(sorted({one for rank in apart for one in (rank, (rank + 1) % world)}))
+    return Replayed(Cause.PERSISTENT, pairs, "they disagree about the same batch, and no third one decides")
+
+
+def _run(compute: Compute, batch: Any, before: dict[str, Any]) -> torch.Tensor:
+    here = Random()
+    now = here.state_dict()
+    here.load_state_dict(before)
+    try:
+        return compute(batch)
+    finally:
+        here.load_state_dict(now)
+
+
+def _bits(value: torch.Tensor) -> bytes:
+    return value.detach().to("cpu").contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+def _pack(value: object) -> list[Any]:
+    encoded: Encoded = encode(value)
+    rows = [[str(tensor.dtype), list(tensor.shape), str(tensor.device), _bits(tensor)] for tensor in encoded.tensors]
+    return [encoded.tree, rows]
+
+
+def _unpack(packed: list[Any]) -> Any:
+    from holdfast.training.checkpoint.format.encoding import DTYPES
+
+    tree, rows = packed
+    tensors = []
+    for dtype, shape, device, raw in rows:
+        flat = torch.frombuffer(bytearray(raw), dtype=torch.uint8) if raw else torch.empty(0, dtype=torch.uint8)
+        tensors.append(flat.view(DTYPES[dtype]).reshape(shape).to(_like(device)))
+    return decode(tree, tensors)
+
+
+def _like(device: str) -> torch.device:
+    """The batch lay on its rank's GPU; here it goes to ours."""
+    return torch.device("cuda", torch.cuda.current_device()) if device.startswith("cuda") else torch.device("cpu")

@@ -1,0 +1,109 @@
+"""Intervals beside a brute-force search, the ledger beside its sum, and where the closed forms end."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.economics.costs import checkpointing as c
+from holdfast.economics.costs.feasible import BadNumber, NoProgress
+
+LLAMA = 54 * 86400 / 419
+BETWEEN = st.floats(60, 1e7)
+
+
+def brute(write: float, between: float) -> float:
+    """By golden section on the exact expected time: no formula of ours inside."""
+    low, high, ratio = 1e-6 * between, 3 * between, (math.sqrt(5) - 1) / 2
+
+    def cost(tau: float) -> float:
+        return math.expm1((tau + write) / between) / tau
+
+    for _ in range(200):
+        a, b = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, b) if cost(a) < cost(b) else (a, high)
+    return (low + high) / 2
+
+
+@given(BETWEEN, st.floats(2e-4, 3e-2))
+def test_daly_is_within_a_thousandth_of_the_optimum(between: float, ratio: float) -> None:
+    assert c.daly_higher_order(ratio * between, between) == pytest.approx(brute(ratio * between, between), rel=1e-3)
+
+
+@given(BETWEEN, st.floats(1e-6, 0.99))
+def test_the_best_interval_is_the_brute_one(between: float, ratio: float) -> None:
+    assert c.best_interval(ratio * between, between) == pytest.approx(brute(ratio * between, between), rel=1e-5)
+
+
+@given(BETWEEN, st.floats(1e-5, 0.9), st.floats(0, 3), st.floats(1e-3, 5))
+def test_the_ledger_sums_to_the_expected_time(between: float, write: float, restart: float, tau: float) -> None:
+    ledger = c.expected_ledger(tau * between, write * between, between, restart * between)
+    whole = between * math.exp(restart) * math.expm1(tau + write)
+    assert ledger.total == pytest.approx(whole, rel=1e-9)
+    assert sum(ledger.shares().values()) == pytest.approx(1, abs=1e-9)
+    assert min(ledger.parts().values()) >= 0
+
+
+@given(BETWEEN, st.floats(1e-5, 0.4), st.floats(0, 1))
+def test_worse_inputs_never_deliver_more(between: float, write: float, restart: float) -> None:
+    here = c.best_ettr(write * between, between, restart * between)
+    assert 0 < here < 1
+    assert c.best_ettr(2 * write * between, between, restart * between) <= here
+    assert c.best_ettr(write * between, between, 2 * restart * between) <= here
+    assert c.best_ettr(write * between, 2 * between, restart * between) >= here
+
+
+def test_without_failures_or_cost_everything_is_productive() -> None:
+    assert c.best_ettr(1e-6, 1e12, 0.0) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("write", "interval", "ettr"), [(2.5, 234.3, 0.9276), (60, 1116.3, 0.8526), (300, 2388.7, 0.7443)]
+)
+def test_a_known_run(write: float, interval: float, ettr: float) -> None:
+    assert c.best_interval(write, LLAMA) == pytest.approx(interval, rel=1e-3)
+    assert c.best_ettr(write, LLAMA, 600) == pytest.approx(ettr, abs=1e-4)
+
+
+def test_the_closed_form_is_near_inside_its_validity_and_says_where_it_ends() -> None:
+    inside = c.closed_form(1116, 60, LLAMA, 600)
+    assert inside.valid and inside.ettr == pytest.approx(c.ettr(1116, 60, LLAMA, 600), rel=0.014)
+    outside = c.closed_form(2000, 60, 1500, 600)
+    assert not outside.valid and outside.ettr == 0
+
+
+@settings(deadline=None, max_examples=5)
+@given(st.integers(0, 1000))
+def test_the_exact_share_is_what_a_played_run_delivers(seed: int) -> None:
+    """A second by second story of failures, written without the formula."""
+    chance, between, write, restart, tau = random.Random(seed), 3000.0, 60.0, 300.0, 550.0
+    done = clock = 0.0
+    for _ in range(20_000):
+        up = chance.expovariate(1 / between)
+        while up < tau + write:
+            clock += up + restart
+            while (again := chance.expovariate(1 / between)) < restart:
+                clock += again
+            up = chance.expovariate(1 / between)
+        clock += tau + write
+        done += tau
+    assert done / clock == pytest.approx(c.ettr(tau, write, between, restart), rel=0.01)
+
+
+def test_what_cannot_work_is_said() -> None:
+    with pytest.raises(NoProgress, match="no progress is possible: writing a checkpoint takes 300 s"):
+        c.best_interval(300, 120)
+    with pytest.raises(NoProgress, match="from one checkpoint to the next"):
+        c.ettr(1e9, 1, 100, 1)
+    with pytest.raises(NoProgress, match="no storage is fast enough"):
+        c.write_seconds_for(0.99, LLAMA, 600)
+    with pytest.raises(BadNumber, match="write time"):
+        c.best_interval(0, 120)
+
+
+@given(st.floats(0.5, 0.9))
+def test_the_write_to_buy_reaches_the_target(target: float) -> None:
+    write = c.write_seconds_for(target, LLAMA, 600)
+    assert c.best_ettr(write, LLAMA, 600) == pytest.approx(target, abs=1e-6)

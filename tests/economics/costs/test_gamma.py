@@ -1,0 +1,64 @@
+"""Our own incomplete gamma function beside known values, and its quantiles beside itself."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.economics.costs import gamma
+from holdfast.economics.costs.gamma import chi_square_tail, gamma_cdf, gamma_quantile, poisson_cdf, poisson_quantile
+
+
+@pytest.mark.parametrize("x", [0.01, 0.5, 1.0, 3.0, 20.0])
+def test_shape_one_is_the_exponential(x: float) -> None:
+    assert gamma_cdf(1.0, x) == pytest.approx(1 - math.exp(-x), rel=1e-12)
+
+
+@pytest.mark.parametrize("x", [0.01, 0.5, 1.0, 3.0, 20.0])
+def test_shape_one_half_is_the_error_function(x: float) -> None:
+    assert gamma_cdf(0.5, x) == pytest.approx(math.erf(math.sqrt(x)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("value", "degrees", "tail"),  # tables of the chi-square distribution
+    [(3.841459, 1, 0.05), (6.634897, 1, 0.01), (18.307038, 10, 0.05), (124.342113, 100, 0.05)],
+)
+def test_chi_square_tables(value: float, degrees: int, tail: float) -> None:
+    assert chi_square_tail(value, degrees) == pytest.approx(tail, rel=1e-6)
+
+
+def test_the_classic_interval_of_24_events() -> None:
+    assert gamma_quantile(24, 0.025) == pytest.approx(15.377, abs=1e-3)
+    assert gamma_quantile(25, 0.975) == pytest.approx(35.710, abs=1e-3)
+
+
+@pytest.mark.parametrize("mean", [0.3, 2.5, 23.3, 186.4])
+@pytest.mark.parametrize("count", [0, 1, 5, 30, 200])
+def test_poisson_is_the_sum_of_its_terms(mean: float, count: int) -> None:
+    terms = [math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(count + 1)]
+    assert poisson_cdf(count, mean) == pytest.approx(min(1.0, sum(terms)), abs=1e-12)
+
+
+@given(st.floats(0.5, 5000), st.floats(0.001, 0.999))
+def test_quantile_and_chance_undo_each_other(shape: float, chance: float) -> None:
+    assert gamma_cdf(shape, gamma_quantile(shape, chance)) == pytest.approx(chance, abs=1e-9)
+
+
+@given(st.floats(0.001, 2000), st.floats(0.001, 0.9999))
+def test_the_poisson_quantile_is_the_smallest_that_covers(mean: float, chance: float) -> None:
+    found = poisson_quantile(chance, mean)
+    assert poisson_cdf(found, mean) >= chance > poisson_cdf(found - 1, mean)
+
+
+@pytest.mark.parametrize("z", [-3.0, -1.0, 0.0, 1.0, 3.0])
+def test_the_large_form_meets_the_exact_one(z: float) -> None:
+    shape = gamma.LARGE
+    x = shape + z * math.sqrt(shape)
+    assert gamma._wilson_hilferty(shape, x) == pytest.approx(gamma_cdf(shape, x), abs=1e-6)
+
+
+@given(st.floats(0.01, 1e9), st.floats(0, 1e9), st.floats(0, 1e9))
+def test_chances_grow_with_x_and_stay_chances(shape: float, one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    assert 0 <= gamma_cdf(shape, low) <= gamma_cdf(shape, high) + 1e-9 <= 1 + 1e-9

@@ -1,0 +1,65 @@
+"""What a fleet's transitions say of failures, service and repairs."""
+
+import pytest
+
+from holdfast.economics.costs.history import Change, read
+from holdfast.model.lifecycle import EventKind as H
+from holdfast.model.lifecycle import Stage as S
+
+
+def change(at: float, before: S, after: S, happening: H, node: str = "n1") -> Change:
+    return Change(node=node, at=at, before=before, after=after, happening=happening)
+
+
+BORN = [
+    change(0, S.PROVISIONING, S.TESTING, H.ENROLLED),
+    change(10, S.TESTING, S.READY, H.TEST_PASSED),
+]
+FAILED = [
+    *BORN,
+    change(110, S.READY, S.DRAINING, H.FAILED),
+    change(111, S.DRAINING, S.QUARANTINED, H.EMPTIED),
+    change(120, S.QUARANTINED, S.RESETTING, H.CLIMB),
+    change(130, S.RESETTING, S.TESTING, H.RESET_DONE),
+    change(140, S.TESTING, S.QUARANTINED, H.TEST_FAILED),  # the same failure, not another
+    change(150, S.QUARANTINED, S.RESETTING, H.CLIMB),
+    change(160, S.RESETTING, S.TESTING, H.RESET_DONE),
+    change(170, S.TESTING, S.READY, H.TEST_PASSED),
+]
+
+
+def test_one_failure_is_counted_once_with_its_repair() -> None:
+    found = read(FAILED, now=270)
+    assert (found.failures, found.service_seconds, found.repairs, found.still_out) == (1, 200, (60,), 0)
+    assert found.mean_repair_seconds == 60
+
+
+def test_a_node_that_is_still_out_counts_as_failed_and_not_as_repaired() -> None:
+    found = read(FAILED[:4], now=1000)
+    assert (found.failures, found.repairs, found.still_out, found.service_seconds) == (1, (), 1, 100)
+    assert found.mean_repair_seconds is None
+
+
+def test_an_operators_word_and_work_between_workloads_are_no_failures() -> None:
+    told = [
+        *BORN,
+        change(20, S.READY, S.ALLOCATED, H.JOB_STARTED),
+        change(50, S.ALLOCATED, S.CLEANING, H.JOB_ENDED),
+        change(55, S.CLEANING, S.TESTING, H.CLEANED),
+        change(60, S.TESTING, S.READY, H.TEST_PASSED),
+        change(80, S.READY, S.DRAINING, H.QUARANTINE),
+    ]
+    found = read(told, now=100)
+    assert (found.failures, found.service_seconds) == (0, 60)
+
+
+def test_a_test_after_work_that_fails_is_a_failure() -> None:
+    told = [*BORN, change(30, S.READY, S.TESTING, H.RETEST), change(40, S.TESTING, S.QUARANTINED, H.TEST_FAILED)]
+    assert read(told, now=50).failures == 1
+
+
+def test_nodes_are_apart_and_order_does_not_matter() -> None:
+    other = [Change(node="n2", at=c.at, before=c.before, after=c.after, happening=c.happening) for c in FAILED]
+    both = read([*reversed(FAILED), *other], now=270)
+    assert (both.failures, both.service_seconds) == (2, pytest.approx(400))
+    assert read([], now=5).failures == 0

@@ -1,0 +1,65 @@
+"""Five layers, no dollar twice."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.economics.costs.feasible import BadNumber
+from holdfast.economics.costs.incident import Incident, layers, total
+
+KNOWN = Incident(
+    gpus=1024,
+    price=2.35,
+    detect_hours=0.25,
+    diagnose_hours=0.5,
+    restore_hours=0.5,
+    rework_hours=0.5,
+    slow_share=0.2,
+    slow_hours=2,
+    people=4,
+    people_hours=3,
+)
+
+
+def test_the_known_incident() -> None:
+    costs = {layer.name: layer.cost for layer in layers(KNOWN)}
+    assert costs == {
+        "direct compute": pytest.approx(3008.0),
+        "reserved capacity": 0.0,
+        "rollback": pytest.approx(2165.76),
+        "labour": pytest.approx(1680.0),
+        "schedule slip": None,
+    }
+    assert KNOWN.lost_gpu_hours == pytest.approx(2201.6)
+
+
+def test_reserved_capacity_is_only_what_another_use_pays_more() -> None:
+    cheaper = replace(KNOWN, alternative_price=2.0, queued_chance=1.0)
+    dearer = replace(KNOWN, alternative_price=3.35, queued_chance=0.5)
+    assert layers(cheaper)[1].cost == 0
+    assert layers(dearer)[1].cost == pytest.approx(1024 * 1.25 * 0.5)
+
+
+def test_schedule_slip_only_beyond_the_float_and_with_a_value() -> None:
+    valued = replace(KNOWN, day_value=100_000.0)
+    assert layers(valued)[4].cost == pytest.approx(100_000 * 2.15 / 24)
+    assert layers(replace(valued, float_days=1.0))[4].cost == 0
+    assert total(layers(valued)) > total(layers(KNOWN))
+
+
+@given(st.floats(1, 1e5), st.floats(0.1, 20), st.floats(0, 100), st.floats(0, 100), st.floats(0, 1))
+def test_the_total_is_the_sum_and_more_never_costs_less(
+    gpus: float, price: float, down: float, rework: float, slow: float
+) -> None:
+    here = Incident(gpus=gpus, price=price, restore_hours=down, rework_hours=rework, slow_share=slow, slow_hours=1)
+    assert total(layers(here)) == pytest.approx(sum(layer.cost or 0 for layer in layers(here)))
+    assert total(layers(replace(here, gpus=2 * gpus))) >= total(layers(here)) >= 0
+    assert total(layers(replace(here, detect_hours=1.0))) >= total(layers(here))
+
+
+@pytest.mark.parametrize("wrong", [{"gpus": 0}, {"price": -1}, {"slow_share": 2}, {"restore_hours": -1}, {"wage": -1}])
+def test_what_cannot_be_is_said(wrong: dict[str, float]) -> None:
+    with pytest.raises(BadNumber):
+        layers(replace(KNOWN, **wrong))

@@ -1,0 +1,66 @@
+"""Watched lifetimes: a textbook example, invented fleets with known answers, and cohorts that differ or not."""
+
+import math
+import random
+
+import pytest
+
+from holdfast.economics.costs.feasible import BadNumber
+from holdfast.economics.costs.lifetimes import Lifetime, compare, fit_weibull, kaplan_meier, observed_rate, surviving
+
+# Remission in weeks, Freireich 1963, as in every textbook on survival: 6-MP, and the placebo group.
+TREATED = [(6, 1), (6, 1), (6, 1), (6, 0), (7, 1), (9, 0), (10, 1), (10, 0), (11, 0), (13, 1), (16, 1), (17, 0)]
+TREATED += [(19, 0), (20, 0), (22, 1), (23, 1), (25, 0), (32, 0), (32, 0), (34, 0), (35, 0)]
+PLACEBO = [1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23]
+treated = [Lifetime(float(weeks), bool(failed)) for weeks, failed in TREATED]
+placebo = [Lifetime(float(weeks), True) for weeks in PLACEBO]
+
+
+def invented(count: int, shape: float, scale: float, watched: float, seed: int) -> list[Lifetime]:
+    chance = random.Random(seed)
+    ages = [scale * (-math.log(chance.random())) ** (1 / shape) for _ in range(count)]
+    return [Lifetime(min(age, watched), age <= watched) for age in ages]
+
+
+def test_kaplan_meier_and_greenwood_on_the_textbook() -> None:
+    steps = kaplan_meier(treated)
+    assert [round(step.survival, 4) for step in steps] == [0.8571, 0.8067, 0.7529, 0.6902, 0.6275, 0.5378, 0.4482]
+    assert steps[0].error == pytest.approx(0.0764, abs=1e-4)
+    assert steps[-1].error == pytest.approx(0.1346, abs=1e-4)
+    assert surviving(steps, 5.9) == 1.0 and surviving(steps, 23.5) == pytest.approx(0.4482, abs=1e-4)
+
+
+def test_log_rank_on_the_textbook() -> None:
+    found = compare(placebo, treated)
+    assert found.chi_square == pytest.approx(16.79, abs=0.01)
+    assert found.p == pytest.approx(4.2e-5, rel=0.02)
+    assert found.low > 1 < found.ratio
+
+
+def test_a_weibull_is_found_again_through_censoring() -> None:
+    found = fit_weibull(invented(4000, 2.6, 7.1, 5.0, seed=3))
+    assert found.shape == pytest.approx(2.6, rel=0.06)
+    assert found.scale_years == pytest.approx(7.1, rel=0.05)
+
+
+def test_infant_mortality_is_found_again() -> None:
+    assert fit_weibull(invented(4000, 0.6, 20.0, 3.0, seed=4)).shape == pytest.approx(0.6, rel=0.08)
+
+
+def test_two_samples_of_one_fleet_do_not_differ() -> None:
+    assert compare(invented(800, 1, 8, 3, seed=5), invented(800, 1, 8, 3, seed=6)).p > 0.01
+
+
+def test_an_observed_rate_has_its_interval() -> None:
+    seen = observed_rate([Lifetime(1.0, n < 24) for n in range(100)])
+    assert (seen.events, seen.rate) == (24, 0.24)
+    assert seen.low == pytest.approx(0.1538, abs=1e-4) and seen.high == pytest.approx(0.3571, abs=1e-4)
+
+
+def test_nothing_to_fit_is_said() -> None:
+    with pytest.raises(BadNumber, match="two different ages"):
+        fit_weibull([Lifetime(1.0, True), Lifetime(1.0, True)])
+    with pytest.raises(BadNumber, match="no time was watched"):
+        observed_rate([])
+    with pytest.raises(BadNumber, match="both cohorts"):
+        compare([Lifetime(1.0, False)], [Lifetime(1.0, True)])

@@ -1,0 +1,45 @@
+"""Where runs end: the published walls, and the far smaller sizes that still deliver."""
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.economics.costs.feasible import NoProgress
+from holdfast.economics.costs.limits import Run, largest, stalled_by_restarts, wall, without_restart
+
+STORAGE = Run(gpu_seconds_between=1.8e8, state_bytes=5e12, bytes_per_second=2e12)
+
+
+def test_the_storage_walls() -> None:
+    assert wall(STORAGE) == pytest.approx(72.0e6, rel=1e-6)
+    assert wall(replace(STORAGE, growing=True)) == pytest.approx(4.40e6, rel=2e-3)
+
+
+@given(st.floats(0.0, 0.95), st.booleans())
+def test_at_the_wall_a_write_takes_as_long_as_the_time_between_failures(exponent: float, growing: bool) -> None:
+    run = replace(STORAGE, network_exponent=exponent, growing=growing, bytes_per_second=5e10)
+    size = wall(run)
+    assert run.write_seconds(size) == pytest.approx(run.between(size), rel=1e-6)
+
+
+def test_a_full_bisection_has_no_wall_for_a_fixed_model() -> None:
+    assert wall(replace(STORAGE, network_exponent=1.0)) == inf
+    assert largest(replace(STORAGE, network_exponent=1.0), 0.9) == inf
+
+
+@given(st.floats(0.3, 0.95), st.floats(1, 3600))
+def test_the_size_found_delivers_just_that(goodput: float, restart: float) -> None:
+    run = replace(STORAGE, restart_seconds=restart)
+    size = largest(run, goodput)
+    assert run.goodput(size) == pytest.approx(goodput, abs=1e-4)
+    assert size < largest(without_restart(run), goodput) < wall(run)
+    assert size < stalled_by_restarts(run) * 2
+
+
+def test_what_no_size_delivers_is_said() -> None:
+    with pytest.raises(NoProgress, match="even one GPU"):
+        largest(replace(STORAGE, bytes_per_second=1e4, state_bytes=1e18), 0.5)
+    assert stalled_by_restarts(STORAGE) == inf

@@ -1,0 +1,75 @@
+"""Effective prices, what three ways of recovering cost, and what an agreement pays back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.economics.costs.claims import Agreement, Outage, Tier, claims, expected_credit
+from holdfast.economics.costs.feasible import BadNumber, NoProgress
+from holdfast.economics.costs.pricing import Offer, Recovery, break_even_premium, restart_expense, restart_hours
+
+STAGES = Recovery(
+    job_gpus=4096,
+    blast_gpus=8,
+    identify_hours=0.25,
+    checkpoint_hours=1,
+    start_hours=0.2,
+    repair_hours=1,
+    failover_hours=0.02,
+)
+
+
+@pytest.mark.parametrize(
+    ("price", "goodput", "effective"),
+    [(2.00, 0.90, 2.222), (2.35, 0.97, 2.423), (1.84, 0.9386, 1.960), (2.0, 0.7909, 2.529)],
+)
+def test_known_effective_prices(price: float, goodput: float, effective: float) -> None:
+    assert Offer(name="a", price=price, goodput=goodput).effective_price == pytest.approx(effective, abs=5e-4)
+
+
+@given(st.floats(0.5, 10), st.floats(0.05, 1), st.floats(0.05, 1))
+def test_at_the_break_even_premium_both_cost_the_same(price: float, better: float, worse: float) -> None:
+    dear = Offer(name="a", price=price * (1 + break_even_premium(better, worse)), goodput=better)
+    assert dear.effective_price == pytest.approx(Offer(name="b", price=price, goodput=worse).effective_price)
+
+
+def test_cold_waits_for_the_repair_with_the_whole_job_and_hot_only_with_the_blast_radius() -> None:
+    hours = restart_hours(STAGES)
+    assert hours["cold"] == pytest.approx((0.25 + 0.5 + 0.2 + 1) * 4096)
+    assert hours["hot"] == pytest.approx((0.25 + 0.5 + 0.2) * 4096 + 8)
+    assert hours["tolerant"] == pytest.approx(0.27 * 4096 + 8)
+    assert restart_expense(STAGES, 10, 2.0)["hot"] == pytest.approx(20 * hours["hot"])
+
+
+def test_a_goodput_of_nothing_has_no_price() -> None:
+    with pytest.raises(NoProgress, match="no progress is possible"):
+        _ = Offer(name="a", price=1, goodput=0).effective_price
+    with pytest.raises(BadNumber):
+        _ = Offer(name="a", price=1, goodput=1.5).effective_price
+
+
+AGREEMENT = Agreement(name="x", tiers=(Tier(0.999, 0.1), Tier(0.99, 0.25)), cap=0.2, claim_days=14)
+
+
+def test_the_worst_tier_missed_counts_up_to_the_cap() -> None:
+    assert AGREEMENT.credit_share(0.9995) == 0
+    assert AGREEMENT.credit_share(0.995) == 0.1
+    assert AGREEMENT.credit_share(0.9) == 0.2
+    assert expected_credit(AGREEMENT, {0.9995: 0.5, 0.995: 0.5}, fee=100, claimed=0.5) == pytest.approx(2.5)
+
+
+def test_a_claim_holds_its_evidence_and_its_last_day() -> None:
+    month = 30 * 86400.0
+    outages = [
+        Outage(node="n1", begin=1000, end=5000, what="gpu.lost: GPU 3"),
+        Outage(node="n1", begin=4000, end=9000, what="fabric.port_down"),  # overlaps: counted once
+        Outage(node="n2", begin=100, end=160, what="too short to count"),
+        Outage(node="n3", begin=month + 1, end=month + 99, what="next month"),
+    ]
+    (claim,) = claims(outages, 0.0, month, fee=1000, agreement=AGREEMENT)
+    assert (claim.node, claim.down_seconds) == ("n1", 8000)
+    assert claim.credit == pytest.approx(100)
+    assert claim.claim_until == month + 14 * 86400
+    assert [o.what for o in claim.evidence] == ["gpu.lost: GPU 3", "fabric.port_down"]
+    with pytest.raises(BadNumber):
+        claims(outages, 10, 10, 1, AGREEMENT)

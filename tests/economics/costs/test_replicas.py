@@ -1,0 +1,44 @@
+"""Copies in memory: GEMINI's figures, brute force over all sets of dead nodes, and the domains that dominate."""
+
+from itertools import combinations
+
+import pytest
+
+from holdfast.economics.costs.feasible import BadNumber
+from holdfast.economics.costs.replicas import Domain, loss_chance, loss_rate, pair_loss_chance
+
+
+@pytest.mark.parametrize(("nodes", "replicas"), [(6, 2), (6, 3), (8, 2), (8, 4), (9, 3)])
+def test_the_formula_is_what_counting_gives(nodes: int, replicas: int) -> None:
+    for dead in range(nodes + 1):
+        sets = list(combinations(range(nodes), dead))
+        lost = sum(
+            any(all(n in down for n in range(g, g + replicas)) for g in range(0, nodes, replicas))
+            for down in map(set, sets)
+        )
+        assert loss_chance(nodes, replicas, dead) == pytest.approx(lost / len(sets), abs=1e-12)
+
+
+@pytest.mark.parametrize(("nodes", "dead", "kept"), [(16, 2, 0.933), (16, 3, 0.800), (128, 2, 0.992), (1024, 2, 0.999)])
+def test_what_gemini_recovers(nodes: int, dead: int, kept: float) -> None:
+    assert 1 - loss_chance(nodes, 2, dead) == pytest.approx(kept, abs=5e-4)
+    assert loss_chance(nodes, 2, dead) == pytest.approx(pair_loss_chance(nodes, dead))
+    assert loss_chance(nodes, 2, 2) == pytest.approx(1 / (nodes - 1))
+
+
+def test_a_rack_that_holds_both_copies_dominates() -> None:
+    rack = Domain(name="rack", nodes=8, failures_per_second=1e-8)
+    apart = loss_rate(128, 2, 1e-7, 600, (rack,), spread=True)
+    together = loss_rate(128, 2, 1e-7, 600, (rack,), spread=False)
+    assert together - apart == pytest.approx(16 * 1e-8)
+    assert together > 100 * apart
+
+
+def test_a_third_copy_helps() -> None:
+    assert loss_rate(120, 3, 1e-7, 600) < loss_rate(120, 2, 1e-7, 600) / 1000
+
+
+@pytest.mark.parametrize(("nodes", "replicas", "dead"), [(7, 2, 1), (8, 0, 1), (8, 2, 9), (8, 2, -1)])
+def test_what_cannot_be_is_said(nodes: int, replicas: int, dead: int) -> None:
+    with pytest.raises(BadNumber):
+        loss_chance(nodes, replicas, dead)

@@ -1,0 +1,21 @@
+"""Why an attempt died: what happened to its own nodes while it ran."""
+
+from holdfast.fleet.api.routes.jobs import _said
+from holdfast.fleet.jobs.views import RestartView
+from holdfast.model.lifecycle import EventKind, NodeEvent, Stage
+from holdfast.model.records import Transition
+
+
+def left(node: str, at: float) -> Transition:
+    why = NodeEvent(kind=EventKind.RECOVERED, cause="gpu.xid")
+    told = "Xid 119, 2 s ago"
+    return Transition(node=node, at=at, before=Stage.ALLOCATED, after=Stage.QUARANTINED, event=why, reason=told)
+
+
+DEATH = RestartView(at=1_000.0, down_seconds=60.0, from_step=-1, lost_steps=4, rework_seconds=0.0, gpu_hours=1.0)
+
+
+def test_what_happened_before_the_attempt_began_is_not_why_it_died() -> None:
+    steps = [left("n1", 850.0), left("n1", 930.0), left("n9", 930.0), left("n1", 1_100.0)]
+    assert _said(DEATH, 900.0, ["n1"], steps) == ("n1: Xid 119, 2 s before",)
+    assert len(_said(DEATH, 0.0, ["n1"], steps)) == 2

@@ -1,0 +1,71 @@
+"""A node's parts: its GPUs as its digests tell, outages of ports as they were judged, tests that came to an end."""
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from holdfast.fleet.api.views.parts import gpus_of
+from holdfast.fleet.controller.digest_book import MOST_DIGESTS, DigestBook
+from holdfast.model.wire.digest import pack
+
+if TYPE_CHECKING:
+    from .conftest import Controller
+
+PORT = "fabric.port_down"
+
+
+def judged(at: float, after: str, *ports: str) -> dict[str, Any]:
+    subjects = [f"node/parted/nic/{port}/1" for port in ports]
+    return {"at": at, "check": PORT, "before": "", "after": after, "reason": f"{len(ports)} down", "subjects": subjects}
+
+
+def test_outages_are_told_port_by_port_with_their_ends(controller: "Controller") -> None:
+    agent = controller.ready_node("parted")
+    now = time.time()
+    agent.send(agent.next(changes=[judged(now - 40, "degraded", "a", "b")]))
+    agent.send(agent.next(changes=[judged(now - 30, "fail", "b")]))
+    agent.send(agent.next(changes=[judged(now - 20, "pass")]))
+    agent.send(agent.next(changes=[judged(now - 10, "fail", "a")]))
+    parts = controller.get("/v1/nodes/parted/parts")
+    told = [(one["port"].split("/")[3], one["worst"], one["ended"] is None) for one in parts["outages"]]
+    assert told[0] == ("a", "fail", True) and sorted(told[1:]) == [("a", "degraded", False), ("b", "fail", False)]
+    assert parts["tests"][0]["state"] == "done"
+    assert parts["gpus"] == [] and parts["note"] == ""
+
+
+def test_digests_become_lines_of_each_gpu_and_what_was_not_seen_a_gap() -> None:
+    def look(subject: str, name: str) -> float | None:
+        return 60.0 if name == "gpu_temperature_celsius" and subject.endswith("/0") else None
+
+    told = [(1.0, pack("n", look)), (2.0, pack("n", lambda *_: None)), (3.0, b"another version")]
+    (only,) = gpus_of(told)
+    assert (only.gpu, only.signals) == (0, {"gpu_temperature_celsius": (60.0, None, None)})
+
+
+def test_the_book_is_bounded_and_keeps_whom_somebody_looks_at() -> None:
+    book = DigestBook(most_nodes=2)
+    for node in ("a", "b", "c"):
+        for at in range(MOST_DIGESTS + 5):
+            book.heard(node, float(at), b"x")
+    assert len(book.of("a")) == MOST_DIGESTS and book.of("a")[0][0] == 5.0
+    assert book.of("c") == ()  # too late; b, who was never looked at, made room
+    book.heard("c", 1.0, b"x")
+    book.heard("b", 1.0, b"x")
+    assert (len(book.of("c")), len(book.of("a"))) == (1, MOST_DIGESTS)
+
+
+def test_a_node_that_nobody_knows_has_no_parts(controller: "Controller") -> None:
+    assert controller.ask("GET", "/v1/nodes/nobody/parts").status_code == 404
+
+
+def test_more_verdicts_than_a_page_can_show_are_cut_worst_first(controller: "Controller") -> None:
+    agent = controller.enrol("wordy")
+    for part in range(2):
+        changes = [
+            {"at": 1.0, "check": f"made.up{part}.{number}", "before": "", "after": "pass", "reason": ""}
+            for number in range(600)
+        ]
+        agent.send(agent.next(changes=changes))
+    agent.send(agent.next(changes=[{"at": 2.0, "check": "z.last", "before": "", "after": "fail", "reason": "bad"}]))
+    shown = controller.get("/v1/nodes/wordy")
+    assert (len(shown["verdicts"]), shown["verdicts_left_out"]) == (1_000, 201)
+    assert shown["verdicts"][0]["check"] == "z.last"

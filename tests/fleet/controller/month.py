@@ -1,0 +1,36 @@
+"""A month that a store remembers: nodes' lives stepped by the real lifecycle, and the jobs that ran."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from holdfast.fleet.decisions.lifecycle.machine import step
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.store import Store
+from holdfast.model.job import Job
+from holdfast.model.lifecycle import NodeEvent, NodeState
+from holdfast.model.records import Step, Transition
+
+Story = Sequence[tuple[float, NodeEvent]]
+
+
+def remember(directory: Path, stories: Mapping[str, Story], jobs: Sequence[Job]) -> None:
+    """Into the store that `running` in this directory will open."""
+    store = Store.open(f"sqlite:///{directory}/holdfast.db")
+    try:
+        epoch = store.lead("the past", 1.0, now=1.0)
+        assert epoch is not None
+        for name, story in stories.items():
+            store.transit_all(_steps(name, story), epoch)
+        store.save_jobs(jobs)
+    finally:
+        store.close()
+
+
+def _steps(name: str, story: Story) -> list[Step]:
+    life, steps = NodeState(name=name), []
+    for at, event in story:
+        after, _, reason = step(life, event, at, Policy())
+        told = Transition(node=name, at=at, before=life.stage, after=after.stage, event=event, reason=reason)
+        steps.append(Step(node=after, transition=told))
+        life = after
+    return steps

@@ -1,0 +1,110 @@
+"""The one writer: a batch is one commit, work that fails keeps nobody else out, and a full queue says so."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller import commands as deeds
+from holdfast.fleet.controller.lead import Lead
+from holdfast.fleet.controller.service import ControllerService
+from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.writer import MOST_WAITING, Writer
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.jobs.service import JobService
+from holdfast.fleet.store import Store, StoreError
+from holdfast.model.incident import Incident
+from holdfast.model.records import AuditEntry
+from holdfast.model.wire.report import Report
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(f"sqlite:///{tmp_path}/holdfast.db")
+    yield opened
+    opened.close()
+
+
+def wired(store: Store) -> Writer:
+    service = ControllerService(store, Board(Policy()))
+    service.writer = Writer(store, Policy(), Lead("test", ""), service.tell)
+    return service.writer
+
+
+def entry(verb: str) -> AuditEntry:
+    return AuditEntry(at=1.0, who="t", role="", verb=verb, target="", outcome="done")
+
+
+async def answers(writer: Writer, works: Sequence[Work]) -> list[Any]:
+    """All wait before the writer starts, so they become one batch."""
+    asked = [asyncio.ensure_future(writer.ask(work)) for work in works]
+    await asyncio.sleep(0)
+    writer.start()
+    try:
+        return await asyncio.gather(*asked, return_exceptions=True)
+    finally:
+        await asyncio.to_thread(writer.stop)
+
+
+def break_down(error: Exception, transaction: Transaction, fresh: Sequence[bool]) -> None:
+    transaction.audit.append(entry("never kept"))
+    raise error
+
+
+@pytest.mark.parametrize("error", [StoreError("cannot be kept"), RuntimeError("a mistake")], ids=["store", "mistake"])
+def test_work_that_fails_keeps_nobody_else_out(store: Store, error: Exception) -> None:
+    report = Report(node="n1", session="s", seq=1, at=1.0, heartbeat=True)
+    works = [
+        Work(partial(deeds.note, entry("first"))),
+        Work(partial(deeds.take, [report], None, JobService()), [report]),
+        Work(partial(break_down, error)),
+        Work(partial(deeds.note, entry("last"))),
+    ]
+
+    async def scenario() -> list[Any]:
+        return await answers(wired(store), works)
+
+    first, ack, failed, last = asyncio.run(scenario())
+    assert (first, last) == (None, None)
+    assert ack.accepted == (True,)
+    assert isinstance(failed, Problem if isinstance(error, StoreError) else RuntimeError)
+    assert sorted(one.verb for one in store.audit()) == ["first", "last"]
+    assert store.record([report], 2.0) == [False]
+
+
+def test_a_wish_that_is_refused_leaves_the_rest_of_its_batch_alone(store: Store) -> None:
+    def refuse(transaction: Transaction, fresh: Sequence[bool]) -> None:
+        raise Problem(409, "no")
+
+    async def scenario() -> list[Any]:
+        return await answers(wired(store), [Work(refuse), Work(partial(deeds.note, entry("kept")))])
+
+    refused, kept = asyncio.run(scenario())
+    assert (refused.status, kept) == (409, None)
+    assert [one.verb for one in store.audit()] == ["kept"]
+
+
+def test_when_too_much_waits_more_is_refused_with_a_time_to_come_back(store: Store) -> None:
+    async def scenario() -> None:
+        writer = wired(store)
+        for _ in range(MOST_WAITING):
+            writer.put(Work(partial(deeds.note, entry("waits"))))
+        with pytest.raises(Problem) as refused:
+            writer.put(Work(partial(deeds.note, entry("too much"))))
+        assert refused.value.status == 503
+        assert refused.value.headers["Retry-After"]
+
+    asyncio.run(scenario())
+
+
+def test_however_many_incidents_are_open_none_is_forgotten_by_a_restart(store: Store) -> None:
+    epoch = store.lead("test", 1000, now=1.0) or 0
+    many = [Incident(id=f"i{n}", opened=5.0, subject=f"node/n{n}", cause="agent.silent") for n in range(1_001)]
+    store.save_incidents(many, epoch)
+    writer = Writer(store, Policy(), Lead("test", ""), lambda news: None)
+    assert len(writer._load(epoch).incidents.open) == 1_001

@@ -1,0 +1,79 @@
+"""Steps from memory are the machine's, whatever happened before and whenever."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.fleet.decisions.lifecycle import machine
+from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, Policy
+from holdfast.fleet.decisions.lifecycle.recall import Heard, Recall
+from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage
+
+HEARD = st.tuples(
+    st.sampled_from(EventKind), st.sampled_from(("gpu", "nvlink")), st.sampled_from(("", "a", "b")), st.booleans()
+)
+USUAL: tuple[EventKind, ...] = (
+    EventKind.JOB_STARTED, EventKind.FAILED, EventKind.JOB_ENDED, EventKind.EMPTIED, EventKind.CLIMB,
+    EventKind.RESET_DONE, EventKind.TEST_PASSED,
+)  # fmt: skip
+STORY = st.lists(
+    st.one_of(
+        st.tuples(HEARD, st.floats(1e-3, 40.0)).map(lambda one: [one]),
+        st.floats(1e-3, 40.0).map(lambda gap: [((kind, "gpu", "a", False), gap) for kind in USUAL]),
+    ),
+    max_size=25,
+).map(lambda parts: [one for part in parts for one in part])
+POLICIES = st.builds(
+    Policy,
+    suite=st.sampled_from(("1", "2")),
+    lemon_seconds=st.sampled_from((0.0, 10.0, 100.0, 1e6)),
+    lemon_offences=st.integers(0, 3),
+    degraded_repeats=st.integers(1, 4),
+    service_degraded=st.sampled_from(OnDegraded),
+    automatic_rungs=st.integers(0, 4),
+)
+
+
+def comparable(life: NodeState, recent: list[Offence], degraded: list[Offence]) -> object:
+    """All that is no time, and the two things asked of times."""
+    return (
+        life.stage, life.cause, life.rung, life.tests, life.tested_suite, life.jobs, life.degraded_by, life.failed,
+        life.held, life.leaving, life.reason, life.out, life.freshly_tested, [one.cause for one in recent],
+        [one.cause for one in degraded],
+    )  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(STORY, POLICIES, st.sampled_from((Stage.READY, Stage.SPARE)))
+def test_memory_answers_what_the_machine_does(story: list[tuple[Heard, float]], policy: Policy, stage: Stage) -> None:
+    recall = Recall(policy)
+    for _ in range(2):  # the second time all is known already
+        life = NodeState(name="n1", stage=stage, tested_at=-1.0, tested_suite=policy.suite)
+        course, now = recall.begin(stage), 0.0
+        for heard, gap in story:
+            now += gap
+            kind, cause, job, spare = heard
+            event = NodeEvent(kind=kind, cause=cause, job=job, spare=spare)
+            life, actions, _ = machine.step(life, event, now, policy)
+            step = recall.step(course, heard, now)
+            since = now - policy.lemon_seconds
+            recent, degraded = ([o for o in some if o.at >= since] for some in (life.offences, life.degradations))
+            standing = course.standing
+            known = [
+                [o for o, at in zip(some, when, strict=True) if at >= since]
+                for some, when in (
+                    (standing.life.offences, course.offences),
+                    (standing.life.degradations, course.degradations),
+                )
+            ]
+            assert comparable(standing.life, *known) == comparable(life, recent, degraded)
+            assert step.verbs == tuple(action.verb for action in actions)
+            assert standing.may_climb == machine.may_climb(life, policy)
+
+
+def test_a_question_is_asked_of_the_machine_once() -> None:
+    recall = Recall(Policy())
+    one, other = recall.begin(Stage.READY), recall.begin(Stage.READY)
+    failed: Heard = (EventKind.FAILED, "gpu", "", False)
+    assert recall.step(one, failed, 5.0) is recall.step(other, failed, 900.0)
+    assert one.standing is other.standing
+    assert (one.offences, other.offences) == ([5.0], [900.0])

@@ -1,0 +1,35 @@
+"""Steps of a node's life to put into a store."""
+
+from holdfast.fleet.store import Store
+from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage, Verb
+from holdfast.model.records import Outcome, Step, StoredAction, Transition
+
+
+def step(name: str = "n1", at: float = 100.0, verbs: tuple[Verb, ...] = (Verb.DRAIN,)) -> Step:
+    """A node that failed in service."""
+    event = NodeEvent(kind=EventKind.FAILED, cause="gpu.xid", reason="Xid 79", evidence=("GPU 3 fell off the bus",))
+    return Step(
+        node=NodeState(name=name, stage=Stage.DRAINING, since=at, cause="gpu.xid", jobs=frozenset({"j1"})),
+        transition=Transition(
+            node=name, at=at, before=Stage.ALLOCATED, after=Stage.DRAINING, event=event, reason="failed in service"
+        ),
+        actions=tuple(
+            Action(node=name, verb=verb, reason="failed in service", cause="gpu.xid", at=at) for verb in verbs
+        ),
+    )
+
+
+def arrived(life: NodeState, at: float = 1.0) -> Step:
+    """A node as it is, whatever led there."""
+    event = NodeEvent(kind=EventKind.ENROLLED, reason="the agent enrolled")
+    told = Transition(node=life.name, at=at, before=life.stage, after=life.stage, event=event, reason="enrolled")
+    return Step(node=life, transition=told)
+
+
+def waiting(store: Store) -> list[StoredAction]:
+    """Actions that have not ended, oldest first."""
+    return [one for one in reversed(store.actions()) if one.state in (Outcome.PROPOSED, Outcome.CLAIMED)]
+
+
+def proposed(store: Store, epoch: int, *names: str, at: float = 100.0) -> None:
+    store.transit_all([step(name, at) for name in names], epoch)

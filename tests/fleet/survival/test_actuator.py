@@ -1,0 +1,72 @@
+"""Actuators that fail, hang or succeed by half: asked again under the same key, the deed is done once."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fleet.controller.running import Controller, running, until
+
+pytestmark = pytest.mark.slow
+
+# Does the deed, once per key as an actuator must; then, the first time it is asked, misbehaves by the name of its node.
+HALF = """#!/bin/sh
+mkdir {home}/deeds/"$2" 2>/dev/null
+echo "$2" >> {home}/asked
+[ $(grep -c "^$1:" {home}/asked) -gt 1 ] && exit 0
+case $1 in
+fails) exit 75 ;;
+hangs) sleep 100 ;;
+hangs-with-child) sleep 100 & sleep 100 ;;
+dies) kill -9 $$ ;;
+refuses) exit 1 ;;
+esac
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "deeds").mkdir()
+    tool = tmp_path / "cordon"
+    tool.write_text(HALF.format(home=tmp_path))
+    tool.chmod(0o755)
+    return tmp_path
+
+
+def ended(controller: Controller, node: str) -> dict[str, Any]:
+    """The one cordon of a node, when it is over."""
+
+    def look() -> Any:
+        found = [one for one in controller.get("/v1/actions", node=node)["actions"] if one["verb"] == "cordon"]
+        return next((one for one in found if one["state"] in ("done", "failed")), None)
+
+    action: dict[str, Any] = until(look, f"the cordon of {node} came to its end")
+    return action
+
+
+def failures(controller: Controller, node: str) -> list[str]:
+    return [one["detail"] for one in controller.story(node) if one["title"] == "cordon failed"]
+
+
+def test_half_a_success_is_asked_for_again_and_done_once(home: Path) -> None:
+    again = {"fails": "exit code 75", "hangs": "did not end within 2 s", "hangs-with-child": "did not end within 2 s"}
+    for_good = {"dies": "exit code -9", "refuses": "exit code 1"}
+    commands = f'{{ cordon = ["{home}/cordon", "{{node}}", "{{key}}"] }}'
+    more = f'[actions]\ncordon = "command"\n[command]\ntimeout = 2\ncommands = {commands}\n'
+    with running(home / "c", more=more) as controller:
+        for node in (*again, *for_good):
+            controller.enrol(node)
+        controller.ready_node("well")  # nobody else is held up
+        for node, said in again.items():
+            action = ended(controller, node)
+            assert (action["state"], action["attempts"]) == ("done", 2)
+            assert [said in one for one in failures(controller, node)] == [True]
+        for node, said in for_good.items():
+            assert ended(controller, node)["state"] == "failed"
+            assert said in failures(controller, node)[0]
+        assert controller.get("/healthz")["leading"]
+    asked = Counter(key.split(":")[0] for key in (home / "asked").read_text().split())
+    assert asked == {**dict.fromkeys(again, 2), **dict.fromkeys(for_good, 1), "well": 1}
+    done = [one.name.split(":")[0] for one in (home / "deeds").iterdir()]
+    assert sorted(done) == sorted(asked)

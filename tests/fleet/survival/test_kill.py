@@ -1,0 +1,102 @@
+"""Kill -9 of controllers, agents and PostgreSQL at random points: the history afterwards is exactly what happened."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.fleet.store.conftest import Server
+
+from .world import World, keep, world
+
+pytestmark = pytest.mark.slow
+RESULTS = Path(__file__).parents[3] / "bench" / "results"
+Engine = tuple[str, Server | None]
+
+
+def live_a_little(made: World, chance: random.Random) -> None:
+    """Kernels speak and people want things while it happens, for a random part of a second."""
+    end = time.monotonic() + chance.uniform(0.0, 1.2)
+    while True:
+        agent = chance.choice(made.agents)
+        agent.say()
+        if chance.random() < 0.3:
+            want_something(made, agent.name, chance)
+        if time.monotonic() >= end:
+            return
+        time.sleep(chance.uniform(0.0, 0.1))
+
+
+def want_something(made: World, node: str, chance: random.Random) -> None:
+    """Whether it is granted, refused or lost with the connection: what it leads to must be consistent."""
+    wish = chance.choice(("quarantine", "release", "retest"))
+    controller = chance.choice(made.controllers)
+    try:
+        controller.http.post(
+            f"{controller.url}/v1/nodes/{node}/{wish}",
+            json={"reason": "a person"},
+            headers={"Authorization": f"Bearer {controller.admin}"},
+            timeout=1.0,
+        )
+    except httpx.HTTPError:
+        return
+
+
+def victims(made: World, server: Server | None) -> dict[str, Callable[[], None]]:
+    """By name: kill it with SIGKILL and start it again."""
+
+    def controller(number: int) -> Callable[[], None]:
+        def strike() -> None:
+            made.kill_controller(number)
+            made.restart_controller(number)
+
+        return strike
+
+    def agent(number: int) -> Callable[[], None]:
+        def strike() -> None:
+            made.agents[number].kill()
+            made.agents[number].restart()
+
+        return strike
+
+    found = {f"controller {n}": controller(n) for n in range(len(made.controllers))}
+    found |= {f"agent {n}": agent(n) for n in range(len(made.agents))}
+    if server is not None:
+        found["postgresql"] = server.crash
+    return found
+
+
+def survive(directory: Path, engine: Engine, kills: int) -> dict[str, object]:
+    url, server = engine
+    chance = random.Random(kills)
+    struck = Counter[str]()
+    with world(directory, url, controllers=2 if server else 1) as made:
+        strikes = victims(made, server)
+        order = [name for name in strikes for _ in range(-(-kills // len(strikes)))][:kills]
+        chance.shuffle(order)
+        for name in order:
+            live_a_little(made, chance)
+            strikes[name]()
+            struck[name.split()[0]] += 1
+        live_a_little(made, chance)
+        made.settled()
+        return {"kills": kills, **struck, **made.verify()}
+
+
+def test_nothing_is_lost_and_nothing_done_twice(tmp_path: Path, engine: Engine) -> None:
+    figures = survive(tmp_path, engine, 4)
+    assert figures["events"]
+    assert figures["deeds"]
+
+
+@pytest.mark.soak
+def test_a_hundred_times_at_random_points(tmp_path: Path, engine: Engine) -> None:
+    figures = survive(tmp_path, engine, 100)
+    name = "postgresql" if engine[1] else "sqlite"
+    keep(
+        RESULTS / f"survival_kill_{name}.json", {"bench": "tests/fleet/survival/test_kill.py", "store": name, **figures}
+    )

@@ -1,0 +1,273 @@
+"""The reporter against a desk that speaks the contract: at least once, in order of need, and never in the way."""
+
+import stat
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from holdfast.model.signal import Event
+from holdfast.model.wire.keeper import HeldStep, Holdings, KeeperReport
+from holdfast.model.wire.report import OrderOutcome, Report
+from holdfast.node.agent.node import Change
+from holdfast.node.agent.orders.handler import Order
+from holdfast.node.agent.reporting.connection import Link
+from holdfast.node.agent.reporting.enrolment import Enrolment
+from holdfast.node.agent.reporting.reporter import HEARTBEAT_SECONDS, LONGEST_PAUSE_SECONDS, Reporter
+from holdfast.node.agent.reporting.spool import Spool
+from tests.node.agent.desk import Desk, desk
+
+NOW = 1_800_000_000.0
+XID = Event(kind="xid", at=NOW, text="NVRM: Xid (PCI:0000:1b:00): 79", code=79)
+
+
+def change(check: str = "gpu.xid") -> Change:
+    return Change(NOW, check, "pass", "fail", "gpu 3: Xid 79", ("node/n1/gpu/3",))
+
+
+class Bench:
+    """A reporter driven turn by turn on a clock of our own."""
+
+    def __init__(self, home: Path, url: str, session: str = "s1", token: str = "let-me-in") -> None:
+        self.now = NOW
+        (home / "token").write_text(token + "\n")
+        self.enrolment = Enrolment(
+            node="n1",
+            pool="train",
+            place={"rack": "r1"},
+            twin=False,
+            credential_file=home / "credential",
+            join_token_file=str(home / "token") if token else "",
+        )
+        self.spool = Spool(home / "spool", self.now)
+        self.unsaved: tuple[str, ...] = ()
+        self.keepers: tuple[KeeperReport, ...] = ()
+        link, digest = Link(url, timeout=2.0), b"\x01\x02"
+        self.reporter = Reporter(
+            "n1", session, self.spool, link, self.enrolment, lambda: self.now, lambda: digest,
+            unsaved=lambda: self.unsaved, keepers=lambda: self.keepers,
+        )  # fmt: skip
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        self.reporter.turn(0.0)
+
+
+@pytest.fixture
+def at() -> Iterator[Desk]:
+    with desk() as it:
+        yield it
+
+
+@pytest.fixture
+def bench(tmp_path: Path, at: Desk) -> Bench:
+    return Bench(tmp_path, at.url)
+
+
+def test_the_first_turn_enrols_keeps_the_credential_private_and_beats(bench: Bench, at: Desk, tmp_path: Path) -> None:
+    bench.pass_time(0)
+    assert at.enrolled == [
+        {"node": "n1", "join_token": "let-me-in", "pool": "train", "place": {"rack": "r1"}, "twin": False}
+    ]
+    assert stat.S_IMODE((tmp_path / "credential").stat().st_mode) == 0o600
+    assert [report["heartbeat"] for report in at.told] == [True]
+
+
+def test_a_change_goes_at_once_and_a_heartbeat_every_thirty_seconds_with_a_digest_a_minute(
+    bench: Bench, at: Desk
+) -> None:
+    bench.pass_time(0)
+    bench.reporter.tell([change()], [XID])
+    bench.pass_time(1)
+    told = at.told[-1]
+    assert told["changes"][0]["check"] == "gpu.xid"
+    assert told["events"][0]["code"] == 79
+    before = len(at.told)
+    for _ in range(119):
+        bench.pass_time(1)
+    beats = at.told[before:]
+    assert all(report["heartbeat"] for report in beats)
+    assert [report["at"] - NOW for report in beats] == [3, 6, 11, 31, 61, 91], "sooner after news: orders may follow"
+    assert [bool(report["digest"]) for report in beats] == [False, False, False, False, True, False]
+    assert [report["seq"] for report in at.told] == list(range(1, len(at.told) + 1))
+    assert at.connections == 1, "the connection is kept open"
+
+
+def test_hours_without_a_controller_lose_no_change_and_the_dropped_heartbeats_are_told(tmp_path: Path) -> None:
+    with desk() as gone:
+        url = gone.url
+    bench = Bench(tmp_path, url)
+    for hour in range(6):
+        bench.reporter.tell([change(f"check.{hour}")])
+        for _ in range(120):
+            bench.pass_time(30)
+    port = int(url.rpartition(":")[2])
+    with desk(port) as back:
+        bench.pass_time(LONGEST_PAUSE_SECONDS)
+        assert [c["check"] for report in back.told for c in report["changes"]] == [f"check.{h}" for h in range(6)]
+        [dropped] = [event for report in back.told for event in report["events"]]
+        assert dropped["kind"] == "spool_dropped"
+        assert dropped["count"] > 500
+        assert "0 reports of changes" in dropped["text"]
+        assert len(bench.spool) == 0
+
+
+def test_an_answer_that_was_lost_makes_the_report_come_again_with_the_same_name(bench: Bench, at: Desk) -> None:
+    bench.pass_time(0)
+    at.refuse_with = 503
+    bench.reporter.tell([change()])
+    bench.pass_time(1)
+    assert len(bench.spool) == 1
+    at.refuse_with = 0
+    bench.pass_time(2)
+    assert [report["seq"] for report in at.told] == [1, 2]
+
+
+def test_what_a_killed_agent_left_is_sent_by_the_next_under_its_old_name(tmp_path: Path, at: Desk) -> None:
+    first = Bench(tmp_path, at.url)
+    at.refuse_with = 500
+    first.reporter.tell([change()])
+    first.pass_time(0)
+    at.refuse_with = 0
+    Bench(tmp_path, at.url, session="s2").pass_time(0)
+    assert ("s1", 1) in at.names
+    assert ("s2", 1) in at.names
+    assert len(at.enrolled) == 1, "the credential on disk is used again"
+
+
+def test_a_credential_that_expired_is_replaced_and_nothing_is_lost(bench: Bench, at: Desk) -> None:
+    bench.pass_time(0)
+    at.credentials.clear()
+    bench.reporter.tell([change()])
+    bench.pass_time(1)
+    assert len(at.enrolled) == 2
+    assert at.told[-1]["changes"]
+
+
+def test_without_a_join_token_an_expired_credential_is_said_once(
+    tmp_path: Path, at: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "credential").write_text("expired\n")
+    bench = Bench(tmp_path, at.url, token="")
+    for _ in range(5):
+        bench.pass_time(LONGEST_PAUSE_SECONDS)
+    said = [record.message for record in caplog.records if "no join token is configured" in record.message]
+    assert len(said) == 1
+    at.credentials.add("renewed")
+    (tmp_path / "credential").write_text("renewed\n")
+    bench.pass_time(LONGEST_PAUSE_SECONDS)
+    assert at.told, "an operator put a new one there"
+
+
+def test_a_controller_that_refuses_its_own_credentials_is_not_asked_in_a_circle(bench: Bench, at: Desk) -> None:
+    at.refuse_with = 401
+    bench.pass_time(0)
+    asked = at.requests
+    assert asked <= 4
+    bench.pass_time(0)
+    assert at.requests == asked
+
+
+def test_a_standby_that_names_the_leader_is_followed(tmp_path: Path, at: Desk) -> None:
+    with desk() as standby:
+        standby.leader = at.url
+        bench = Bench(tmp_path, standby.url)
+        bench.pass_time(0)
+        assert len(at.told) == 1
+        asked = standby.requests
+        bench.pass_time(HEARTBEAT_SECONDS)
+        assert len(at.told) == 2
+        assert standby.requests == asked, "the leader is remembered"
+
+
+def test_credentials_never_follow_a_redirect_out_of_tls() -> None:
+    link = Link("https://controller.example:1")
+    assert not link._follow("http://controller.example:2/v1/reports")
+    assert link._follow("https://leader.example:2/v1/reports")
+
+
+def test_pauses_grow_and_differ_from_agent_to_agent(tmp_path: Path, at: Desk) -> None:
+    at.refuse_with = 500
+    moments = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        bench = Bench(tmp_path / name, at.url)
+        bench.pass_time(0)
+        tried = [bench.now]
+        while bench.now < NOW + 600:
+            before = at.requests
+            bench.pass_time(0.5)
+            if at.requests > before:
+                tried.append(bench.now)
+        gaps = [later - earlier for earlier, later in pairwise(tried)]
+        assert gaps[0] <= 2
+        assert 30 <= gaps[-1] <= LONGEST_PAUSE_SECONDS + 1
+        moments.append(tried)
+    assert moments[0] != moments[1]
+
+
+def test_one_report_that_the_controller_cannot_take_does_not_block_the_others(bench: Bench, at: Desk) -> None:
+    bench.pass_time(0)
+    at.refuse_with = 503
+    for number in range(3):
+        bench.reporter.tell([change(f"check.{number}")])
+        bench.pass_time(1)
+    at.refuse_with, at.bad_seqs = 0, {3}
+    bench.pass_time(LONGEST_PAUSE_SECONDS)
+    assert {c["check"] for report in at.told for c in report["changes"]} == {"check.0", "check.2"}
+    assert any(event["kind"] == "spool_dropped" for report in at.told for event in report["events"])
+
+
+def test_orders_in_an_acknowledgement_are_handed_on_and_their_outcome_is_reported(bench: Bench, at: Desk) -> None:
+    taken: list[Order] = []
+    bench.reporter.on_orders(taken.extend)
+    at.orders = [{"id": 7, "verb": "retest", "suite": "1", "reason": "after reset", "new_field": 1}]
+    bench.pass_time(0)
+    assert taken == [Order(id=7, verb="retest", suite="1", reason="after reset")]
+    bench.reporter.answer(OrderOutcome(order=7, verb="retest", ok=True, health="pass", began=NOW, suite="1"))
+    bench.pass_time(1)
+    assert at.told[-1]["outcomes"][0]["health"] == "pass"
+
+
+def test_what_only_memory_holds_is_told_and_a_flush_that_is_asked_for_handed_on(bench: Bench, at: Desk) -> None:
+    asked: list[float] = []
+    bench.reporter.on_flush(asked.append)
+    bench.unsaved = ("llama",)
+    bench.pass_time(0)
+    assert at.told[-1]["unsaved"] == ["llama"]
+    assert asked == []
+    at.flush_seconds = 120.0
+    bench.pass_time(60)
+    assert asked == [120.0]
+
+
+def test_what_keepers_hold_is_told_with_every_report_and_can_be_read(bench: Bench, at: Desk) -> None:
+    holds = Holdings(node="n1", ranks=(0, 1), committed_step=6, steps=(HeldStep(step=7, own=(0, 1), stored=(0,)),))
+    bench.keepers = (KeeperReport(job="llama", owner="uid-7", unsaved_step=7, holds=holds),)
+    bench.pass_time(0)
+    assert msgspec.convert(at.told[-1], Report).keepers == bench.keepers
+    bench.keepers = ()
+    bench.pass_time(60)
+    assert msgspec.convert(at.told[-1], Report).keepers == ()
+
+
+def test_odd_and_endless_kernel_lines_still_make_a_report(bench: Bench, at: Desk) -> None:
+    odd = Event(kind="xid", at=float("nan"), text="\udcff" * 100_000, detail={"a": float("inf"), "b": "\ud800"})
+    bench.reporter.tell([], [odd] * 250)
+    bench.pass_time(0)
+    assert sum(len(report["events"]) for report in at.told) == 250
+
+
+def test_the_wait_ends_with_the_next_heartbeat(bench: Bench) -> None:
+    bench.pass_time(0)
+    assert bench.reporter._wait_seconds() == HEARTBEAT_SECONDS
+
+
+def test_it_runs_on_its_own_thread_and_stops(bench: Bench, at: Desk) -> None:
+    bench.reporter.start()
+    bench.reporter.tell([change()])
+    with at.heard:
+        assert at.heard.wait_for(lambda: any(report["changes"] for report in at.told), timeout=10)
+    bench.reporter.stop()

@@ -1,0 +1,70 @@
+"""dcgm.diag: what the diagnostic said, as verdicts."""
+
+from holdfast.model.health import Health
+from holdfast.model.history import History
+from holdfast.model.inventory import Inventory
+from holdfast.model.signal import Reading, Signal, Value
+from holdfast.model.verdict import Verdict
+from holdfast.node.checks.gpu.dcgm_diag import CHECK
+
+NODE = "node/n1"
+GPUS = tuple(f"node/n1/gpu/{index}" for index in range(3))
+
+
+def ask(results: dict[str, dict[str, Value]], lacks: dict[str, str] | None = None) -> Verdict:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({NODE, *GPUS}), lacks=lacks or {})
+    signals = [Signal(NODE, "dcgm_diag_level", 2.0)] if results else []
+    for subject, values in results.items():
+        full: dict[str, Value] = {"passed": 0.0, "failed": 0.0, "warned": 0.0, "skipped": 0.0} | values
+        names = {name: f"dcgm_diag_tests_{name}" for name in ("passed", "failed", "warned", "skipped")}
+        signals += [Signal(subject, names.get(name, f"dcgm_diag_{name}"), value) for name, value in full.items()]
+    history.promise("dcgm_diag", ("dcgm_diag_level",))
+    blind = "" if results else "the DCGM diagnostic did not run: dcgmi is not installed"
+    history.add(Reading(source="dcgm_diag", at=0, signals=signals, blind=blind))
+    return CHECK(history.window(0, 600))
+
+
+GOOD: dict[str, Value] = {"passed": 5.0}
+
+
+def test_a_failure_names_gpu_test_and_text_and_hides_no_other() -> None:
+    bad: dict[str, Value] = {"failed": 1.0, "complaint": "memory: row remapping pending"}
+    verdict = ask({GPUS[0]: GOOD, GPUS[1]: bad, GPUS[2]: GOOD})
+    assert [row.health for row in verdict.rows] == [Health.PASS, Health.FAIL, Health.PASS]
+    assert verdict.summary() == "gpu 1: DCGM fails 1 tests: memory: row remapping pending"
+    assert verdict.owner == "hardware"
+
+
+def test_a_setting_is_the_platforms_to_change() -> None:
+    bad: dict[str, Value] = {"failed": 1.0, "complaint": "software: persistence mode off", "only_configuration": 1.0}
+    verdict = ask(dict.fromkeys(GPUS, bad))
+    assert (verdict.health, verdict.owner) == (Health.FAIL, "platform")
+
+
+def test_a_warning_degrades() -> None:
+    warned: dict[str, Value] = {"passed": 4.0, "warned": 1.0, "complaint": "pcie: replays"}
+    verdict = ask({GPUS[0]: GOOD, GPUS[1]: warned, GPUS[2]: GOOD})
+    assert (verdict.health, verdict.summary()) == (Health.DEGRADED, "gpu 1: DCGM warns: pcie: replays")
+
+
+def test_a_skipped_test_is_no_pass() -> None:
+    skipped: dict[str, Value] = {"passed": 4.0, "skipped": 1.0, "skipped_names": "memory"}
+    verdict = ask({GPUS[0]: GOOD, GPUS[1]: skipped, GPUS[2]: GOOD})
+    assert (verdict.health, verdict.summary()) == (Health.UNKNOWN, "gpu 1: DCGM did not test: memory")
+
+
+def test_a_gpu_without_a_result_is_unknown() -> None:
+    verdict = ask({GPUS[0]: GOOD, GPUS[1]: GOOD})
+    assert verdict.health is Health.UNKNOWN
+    assert "no result for this GPU" in verdict.summary()
+
+
+def test_a_diagnostic_that_speaks_of_the_node_alone_speaks_for_its_gpus() -> None:
+    assert ask({NODE: GOOD}).health is Health.PASS
+
+
+def test_no_dcgmi_is_unknown_unless_the_manifest_lacks_dcgm() -> None:
+    assert "dcgmi is not installed" in ask({}).summary()
+    assert ask({}).health is Health.UNKNOWN
+    assert ask({}, lacks={"dcgm": "the manifest says so"}).health is Health.NOT_APPLICABLE

@@ -1,0 +1,54 @@
+"""gpu.clocks: busy, slow and without an excuse."""
+
+from holdfast.model.health import Health
+from holdfast.node.checks.gpu.clocks import CHECK
+from tests.node.checks.gpu_tray import Tray
+
+MOST = {"gpu_clock_sm_max_hertz": 1980e6, "gpu_clock_memory_max_hertz": 2619e6}
+
+
+def running(sm: float, load: float = 1.0, reasons: float = 0.0, memory: float = 2619e6, until: float = 300.0) -> Tray:
+    return Tray().every(
+        10.0,
+        until,
+        gpu_clock_sm_hertz=sm,
+        gpu_clock_memory_hertz=memory,
+        gpu_utilization_ratio=load,
+        gpu_clock_event_reasons=reasons,
+        **MOST,
+    )
+
+
+def test_full_clocks_pass() -> None:
+    assert running(1980e6).ask(CHECK).health is Health.PASS
+
+
+def test_a_busy_gpu_stuck_at_a_low_clock_degrades() -> None:
+    row = running(345e6).row(CHECK)
+    assert (row.health, "345 MHz of 1980 MHz, and the driver names no cause" in row.reason) == (Health.DEGRADED, True)
+
+
+def test_a_clock_setting_is_named() -> None:
+    assert "held there by a clock setting" in running(900e6, reasons=0x2).row(CHECK).reason
+
+
+def test_slow_memory_degrades() -> None:
+    assert "memory clock of 1593 MHz" in running(1980e6, memory=1593e6).row(CHECK).reason
+
+
+def test_low_clocks_that_are_explained_pass_here() -> None:
+    for reasons in (0x4, 0x8, 0x20, 0x40, 0x80):
+        assert running(900e6, reasons=reasons).ask(CHECK).health is Health.PASS
+
+
+def test_an_idle_gpu_may_sleep() -> None:
+    assert running(345e6, load=0.0, reasons=0x1).ask(CHECK).health is Health.PASS
+
+
+def test_one_sample_is_too_short_to_blame() -> None:
+    assert running(345e6, until=0.0).ask(CHECK).health is Health.PASS
+
+
+def test_without_utilisation_under_mig_nothing_is_claimed() -> None:
+    tray = Tray().read(0.0, gpu_clock_sm_hertz=345e6, **MOST).missing(0, "gpu_utilization_ratio")
+    assert tray.row(CHECK).health is Health.PASS

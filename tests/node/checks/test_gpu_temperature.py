@@ -1,0 +1,62 @@
+"""gpu.temperature: the margin where there is one, the threshold where not, and no alarm from a nonsense margin."""
+
+from holdfast.model.health import Health
+from holdfast.node.checks.gpu.temperature import CHECK
+from tests.node.checks.gpu_tray import A100, L40S, Tray
+
+
+def with_margin(margin: float, core: float, slowdown: float | None = -2.0, **more: float) -> Tray:
+    values = {"gpu_temperature_celsius": core, "gpu_thermal_margin_celsius": margin, **more}
+    if slowdown is not None:
+        values["gpu_slowdown_margin_celsius"] = slowdown
+    return Tray().read(0.0, **values)
+
+
+def test_the_margin_is_compared_with_the_slowdown_point() -> None:
+    assert with_margin(26, 59).row(CHECK).health is Health.PASS
+    assert with_margin(2, 85).row(CHECK).health is Health.DEGRADED
+    assert with_margin(-2, 89).row(CHECK).health is Health.DEGRADED
+    row = with_margin(-3, 90).row(CHECK)
+    assert (row.health, row.value, row.limit) == (Health.FAIL, -3, -2)
+    assert "core at 90 C" in row.reason
+
+
+def test_the_catalog_knows_the_slowdown_point_where_the_driver_does_not_tell() -> None:
+    b200 = Tray(model="NVIDIA B200").read(0.0, gpu_temperature_celsius=89.0, gpu_thermal_margin_celsius=-3.0)
+    assert b200.row(CHECK).health is Health.DEGRADED
+    assert with_margin(-3, 89, slowdown=None).row(CHECK).health is Health.FAIL
+
+
+def test_a_nonsense_margin_of_a_cold_gpu_is_not_believed() -> None:
+    assert with_margin(0, 35).row(CHECK).health is Health.PASS
+    assert with_margin(-20, 35).row(CHECK).health is Health.PASS
+
+
+def test_a_cold_reading_is_not_believed_while_hardware_slows_down_for_heat() -> None:
+    assert with_margin(-5, 60, gpu_clock_event_reasons=0x40).row(CHECK).health is Health.FAIL
+
+
+def test_without_a_margin_the_slowdown_threshold_counts() -> None:
+    def a100(core: float) -> Health:
+        tray = Tray(model=A100).read(0.0, gpu_temperature_celsius=core, gpu_slowdown_temperature_celsius=89.0)
+        return tray.row(CHECK).health
+
+    assert [a100(core) for core in (60, 85, 89)] == [Health.PASS, Health.DEGRADED, Health.FAIL]
+
+
+def test_hot_memory_degrades_though_the_core_is_fine() -> None:
+    row = with_margin(30, 60, gpu_memory_temperature_celsius=98.0).row(CHECK)
+    assert (row.health, "memory at 98 C" in row.reason) == (Health.DEGRADED, True)
+
+
+def test_gddr_without_a_memory_sensor_passes() -> None:
+    tray = Tray(model=L40S).read(0.0, gpu_temperature_celsius=64.0, gpu_thermal_margin_celsius=24.0)
+    tray.missing(0, "gpu_memory_temperature_celsius")
+    assert tray.row(CHECK).health is Health.PASS
+
+
+def test_neither_margin_nor_threshold_is_unknown_with_the_reason() -> None:
+    tray = Tray().read(0.0, gpu_temperature_celsius=60.0)
+    tray.missing(0, "gpu_thermal_margin_celsius", "gpu_slowdown_temperature_celsius")
+    row = tray.row(CHECK)
+    assert (row.health, row.reason) == (Health.UNKNOWN, "not supported by this GPU/driver")

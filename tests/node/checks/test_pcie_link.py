@@ -1,0 +1,180 @@
+"""pcie.link: width always counts; the speed of an idle GPU does not."""
+
+import pytest
+
+from holdfast.model.health import FailureClass, Health
+from holdfast.model.history import History
+from holdfast.model.inventory import Inventory
+from holdfast.model.signal import Event, Reading, Signal, Value
+from holdfast.model.verdict import Verdict
+from holdfast.node.checks.pcie.link import CHECK
+
+DEVICE, ABOVE, GPU = "node/n1/pci/0000:18:00.0", "node/n1/pci/0000:17:00.0", "node/n1/gpu/0"
+WIDTH, SPEED = "pci_link_width_lanes", "pci_link_speed_transfers_per_second"
+MAX_WIDTH, MAX_SPEED = "pci_max_link_width_lanes", "pci_max_link_speed_transfers_per_second"
+USUAL: dict[str, Value] = {"pci_own_link": 1.0, "pci_rdma": 1.0, "pci_parent": "0000:17:00.0",
+                           WIDTH: 16.0, MAX_WIDTH: 16.0, SPEED: 32e9, MAX_SPEED: 32e9}  # fmt: skip
+
+
+def ask(
+    role: str,
+    device: dict[str, Value],
+    above: dict[str, Value] | None = None,
+    busy: float | None = None,
+    seconds: int = 300,
+    expect: dict[str, Value] | None = None,
+) -> Verdict:
+    history = History("n1")
+    history.expect_freshness("pcie", 200)
+    history.inventory = Inventory(
+        node="n1",
+        subjects=frozenset({DEVICE}),
+        by_device={"0000:18:00.0": GPU},
+        expect={DEVICE: expect} if expect else {},
+    )
+    port = {**USUAL, "pci_own_link": 0.0, "pci_role": "bridge", **(above or {})}
+    for at in range(0, seconds + 1, 60):
+        signals = [Signal(DEVICE, name, value) for name, value in {**USUAL, "pci_role": role, **device}.items()]
+        signals += [Signal(ABOVE, name, value) for name, value in port.items()]
+        history.add(Reading(source="pcie", at=at, signals=signals))
+        if busy is not None:
+            history.add(Reading(source="nvml", at=at, signals=[Signal(GPU, "gpu_utilization_ratio", busy)]))
+    return CHECK(history.window(seconds, CHECK.span))
+
+
+@pytest.mark.parametrize("role", ["gpu", "nic", "nvme", "nvswitch", "bridge"])
+def test_a_full_link_passes(role: str) -> None:
+    assert ask(role, {}).health is Health.PASS
+
+
+@pytest.mark.parametrize("role", ["gpu", "nic", "nvswitch", "bridge"])
+def test_half_the_width_fails_from_one_look(role: str) -> None:
+    verdict = ask(role, {WIDTH: 8.0}, seconds=0)
+    assert (verdict.health, verdict.failure_class) == (Health.FAIL, FailureClass.SLOWDOWN)
+    assert "runs at x8, both ends can do x16" in verdict.summary()
+
+
+def test_a_drive_or_a_plain_network_card_only_degrades() -> None:
+    assert ask("nvme", {WIDTH: 8.0}).health is Health.DEGRADED
+    assert ask("nic", {WIDTH: 8.0, "pci_rdma": 0.0}).health is Health.DEGRADED
+
+
+def test_a_wide_card_in_a_narrow_slot_is_as_good_as_it_gets() -> None:
+    assert ask("nic", {WIDTH: 8.0}, above={MAX_WIDTH: 8.0}).health is Health.PASS
+
+
+def test_the_manifest_may_expect_less_or_more() -> None:
+    assert ask("nic", {WIDTH: 8.0}, expect={WIDTH: 8.0}).health is Health.PASS
+    assert ask("nic", {WIDTH: 8.0, MAX_WIDTH: 8.0}, expect={WIDTH: 16.0}).health is Health.FAIL
+
+
+def test_a_slow_network_card_counts_busy_or_not() -> None:
+    verdict = ask("nic", {SPEED: 16e9}, seconds=0)
+    assert verdict.health is Health.FAIL
+    assert "runs at 16 GT/s, both ends can do 32 GT/s" in verdict.summary()
+
+
+def test_an_idle_gpu_may_lower_its_speed_and_it_is_told() -> None:
+    verdict = ask("gpu", {SPEED: 2.5e9}, busy=0.0)
+    assert verdict.health is Health.PASS
+    assert "to save power" in verdict.evidence[0]
+
+
+def test_a_busy_gpu_may_not() -> None:
+    assert ask("gpu", {SPEED: 2.5e9}, busy=0.9).health is Health.FAIL
+
+
+def test_a_gpu_seen_slow_only_once_is_not_judged_yet() -> None:
+    assert ask("gpu", {SPEED: 8e9}, busy=0.9, seconds=0).health is Health.PASS
+
+
+def test_an_idle_gpu_at_a_speed_that_saves_no_power_is_degraded() -> None:
+    assert ask("gpu", {SPEED: 8e9}, busy=0.0).health is Health.DEGRADED
+
+
+def test_a_device_that_disappeared_is_unknown() -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({DEVICE}))
+    history.add(Reading(source="pcie", at=0, absent={(DEVICE, WIDTH): "the device disappeared from the PCI bus"}))
+    verdict = CHECK(history.window(0, 600))
+    assert verdict.health is Health.UNKNOWN
+    assert "disappeared" in verdict.summary()
+
+
+@pytest.mark.parametrize("role", ["gpu", "nic", "nvme"])
+@pytest.mark.parametrize("said", ["current_link_speed reads ''", "current_link_speed reads 'Unknown'"])
+def test_a_speed_that_cannot_be_read_is_unknown(role: str, said: str) -> None:
+    history = told({"pci_role": role}, absent={(DEVICE, SPEED): said})
+    verdict = CHECK(history.window(0, CHECK.span))
+    assert verdict.health is Health.UNKNOWN
+    assert said in verdict.summary()
+
+
+def test_half_the_width_fails_also_where_the_speed_cannot_be_read() -> None:
+    history = told({"pci_role": "gpu", WIDTH: 8.0}, absent={(DEVICE, SPEED): "current_link_speed reads ''"})
+    assert CHECK(history.window(0, CHECK.span)).health is Health.FAIL
+
+
+@pytest.mark.parametrize("name", [MAX_WIDTH, MAX_SPEED])
+def test_a_link_with_nothing_to_compare_it_with_is_unknown(name: str) -> None:
+    history = told({"pci_role": "gpu"}, absent={(DEVICE, name): "reads 'Unknown'"}, without=(name,))
+    assert "not known: reads 'Unknown'" in CHECK(history.window(0, CHECK.span)).summary()
+
+
+def told(
+    device: dict[str, Value],
+    events: tuple[Event, ...] = (),
+    absent: dict[tuple[str, str], str] | None = None,
+    without: tuple[str, ...] = (),
+) -> History:
+    """One look at a device without a known port above it, beside what the kernel said."""
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({DEVICE}), by_device={"0000:18:00.0": GPU})
+    gone = {name for _, name in absent or {}}
+    values = {name: value for name, value in {**USUAL, **device}.items() if name not in (*gone, *without)}
+    signals = [Signal(DEVICE, name, value) for name, value in values.items()]
+    history.add(Reading(source="pcie", at=0, signals=signals, absent=absent or {}))
+    history.add(Reading(source="kmsg", at=0, events=list(events)))
+    return history
+
+
+def heard(code: str, device: str, severity: str = "warning") -> Event:
+    return Event(kind="pcie_link", at=0.0, text="limited by", device=device, code=code, severity=severity)
+
+
+def test_a_link_down_is_a_crash_told_at_the_port_above() -> None:
+    verdict = CHECK(told({}, (heard("down", "0000:15:01.0", "fatal"),)).window(60, CHECK.span))
+    (row,) = (row for row in verdict.rows if row.subject == "node/n1/pci/0000:15:01.0")
+    assert (row.health, verdict.failure_class) == (Health.FAIL, FailureClass.CRASH)
+    assert "1 min ago that its link went down" in row.reason
+
+
+def test_a_link_that_came_back_only_degrades() -> None:
+    verdict = CHECK(told({"pci_parent": "0000:15:01.0"}, (heard("down", "0000:15:01.0", "fatal"),)).window(0, 3600))
+    assert verdict.health is Health.DEGRADED
+    assert "0000:18:00.0 below it has a link again" in verdict.summary()
+
+
+@pytest.mark.parametrize("code", ["narrow", "slow"])
+def test_a_badly_trained_link_that_sysfs_does_not_list_is_told_from_the_kernel(code: str) -> None:
+    verdict = CHECK(told({}, (heard(code, "0000:99:00.0"),)).window(0, CHECK.span))
+    assert ("node/n1/pci/0000:99:00.0", Health.DEGRADED) in [(row.subject, row.health) for row in verdict.rows]
+    assert CHECK(told({}, (heard(code, "0000:99:00.0", "info"),)).window(0, CHECK.span)).health is Health.PASS
+
+
+def test_what_sysfs_reads_now_overrules_what_the_kernel_said_and_that_stays_evidence() -> None:
+    verdict = CHECK(told({}, (heard("narrow", "0000:18:00.0"),)).window(0, CHECK.span))
+    assert verdict.health is Health.PASS
+    assert any("limited by" in line for line in verdict.evidence)
+
+
+def test_where_sysfs_cannot_tell_the_kernels_word_is_the_one_row() -> None:
+    history = told({}, (heard("slow", "0000:18:00.0"),), absent={(DEVICE, SPEED): "current_link_speed reads ''"})
+    verdict = CHECK(history.window(0, CHECK.span))
+    assert [(row.subject, row.health) for row in verdict.rows] == [(DEVICE, Health.DEGRADED)]
+
+
+def test_a_gpu_seen_slow_once_says_that_one_look_does_not_judge_it() -> None:
+    verdict = ask("gpu", {SPEED: 8e9}, busy=0.0, seconds=0)
+    assert "one look: not judged" in verdict.evidence[0]
+    assert "runs at 8 GT/s" in verdict.rows[0].reason

@@ -1,0 +1,96 @@
+"""Nodes that come together without a shell: who was asked and knows the key is let in, nobody else."""
+
+import json
+import socket
+import threading
+
+import pytest
+
+from holdfast.model.wire.probe import Guest
+from holdfast.node.probes.sweep import rendezvous as gathering
+from holdfast.node.probes.sweep.rendezvous import CannotMeet, Gathering
+
+KEY = "k" * 32
+PATIENCE = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def never() -> bool:
+    return False
+
+
+def quietly(words: str) -> None:
+    """Nobody listens."""
+
+
+def come(name: str, port: int, key: str = KEY, seconds: float = PATIENCE) -> socket.socket:
+    return gathering.come(name, "127.0.0.1", port, key, seconds, never)
+
+
+def test_whoever_was_asked_comes_and_is_asked_over_its_line() -> None:
+    port = free_port()
+    place = Gathering([Guest(name="n2", leaf="l1"), Guest(name="n3")], "127.0.0.1", port, KEY)
+    ends: dict[str, socket.socket] = {}
+    guests = [threading.Thread(target=lambda n=name: ends.update({n: come(n, port)})) for name in ("n2", "n3")]
+    for guest in guests:
+        guest.start()
+    lines = place.wait(PATIENCE, quietly, never)
+    for guest in guests:
+        guest.join()
+    assert {name: line.trouble for name, line in lines.items()} == {"n2": "", "n3": ""}
+    assert (lines["n2"].host.address, lines["n2"].host.leaf) == ("127.0.0.1", "l1")
+    lines["n2"].ask({"do": "port"})
+    with ends["n2"].makefile("rw") as file:
+        assert json.loads(file.readline()) == {"do": "port", "seat": 0}
+        file.write('greetings\n[1]\n{"seat": 7}\n{"port": 5}\n')
+        file.flush()
+    assert lines["n2"].answer(PATIENCE) == {"port": 5}
+    ends["n3"].shutdown(socket.SHUT_RDWR)
+    assert lines["n3"].answer(PATIENCE)["error"] == "set-up failed: the worker died: its line ended"
+    for end in ends.values():
+        gathering.hang_up(end)
+
+
+def test_who_does_not_come_is_told_apart() -> None:
+    lines = Gathering([Guest(name="n2")], "127.0.0.1", free_port(), KEY).wait(0.0, quietly, never)
+    assert lines["n2"].answer(0.0)["error"] == "set-up failed: it did not come within 0 s"
+    lines["n2"].ask({"do": "port"})
+
+
+@pytest.mark.parametrize(("name", "key"), [("n2", "another"), ("n9", KEY), ("", KEY)])
+def test_a_stranger_is_not_let_in(name: str, key: str) -> None:
+    port = free_port()
+    place = Gathering([Guest(name="n2")], "127.0.0.1", port, KEY)
+    with pytest.raises(CannotMeet, match="is not who leads"):
+        come(name, port, key, seconds=0.5)
+    assert place.wait(0.0, quietly, never)["n2"].trouble
+
+
+@pytest.mark.parametrize(
+    "said", [b"\n", b"[]\n", b"\xff\xfe\n", b'{"name": 3}\n', b"x" * 5000, b"{" * 900 + b"\n", b""]
+)
+def test_strange_greetings_hold_up_nobody(said: bytes) -> None:
+    port = free_port()
+    place = Gathering([Guest(name="n2")], "127.0.0.1", port, KEY)
+    with socket.create_connection(("127.0.0.1", port)) as stranger:
+        stranger.sendall(said)
+        end = come("n2", port)
+        assert not place.wait(PATIENCE, quietly, never)["n2"].trouble
+        gathering.hang_up(end)
+
+
+def test_somebody_else_on_that_port_is_not_believed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        threading.Thread(target=lambda: other.accept()[0].sendall(b'{"name": "", "proof": "0"}\n'), daemon=True).start()
+        with pytest.raises(CannotMeet, match="does not know the key"):
+            come("n2", other.getsockname()[1], seconds=0.1)
+
+
+def test_a_port_that_is_taken_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(CannotMeet, match="cannot listen at 127"):
+        Gathering([], "127.0.0.1", other.getsockname()[1], KEY)
