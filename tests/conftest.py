@@ -3,6 +3,8 @@
 import pytest
 from hypothesis import settings
 
+from .strict_skips import StrictSkips
+
 settings.register_profile("holdfast", deadline=None)
 settings.load_profile("holdfast")
 
@@ -16,6 +18,10 @@ LONGEST_FIRST = (
     "tests/survival/",
     "tests/agent/test_daemon.py",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(StrictSkips(), "strict-skips")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
