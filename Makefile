@@ -83,8 +83,8 @@ screenshots: setup node
 agreement: setup
 	$(PY) scripts/agreement.py
 
-# What needs no server. It imports torch, and a few tests compile or ask a tool of `make system`: they skip without it.
-quick: setup torch
+# What needs no server; but it imports torch, and some tests compile, or ask promtool or openssl.
+quick: system setup torch
 	$(PY) -m pytest -m "not slow and not soak" -n 2
 
 # What needs no server, on two cores; then every real part, three files at a time because they mostly wait, a file's tests
