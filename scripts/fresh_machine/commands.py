@@ -63,9 +63,14 @@ def _count(text: str) -> int:
     return len(told.get("nodes", [])) if isinstance(told, dict) else len(told)
 
 
+def _shown(line: str) -> bool:
+    """All but pip's word, for every package, that a local index does not have it."""
+    return not line.startswith("WARNING: Location")
+
+
 def demo(machine: Machine, work: Path) -> dict[str, Any]:
     page, began, listening = Page(), time.monotonic(), [0.0]
-    with log(work / "demo.log", "demo") as told:
+    with log(work / "demo.log", "demo", _shown) as told:
 
         def heard(line: str) -> None:
             told(line)
@@ -115,7 +120,7 @@ class Tests:
 
 def tests(machine: Machine, work: Path, target: str) -> dict[str, Any]:
     heard, began = Tests(), time.monotonic()
-    with log(work / "test.log", target) as told:
+    with log(work / "test.log", target, _shown) as told:
 
         def both(line: str) -> None:
             told(line)

@@ -12,7 +12,7 @@ from fresh_machine.root import CLONE, Source
 
 INSIDE = Path(__file__).with_name("units_inside.py")
 WHEELS = "/root/wheels"
-RESULT = "root/units.json"
+RESULT, SAID = "root/units.json", "root/units.log"  # a container's console need not reach us: it writes files
 DRIVER = f"""
 [Unit]
 Description=Installs and looks at the units of Holdfast, then powers off
@@ -24,8 +24,8 @@ Type=exec
 Environment=HOME=/root PIP_NO_INDEX=1 PIP_FIND_LINKS={WHEELS}
 ExecStart=/usr/bin/python3 /root/units_inside.py {CLONE} /{RESULT}
 ExecStopPost=/usr/bin/systemctl --no-block poweroff
-StandardOutput=journal+console
-StandardError=journal+console
+StandardOutput=append:/{SAID}
+StandardError=inherit
 
 [Install]
 WantedBy=multi-user.target
@@ -47,10 +47,16 @@ def units(machine: Machine, source: Source, work: Path) -> dict[str, Any]:
     if not machine.nspawn:
         raise StepFailed("the units need systemd-nspawn, which does not work here")
     say("units: booting")
-    with log(work / "units.log", "units", lambda line: "units_inside: " in line) as told:
-        code = machine.boot(told, timeout=600)
+    with log(work / "units.log", "units", lambda line: line.startswith("inside: ")) as told:
+        code = machine.boot(told, timeout=900)
+        for line in _text(machine.tree / SAID).splitlines():
+            told(line)
     file = machine.tree / RESULT
     if not file.exists():
         raise StepFailed(f"systemd ended with {code} and left no result; see units.log")
     result: dict[str, Any] = json.loads(file.read_text())
     return {"ok": bool(result.pop("ok")), "seconds": round(time.monotonic() - began, 1), **result}
+
+
+def _text(file: Path) -> str:
+    return file.read_text(errors="replace") if file.exists() else ""

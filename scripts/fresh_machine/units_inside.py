@@ -14,12 +14,13 @@ from pathlib import Path
 
 ANSWERS = {"agent": "http://127.0.0.1:9476/metrics", "controller": "http://127.0.0.1:9477/healthz"}
 WAIT_SECONDS = 90.0
+STARTED = time.monotonic()
 SHOWN = ("ActiveState", "SubState", "NRestarts", "ExecMainStatus", "Result", "UnitFileState")
 
 
 def say(text: str) -> None:
     for line in text.splitlines():
-        print(f"units_inside: {line}", flush=True)
+        print(f"inside: {time.monotonic() - STARTED:5.1f} s  {line}", flush=True)
 
 
 def told(*command: str) -> tuple[int, str]:
