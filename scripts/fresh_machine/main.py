@@ -1,9 +1,12 @@
 """Options, the order of the steps, and the summary."""
 
 import argparse
+import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -45,14 +48,22 @@ def main() -> int:
     work = options.root or Path(tempfile.mkdtemp(prefix="fresh-machine-", dir="/var/tmp"))
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
     say(f"commit {commit[:12]} in {work}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was made is taken away
+    results: dict[str, Any] = {}
     try:
         results = _all(source, work.resolve(), options)
     finally:
         if not options.keep:
-            _clean(work, ours=options.root is None)
-    document = {"bench": "fresh_machine", "commit": commit[:12], **results}
-    options.result.write_text(as_json(document))
+            _clean(work, logs=options.root is not None or not _good(results))
+    _remember(options.result, commit[:12], results)
     return _summary(results)
+
+
+def _remember(file: Path, commit: str, results: dict[str, Any]) -> None:
+    """Steps that were not run keep what they had, with the commit that it was seen on."""
+    known = json.loads(file.read_text()) if file.exists() else {}
+    steps = {name: {"commit": commit, **told} for name, told in results.items() if isinstance(told, dict)}
+    file.write_text(as_json({"bench": "fresh_machine", **known, **results, **steps}))
 
 
 def _all(source: root.Source, work: Path, options: argparse.Namespace) -> dict[str, Any]:
@@ -103,13 +114,20 @@ def _megabytes(tree: Path) -> int:
     return int(told.split()[0])
 
 
-def _clean(work: Path, *, ours: bool) -> None:
-    """A folder that we were given keeps its logs and what is not ours."""
+def _good(results: dict[str, Any]) -> bool:
+    steps = [told for told in results.values() if isinstance(told, dict)]
+    return bool(steps) and all(told["ok"] for told in steps)
+
+
+def _clean(work: Path, *, logs: bool) -> None:
+    """Logs stay where a step failed or the folder was given."""
     for name in MADE:
         if (work / name).exists():
             remove(work / name)
     (work / "base.ready").unlink(missing_ok=True)
-    if ours and all(path.is_file() for path in work.iterdir()):
+    if logs:
+        say(f"logs are in {work}")
+    elif all(path.is_file() for path in work.iterdir()):
         shutil.rmtree(work)
 
 
@@ -123,4 +141,4 @@ def _summary(results: dict[str, Any]) -> int:
             print(f"         {count:4} skipped: {reason}")
         for failure in told.get("failures", []):
             print(f"              failed: {failure}")
-    return 0 if all(told["ok"] for told in steps.values()) else 1
+    return 0 if _good(results) else 1
