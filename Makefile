@@ -31,7 +31,7 @@ torch: .venv/.torch
 system:
 	@scripts/system-packages
 
-# The web page; takes Node.js from the package index where none is new enough. Everything but the page works without it.
+# The web page; needs Node.js, and says so where it is missing. Everything but the page works without it.
 console:
 	@scripts/build-console
 
@@ -117,4 +117,4 @@ bench-history: system setup
 	$(PY) bench/store.py --events 10000000 --nodes 12500 --rounds 2
 
 clean:
-	rm -rf .venv $(PEERS) .venv-node console/node_modules holdfast/console/static build dist *.egg-info .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv $(PEERS) console/node_modules holdfast/console/static build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

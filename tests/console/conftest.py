@@ -1,6 +1,5 @@
 """The built page in a real browser, against a mock of the API that each test changes as it likes."""
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -30,13 +29,9 @@ BROWSER_ARGUMENTS = (
 @pytest.fixture(scope="session")
 def static() -> Path:
     """The page, built from the sources of this tree."""
-    built = subprocess.run([ROOT / "scripts" / "build-console"], stderr=subprocess.PIPE, text=True, check=False)
-    if "are needed to build the page" in built.stderr:
-        pytest.skip("Node.js is not installed and not in the package index, so the page cannot be built")
-    assert built.returncode == 0, built.stderr
-    own_node = ROOT / ".venv-node" / "bin"  # where build-console puts the Node.js that it fetched
-    if (own_node / "node").exists():
-        os.environ["PATH"] = f"{own_node}{os.pathsep}{os.environ['PATH']}"
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed, so the page cannot be built")
+    subprocess.run([ROOT / "scripts" / "build-console"], check=True)
     return ROOT / "holdfast" / "console" / "static"
 
 
