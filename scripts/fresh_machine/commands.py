@@ -20,6 +20,7 @@ ENDED = re.compile(r"\d+ (?:passed|failed|skipped|error).* in [\d.]+s")
 COUNTS = re.compile(r"(\d+) (passed|failed|skipped|errors?|rerun|xfailed)\b")
 SKIPPED = re.compile(r"SKIPPED \[(\d+)\] (\S+?):(?:\d+:)? (.*)")
 FAILED = re.compile(r"(?:FAILED|ERROR) (tests/\S+)")
+HEADING = re.compile(r"_{3,} (?:ERROR at \w+ of )?(test_.+) _{3,}$")  # with -rs pytest lists no failures at the end
 TROUBLE = re.compile(r"^(make.*\*\*\*|E: |ERROR)")
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -95,6 +96,7 @@ class Tests:
     counts: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     failed: list[str] = field(default_factory=list)
+    headings: list[str] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
 
     def hear(self, line: str) -> None:
@@ -105,6 +107,8 @@ class Tests:
             self.skipped[found[3]] += int(found[1])
         elif found := FAILED.match(line):
             self.failed.append(found[1])
+        elif found := HEADING.match(line):
+            self.headings.append(found[1])
         if TROUBLE.match(line):
             self.trouble.append(line[:200])
 
@@ -113,7 +117,7 @@ class Tests:
         return {
             **{what: self.counts[what] for what in wanted},
             "skipped_because": dict(self.skipped.most_common()),
-            "failures": self.failed[:50],
+            "failures": (self.failed or self.headings)[:50],
             "trouble": self.trouble[:10],
         }
 
@@ -126,7 +130,7 @@ def tests(machine: Machine, work: Path, target: str) -> dict[str, Any]:
             told(line)
             heard.hear(line)
 
-        code = machine.run(f"cd {CLONE} && make {target}", both, timeout=3 * 3600, CI="true")
+        code = machine.run(f"cd {CLONE} && make {target}", both, timeout=3 * 3600, CI="true", PYTEST_ADDOPTS="-rfEs")
     result = heard.result()
     good = code == 0 and result["passed"] > 0 and result["failed"] + result["error"] == 0
     return {

@@ -54,6 +54,9 @@ def build(work: Path, source: Source) -> Machine:
             remove(tree)
         _bootstrap(tree, work, told, source.prerequisites())
         told.write(tree)
+        # Every installer writes these two; the tools that build a root leave them to it.
+        (tree / "etc/hostname").write_text("fresh\n")
+        (tree / "etc/hosts").write_text("127.0.0.1 localhost\n127.0.1.1 fresh\n::1 localhost ip6-localhost\n")
         subprocess.run(["chroot", str(tree), "update-ca-certificates"], check=True, capture_output=True)
         ready.write_text(wanted)
     bound = {str(folder): str(folder) for folder in told.folders}

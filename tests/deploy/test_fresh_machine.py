@@ -68,6 +68,18 @@ def test_pytests_lines_are_counted_over_all_runs() -> None:
     assert any("Error 1" in line for line in told["trouble"])
 
 
+def test_failures_are_named_where_pytest_lists_none() -> None:
+    heard = commands.Tests()
+    for line in (
+        "______ test_a_thing[one two] ______",
+        "_ _ _ _ _",
+        "____ ERROR at setup of test_b ____",
+        "1 failed in 2.00s",
+    ):
+        heard.hear(line)
+    assert heard.result()["failures"] == ["test_a_thing[one two]", "test_b"]
+
+
 def test_readme_names_the_prerequisites() -> None:
     found = root.PREREQUISITES.search((ROOT / "README.md").read_text())
     assert found is not None and found[1].split() == ["git", "make", "python3", "python3-venv", "ca-certificates"]
