@@ -1,6 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
+unexport PYTHONDONTWRITEBYTECODE  # images set it; without bytecode each process of a test compiles everything anew
 .PHONY: screenshots docs-site agreement setup torch system console dist demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
@@ -82,8 +83,8 @@ quick: setup
 # in the summary: docs/decisions/0008.
 test: system setup torch lint
 	@scripts/build-console || echo "== going on without the web page"
-	$(PY) -m pytest -m "not slow and not soak" -n 2 -rs
-	$(PY) -m pytest -m "slow and not soak" -n 3 --dist loadfile --no-loadscope-reorder --reruns 1 -rsR
+	$(PY) -m pytest -m "not slow and not soak" -n 2 -rs --hypothesis-profile=test
+	$(PY) -m pytest -m "slow and not soak" -n 3 --hypothesis-profile=test --dist loadfile --no-loadscope-reorder --reruns 1 -rsR
 
 # Builds the Kubernetes servers from Debian's source package (once per machine, about ten minutes) and runs their tests;
 # afterwards `make test` runs them too.
@@ -92,7 +93,7 @@ test-kubernetes: setup
 	$(PY) -m pytest tests/kubernetes -rs
 
 soak: system setup torch
-	$(PY) -m pytest -rs --timeout=0
+	$(PY) -m pytest -rs --timeout=0 --hypothesis-profile=soak
 
 # The peer gcm (gpucm) gets an environment of its own: it pins an old NVML binding.
 $(PEERS)/.ready:

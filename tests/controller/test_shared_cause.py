@@ -54,7 +54,7 @@ def storms(draw: st.DrawFn) -> tuple[list[tuple[float, str]], set[str], int]:
     return sorted(told), {f"n{i}" for i in range(50)}, draw(st.integers(0, len(told)))
 
 
-@settings(max_examples=10, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=10, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(storms())
 def test_in_any_order_with_stragglers_unrelated_failures_and_a_restart(
     storm: tuple[list[tuple[float, str]], set[str], int],

@@ -1,7 +1,7 @@
 """Logs of jobs: what is read from them, in any pieces, and what is only quoted in them."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.formats.job_log import JobLog
@@ -152,7 +152,6 @@ def test_a_storm_is_one_piece_of_evidence() -> None:
     assert [(one.event.count, one.number("last_line")) for one in found] == [(5000, 5000)]
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([*STEPS[:3], *TRACEBACK, *(line for line, _, _ in MESSAGES)])), st.binary(max_size=300))
 def test_no_log_is_too_strange(lines: list[str], noise: bytes) -> None:
     log = JobLog()

@@ -63,7 +63,7 @@ class Bmc:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         url = f"http://127.0.0.1:{self.server.server_port}/redfish/v1/Chassis/1"
         self.source = RedfishThermalSource(RedfishThermalSettings(subject="node/n1", url=url, timeout=10.0))
 
