@@ -12,8 +12,9 @@ import pytest
 
 from holdfast.sources.plain_http import Trouble, get
 from holdfast.sources.redfish_thermal import RedfishThermalSettings, RedfishThermalSource
+from tests.ports import free_port
 
-from .server import free_port, served
+from .server import served
 
 EMULATOR = Path(sys.executable).with_name("sushy-emulator")
 
