@@ -76,14 +76,14 @@ agreement: setup
 	$(PY) scripts/agreement.py
 
 quick: setup
-	$(PY) -m pytest -m "not slow and not soak" -n 2
+	$(PY) -m pytest -m "not slow and not soak" -n 2 --dist worksteal
 
 # What needs no server, on two cores; then every real part, three files at a time because they mostly wait, a file's tests
 # one after the other. These share the machine with others, so a test that failed is tried once more, and named as such (R)
 # in the summary: docs/decisions/0008.
 test: system setup torch lint
 	@scripts/build-console || echo "== going on without the web page"
-	$(PY) -m pytest -m "not slow and not soak" -n 2 -rs --hypothesis-profile=test
+	$(PY) -m pytest -m "not slow and not soak" -n 2 --dist worksteal -rs --hypothesis-profile=test
 	$(PY) -m pytest -m "slow and not soak" -n 3 --hypothesis-profile=test --dist loadfile --no-loadscope-reorder --reruns 1 -rsR
 
 # Builds the Kubernetes servers from Debian's source package (once per machine, about ten minutes) and runs their tests;

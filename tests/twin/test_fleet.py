@@ -254,12 +254,12 @@ def test_an_order_answered_at_once_does_not_end_the_one_under_way() -> None:
 
 
 def test_faults_arrive_as_often_as_the_catalogue_says() -> None:
-    fleet = Simulation(scenario("background"), 100, 7)
+    fleet = Simulation(scenario("background"), 50, 7)
     days = 1
     fleet.advance(days * 86400.0)
     struck = sum(node.struck for node in fleet.nodes)
     per_year = sum(kind.per_gpu_year for kind in kinds().values())
-    expected = per_year * 8 * 100 * days / 365.25 * scenario("background").acceleration
+    expected = per_year * 8 * 50 * days / 365.25 * scenario("background").acceleration
     assert struck == pytest.approx(expected, rel=0.25)  # some strike where the same is broken already
 
 
