@@ -1,6 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
+unexport PYTHONDONTWRITEBYTECODE  # images set it; without bytecode each process of a test compiles everything anew
 .PHONY: screenshots docs-site agreement setup torch node system console dist demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
@@ -85,15 +86,15 @@ agreement: setup
 
 # What needs no server; but it imports torch, and some tests compile, or ask promtool or openssl.
 quick: system setup torch
-	$(PY) -m pytest -m "not slow and not soak" -n 2
+	$(PY) -m pytest -m "not slow and not soak" -n 2 --dist worksteal
 
 # What needs no server, on two cores; then every real part, three files at a time because they mostly wait, a file's tests
 # one after the other. No test is tried twice (docs/decisions/0010), and with CI=true none may skip for a reason that is not
 # in tests/allowed_skips.toml.
 test: system setup torch node lint
 	@scripts/build-console || { echo "== going on without the web page"; test "$$CI" != true; }
-	$(PY) -m pytest -m "not slow and not soak" -n 2 -rs
-	$(PY) -m pytest -m "slow and not soak" -n 3 --dist loadfile --no-loadscope-reorder -rs
+	$(PY) -m pytest -m "not slow and not soak" -n 2 --dist worksteal -rs --hypothesis-profile=test
+	$(PY) -m pytest -m "slow and not soak" -n 3 --hypothesis-profile=test --dist loadfile --no-loadscope-reorder -rs
 
 # Builds the Kubernetes servers from Debian's source package (once per machine, about ten minutes) and runs their tests;
 # afterwards `make test` runs them too.
@@ -102,7 +103,7 @@ test-kubernetes: setup
 	$(PY) -m pytest tests/kubernetes -rs
 
 soak: system setup torch
-	$(PY) -m pytest -rs --timeout=0
+	$(PY) -m pytest -rs --timeout=0 --hypothesis-profile=soak
 
 # The peer gcm (gpucm) gets an environment of its own: it pins an old NVML binding.
 $(PEERS)/.ready:

@@ -13,7 +13,8 @@ from holdfast import twin
 from holdfast.agent.assemble import load_settings
 from holdfast.agent.deeds import retest
 from holdfast.agent.orders import Order
-from tests.probes.test_active import living_of_group, one_child, until
+from tests.probes.test_active import living_of_group, one_child
+from tests.waiting import until
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 pytestmark = [
@@ -61,4 +62,4 @@ def test_a_node_that_is_wanted_ends_its_suite_at_once(tmp_path: Path) -> None:
     worker.join(10.0)
     assert outcomes and outcomes[0].health == "unknown"
     assert "was used" in outcomes[0].reason
-    until(lambda: not living_of_group(probes), seconds=5.0)
+    until(lambda: not living_of_group(probes))

@@ -74,7 +74,7 @@ def test_the_closed_form_is_near_inside_its_validity_and_says_where_it_ends() ->
     assert not outside.valid and outside.ettr == 0
 
 
-@settings(deadline=None, max_examples=5)
+@settings(max_examples=5)
 @given(st.integers(0, 1000))
 def test_the_exact_share_is_what_a_played_run_delivers(seed: int) -> None:
     """A second by second story of failures, written without the formula."""

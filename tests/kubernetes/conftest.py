@@ -16,8 +16,7 @@ import yaml
 
 from holdfast.actions.kubernetes import Kubernetes
 from holdfast.actions.kubernetes_access import KubernetesSettings
-
-from ..slurm.conftest import free_ports  # noqa: TID252  tests are no package to name
+from tests.ports import free_ports
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast" / "kubernetes"
 BINARIES = Path(os.environ.get("HOLDFAST_KUBERNETES") or CACHE)

@@ -151,5 +151,5 @@ class AnySequence(RuleBasedStateMachine):
         assert len(self.node.offences) <= 33
 
 
-AnySequence.TestCase.settings = hypothesis_settings(max_examples=200, stateful_step_count=40, deadline=None)
+AnySequence.TestCase.settings = hypothesis_settings(stateful_step_count=40)
 TestAnySequence = AnySequence.TestCase

@@ -1,6 +1,6 @@
 """Steps from memory are the machine's, whatever happened before and whenever."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.lifecycle import machine
@@ -42,7 +42,6 @@ def comparable(life: NodeLife, recent: list[Offence], degraded: list[Offence]) -
     )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
 @given(STORY, POLICIES, st.sampled_from((Stage.READY, Stage.SPARE)))
 def test_memory_answers_what_the_machine_does(story: list[tuple[Heard, float]], policy: Policy, stage: Stage) -> None:
     recall = Recall(policy)

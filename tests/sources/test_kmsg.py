@@ -252,7 +252,7 @@ def test_garbage_nuls_and_a_megabyte_line_do_not_hide_what_follows(log: Path) ->
 
 
 @given(st.binary(max_size=500))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], max_examples=50)
 def test_no_bytes_make_it_fail(log: Path, data: bytes) -> None:
     log.write_bytes(data)
     kmsg = source(log)

@@ -18,16 +18,14 @@ from holdfast.training.guard_finding import Finding, Kind
 from holdfast.training.suspects import FILE
 from holdfast.twin.inject import inject
 from holdfast.twin.node import make_node
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 PATIENCE_SECONDS = 240.0
 
 
 def patiently(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen"
-        time.sleep(0.02)
+    until(condition, what, PATIENCE_SECONDS)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from holdfast.training.client import Keeper
 from holdfast.training.message import EncodingError
 from holdfast.training.restoring import CheckpointError
 from holdfast.training.wire import WireError
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -117,8 +117,7 @@ def test_a_killed_keeper_costs_a_save_and_not_the_training(place: Path, monkeypa
     crew.end_keeper(place, place.name, 0)
     assert ckpt.save(2, state(2)) is False
     assert "step 2 was not kept" in ckpt.troubles["save"]
-    while not ckpt.save(3, state(3)):  # a new one is started, at the old address
-        time.sleep(0.1)
+    until(lambda: ckpt.save(3, state(3)), "a new one is started, at the old address")
     ckpt.close()
     assert loaded(place)[0] == 3
 

@@ -4,7 +4,6 @@
 import os
 import signal
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from holdfast.training.site import socket_path
 from holdfast.training.troubles import Troubles
 from holdfast.training.wire import WireError
 from holdfast.twin import cuda
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -31,13 +31,6 @@ def node(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def state(value: float) -> dict[str, Any]:
     return {"weights": torch.full((1000,), float(value))}
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + crew.PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 def thread_state(stat: Path) -> str:
