@@ -1,8 +1,9 @@
 """Tests that notice: changes the code a little and counts how often a package's own quick tests fail.
 
 `make mutants` takes a sample of each package in scripts/mutants.toml, always the same one; `--all` takes every mutant.
-Every mutant runs in a fork of one process that has imported what is not ours. A first, traced run says which tests
-execute which line, so that a mutant meets only tests that can notice it.
+A first, traced run says which tests execute which line, so that a mutant meets only tests that can notice it. Each
+meets them in a fork of a process that has collected the tests already and exchanges the code of one function there;
+a mutant outside of functions (a limit) needs its module loaded anew, in a fork of one that has imported only others'.
 """
 
 import argparse
@@ -18,14 +19,16 @@ import threading
 import time
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import hypothesis
@@ -35,11 +38,13 @@ from mutations import Mutant, mutants, mutate
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "scripts" / "mutants.toml"
 RESULTS = ROOT / "bench" / "results" / "mutants.json"
-OPTIONS = ["-x", "-q", "-m", "not slow and not soak", "-p", "no:rerunfailures", "-o", "timeout=0", "--no-header"]
+OPTIONS = ["-x", "-q", "-s", "-m", "not slow and not soak", "-p", "no:rerunfailures", "-o", "timeout=0", "--no-header"]
 PATIENCE_SECONDS = 20.0  # and four times what the same tests take unchanged: a mutant that hangs is noticed
 MOST_MEMORY = 6 * 2**30
 FORK = multiprocessing.get_context("fork")
+LOAD_ANEW = 99  # an exit code
 Line = tuple[str, int]
+Start = Callable[[Mutant, list[str]], None]
 
 
 @dataclass
@@ -53,7 +58,7 @@ class Seen:
 
     def chosen(self, mutant: Mutant) -> list[str]:
         """Tests that execute the mutant, the cheapest first; what is executed at import concerns every test."""
-        places = {(mutant.path, line) for line in mutant.lines}
+        places = _places(mutant)
         own = Path(mutant.path).stem
 
         def order(test: str) -> tuple[bool, bool, bool, float]:
@@ -63,6 +68,10 @@ class Seen:
 
         everyone = not places.isdisjoint(self.imports)
         return sorted((one for one in self.seconds if everyone or places & self.lines[one]), key=order)
+
+
+def _places(mutant: Mutant) -> set[Line]:
+    return {(mutant.path, line) for line in mutant.lines}
 
 
 class Fixed:
@@ -82,15 +91,20 @@ class Fixed:
             items[:] = sorted((one for one in items if one.nodeid in order), key=lambda one: order[one.nodeid])
 
 
-class Tracer(Fixed):
-    """Which test executes which lines; a fixture of several tests counts for each of them, a cache for nobody."""
+class Collected(Fixed):
+    """Collects once, traces every test in one fork, and meets the mutants in others.
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    A fixture of several tests counts for each of them, a cache for nobody.
+    """
+
+    def __init__(self, paths: Iterable[str], some: Sequence[Mutant], jobs: int, answer: Connection) -> None:
         super().__init__()
         self._tracers = {str(ROOT / path): self._lines_of(path) for path in paths}
         self._now: set[Line] = set()
         self._shared: dict[str, set[Line]] = defaultdict(set)
-        self.seen = Seen(imports=self._now)
+        self._seen = Seen(imports=self._now)
+        self._some, self._jobs, self._answer = some, jobs, answer
+        self._items: dict[str, pytest.Item] = {}
 
     def pytest_sessionstart(self) -> None:
         super().pytest_sessionstart()
@@ -107,18 +121,40 @@ class Tracer(Fixed):
     def _call(self, frame: FrameType, event: str, _: object) -> Any:
         return self._tracers.get(frame.f_code.co_filename)
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        for one in gc.get_objects():
-            if type(one).__name__ == "_lru_cache_wrapper" and str(one.__module__).startswith("holdfast"):
-                one.cache_clear()
-        before, self._now = self._now, self.seen.lines[item.nodeid]
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._items = {item.nodeid: item for item in session.items}
+        here, there = FORK.Pipe(duplex=False)
+        child = FORK.Process(target=self._trace, args=(session, there))
+        child.start()
+        threading.settrace(None)
+        sys.settrace(None)
+        there.close()
+        passed, seen = here.recv()
+        child.join()
+        if passed:
+            now = [one for one in self._some if one.inside and seen.imports.isdisjoint(_places(one))]
+            fate = meet(now, seen, self._jobs, partial(self._exchange, session))
+            self._answer.send((seen, fate))
+        else:
+            self._answer.send((None, None))
+        return True
+
+    def _trace(self, session: pytest.Session, answer: Connection) -> None:
+        passed = _run(session, list(self._items.values()), self._follow)
+        ours = ("holdfast", "tests", "conftest", "test_", "__m", "_pytest")
+        seen = self._seen
+        modules = [name for name in sys.modules if not name.startswith(ours)]
+        answer.send((passed, Seen(dict(seen.lines), seen.seconds, seen.imports, modules)))
+
+    @contextmanager
+    def _follow(self, item: pytest.Item) -> Iterator[None]:
+        _forget(self._tracers)
+        before, self._now = self._now, self._seen.lines[item.nodeid]
         begun = time.monotonic()
-        done = yield
-        self.seen.seconds[item.nodeid] = time.monotonic() - begun
+        yield
+        self._seen.seconds[item.nodeid] = time.monotonic() - begun
         self._now.update(*(self._shared[name] for name in getattr(item, "fixturenames", ())))
         self._now = before
-        return done
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
@@ -130,10 +166,47 @@ class Tracer(Fixed):
         finally:
             self._now = before
 
-    def pytest_sessionfinish(self) -> None:
-        sys.settrace(None)
-        ours = ("holdfast", "tests", "conftest", "test_", "__main__", "_pytest")
-        self.seen.modules = [name for name in sys.modules if not name.startswith(ours)]
+    def _exchange(self, session: pytest.Session, mutant: Mutant, tests: list[str]) -> None:
+        _forget(self._tracers)
+        try:
+            exchange(mutant)
+        except ValueError:  # it closes over other names than before
+            os._exit(LOAD_ANEW)
+        os._exit(not _run(session, [self._items[test] for test in tests]))
+
+
+def _run(session: pytest.Session, items: list[pytest.Item], around: Any = nullcontext) -> bool:
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        with around(item):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return False
+    return True
+
+
+def _forget(paths: Container[str]) -> None:
+    """What a cache of the package holds was computed before the change."""
+    for one in gc.get_objects():
+        if type(one).__name__ == "_lru_cache_wrapper" and one.__wrapped__.__code__.co_filename in paths:
+            one.cache_clear()
+
+
+def exchange(mutant: Mutant) -> None:
+    """Every function of the module that is alive gets the code that the changed source has for it."""
+    codes: dict[tuple[str, int], CodeType] = {}
+    left = [Changed(mutant).get_code("")]
+    while left:
+        for one in left.pop().co_consts:
+            if isinstance(one, CodeType):
+                left.append(one)
+                key = one.co_qualname, one.co_firstlineno
+                if codes.setdefault(key, one) != one:
+                    raise ValueError(key)  # two lambdas of one line
+    path = str(ROOT / mutant.path)
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__code__.co_filename == path:
+            key = function.__code__.co_qualname, function.__code__.co_firstlineno
+            function.__code__ = codes[key]
 
 
 class Changed(SourceFileLoader):
@@ -162,59 +235,73 @@ def _files(tests: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(test.partition("::")[0] for test in tests))
 
 
-def _trace(paths: list[str], tests: list[str], answer: Connection) -> None:
+def _collect(paths: list[str], tests: list[str], some: list[Mutant], jobs: int, answer: Connection) -> None:
     _quietly()
-    tracer = Tracer(paths)
-    code = pytest.main([*tests, *OPTIONS], plugins=[tracer])
-    seen = tracer.seen
-    answer.send((int(code), Seen(dict(seen.lines), dict(seen.seconds), seen.imports, seen.modules)))
+    pytest.main([*tests, *OPTIONS], plugins=[Collected(paths, some, jobs, answer)])
 
 
-def _meet(mutant: Mutant, tests: list[str]) -> None:
+def _load_anew(mutant: Mutant, tests: list[str]) -> None:
     _quietly()
     sys.meta_path.insert(0, Changed(mutant))
-    code = pytest.main([*_files(tests), *OPTIONS], plugins=[Fixed(tests)])
-    os._exit(int(code))
+    os._exit(int(pytest.main([*_files(tests), *OPTIONS], plugins=[Fixed(tests)])))
 
 
-def baseline(paths: list[str], tests: list[str]) -> Seen:
-    """The unchanged run, traced. Tests that fail unchanged can tell nothing about a mutant."""
-    here, there = FORK.Pipe(duplex=False)
-    child = FORK.Process(target=_trace, args=(paths, tests, there))
-    child.start()
-    there.close()
-    code, seen = here.recv()
-    child.join()
-    if code:
-        sys.exit(f"the tests in {' '.join(tests)} do not pass before anything is changed")
-    return Seen(defaultdict(set, seen.lines), defaultdict(float, seen.seconds), seen.imports, seen.modules)
+@dataclass
+class Fate:
+    alive: list[Mutant] = field(default_factory=list)
+    dead: list[Mutant] = field(default_factory=list)
+    hung: list[Mutant] = field(default_factory=list)  # dead, too
+
+    def add(self, mutant: Mutant, child: BaseProcess) -> None:
+        if hung := child.is_alive():
+            child.kill()
+        child.join()
+        if hung:
+            self.hung.append(mutant)
+        elif child.exitcode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            self.alive.append(mutant)
+        elif child.exitcode != LOAD_ANEW:
+            self.dead.append(mutant)
 
 
-def survivors(some: Sequence[Mutant], seen: Seen, jobs: int) -> list[Mutant]:
-    waiting, left = list(reversed(some)), []
+def meet(some: Sequence[Mutant], seen: Seen, jobs: int, start: Start) -> Fate:
+    """Every mutant meets the tests that can notice it; in no list is who has to be loaded anew."""
+    waiting, fate = list(reversed(some)), Fate()
     running: dict[int, tuple[BaseProcess, Mutant, float]] = {}
     while waiting or running:
         while waiting and len(running) < jobs:
             mutant = waiting.pop()
-            tests = seen.chosen(mutant)
-            if not tests:
-                left.append(mutant)
+            if not (tests := seen.chosen(mutant)):
+                fate.alive.append(mutant)
                 continue
-            child: BaseProcess = FORK.Process(target=_meet, args=(mutant, tests))
+            child: BaseProcess = FORK.Process(target=start, args=(mutant, tests))
             child.start()
             until = time.monotonic() + PATIENCE_SECONDS + 4 * sum(seen.seconds[test] for test in tests)
             running[child.sentinel] = child, mutant, until
         if running:
             wait(list(running), timeout=max(0.0, min(until for _, _, until in running.values()) - time.monotonic()))
         for sentinel, (child, mutant, until) in list(running.items()):
-            if child.is_alive() and time.monotonic() < until:
-                continue
-            child.kill()
-            child.join()
-            del running[sentinel]
-            if child.exitcode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-                left.append(mutant)
-    return sorted(left, key=lambda one: (one.path, one.line))
+            if not child.is_alive() or time.monotonic() >= until:
+                del running[sentinel]
+                fate.add(mutant, child)
+    return fate
+
+
+def judge(paths: list[str], tests: list[str], some: list[Mutant], jobs: int) -> Fate:
+    here, there = FORK.Pipe(duplex=False)
+    child = FORK.Process(target=_collect, args=(paths, tests, some, jobs, there))
+    child.start()
+    there.close()
+    seen, fate = here.recv()
+    child.join()
+    if seen is None:
+        sys.exit(f"the tests in {' '.join(tests)} do not pass before anything is changed")
+    for module in seen.modules:
+        with suppress(ImportError):  # of a kind that only a test makes
+            importlib.import_module(module)
+    met = {*fate.alive, *fate.dead, *fate.hung}
+    more = meet([one for one in some if one not in met], seen, jobs, _load_anew)
+    return Fate(fate.alive + more.alive, fate.dead + more.dead, fate.hung + more.hung)
 
 
 def sample(found: list[Mutant], count: int, seed: int) -> list[Mutant]:
@@ -232,25 +319,21 @@ def examine(
     paths = [str(one.relative_to(ROOT)) for one in files]
     found = [one for path in paths for one in mutants(ROOT, path) if options.only in f"{path} {one.text}"]
     taken = found if options.all or options.only else sample(found, options.count, options.seed)
-    seen = baseline(paths, entry["tests"])
-    for module in seen.modules:
-        try:
-            importlib.import_module(module)
-        except ImportError:  # of a kind that only a test makes
-            continue
-    left = survivors(taken, seen, options.jobs)
+    fate = judge(paths, entry["tests"], taken, options.jobs)
+    left = sorted(fate.alive, key=lambda one: (one.path, one.line))
     excused = [one for one in left if (one.path, one.text) in why]
     judged = len(taken) - len(excused)
     alive = [f"{one.path}:{one.line} {one.text}" for one in left if one not in excused]
     rate = 1 - len(alive) / judged if judged else 1.0
-    print(f"{name:<12} {rate:6.1%} of {judged} mutants killed, {len(excused)} excused", end="")
-    print(f" ({len(found)} possible, {time.monotonic() - begun:.0f} s)")
+    print(f"{name:<12} {rate:6.1%} of {judged} mutants killed ({len(fate.hung)} by the clock)", end="")
+    print(f", {len(excused)} excused ({len(found)} possible, {time.monotonic() - begun:.0f} s)")
     for one in alive:
         print(f"  {one}")
     return {
         "possible": len(found),
         "judged": judged,
         "killed": judged - len(alive),
+        "killed_by_the_clock": len(fate.hung),
         "excused": len(excused),
         "rate": round(rate, 4),
         "survivors": alive,

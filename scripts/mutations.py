@@ -44,6 +44,7 @@ class Mutant:
     lines: range  # of the statement, or of the head of a compound one: who runs them can notice
     old: str
     new: str
+    inside: bool  # a function's body, whose code can be exchanged; else the module has to be loaded anew
     node: int  # its place in the walk over the tree
     change: int  # which of the changes of that node
 
@@ -57,7 +58,7 @@ def mutants(root: Path, path: str) -> list[Mutant]:
     """Every change of a file, in the order of its lines."""
     tree = ast.parse((root / path).read_text())
     found = []
-    for place, (node, function, statement, around) in enumerate(_walk(tree)):
+    for place, (node, (function, inside), statement, around) in enumerate(_walk(tree)):
         for number, change in enumerate(_changes(node)):
             old = _told(around)
             undo = change()
@@ -66,7 +67,7 @@ def mutants(root: Path, path: str) -> list[Mutant]:
             if old != new:
                 lines = _lines(statement)
                 line = getattr(node, "lineno", lines.start)
-                found.append(Mutant(path, function, line, lines, _short(old), _short(new), place, number))
+                found.append(Mutant(path, function, line, lines, _short(old), _short(new), inside, place, number))
     return _unlike(found)
 
 
@@ -110,32 +111,34 @@ def _lines(statement: ast.stmt) -> range:
     return range(statement.lineno, last + 1)
 
 
-_Seen = tuple[ast.AST, str, ast.stmt, ast.AST]
+_Where = tuple[str, bool]
+_Seen = tuple[ast.AST, _Where, ast.stmt, ast.AST]
 
 
 def _walk(tree: ast.Module) -> Iterator[_Seen]:
     """Nodes that may change, with the function and statement they are in and the expression to show."""
     for statement in tree.body:
-        yield from _within(statement, "module", statement, statement)
+        yield from _within(statement, ("module", False), statement, statement)
 
 
-def _within(node: ast.AST, function: str, statement: ast.stmt, around: ast.AST) -> Iterator[_Seen]:
+def _within(node: ast.AST, where: _Where, statement: ast.stmt, around: ast.AST) -> Iterator[_Seen]:
     if _text_only(node):
         return
     if isinstance(node, ast.stmt):
         statement, around = node, node
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        function = node.name if function == "module" else f"{function}.{node.name}"
+        where = node.name if where[0] == "module" else f"{where[0]}.{node.name}", where[1]
         _mark_answers(node)
     if isinstance(node, ast.expr) and not isinstance(node, ast.Constant | ast.Slice):
         around = node
-    yield node, function, statement, around
+    yield node, where, statement, around
     for name, value in ast.iter_fields(node):
         if name in FIELDS and not (name == "keywords" and isinstance(node, ast.Call)):
             continue
+        within = where[0], where[1] or (name == "body" and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                yield from _within(child, function, statement, around)
+                yield from _within(child, within, statement, around)
 
 
 def _mark_answers(node: ast.AST) -> None:
