@@ -51,8 +51,8 @@ Start = Callable[[Mutant, list[str]], None]
 class Seen:
     """What the unchanged run told: per test the lines of the package it executed, and its seconds."""
 
-    lines: dict[str, set[Line]] = field(default_factory=lambda: defaultdict(set))
-    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    lines: dict[str, set[Line]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
     imports: set[Line] = field(default_factory=set)  # executed while modules were loaded
     modules: list[str] = field(default_factory=list)  # not ours, worth importing before forks
 
@@ -92,7 +92,7 @@ class Fixed:
 
 
 class Collected(Fixed):
-    """Collects once, traces every test in one fork, and meets the mutants in others.
+    """Collects once, traces every test, and meets the mutants in forks.
 
     A fixture of several tests counts for each of them, a cache for nobody.
     """
@@ -123,33 +123,23 @@ class Collected(Fixed):
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._items = {item.nodeid: item for item in session.items}
-        here, there = FORK.Pipe(duplex=False)
-        child = FORK.Process(target=self._trace, args=(session, there))
-        child.start()
+        passed = _run(session, session.items, self._follow)
         threading.settrace(None)
         sys.settrace(None)
-        there.close()
-        passed, seen = here.recv()
-        child.join()
-        if passed:
-            now = [one for one in self._some if one.inside and seen.imports.isdisjoint(_places(one))]
-            fate = meet(now, seen, self._jobs, partial(self._exchange, session))
-            self._answer.send((seen, fate))
-        else:
+        if not passed:
             self._answer.send((None, None))
-        return True
-
-    def _trace(self, session: pytest.Session, answer: Connection) -> None:
-        passed = _run(session, list(self._items.values()), self._follow)
+            return True
         ours = ("holdfast", "tests", "conftest", "test_", "__m", "_pytest")
         seen = self._seen
-        modules = [name for name in sys.modules if not name.startswith(ours)]
-        answer.send((passed, Seen(dict(seen.lines), seen.seconds, seen.imports, modules)))
+        seen.modules = [name for name in sys.modules if not name.startswith(ours)]
+        now = [one for one in self._some if one.inside and seen.imports.isdisjoint(_places(one))]
+        self._answer.send((seen, meet(now, seen, self._jobs, partial(self._exchange, session))))
+        return True
 
     @contextmanager
     def _follow(self, item: pytest.Item) -> Iterator[None]:
         _forget(self._tracers)
-        before, self._now = self._now, self._seen.lines[item.nodeid]
+        before, self._now = self._now, self._seen.lines.setdefault(item.nodeid, set())
         begun = time.monotonic()
         yield
         self._seen.seconds[item.nodeid] = time.monotonic() - begun
