@@ -81,8 +81,14 @@ class Fixed:
         self._order = None if tests is None else {test: place for place, test in enumerate(tests)}
 
     def pytest_sessionstart(self) -> None:
-        phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
-        hypothesis.settings.register_profile("mutants", deadline=None, derandomize=True, database=None, phases=phases)
+        hypothesis.settings.register_profile(
+            "mutants",
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
+            suppress_health_check=list(hypothesis.HealthCheck),  # a trace makes everything slow
+        )
         hypothesis.settings.load_profile("mutants")
 
     @pytest.hookimpl(trylast=True)

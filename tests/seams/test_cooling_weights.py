@@ -224,7 +224,11 @@ def test_a_pump_hunts_that_swings_to_both_sides_within_minutes(
         assert one.score == START + 2.5
         assert not one.proven
         (sign,) = one.signs
-        assert (sign.since, sign.before, sign.now) == (10.0 * (at - columns), pytest.approx(188.0), pytest.approx(212.0))
+        assert (sign.since, sign.before, sign.now) == (
+            10.0 * (at - columns),
+            pytest.approx(188.0),
+            pytest.approx(212.0),
+        )
 
 
 def test_two_instruments_of_a_pump_that_swing_prove_it(quiet: Any) -> None:
