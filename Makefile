@@ -2,7 +2,7 @@
 PY := .venv/bin/python
 PEERS := .venv-peers
 unexport PYTHONDONTWRITEBYTECODE  # images set it; without bytecode each process of a test compiles everything anew
-.PHONY: screenshots docs-site agreement setup torch node system console dist demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
+.PHONY: screenshots docs-site agreement setup torch node system console dist demo demo-node test test-kubernetes mutants quick soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
 
@@ -87,6 +87,11 @@ agreement: setup
 # What needs no server; but it imports torch, and some tests compile, or ask promtool or openssl.
 quick: system setup torch
 	$(PY) -m pytest -m "not slow and not soak" -n 2 --dist worksteal
+
+# Tests that notice: a sample of small mistakes in code that decides, each of which a quick test must catch.
+# `make mutants ARGS="seams --count 200"` asks more of one package.
+mutants: setup
+	$(PY) scripts/mutants.py $(ARGS)
 
 # What needs no server, on two cores; then every real part, three files at a time because they mostly wait, a file's tests
 # one after the other. No test is tried twice (docs/decisions/0010), and with CI=true none may skip for a reason that is not
