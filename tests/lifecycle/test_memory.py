@@ -150,9 +150,7 @@ def test_a_hold_begins_once_and_answers_the_test_that_was_asked_for() -> None:
     node = NodeLife(name="n1", stage=Stage.TESTING, reason="failed", asked_at=4.0)
     held = told(node, H.HELD, holder="loop/c2", reason="the loop is hot")
     assert held == replace(node, held="loop/c2", held_since=NOW, reason="the loop is hot", asked_at=None)
-    later = note(
-        replace(held, asked_at=6.0), NodeEvent(kind=H.HELD, holder="loop/c2", reason="still"), NOW + 9, POLICY
-    )
+    later = note(replace(held, asked_at=6.0), NodeEvent(kind=H.HELD, holder="loop/c2", reason="still"), NOW + 9, POLICY)
     assert later == held
 
 
