@@ -94,7 +94,8 @@ def test_gpus_that_pass_do_not_hide_that_the_rest_is_a_setting() -> None:
 def test_a_failure_counts_before_a_skip_and_a_skip_before_a_warning() -> None:
     every: dict[str, Value] = {"failed": 2.0, "skipped": 1.0, "warned": 1.0}
     assert ask(dict.fromkeys(GPUS, every)).rows[0].value == 2.0
-    verdict = ask(dict.fromkeys(GPUS, {**every, "failed": 0.0}))
+    skipped: dict[str, Value] = {**every, "failed": 0.0}
+    verdict = ask(dict.fromkeys(GPUS, skipped))
     assert verdict.health is Health.UNKNOWN
     failed = ask({GPUS[0]: {"failed": 1.0}, GPUS[1]: GOOD, GPUS[2]: GOOD}).rows[0]
     assert failed.reason == "DCGM fails 1 tests: without a word why"

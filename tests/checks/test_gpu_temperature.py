@@ -79,8 +79,17 @@ def test_near_is_five_degrees_and_a_cool_core_is_below_seventy(margin: float, co
     assert with_margin(margin, core).row(CHECK).health is health
 
 
-@pytest.mark.parametrize(("reasons", "health"), [(0x08, Health.FAIL), (0x20, Health.FAIL), (0x40, Health.FAIL),
-                                                 (0x01, Health.PASS), (0x04, Health.PASS), (0x80, Health.PASS)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reasons", "health"),
+    [
+        (0x08, Health.FAIL),
+        (0x20, Health.FAIL),
+        (0x40, Health.FAIL),
+        (0x01, Health.PASS),
+        (0x04, Health.PASS),
+        (0x80, Health.PASS),
+    ],
+)
 def test_only_a_slowdown_for_heat_makes_a_cold_reading_doubtful(reasons: int, health: Health) -> None:
     assert with_margin(-5, 60, gpu_clock_event_reasons=float(reasons)).row(CHECK).health is health
 
