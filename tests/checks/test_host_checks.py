@@ -274,3 +274,17 @@ def test_the_fabric_manager_is_missed_where_switches_or_the_model_need_it() -> N
 def test_nobody_knows_is_unknown_and_a_box_without_switches_is_not_asked() -> None:
     assert fabric("", 0.0).health is Health.UNKNOWN
     assert fabric("NVIDIA L40S", 0.0, lacks="fabric_manager").health is Health.NOT_APPLICABLE
+
+
+def test_whether_a_node_needs_the_fabric_manager_is_told_with_its_reason() -> None:
+    switches = fabric("", 0.0, switches=4.0).rows[0]
+    assert (switches.reason, switches.value, switches.limit) == (
+        "nv-fabricmanager does not run, and this node has 4 NVSwitches",
+        0.0,
+        1.0,
+    )
+    assert "need it" in fabric("NVIDIA H100 80GB HBM3", 0.0).rows[0].reason
+    assert fabric("NVIDIA L40S", 0.0).health is Health.UNKNOWN
+    assert fabric("NVIDIA Mystery", 0.0).health is Health.UNKNOWN
+    running = fabric("", 1.0).rows[0]
+    assert (running.health, running.value, running.limit) == (Health.PASS, 1.0, 1.0)
