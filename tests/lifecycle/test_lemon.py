@@ -146,3 +146,10 @@ def test_the_weights_are_the_documented_ones() -> None:
         shared=10.0,
         doubt_nodes=300.0,
     )
+
+
+def test_in_a_clean_fleet_no_group_is_worse_than_another() -> None:
+    clean = Neighbours(
+        fleet=Group(name="fleet", nodes=100, burden=0.0), shared=(Group(name="rack/r1", nodes=4, burden=0.0),)
+    )
+    assert score((), (), clean, NOW).score == 0
