@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.checks import ALL, one_look
+from holdfast.checks import ALL, STAGES, one_look
 from holdfast.checks.check import Check, Limits, disabled
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.history import History
@@ -92,6 +92,8 @@ TOLD = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
 def test_operators_are_told_how_far_a_check_looks_back_and_its_limits(check: Check) -> None:
     told = TOLD[check.name]
     assert f"- looks back: {check.span:g} s\n" in told
+    stages = [stage for stage in STAGES if re.search(rf"stages: .*\b{stage}\b", told)]
+    assert stages == [stage for stage, names in STAGES.items() if check.name in names]
     assert dict(re.findall(r"`(\w+) = ([^`]+)`", told)) == {key: f"{value:g}" for key, value in check.limits.items()}
 
 
