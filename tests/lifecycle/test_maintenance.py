@@ -93,3 +93,10 @@ def test_weekly_work_begins_and_ends_in_every_week_of_the_span() -> None:
 def test_weeks_are_counted_from_a_monday() -> None:
     assert (NEW_YEAR_MONDAY - MONDAY) % WEEK_SECONDS == 0
     assert WEEK_SECONDS == 604_800.0
+
+
+def test_the_last_week_of_a_span_is_searched_too() -> None:
+    begin = NEW_YEAR_MONDAY + 26 * HOUR
+    week = 7 * DAY_SECONDS
+    assert TUESDAYS.boundaries(begin - 3 * week + 1, begin + 1)[-1] == begin
+    assert TUESDAYS.boundaries(NEW_YEAR_MONDAY - 1, NEW_YEAR_MONDAY + 27 * HOUR) == [begin]

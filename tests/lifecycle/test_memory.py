@@ -125,13 +125,13 @@ def test_a_degradation_is_counted_once_until_the_node_recovers() -> None:
 @pytest.mark.parametrize(
     "holder, cause, kept",
     [
-        ("", "gpu.ecc", ("gpu.xid", "gpu.ecc")),  # it recovered by itself: the degradation was its own
-        ("loop/c2", "gpu.ecc", ("gpu.xid",)),  # a symptom of the loop
-        ("loop/c2", "gpu.xid", ("gpu.xid", "gpu.ecc")),  # another check's is not taken back
+        ("", "gpu.ecc", ("gpu.clocks", "gpu.xid", "gpu.ecc")),  # it recovered by itself: the degradation was its own
+        ("loop/c2", "gpu.ecc", ("gpu.clocks", "gpu.xid")),  # a symptom of the loop
+        ("loop/c2", "gpu.xid", ("gpu.clocks", "gpu.xid", "gpu.ecc")),  # another check's is not taken back
     ],
 )
 def test_only_a_symptom_of_something_else_is_taken_back(holder: str, cause: str, kept: tuple[str, ...]) -> None:
-    node = NodeLife(name="n1", degraded_by="gpu.ecc", degradations=offences("gpu.xid", "gpu.ecc"))
+    node = NodeLife(name="n1", degraded_by="gpu.ecc", degradations=offences("gpu.clocks", "gpu.xid", "gpu.ecc"))
     after = told(node, H.RECOVERED, cause=cause, holder=holder)
     assert after.degraded_by == ""
     assert tuple(one.cause for one in after.degradations) == kept

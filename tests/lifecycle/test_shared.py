@@ -168,7 +168,11 @@ def test_two_are_enough_to_suspect_and_one_is_not() -> None:
 def test_a_parent_with_too_few_nodes_to_be_a_cause_is_not_waited_for() -> None:
     lives = nodes(128, leaf=4)
     assert suspect("n1", {"n0", "n1"}, Places(lives), POLICY) == "leaf/leaf0"
-    assert not suspect("n1", {"n0", "n1"}, Places(lives), Policy(shared_nodes=5))
+    assert not suspect("n1", {"n0", "n1", "n2"}, Places(lives), Policy(shared_nodes=5))
+
+
+def test_one_failure_is_no_pattern_however_few_would_do() -> None:
+    assert not suspect("n1", {"n1"}, Places(nodes(128, leaf=16)), Policy(shared_nodes=1))
 
 
 @pytest.mark.parametrize(("elsewhere", "waits"), [(3140, True), (3136, False)])
