@@ -116,9 +116,10 @@ def known_by(count: int, failed: int, nodes_needed: int = 4, share: float = 0.5)
 
 def test_how_many_failures_make_a_parent_the_cause() -> None:
     assert known_by(8, 4)
-    assert not known_by(8, 3)  # fewer than four
+    assert not known_by(8, 3)  # fewer than half
+    assert not known_by(4, 3)  # fewer than four
     assert known_by(9, 5)
-    assert not known_by(9, 4)  # fewer than half
+    assert not known_by(9, 4)
     assert known_by(20, 5, share=0.25)
 
 
