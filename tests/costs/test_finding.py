@@ -126,3 +126,17 @@ def test_a_price_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
 def test_what_costs_nothing_is_a_price() -> None:
     free = Prices(wage=0.0, people=0.0, people_hours=0.0, queued_chance=1.0, gpu_hour=0.01)
     assert costs(bill([loss()], free, hours=1.0))["labour"] == (0.0, 0.0)
+
+
+def test_the_latest_finish_counts_if_it_goes_on_too_and_nothing_is_late_without_a_loss() -> None:
+    late = loss(subject="job/b", share_now=0.9, share_so_far=0.0)
+    found = bill([loss(), late], Prices(), hours=10.0, horizon_hours=10.0)
+    assert (found.finish_shift_hours, found.finish_shift_hours_if_it_goes_on) == (
+        pytest.approx(1.0), pytest.approx(9.0)
+    )  # fmt: skip
+    nothing = bill([], Prices(), hours=10.0)
+    assert (nothing.finish_shift_hours, nothing.finish_shift_hours_if_it_goes_on) == (0.0, 0.0)
+    well = bill([loss(share_now=0.0, share_so_far=0.0, tokens_per_second=5.0)], Prices(), hours=10.0)
+    assert (well.gpu_hours, well.gpu_hours_if_it_goes_on, well.tokens) == (0.0, 0.0, 0.0)
+    over = bill([loss(share_now=0.0)], Prices(), hours=10.0, horizon_hours=10.0)
+    assert over.gpu_hours_if_it_goes_on == pytest.approx(over.gpu_hours)

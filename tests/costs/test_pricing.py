@@ -131,3 +131,17 @@ def test_extras_are_paid_and_credits_paid_back() -> None:
         _ = Offer(name="a", price=0.0, goodput=0.5).effective_price
     with pytest.raises(BadNumber):
         restart_expense(STAGES, -1, 2.0)
+
+
+def test_the_evidence_of_a_claim_is_of_the_period_alone() -> None:
+    outages = [
+        Outage(node="n1", begin=-50, end=0, what="before"),
+        Outage(node="n1", begin=100, end=300, what="within"),
+        Outage(node="n1", begin=1000, end=1100, what="after"),
+        Outage(node="n2", begin=-50, end=-10, what="before"),
+    ]
+    (claim,) = claims(outages, 0.0, 1000.0, fee=1.0, agreement=AGREEMENT)
+    assert [one.what for one in claim.evidence] == ["within"]
+    assert claim.credit == pytest.approx(0.2)
+    later = claims([Outage(node="n1", begin=5100, end=5300, what="x")], 5000.0, 6000.0, 1.0, AGREEMENT)
+    assert later[0].uptime == pytest.approx(0.8)

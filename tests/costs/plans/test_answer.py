@@ -75,3 +75,7 @@ def test_points_lie_at_equal_ratios_from_end_to_end() -> None:
 
 def test_only_points_that_can_be_drawn_are() -> None:
     assert drawn(Line("x", ((1.0, 2.0), (inf, 1.0), (1.0, nan)))) == [(1.0, 2.0)]
+
+
+def test_one_end_that_is_finite_makes_a_span() -> None:
+    assert (Sway("x", None, 1.0).span, Sway("x", 1.0, None).span, Sway("x", 1.0, 3.0).span) == (inf, inf, 2.0)

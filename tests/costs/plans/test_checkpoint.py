@@ -165,3 +165,41 @@ def test_the_curve_reaches_twentyfold_both_ways() -> None:
     assert line.points[0][0] == pytest.approx(best / 20 / 60)
     assert line.points[-1] == (pytest.approx(best * 20 / 60), pytest.approx(c.ettr(best * 20, 20.0, 3600.0, 120.0)))
     assert chart.mark == (pytest.approx(best / 60), pytest.approx(asked().document()["ettr"]))
+
+
+def test_what_is_missing_or_not_a_share_is_named() -> None:
+    for wrong in ({"write": None}, {"write": None, "state": "40GB"}, {"write": None, "bandwidth": "2GB/s"}):
+        with pytest.raises(BadNumber, match="--write is missing"):
+            asked(**wrong)
+    for share in ("0", "1"):
+        with pytest.raises(BadNumber, match="--memory-survives: expected a share above 0 and below 1"):
+            asked(memory_write="1s", memory_survives=share)
+
+
+def test_what_is_shown_to_people() -> None:
+    def shown(found: Answer, key: str) -> str:
+        return next(figure.shown for figure in found.figures if figure.key == key)
+
+    assert shown(asked(memory_write="1s"), "memory_tier_ettr").endswith(" without: worth it")
+    poor = asked(memory_write="19s", memory_survives="5%")
+    assert shown(poor, "memory_tier_ettr").endswith(" without: not worth it")
+    assert [figure.key for figure in asked(rate=None, events="876", gpu_years="100").figures][1] == "ettr_95_percent"
+    flag = {given.name: given.shown for given in asked(memory_write="1s", copies=CopyTexts(copies="2")).inputs}
+    assert flag["apart"] == "no"
+    there = {
+        given.name: given.shown for given in asked(memory_write="1s", copies=CopyTexts(copies="2", apart=True)).inputs
+    }
+    assert there["apart"] == "yes"
+    assert any("is a count" in note for note in asked(rate="0.9", gpus="10000").notes)
+    assert not any("is a count" in note for note in asked().notes)
+
+
+def test_a_curve_that_ends_in_a_standstill_says_nothing_gets_done() -> None:
+    slow = asked(write="30m", restart="1s")
+    assert slow.chart().lines[0].points[-1][1] < 0.001
+    assert slow.chart().log_x
+
+
+def test_the_worse_end_of_a_rate_may_be_hopeless() -> None:
+    found = asked(rate=None, events="1", gpu_years="0.1", gpus="20000", write="60s", restart="1s").document()
+    assert found["ettr_95_percent"][0] == 0.0

@@ -42,3 +42,23 @@ def test_two_cohorts_differ_or_not() -> None:
     _, same = by_key(short, list(short))["failures_beside_the_other_cohort"]  # type: ignore[misc]
     assert same.endswith("log-rank p = 1.000: no difference can be told")
     assert "failures_beside_the_other_cohort" not in by_key(short)
+
+
+def test_a_failure_counts_at_its_own_age_and_before_the_first_nobody_is_lost() -> None:
+    lives = [Lifetime(1.0, True)] + [Lifetime(2.0, False)] * 9
+    shares, shown = by_key(lives)["surviving_by_years"]  # type: ignore[misc]
+    assert shares == {"0.5": 1.0, "1": pytest.approx(0.9), "2": pytest.approx(0.9)}
+    assert shown.startswith("0.5 y 100.0 % +- 0.00 %")
+
+
+def test_wear_begins_above_one() -> None:
+    mild = [Lifetime(years, True) for years in (1.0, 2.0, 3.0, 7.0)]
+    assert "above 1, they wear" in by_key(mild)["weibull_shape"][1]  # type: ignore[index]
+
+
+def test_a_small_p_is_told_as_one() -> None:
+    first = [Lifetime(1.0, n < 20) for n in range(100)]
+    second = [Lifetime(1.0, n < 10) for n in range(100)]
+    _, shown = by_key(first, second)["failures_beside_the_other_cohort"]  # type: ignore[misc]
+    assert shown.startswith("2 (95 %: 0.936 to 4.27)")
+    assert shown.endswith("log-rank p = 0.048: they differ")

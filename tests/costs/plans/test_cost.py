@@ -90,3 +90,18 @@ def test_the_curve_tells_what_quick_detection_is_worth() -> None:
     assert chart.mark == (30.0, pytest.approx(100.0))
     soon = cost.answer(Asked(), replace(PLAIN, detect="1m")).chart()
     assert soon.lines[0].points[-1][0] == 60.0  # an hour at least
+
+
+def test_both_halves_of_a_product_are_told_of_by_nobody() -> None:
+    whole = replace(
+        PLAIN, slow="20%", slow_for="2h", people="2", hours="1h", day_value="1", float_days="1", critical="1"
+    )
+    assert not any("changes nothing" in note for note in cost.answer(Asked(), whole).notes)
+    assert not cost.answer(Asked(), PLAIN).chart().log_x
+    with pytest.raises(BadNumber, match="--price is missing"):
+        cost.price(Asked(), None)
+
+
+def test_what_moves_the_total_by_cents_is_told_too() -> None:
+    small = cost.answer(Asked(), replace(PLAIN, gpus="1", price="0.1"))
+    assert {sway.name for sway in small.sways} == {"gpus", "price", "detect hours", "rework hours"}

@@ -88,3 +88,36 @@ def test_nothing_is_written_nowhere(wrong: dict[str, str]) -> None:
 def test_growing_is_told_among_the_inputs() -> None:
     assert asked(growing=True).document()["inputs"]["growing"]["value"] == 1.0
     assert asked(growing=True).document()["wall_gpus"] < asked().document()["wall_gpus"] < inf
+
+
+def test_what_is_shown_to_people() -> None:
+    def shown(found: Answer, key: str) -> str:
+        return next(figure.shown for figure in found.figures if figure.key == key)
+
+    assert shown(asked(exponent="1", restart="0s"), "wall_gpus") == "none"
+    assert shown(asked(), "wall_gpus").endswith(" GPUs")
+    assert shown(asked(), "gpus_at_90_percent").endswith(" GPUs")
+    assert asked().headline.startswith("90 % of the time is productive up to ")
+    sources = {given.name: given.source for given in asked().inputs}
+    assert sources["network-exponent"].startswith("default")
+    assert {given.name: given.source for given in asked(exponent="0").inputs}["network-exponent"] == "given"
+    assert {given.name: given.shown for given in asked(growing=True).inputs}["growing"] == "yes"
+    assert {given.name: given.shown for given in asked().inputs}["growing"] == "no"
+
+
+def test_a_doubtful_rate_is_told() -> None:
+    assert any("is a count" in note for note in asked("0.9").notes)
+    assert len(asked("0.9/y").notes) == 1
+
+
+def test_what_matters_is_of_the_size_at_ninety_percent() -> None:
+    found = asked().document()
+    half = next(one for one in found["what_matters_most"] if one["input"] == "time between failures")
+    run = Run(gpu_seconds_between=YEAR / 2, state_bytes=5e12, bytes_per_second=2e12, restart_seconds=600.0)
+    assert half["halved"] == pytest.approx(largest(run, 0.9))
+
+
+def test_a_curve_begins_with_one_gpu() -> None:
+    assert asked("365", restart="1h").chart().lines[0].points[0][0] == pytest.approx(1.0)
+    assert asked("365", state="1PB", bandwidth="1TB/s").chart().mark[0] == 16384.0  # type: ignore[index]
+    assert asked().chart().log_x

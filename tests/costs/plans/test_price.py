@@ -111,3 +111,13 @@ def test_the_curve_of_an_offer_is_its_price_by_goodput() -> None:
 def test_a_doubtful_rate_is_told() -> None:
     assert any("is a count" in note for note in asked(["a=2@1"], "8", "10", "0.9").notes)
     assert len(asked(["a=2@1"], "8", "10", "0.9/y").notes) == 1
+
+
+def test_the_interval_of_the_count_holds_ninety_five_of_a_hundred() -> None:
+    assert asked(["a=1@1"], "3650", "10", "0.1/y").document()["failures_95_percent"] == [4, 17]
+    assert not asked(["a=1@1"]).chart().log_x
+
+
+def test_a_goodput_of_less_than_half_doubles() -> None:
+    told = {one["input"]: one for one in asked(["a=2@0.2"]).document()["what_matters_most"]}
+    assert told["goodput"]["doubled"] == pytest.approx(5.0)

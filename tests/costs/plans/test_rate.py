@@ -80,3 +80,20 @@ def test_a_public_rate_is_that_of_its_counts_where_it_has_some(name: str) -> Non
     else:
         assert found.per_gpu_year == known.per_gpu_year
     assert (found.name, found.caveat, asked.given[0].name) == (name, known.caveat, "rate")
+
+
+def test_how_a_number_was_read_is_told() -> None:
+    for text, how in (
+        ("0.5/y", "given, as failures per GPU-year: 0.5/y"),
+        ("1%", "given, as the chance to fail within a year: 1%"),
+    ):
+        asked = Asked()
+        rate(asked, text)
+        assert asked.given[0].source == how
+
+
+def test_counts_without_time_are_refused_in_words() -> None:
+    with pytest.raises(BadNumber, match="own counts: expected"):
+        rate(Asked(), None, "2", "0")
+    with pytest.raises(BadNumber, match="--rate: expected failures per GPU-year such as"):
+        rate(Asked(), "1e999")

@@ -94,3 +94,14 @@ def test_the_curve_reaches_from_rare_failures_to_sixty_four_times_the_run() -> N
     seldom = asked(rate="0.0001/y").chart()
     assert seldom.lines[0].points[0][0] == pytest.approx(365 / 64)
     assert asked("3", "1").chart().lines[0].points[0][0] == pytest.approx(1.0)
+
+
+def test_the_interval_of_the_count_holds_ninety_five_of_a_hundred() -> None:
+    """Poisson with mean 10: at most 3 in 1.0 % of runs, at most 4 in 2.9 %, at most 17 in 98.6 %."""
+    assert asked("3650").document()["failures_95_percent"] == [4, 17]
+
+
+def test_the_first_failure_of_new_parts_by_hand() -> None:
+    """Shape 1/2 and a first year of 0.1: scale 100 years, over N squared, times two."""
+    found = asked("100", "365", shape="0.5").document()
+    assert found["mean_seconds_to_first_failure"] == pytest.approx(100 / 100**2 * 2 * 31_536_000)

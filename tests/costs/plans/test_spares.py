@@ -81,3 +81,25 @@ def test_the_curve_is_the_chance_to_have_enough() -> None:
 def test_counts_give_an_interval() -> None:
     low, high = asked(rate=None, events="10", years="10").document()["spares_95_percent"]
     assert low < asked().document()["spares"] < high
+
+
+def test_what_is_shown_to_people() -> None:
+    def shown(found: Answer, key: str) -> str:
+        return next(figure.shown for figure in found.figures if figure.key == key)
+
+    low, high = asked(rate=None, events="10", years="10").document()["spares_95_percent"]
+    assert shown(asked(rate=None, events="10", years="10"), "spares_95_percent") == f"{low} to {high}"
+    assert any("is a count" in note for note in asked(rate="0.9").notes)
+    assert asked().notes == []
+    assert {given.name: given.value for given in asked().inputs}["crews"] == 0
+    with pytest.raises(NoProgress, match="a node is out every 365 d and its repair takes 2 years"):
+        asked(repair="2y")
+    with pytest.raises(NoProgress, match="a node is out every 2 years and its repair takes 4 years"):
+        asked(repair="4y", swap="50%")
+
+
+def test_the_curve_ends_beyond_the_answer() -> None:
+    chart = asked("3650", repair="10d").chart()
+    needed = asked("3650", repair="10d").document()["spares"]
+    assert chart.lines[0].points[-1][0] == pytest.approx(1.4 * needed, abs=2)
+    assert not chart.log_x

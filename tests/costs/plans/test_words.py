@@ -65,3 +65,17 @@ def test_bandwidths(value: float, said: str) -> None:
 )
 def test_money(value: float, said: str) -> None:
     assert money(value) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.00055, "0.06 %"), (0.00045, "0.0450 %"), (1.1e-6, "0.0001 %"), (0.9e-6, "almost 0 %"),
+     (1 - 1.1e-6, "99.9999 %"), (1 - 0.9e-6, "almost 100 %")],
+)  # fmt: skip
+def test_where_more_digits_begin_and_end(value: float, said: str) -> None:
+    assert percent(value) == said
+
+
+@pytest.mark.parametrize(("value", "said"), [(10.6, "11"), (9.96, "9.96"), (10.4, "10"), (6e8, "600,000,000")])
+def test_from_ten_on_counts_are_whole(value: float, said: str) -> None:
+    assert count(value) == said
