@@ -34,6 +34,7 @@ def config(tmp_path: Path) -> Path:
     roots = {name: str(tmp_path / name) for name in ("sys", "proc", "timex", "kmsg")}
     roots |= {"nvml": str(tmp_path / "none.so"), "dcgmi": str(tmp_path / "dcgmi")}
     lines = ["node = 'n1'", "[roots]", *(f"{name} = '{value}'" for name, value in roots.items())]
+    lines += ["[probes]", "active = false"]  # they would load torch and measure this machine
     lines += ["[agent]", f"state_dir = '{tmp_path}/state'", f"manifest = '{tmp_path}/manifest.toml'"]
     file.write_text("\n".join(lines))
     return file

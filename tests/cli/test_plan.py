@@ -183,7 +183,7 @@ def wild_plans(draw: st.DrawFn) -> list[str]:
     return [*shlex.split(command), *(word for name in chosen for word in (f"--{name}", draw(st.sampled_from(WILD))))]
 
 
-@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(wild_plans())
 def test_wild_numbers_are_answered_or_refused_in_one_sentence(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
@@ -197,7 +197,6 @@ def test_wild_numbers_are_answered_or_refused_in_one_sentence(
         assert printed.out == "" and printed.err.count("\n") == 1
 
 
-@settings(deadline=None)
 @given(st.text(max_size=20))
 def test_any_text_is_a_quantity_or_a_refusal(text: str) -> None:
     asked = Asked()

@@ -109,7 +109,7 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path, capsys: pytest.Capt
     assert "found more than" in capsys.readouterr().err
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=200) | st.lists(st.sampled_from(SCENARIO.splitlines()), max_size=20).map("\n".join))
 def test_any_file_is_a_scenario_or_a_refusal(tmp_path: Path, text: str) -> None:
     file = tmp_path / "any.toml"

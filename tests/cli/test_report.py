@@ -146,7 +146,7 @@ def written(told: dict[str, str]) -> str:
     return "\n".join(["[[supplier]]", *(f"{key} = {value}" for key, value in (RIGHT | told).items())])
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=100) | st.dictionaries(KEYS, VALUES, max_size=2).map(written))
 def test_any_sheet_is_read_or_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "any.toml"

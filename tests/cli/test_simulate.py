@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cli.app import run
@@ -232,7 +232,6 @@ def test_what_was_asked_wrongly_is_refused(arguments: list[str], said: str, caps
     assert said in capsys.readouterr().err
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.text(max_size=200) | st.sampled_from(SMALL.splitlines()).map(lambda line: SMALL.replace(line, line + "\n9 = 1"))
 )

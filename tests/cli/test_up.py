@@ -5,11 +5,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 pytest.importorskip("litestar", reason="needs the extra [controller]")
 
@@ -38,10 +39,11 @@ class Up:
         ]
 
     def until_it_listens(self) -> None:
-        end = time.monotonic() + PATIENCE_SECONDS
-        while "Ctrl-C stops" not in self.log.read_text():
-            assert self.process.poll() is None and time.monotonic() < end, self.log.read_text()
-            time.sleep(0.1)  # waiting on another process
+        until(
+            lambda: "Ctrl-C stops" in self.log.read_text(),
+            self.log.read_text,
+            lives=lambda: self.process.poll() is None,
+        )
 
 
 @pytest.fixture
@@ -67,10 +69,7 @@ def test_killed_it_leaves_nobody_behind(up: Up) -> None:
     assert children
     up.process.send_signal(signal.SIGKILL)
     up.process.wait()
-    end = time.monotonic() + PATIENCE_SECONDS
-    while any(alive(pid) for pid in children):
-        assert time.monotonic() < end
-        time.sleep(0.1)  # waiting on another process
+    until(lambda: not any(alive(pid) for pid in children), "its children end")
 
 
 def test_a_second_one_on_the_same_data_says_so_and_harms_nothing(up: Up) -> None:

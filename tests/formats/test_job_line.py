@@ -1,7 +1,7 @@
 """Prefixes of launchers and loggers: what they tell is kept, the message is left."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.formats.job.line import JobLine, decode, near_stamp
@@ -53,7 +53,6 @@ def test_one_stamp_from_far_above_dates_nothing() -> None:
     assert near_stamp(b"[2026-03-04 11:00:05] a\n" * 3) > 0
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_no_bytes_are_too_strange(raw: bytes) -> None:
     assert isinstance(decode(raw), JobLine)

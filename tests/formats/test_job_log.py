@@ -1,7 +1,7 @@
 """Logs of jobs: what is read from them, in any pieces, and what is only quoted in them."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.formats.job.log import JobLog
@@ -148,11 +148,10 @@ def test_a_line_of_many_megabytes_is_passed_over_in_little_memory() -> None:
 
 
 def test_a_storm_is_one_piece_of_evidence() -> None:
-    found = read(*["n1:5:6 [0] t.cc:9 NCCL WARN NET/IB : Got async event : port error"] * 5000)
-    assert [(one.event.count, one.number("last_line")) for one in found] == [(5000, 5000)]
+    found = read(*["n1:5:6 [0] t.cc:9 NCCL WARN NET/IB : Got async event : port error"] * 1000)
+    assert [(one.event.count, one.number("last_line")) for one in found] == [(1000, 1000)]
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([*STEPS[:3], *TRACEBACK, *(line for line, _, _ in MESSAGES)])), st.binary(max_size=300))
 def test_no_log_is_too_strange(lines: list[str], noise: bytes) -> None:
     log = JobLog()

@@ -1,6 +1,6 @@
 """Words in a block: found with the fast engine and without it, with the same result."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.formats.lines import keywords
@@ -30,7 +30,6 @@ def test_a_progress_bar_begins_a_line_with_every_carriage_return() -> None:
     assert list(Keywords(WORDS).find(b"  1%|\r  2%|\rXid\n")[0]) == [12]
 
 
-@settings(deadline=None)
 @given(LINES, st.binary(max_size=200))
 def test_all_ways_find_the_same(lines: list[bytes], noise: bytes) -> None:
     block = b"\n".join([*lines, noise, *lines]) + b"\n"

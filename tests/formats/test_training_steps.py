@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.formats.job.step_series import StepSeries
@@ -96,7 +96,6 @@ def test_memory_stays_small_however_long_the_run() -> None:
     assert found.steps_after(29_000) > 900
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_no_line_is_too_strange(raw: bytes) -> None:
     parse(raw + b" loss " + raw, 1)

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from holdfast.fleet.actions.backend import NoAnswer, Result
+from holdfast.fleet.actions.kubernetes import mirror as kubernetes_mirror
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.kubernetes.api import KubernetesApi
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
@@ -108,9 +109,10 @@ def test_the_version_of_eviction_is_what_the_server_offers(
 
 
 def test_a_mirror_follows_reads_again_when_told_and_says_when_it_is_blind(
-    peer: Peer, settings: KubernetesSettings
+    peer: Peer, settings: KubernetesSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The watch brings a change and a deletion, then the version is too old; the second list is the truth."""
+    monkeypatch.setattr(kubernetes_mirror, "PAUSE_SECONDS", 0.01)
     lists = iter([["a", "b"], ["c"]])
     seen: list[tuple[str, ...]] = []
     done = threading.Event()
@@ -144,6 +146,6 @@ def test_a_mirror_follows_reads_again_when_told_and_says_when_it_is_blind(
     with pytest.raises(NoAnswer, match="not been read yet"):
         mirror.held()
     mirror.start()
-    assert done.wait(20)
+    assert done.wait(60)
     mirror.stop()
     assert seen[:4] == [("a", "b"), ("a", "b", "x"), ("b", "x"), ("c",)]

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.fleet.actions import process
 from holdfast.fleet.actions.backend import NoAnswer
 from holdfast.fleet.actions.process import find, run
+
+from .conftest import TimeIsUp
 
 
 def test_arguments_arrive_as_they_are() -> None:
@@ -21,8 +24,9 @@ def test_only_the_given_environment_is_seen() -> None:
     assert run([sys.executable, "-c", code], {"A": "1"}, 30).out == "['A']\n"
 
 
-def test_a_child_left_behind_does_not_hold_us_and_does_not_live_on(tmp_path: Path) -> None:
+def test_a_child_left_behind_does_not_hold_us_and_does_not_live_on(tmp_path: Path, time_is_up: TimeIsUp) -> None:
     pid_file = tmp_path / "pid"
+    time_is_up(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
     with pytest.raises(NoAnswer) as caught:
         run(["/bin/sh", "-c", f"sleep 600 & echo $! > {pid_file}; wait"], dict(os.environ), 0.5)
     assert caught.value.retryable
@@ -31,7 +35,8 @@ def test_a_child_left_behind_does_not_hold_us_and_does_not_live_on(tmp_path: Pat
     assert not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] == "Z"
 
 
-def test_what_is_not_wanted_any_more_is_ended_at_once() -> None:
+def test_what_is_not_wanted_any_more_is_ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_LOOK_SECONDS", 0.01)
     asked = iter(("", "is not wanted any more"))
     with pytest.raises(NoAnswer, match="is not wanted any more"):
         run(["/bin/sleep", "600"], {}, 600, lambda: next(asked))

@@ -54,7 +54,7 @@ def storms(draw: st.DrawFn) -> tuple[list[tuple[float, str]], set[str], int]:
     return sorted(told), {f"n{i}" for i in range(50)}, draw(st.integers(0, len(told)))
 
 
-@settings(max_examples=10, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(max_examples=6, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(storms())
 def test_in_any_order_with_stragglers_unrelated_failures_and_a_restart(
     storm: tuple[list[tuple[float, str]], set[str], int],
@@ -63,8 +63,8 @@ def test_in_any_order_with_stragglers_unrelated_failures_and_a_restart(
     told = Told(COUNT, place=loop_of_fifty)
     began, cap = told.now, 6  # a tenth of 64
     for number, (at, name) in enumerate(arrivals):
-        while told.now + 1 < began + at:
-            told.passes(1.0)
+        while (left := began + at - told.now) > 1:
+            told.passes(1.0 if left < 10 else 5.0)
         told.now = max(told.now, began + at)
         if number == restart:
             told.restarts()

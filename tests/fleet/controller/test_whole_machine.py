@@ -243,9 +243,9 @@ def _begun(outcome: OrderOutcome, began: float) -> OrderOutcome:
 
 
 def test_small_counts() -> None:
-    run_state_machine_as_test(AnyFleet, settings=settings(max_examples=40, stateful_step_count=25, deadline=None))
+    run_state_machine_as_test(AnyFleet, settings=settings(stateful_step_count=25))
 
 
 @pytest.mark.soak
 def test_full_counts() -> None:
-    run_state_machine_as_test(AnyFleet, settings=settings(max_examples=5_000, stateful_step_count=60, deadline=None))
+    run_state_machine_as_test(AnyFleet, settings=settings(max_examples=5_000, stateful_step_count=60))

@@ -1,10 +1,8 @@
 """An agent that meets another: it measures, lets go when the node is wanted, and never calls a set-up failure slow."""
 
 import importlib.util
-import socket
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +13,8 @@ from holdfast.model.wire.probe import Guest, ProbeRequest, SweepRequest
 from holdfast.model.wire.report import OrderOutcome
 from holdfast.node.agent.orders.handler import Order
 from holdfast.node.agent.orders.prober import Prober
+from tests.ports import free_port
+from tests.waiting import until
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
@@ -32,12 +32,6 @@ def order(rank: int, port: int, seconds: float = 60.0, address: str = "127.0.0.1
         guests=tuple(Guest(name=name, address=address) for name in ("n0", "n1")) if rank == 0 else (),
     )
     return Order(id=10 + rank, verb="probe", probe=ask)
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def both(tmp_path: Path, orders: dict[int, Order], pythons: dict[int, str] | None = None) -> dict[int, OrderOutcome]:
@@ -97,8 +91,7 @@ def test_a_node_that_is_wanted_is_let_go_of(tmp_path: Path, sign: str) -> None:
     meeting = threading.Thread(target=lambda: outcomes.append(prober.perform(asked, 0.0)))
     meeting.start()
     mark = tmp_path / "v.probing"
-    while not mark.exists():
-        time.sleep(0.01)
+    until(mark.exists, "the node is marked")
     if sign == "mark":
         mark.unlink()
     elif sign == "cancel":

@@ -198,7 +198,7 @@ def test_pauses_grow_and_differ_from_agent_to_agent(tmp_path: Path, at: Desk) ->
         tried = [bench.now]
         while bench.now < NOW + 600:
             before = at.requests
-            bench.pass_time(0.5)
+            bench.pass_time(1)
             if at.requests > before:
                 tried.append(bench.now)
         gaps = [later - earlier for earlier, later in pairwise(tried)]

@@ -13,7 +13,8 @@ from holdfast.lab import twin
 from holdfast.node.agent.assemble import load_settings
 from holdfast.node.agent.orders.commands import retest
 from holdfast.node.agent.orders.handler import Order
-from tests.node.probes.test_active import living_of_group, one_child, until
+from tests.node.probes.test_active import living_of_group, one_child
+from tests.waiting import until
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 pytestmark = [
@@ -61,4 +62,4 @@ def test_a_node_that_is_wanted_ends_its_suite_at_once(tmp_path: Path) -> None:
     worker.join(10.0)
     assert outcomes and outcomes[0].health == "unknown"
     assert "was used" in outcomes[0].reason
-    until(lambda: not living_of_group(probes), seconds=5.0)
+    until(lambda: not living_of_group(probes))

@@ -1,20 +1,13 @@
 """A server of somebody else, started for a test on a port of its own and ended with it."""
 
-import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.waiting import until
+
 PATIENCE_SECONDS = 60.0
-
-
-def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -22,10 +15,7 @@ def served(command: Sequence[str], log: Path, ready: Callable[[], bool]) -> Iter
     with log.open("w") as file:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd=log.parent)
     try:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not ready():
-            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
+        until(ready, log.read_text, PATIENCE_SECONDS, lambda: process.poll() is None)
         yield
     finally:
         process.terminate()

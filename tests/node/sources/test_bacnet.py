@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.node.sources.facility.bacnet import BacnetObject, BacnetSettings, BacnetSource
+from tests.ports import free_port
 
-from .server import free_port, served
+from .server import served
 
 FLOW = BacnetObject(signal="cdu_flow_litres_per_minute", instance=1)
 
@@ -23,7 +24,7 @@ def _source(address: str, *objects: BacnetObject, timeout: float = 20.0) -> Bacn
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pytest.importorskip("bacpypes3")
-    port = free_port(socket.SOCK_DGRAM)
+    port = free_port()
     address = f"127.0.0.1:{port}"
     command = [sys.executable, str(Path(__file__).with_name("bacnet_device.py")), str(port)]
     probe = _source(address, FLOW, timeout=0.5)
@@ -120,7 +121,7 @@ def test_bytes_that_are_no_answer_are_blind(packet: bytes, why: str) -> None:
 
 
 def test_nobody_there_is_blind() -> None:
-    reading = _source(f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}", FLOW, timeout=0.3).read(5.0)
+    reading = _source(f"127.0.0.1:{free_port()}", FLOW, timeout=0.3).read(5.0)
     assert "no answer" in reading.blind or "cannot be reached" in reading.blind
 
 

@@ -4,8 +4,7 @@ import os
 import secrets
 import socket
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from holdfast.model.wire.progress import RankWindow
 from holdfast.node.sources.jobs.lines import MOST_MESSAGES, MOST_OF_ONE_USER, Lines, Refused
 from holdfast.node.sources.jobs.peer import Peer
 from holdfast.node.sources.jobs.socket import JobSocketSource
+from tests.waiting import until
 
 
 def hello(rank: int = 0, job: str = "llama") -> bytes:
@@ -48,18 +48,15 @@ def said(line: socket.socket, text: bytes) -> bytes:
     return line.recv(4096)
 
 
-def until(windows: Callable[[], list[RankWindow]]) -> list[RankWindow]:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        if found := windows():
-            return found
-        time.sleep(0.01)
-    raise AssertionError("nothing was told")
-
-
 def reading(source: JobSocketSource) -> list[RankWindow]:
     source.read(200.0)
     return [one for one in source.take() if one.steps or one.ended]
+
+
+def counted(source: JobSocketSource) -> set[str]:
+    """The signals of a rank, once its steps are among them: the first readings may know no more than its hello."""
+    names = {one.name for one in source.read(200.0).signals}
+    return names if "job_rank_step_seconds" in names else set()
 
 
 def test_a_rank_is_heard_and_its_user_is_the_kernels_word(source):
@@ -78,9 +75,7 @@ def test_what_is_counted_shows_as_signals_too_and_computing_only_apart_from_wait
     with line_to(source) as line:
         said(line, hello(1))
         line.send(steps(5, split=split))
-        told = until(lambda: [one for one in [source.read(200.0)] if one.signals])[0]
-    names = {one.name for one in told.signals}
-    assert "job_rank_step_seconds" in names
+        names = until(lambda: counted(source))
     assert {"job_rank_own_seconds", "job_rank_wait_seconds"} & names == (
         {"job_rank_own_seconds", "job_rank_wait_seconds"} if split else set()
     )
@@ -93,7 +88,7 @@ def test_what_keepers_hold_is_told_under_their_user(source):
         assert said(older, encode(Keeper("gpt", 3))) == b"ok"
         (kept,) = source.kept()
         assert (kept.job, kept.owner, kept.unsaved_step, kept.holds) == ("llama", f"uid-{os.getuid()}", 7, holds)
-    until(lambda: [1] if source.kept() == () else [])
+    until(lambda: source.kept() == ())
 
 
 def test_who_says_that_it_ends_has_closed(source):
@@ -146,7 +141,7 @@ def test_a_keeper_is_asked_to_flush_while_it_holds_what_storage_does_not(source)
         source.have_flushed(90.0)  # not again at once
         assert job_orders.decode(keeper.recv(100)) == job_orders.Flush(90.0)
         keeper.send(encode(Keeper("llama", -1)))
-        until(lambda: [1] if source.unsaved() == () else [])
+        until(lambda: source.unsaved() == ())
         source.read(1_000.0)
         source.have_flushed(90.0)
         for line in (keeper, done):

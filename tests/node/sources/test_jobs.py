@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.model.signal import Reading, Value
+from holdfast.node.sources.jobs import jobs
 from holdfast.node.sources.jobs.jobs import JobsSource
 
 STAT = "{pid} (python (x) y) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {ticks} 0 0\n"
@@ -189,7 +190,10 @@ def never_answering(place: Path) -> Iterator[None]:
         os.close(server)  # who waits for it is let go
 
 
-def test_a_hung_share_under_a_job_s_files_costs_its_version_and_nothing_else(tmp_path: Path) -> None:
+def test_a_hung_share_under_a_job_s_files_costs_its_version_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_PATIENCE_SECONDS", 0.1)
     proc = Proc(tmp_path / "proc")
     for pid in (50, 51, 52):
         maps = "7f-80 r-xp 0 08:01 1 /venv/nvidia/nccl/lib/libnccl.so.2\n"
@@ -201,7 +205,7 @@ def test_a_hung_share_under_a_job_s_files_costs_its_version_and_nothing_else(tmp
     reader = threading.Thread(target=lambda: answers.append(source.read(0)), daemon=True)
     with never_answering(proc.root / "50/root/venv"), never_answering(proc.root / "51/root/etc"):
         reader.start()
-        reader.join(JobsSource.deadline)
+        reader.join(60.0)
         assert answers, "the source hangs with the share"
     reader.join()
     assert ("job/50", "job_nccl_version") in answers[0].absent

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.node.sources.facility.modbus import ModbusRegister, ModbusSettings, ModbusSource
 from tests.fleet.controller.cdu_site import Cdu
+from tests.ports import free_port
 
 pytest.importorskip("pymodbus")
 FLOW = ModbusRegister(signal="cdu_flow_litres_per_minute", register=0)
@@ -50,10 +51,7 @@ def test_a_wrong_type_is_absurd_and_named(cdu: Cdu) -> None:
 
 
 def test_nobody_there_is_blind(cdu: Cdu) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    assert "cannot be reached" in _source(f"127.0.0.1:{port}", FLOW, timeout=1).read(5.0).blind
+    assert "cannot be reached" in _source(f"127.0.0.1:{free_port()}", FLOW, timeout=1).read(5.0).blind
 
 
 def test_one_that_never_answers_is_blind() -> None:

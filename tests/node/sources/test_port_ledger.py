@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.node.sources.fabric.port_ledger import PortLedger
@@ -268,7 +268,6 @@ def test_kill_9_at_any_moment_loses_no_outage_that_was_told(tmp_path: Path) -> N
     assert sum(outage.count for outage in ledger.track(PORT).outages) >= (told + 1) // 4 - 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=80), st.integers(0, 79))
 def test_downtime_is_the_same_with_and_without_a_restart(
     tmp_path_factory: pytest.TempPathFactory, ups: list[bool | None], restart: int

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from holdfast.node.sources.facility.promql import PromqlQuery, PromqlSettings, PromqlSource, samples
 from holdfast.node.sources.plain_http import Trouble, get
+from tests.ports import free_port
 
-from .server import free_port, served
+from .server import served
 
 LATENCY = "storage_latency_seconds"
 json_values = st.recursive(

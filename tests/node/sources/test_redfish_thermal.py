@@ -12,8 +12,9 @@ import pytest
 
 from holdfast.node.sources.facility.redfish_thermal import RedfishThermalSettings, RedfishThermalSource
 from holdfast.node.sources.plain_http import Trouble, get
+from tests.ports import free_port
 
-from .server import free_port, served
+from .server import served
 
 EMULATOR = Path(sys.executable).with_name("sushy-emulator")
 
@@ -63,7 +64,7 @@ class Bmc:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         url = f"http://127.0.0.1:{self.server.server_port}/redfish/v1/Chassis/1"
         self.source = RedfishThermalSource(RedfishThermalSettings(subject="node/n1", url=url, timeout=10.0))
 

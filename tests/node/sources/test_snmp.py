@@ -1,6 +1,5 @@
 """snmpsim as a device of the building: numbers, texts, nothing there, and a value whose change is an event."""
 
-import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +8,9 @@ import pytest
 
 from holdfast.model.signal import Reading
 from holdfast.node.sources.facility.snmp import SnmpOid, SnmpSettings, SnmpSource
+from tests.ports import free_port
 
-from .server import free_port, served
+from .server import served
 
 SIMULATOR = Path(sys.executable).with_name("snmpsim-command-responder")
 AMBIENT, TEXT, ROUTES, MISSING = (f"1.3.6.1.4.1.99999.1.{number}.0" for number in (1, 2, 3, 9))
@@ -28,7 +28,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("snmp")
     (home / "data").mkdir()
     (home / "data" / "public.snmprec").write_text(f"{AMBIENT}|2|243\n{TEXT}|4|warm\n{ROUTES}|65|17\n")
-    address = f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+    address = f"127.0.0.1:{free_port()}"
     command = [str(SIMULATOR), "--data-dir=data", "--cache-dir=cache", f"--agent-udpv4-endpoint={address}"]
     command += ["--process-user=root", "--process-group=root"]
     command += ["--v3-user=reader", "--v3-auth-key=a long proof", "--v3-auth-proto=SHA256"]
@@ -89,7 +89,7 @@ def test_version_3_proves_who_asks_and_hides_what_is_said(device: str, tmp_path:
 @pytest.mark.slow
 def test_nobody_there_is_blind() -> None:
     pytest.importorskip("pysnmp")
-    address = f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+    address = f"127.0.0.1:{free_port()}"
     assert "no answer" in _source(address, SnmpOid(oid=AMBIENT, signal="ambient_celsius"), timeout=0.2).read(5.0).blind
 
 
