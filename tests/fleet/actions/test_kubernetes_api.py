@@ -10,12 +10,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from holdfast.fleet.actions.backend import NoAnswer, Result
+from holdfast.fleet.actions.backend import Result
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.kubernetes.api import KubernetesApi
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
 from holdfast.fleet.actions.kubernetes.mirror import Mirror
 from holdfast.model.lifecycle import Action, Verb
+from holdfast.runtime.errors import NoAnswer
 
 from .conftest import Peer, Request
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.actions.gpu_reset import GpuSituation
 from holdfast.lab.twin.inject import inject
 from holdfast.lab.twin.node import make_node
 from holdfast.model.settings import ControllerSettings, SettingsError, parse
@@ -14,8 +13,17 @@ from holdfast.model.signal import Reading
 from holdfast.model.wire.report import OrderOutcome
 from holdfast.node.agent.assemble import load_settings, node_name
 from holdfast.node.agent.once import look_at
-from holdfast.node.agent.orders.commands import Gate, Gated, reset_gpu, retest
-from holdfast.node.agent.orders.handler import MOST_REMEMBERED, REPEAT_SECONDS, STALE_SECONDS, Deed, Order, Orders
+from holdfast.node.agent.orders.gpu_reset import DriverGate, GatedSource, reset_gpu
+from holdfast.node.agent.orders.gpu_situation import GpuSituation
+from holdfast.node.agent.orders.handler import (
+    MOST_REMEMBERED,
+    REPEAT_SECONDS,
+    STALE_SECONDS,
+    Order,
+    OrderAction,
+    Orders,
+)
+from holdfast.node.agent.orders.retest import retest
 from holdfast.node.sources.host.repairs import FILE as REPAIRS
 
 NOW = 1_800_000_000.0
@@ -29,11 +37,11 @@ class Desk:
         self.now = NOW
         self.done: list[str] = []
         self.outcomes: list[OrderOutcome] = []
-        deeds = {
-            "retest": Deed(perform=self._do, repeatable=True),
-            "reset_gpu": Deed(perform=self._do, repeatable=False),
+        actions = {
+            "retest": OrderAction(perform=self._do, repeatable=True),
+            "reset_gpu": OrderAction(perform=self._do, repeatable=False),
         }
-        self.orders = Orders(deeds, obeys, home / "orders.jsonl", lambda: self.now, self.outcomes.append)
+        self.orders = Orders(actions, obeys, home / "orders.jsonl", lambda: self.now, self.outcomes.append)
 
     def _do(self, order: Order, now: float) -> OrderOutcome:
         self.done.append(order.verb)
@@ -99,7 +107,11 @@ def test_a_deed_that_breaks_down_is_an_answer_too(tmp_path: Path) -> None:
 
     outcomes: list[OrderOutcome] = []
     orders = Orders(
-        {"retest": Deed(perform=broken, repeatable=True)}, ("retest",), tmp_path / "o", lambda: NOW, outcomes.append
+        {"retest": OrderAction(perform=broken, repeatable=True)},
+        ("retest",),
+        tmp_path / "o",
+        lambda: NOW,
+        outcomes.append,
     )
     orders.carry_out(RETEST)
     assert not outcomes[0].ok
@@ -181,13 +193,13 @@ class TestReset:
         make_node(tmp_path / "n01")
         return tmp_path / "n01"
 
-    def perform(self, home: Path, look: Callable[[], GpuSituation], gate: Gate | None = None) -> OrderOutcome:
+    def perform(self, home: Path, look: Callable[[], GpuSituation], gate: DriverGate | None = None) -> OrderOutcome:
         tool = home / "nvidia-smi"
         tool.write_text(f'#!/bin/sh\necho "$@" >> {home}/called\n')
         tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
         settings = load_settings(str(home / "holdfast.toml"))
-        deed = reset_gpu(settings, node_name(settings), gate or Gate(), look, command=str(tool))
-        return deed.perform(Order(id=4, verb="reset_gpu", reason="Xid 119"), NOW)
+        action = reset_gpu(settings, node_name(settings), gate or DriverGate(), look, command=str(tool))
+        return action.perform(Order(id=4, verb="reset_gpu", reason="Xid 119"), NOW)
 
     def situation(self, **fields: object) -> GpuSituation:
         gpus = {number: f"GPU-{number}" for number in range(8)}
@@ -219,7 +231,7 @@ class TestReset:
 
     def test_on_a_twin_the_machines_own_tool_is_never_called(self, home: Path) -> None:
         settings = load_settings(str(home / "holdfast.toml"))
-        outcome = reset_gpu(settings, "n01", Gate(), self.situation).perform(Order(id=4, verb="reset_gpu"), NOW)
+        outcome = reset_gpu(settings, "n01", DriverGate(), self.situation).perform(Order(id=4, verb="reset_gpu"), NOW)
         assert not outcome.ok
         assert "simulated" in outcome.reason
 
@@ -232,8 +244,8 @@ class _Driver:
 
 
 def test_while_gpus_are_reset_nobody_asks_the_driver_and_blindness_says_why() -> None:
-    gate = Gate()
-    source = Gated(_Driver(), gate)
+    gate = DriverGate()
+    source = GatedSource(_Driver(), gate)
     assert source.read(NOW).blind == ""
     with gate.closed():
         assert source.read(NOW).blind == "the GPUs are being reset"

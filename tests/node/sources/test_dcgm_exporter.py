@@ -61,7 +61,7 @@ def test_an_error_answer_is_blindness_and_a_redirect_is_not_followed(
 
 def test_an_answer_without_gpus_is_blindness(url: str) -> None:
     Exporter.body = b"up 1\n"
-    assert "nothing of any GPU" in DcgmExporterSource("n1", url).read(0).blind
+    assert "reports no GPU" in DcgmExporterSource("n1", url).read(0).blind
 
 
 def test_an_endless_answer_is_cut(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from holdfast.model.inventory import Inventory
 from holdfast.model.signal import Reading, Signal, Value
 from holdfast.node.checks.fabric.port_down import CHECK
 from holdfast.node.sources.fabric.infiniband import InfinibandCountersSource, InfinibandSource
-from holdfast.node.sources.host.repairs import tell
+from holdfast.node.sources.host.repairs import record_repair
 
 COUNTERS = {"port_xmit_data": "10", "port_rcv_data": "20", "link_downed": "0", "symbol_error": "0", "VL15_dropped": "0"}
 HW_COUNTERS = {"lifespan": "12", "out_of_sequence": "3"}
@@ -299,7 +299,7 @@ def test_what_was_down_before_a_repair_no_longer_counts(tree: Tree, tmp_path: Pa
     watched.read(1004)
     tree.up("mlx5_1")
     assert values(watched.read(1005), PORTS[1])["port_down_seconds_24h"] == 4
-    tell(str(tmp_path), PORTS[1], 1010, "new cable")
+    record_repair(str(tmp_path), PORTS[1], 1010, "new cable")
     seen = values(watched.read(1020), PORTS[1])
     assert (seen["port_down_seconds_24h"], seen["port_flaps_24h"]) == (0, 0)
     assert "port_last_outage_seconds" not in seen

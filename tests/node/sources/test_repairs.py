@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from holdfast.model.history import History
 from holdfast.model.inventory import Inventory
 from holdfast.model.signal import Event, Reading
-from holdfast.node.sources.host.repairs import FILE, RepairsSource, tell
+from holdfast.node.sources.host.repairs import FILE, RepairsSource, record_repair
 
 GPU3, GPU5 = "node/n1/gpu/3", "node/n1/gpu/5"
 
@@ -31,14 +31,14 @@ def texts(kept: History) -> list[str]:
 
 def test_a_repair_clears_the_earlier_events_of_its_gpu_only(tmp_path: Path) -> None:
     kept = history()
-    tell(str(tmp_path), GPU3, 20.0, "GPU reset")
+    record_repair(str(tmp_path), GPU3, 20.0, "GPU reset")
     kept.add(RepairsSource(str(tmp_path)).read(50.0))
     assert texts(kept) == ["Xid 48", "Xid 79 again"]
 
 
 def test_a_repair_of_the_node_clears_everything_before_it(tmp_path: Path) -> None:
     kept = history()
-    tell(str(tmp_path), "node/n1", 40.0, "board replaced")
+    record_repair(str(tmp_path), "node/n1", 40.0, "board replaced")
     kept.add(RepairsSource(str(tmp_path)).read(50.0))
     assert texts(kept) == []
 
@@ -46,7 +46,7 @@ def test_a_repair_of_the_node_clears_everything_before_it(tmp_path: Path) -> Non
 def test_a_mark_from_the_future_or_a_missing_file_clears_nothing(tmp_path: Path) -> None:
     source = RepairsSource(str(tmp_path))
     assert source.read(50.0).events == []
-    tell(str(tmp_path), "node/n1", 1e9, "a wrong clock")
+    record_repair(str(tmp_path), "node/n1", 1e9, "a wrong clock")
     assert source.read(50.0).events == []
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.fleet.facility.snmp import SnmpOid, SnmpSettings, SnmpSource
 from holdfast.model.signal import Reading
-from holdfast.node.sources.facility.snmp import SnmpOid, SnmpSettings, SnmpSource
 
 from .server import free_port, served
 

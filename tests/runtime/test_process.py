@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.actions.backend import NoAnswer
-from holdfast.fleet.actions.process import find, run
+from holdfast.runtime.errors import NoAnswer
+from holdfast.runtime.process import find, run
 
 
 def test_arguments_arrive_as_they_are() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.node.sources.facility.bacnet import BacnetObject, BacnetSettings, BacnetSource
+from holdfast.fleet.facility.bacnet import BacnetObject, BacnetSettings, BacnetSource
 
 from .server import free_port, served
 

@@ -1,6 +1,5 @@
 """A BMC over Redfish: the temperatures, fans, supplies, power and leaks of a chassis."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -9,9 +8,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from holdfast.catalog import plausible
+from holdfast.fleet.facility.json_api import CannotRead, get_object
 from holdfast.model.signal import Event, Reading
-from holdfast.node.sources.notes import Notes
-from holdfast.node.sources.plain_http import Trouble, get
+from holdfast.runtime.source import ReadingBuilder
 
 _INLET = re.compile(r"inlet|intake|ambient", re.IGNORECASE)
 _PERCENT = "Percent"
@@ -29,7 +28,7 @@ class RedfishThermalSettings:
     password_file: str = ""
     verify: bool = True
     fan_full_rpm: float = 0.0
-    """What a fan does at its top, where it tells its speed in turns and not in per cent."""
+    """Top speed of a fan, for a BMC that reports rpm and no range."""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -45,7 +44,7 @@ class RedfishThermalSource:
         self.name = f"redfish {settings.subject}"
         self.every = settings.every
         self.deadline = settings.timeout * 4
-        self._leaks: set[str] = set()  # told already
+        self._leaks: set[str] = set()  # already reported
         whole = settings.subject.partition("/")[0]
         self.carries = (
             f"{whole}_inlet_celsius",
@@ -56,41 +55,34 @@ class RedfishThermalSource:
         )
 
     def read(self, now: float) -> Reading:
-        notes = Notes()
+        builder = ReadingBuilder()
         missed: dict[str, str] = {}
         events: list[Event] = []
         for part, take in (("Thermal", self._thermal), ("Power", self._power)):
             try:
-                take(self._get(part), notes)
-            except Trouble as trouble:
-                if trouble.nobody_there:
-                    return Reading(source=self.name, at=now, blind=f"{self.settings.url}: {trouble}")
-                missed[part] = f"{part}: {trouble}"
-        with suppress(Trouble):  # most chassis have no leak detectors
+                take(self._get(part), builder)
+            except CannotRead as error:
+                if error.unreachable:
+                    return Reading(source=self.name, at=now, blind=str(error))
+                missed[part] = f"{part}: {error}"
+        with suppress(CannotRead):  # most chassis have no leak detectors
             events = self._leaking(self._get("ThermalSubsystem/LeakDetection/LeakDetectors"), now)
         if len(missed) == 2:
             return Reading(source=self.name, at=now, blind=f"{self.settings.url}: {'; '.join(missed.values())}")
         for part, why in missed.items():
-            notes.miss(self.settings.subject, why, *(self.carries[:2] if part == "Thermal" else self.carries[2:]))
-        return Reading(source=self.name, at=now, signals=notes.signals, absent=notes.absent, events=events)
+            builder.miss(self.settings.subject, why, *(self.carries[:2] if part == "Thermal" else self.carries[2:]))
+        return Reading(source=self.name, at=now, signals=builder.signals, absent=builder.absent, events=events)
 
     def _get(self, part: str) -> Mapping[str, Any]:
         own = self.settings
         url = f"{own.url.rstrip('/')}/{part}"
-        body = get(url, own.timeout, user=own.user, password_file=own.password_file, verify=own.verify)
-        try:
-            found = json.loads(body)
-        except (ValueError, RecursionError):
-            raise Trouble("the answer is not JSON") from None
-        if not isinstance(found, dict):
-            raise Trouble("the answer is no JSON object")
-        return found
+        return get_object(url, own.timeout, user=own.user, password_file=own.password_file, verify=own.verify)
 
-    def _thermal(self, found: Mapping[str, Any], notes: Notes) -> None:
+    def _thermal(self, found: Mapping[str, Any], builder: ReadingBuilder) -> None:
         inlets = [one for one in _rows(found, "Temperatures") if _INLET.search(str(one.get("Name", "")))]
         whole = self.settings.subject.partition("/")[0]
-        self._say(notes, f"{whole}_inlet_celsius", [_number(one, "ReadingCelsius") for one in inlets])
-        self._say(notes, "fan_speed_ratio", [self._fan(one) for one in _rows(found, "Fans")])
+        self._add_mean(builder, f"{whole}_inlet_celsius", [_number(one, "ReadingCelsius") for one in inlets])
+        self._add_mean(builder, "fan_speed_ratio", [self._fan(one) for one in _rows(found, "Fans")])
 
     def _fan(self, row: Mapping[str, Any]) -> float | None:
         speed = _number(row, "Reading")
@@ -101,32 +93,32 @@ class RedfishThermalSource:
         top = _number(row, "MaxReadingRange") or self.settings.fan_full_rpm
         return speed / top if top else None
 
-    def _power(self, found: Mapping[str, Any], notes: Notes) -> None:
+    def _power(self, found: Mapping[str, Any], builder: ReadingBuilder) -> None:
         whole = self.settings.subject.partition("/")[0]
         drawn = [_number(one, "PowerConsumedWatts") for one in _rows(found, "PowerControl")]
-        self._say(notes, f"{whole}_power_watts", drawn)
+        self._add_mean(builder, f"{whole}_power_watts", drawn)
         for number, one in enumerate(_rows(found, "PowerSupplies")):
             about = f"psu/{self.settings.subject.partition('/')[2]}-{one.get('MemberId', number)}"
             status = one.get("Status")
             health = status.get("Health") if isinstance(status, dict) else None
             if isinstance(health, str):
-                notes.say(about, "psu_healthy", float(health == "OK"))
+                builder.add(about, "psu_healthy", float(health == "OK"))
             output = _number(one, "LastPowerOutputWatts")
             if output is not None and not plausible.absurd("psu_output_watts", output):
-                notes.say(about, "psu_output_watts", output)
+                builder.add(about, "psu_output_watts", output)
 
-    def _say(self, notes: Notes, name: str, values: list[float | None]) -> None:
-        """The mean of several sensors of the same; what cannot be is left out and named."""
+    def _add_mean(self, builder: ReadingBuilder, name: str, values: list[float | None]) -> None:
+        """The mean of several sensors without impossible values; absent, with the reason, if none is left."""
         seen = [value for value in values if value is not None]
         good = [value for value in seen if not plausible.absurd(name, value)]
         if good:
-            notes.say(self.settings.subject, name, sum(good) / len(good))
+            builder.add(self.settings.subject, name, sum(good) / len(good))
         elif plausible.known(name):
-            why = plausible.absurd(name, seen[0]) if seen else "this BMC does not tell it"
-            notes.miss(self.settings.subject, why, name)
+            why = plausible.absurd(name, seen[0]) if seen else "this BMC does not report it"
+            builder.miss(self.settings.subject, why, name)
 
     def _leaking(self, found: Mapping[str, Any], now: float) -> list[Event]:
-        """Told once when it begins."""
+        """An event when a leak begins."""
         wet = {str(one.get("Name", "leak detector")) for one in _rows(found, "Members") if _wet(one)}
         new, self._leaks = wet - self._leaks, wet
         return [

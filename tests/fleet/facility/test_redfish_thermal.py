@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.node.sources.facility.redfish_thermal import RedfishThermalSettings, RedfishThermalSource
-from holdfast.node.sources.plain_http import Trouble, get
+from holdfast.fleet.facility.json_api import CannotRead, get_object
+from holdfast.fleet.facility.redfish_thermal import RedfishThermalSettings, RedfishThermalSource
 
 from .server import free_port, served
 
@@ -32,16 +32,16 @@ def test_the_emulators_chassis_is_read(tmp_path: Path) -> None:
 
     def ready() -> bool:
         try:
-            return bool(get(f"{url}/redfish/v1/Chassis", 5.0))
-        except Trouble:
+            return bool(get_object(f"{url}/redfish/v1/Chassis", 5.0))
+        except CannotRead:
             return False
 
     with served([str(EMULATOR), "--config", "sushy.conf", "--fake"], tmp_path / "log", ready):
-        member = json.loads(get(f"{url}/redfish/v1/Chassis", 10.0))["Members"][0]["@odata.id"]
+        member = get_object(f"{url}/redfish/v1/Chassis", 10.0)["Members"][0]["@odata.id"]
         settings = RedfishThermalSettings(subject="node/n1", url=url + member, timeout=20.0)
         reading = RedfishThermalSource(settings).read(5.0)
-    told = {one.name: one.value for one in reading.signals}
-    assert told["node_inlet_celsius"] == 25 and told["fan_speed_ratio"] == pytest.approx(0.415)
+    values = {one.name: one.value for one in reading.signals}
+    assert values["node_inlet_celsius"] == 25 and values["fan_speed_ratio"] == pytest.approx(0.415)
     assert "404" in reading.absent["node/n1", "psu_healthy"], "the emulator has no Power page"
 
 
@@ -89,11 +89,11 @@ def test_supplies_power_and_a_leak(bmc: Bmc) -> None:
         "Members": [{"Name": "tray", "DetectorState": "Critical"}]
     }
     reading = bmc.source.read(5.0)
-    told = {(one.subject, one.name): one.value for one in reading.signals}
-    assert told["node/n1", "node_power_watts"] == 5200
-    assert told["psu/n1-0", "psu_healthy"] == 1 and told["psu/n1-1", "psu_healthy"] == 0
+    values = {(one.subject, one.name): one.value for one in reading.signals}
+    assert values["node/n1", "node_power_watts"] == 5200
+    assert values["psu/n1-0", "psu_healthy"] == 1 and values["psu/n1-1", "psu_healthy"] == 0
     assert [event.kind for event in reading.events] == ["leak"]
-    assert bmc.source.read(6.0).events == [], "told once"
+    assert bmc.source.read(6.0).events == [], "values once"
 
 
 @pytest.mark.parametrize(

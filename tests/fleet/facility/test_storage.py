@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.node.sources.facility import storage
-from holdfast.node.sources.facility.storage import StorageSettings, StorageSource
+from holdfast.fleet.facility import storage
+from holdfast.fleet.facility.storage import StorageSettings, StorageSource
 
 
 def _source(path: Path, timeout: float = 30.0) -> StorageSource:

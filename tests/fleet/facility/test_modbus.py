@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.node.sources.facility.modbus import ModbusRegister, ModbusSettings, ModbusSource
+from holdfast.fleet.facility.modbus import ModbusRegister, ModbusSettings, ModbusSource
 from tests.fleet.controller.cdu_site import Cdu
 
 pytest.importorskip("pymodbus")

@@ -16,7 +16,7 @@ from typing import IO
 
 from holdfast.catalog import plausible
 from holdfast.model.signal import Reading
-from holdfast.node.sources.notes import Notes
+from holdfast.runtime.source import ReadingBuilder
 
 LATENCY, METADATA, USED = "storage_latency_seconds", "storage_metadata_seconds", "storage_used_ratio"
 _POLL_SECONDS = 0.005
@@ -109,14 +109,14 @@ class StorageSource:
         if child.returncode != 0:
             last = complaint.strip().rsplit("\n", 1)[-1] or f"ended with code {child.returncode}"
             return self._blind(now, f"{self.settings.path}: {last}")
-        notes = Notes()
+        builder = ReadingBuilder()
         for name, value in zip((LATENCY, METADATA, USED), json.loads(said), strict=True):
             why = "the mount does not tell it" if value is None else plausible.absurd(name, value)
             if why:
-                notes.miss(self.settings.subject, why, name)
+                builder.miss(self.settings.subject, why, name)
             else:
-                notes.say(self.settings.subject, name, value)
-        return notes.reading(self.name, now)
+                builder.add(self.settings.subject, name, value)
+        return builder.build(self.name, now)
 
     def _blind(self, now: float, why: str) -> Reading:
         return Reading(source=self.name, at=now, blind=f"{self.settings.subject}: {why}")

@@ -1,4 +1,4 @@
-"""Running a command: an argument list and never a shell, with an end to the waiting."""
+"""Run a command: an argument list, never a shell, with a timeout."""
 
 import os
 import signal
@@ -7,28 +7,28 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.fleet.actions.backend import NoAnswer
+from holdfast.runtime.errors import NoAnswer
 
 FALLBACK_PATH = ("/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/sbin")  # services often have hardly any PATH
-_LONGEST_SAYING = 300
-_GRACE = 1.0  # seconds between the kill and giving up on seeing it end
-_LOOK_SECONDS = 0.2  # between two questions whether it is still wanted
+_LONGEST_MESSAGE = 300
+_GRACE_SECONDS = 1.0  # between the kill and giving up on the exit
+_POLL_SECONDS = 0.2  # between two calls of `cancelled`
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandResult:
     code: int
     out: str
     err: str
 
     @property
-    def said(self) -> str:
-        """What the command said, for a sentence: stderr or stdout, on one line."""
-        return " ".join((self.err.strip() or self.out.strip()).split())[:_LONGEST_SAYING]
+    def message(self) -> str:
+        """stderr, or stdout where stderr is empty, on one line of bounded length."""
+        return " ".join((self.err.strip() or self.out.strip()).split())[:_LONGEST_MESSAGE]
 
 
 def find(name: str, path: str) -> str:
-    """The command's full name, also where PATH is bare."""
+    """The full path of a command, also where PATH is nearly empty."""
     if "/" in name:
         return name
     for folder in (*filter(None, path.split(os.pathsep)), *FALLBACK_PATH):
@@ -39,10 +39,10 @@ def find(name: str, path: str) -> str:
 
 
 def run(
-    command: Sequence[str], environ: Mapping[str, str], timeout: float, unwanted: Callable[[], str] = str
-) -> Answer:
-    """The command in a process group of its own: when its time is up, or `unwanted` says why it is not wanted any
-    more, what it started ends with it."""
+    command: Sequence[str], environ: Mapping[str, str], timeout: float, cancelled: Callable[[], str] = str
+) -> CommandResult:
+    """Run the command in its own process group. After `timeout` seconds, or when `cancelled` returns a reason, kill the
+    whole group and raise NoAnswer."""
     try:
         process = subprocess.Popen(
             command,
@@ -59,20 +59,20 @@ def run(
     end = time.monotonic() + timeout
     while True:
         try:
-            out, err = process.communicate(timeout=max(0.0, min(_LOOK_SECONDS, end - time.monotonic())))
-            return Answer(process.returncode, out, err)
+            out, err = process.communicate(timeout=max(0.0, min(_POLL_SECONDS, end - time.monotonic())))
+            return CommandResult(process.returncode, out, err)
         except subprocess.TimeoutExpired:
-            why = unwanted() or (f"did not end within {timeout:g} s" if time.monotonic() >= end else "")
+            why = cancelled() or (f"did not end within {timeout:g} s" if time.monotonic() >= end else "")
         if why:
-            _give_up(process)
+            _kill(process)
             raise NoAnswer(f"{command[0]} {why}", retryable=True)
 
 
-def _give_up(process: subprocess.Popen[str]) -> None:
-    """End it and its children, without waiting for one that is stuck in the kernel, as on a sick GPU."""
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Kill the process group. Do not wait for a process that is stuck in the kernel, as on a sick GPU."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(_GRACE)
+        process.wait(_GRACE_SECONDS)
     except (ProcessLookupError, PermissionError, subprocess.TimeoutExpired):
         pass
     for pipe in (process.stdout, process.stderr):

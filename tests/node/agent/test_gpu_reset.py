@@ -1,4 +1,4 @@
-"""GPU resets: decided by NVIDIA's rules, refused while anything uses the GPUs, and looked at again afterwards."""
+"""GPU resets: decided by NVIDIA's rules, refused while anything uses the GPUs, checked afterwards."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fleet.actions.backend import Result
-from holdfast.fleet.actions.gpu_reset import GpuReset, GpuSituation, Plan, Refusal, decide
-from holdfast.model.lifecycle import Action, Verb
+from holdfast.node.agent.orders.gpu_reset import Refusal, ResetPlan, decide, run_plan
+from holdfast.node.agent.orders.gpu_situation import GpuSituation
+from holdfast.runtime.errors import NoAnswer
 
 EIGHT = {gpu: f"GPU-{gpu}" for gpu in range(8)}
 IDLE = GpuSituation(
@@ -25,7 +25,6 @@ IDLE = GpuSituation(
     fabric_manager=True,
 )
 FREE: dict[int, Sequence[int]] = dict.fromkeys(EIGHT, ())
-ACTION = Action(node="n1", verb=Verb.RESET_GPU, reason="rung 1", at=5.0)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,7 @@ ACTION = Action(node="n1", verb=Verb.RESET_GPU, reason="rung 1", at=5.0)
 )
 def test_which_gpus_go_together(change: dict[str, object], arguments: tuple[str, ...]) -> None:
     plan = decide(replace(IDLE, **change))  # type: ignore[arg-type]
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, ResetPlan)
     assert plan.arguments == arguments
 
 
@@ -54,10 +53,10 @@ def test_which_gpus_go_together(change: dict[str, object], arguments: tuple[str,
     ("change", "why"),
     [
         ({"allocated": True}, "a workload owns the node"),
-        ({"allocated": None}, "nobody can tell whether"),
-        ({"processes": None}, "nobody can tell which processes"),
+        ({"allocated": None}, "it is unknown whether"),
+        ({"processes": None}, "it is unknown which processes"),
         ({"processes": {**FREE, 3: [4711]}}, "GPU 3: process 4711"),
-        ({"processes": {gpu: () for gpu in range(3)}}, "nobody can tell which processes are on GPU 3"),
+        ({"processes": {gpu: () for gpu in range(3)}}, "it is unknown which processes are on GPU 3"),
         ({"suspects": (9,)}, "GPU 9 does not answer"),
         ({"gpus": {}, "suspects": ()}, "every GPU does not answer"),
         ({"fabric_manager": False, "processes": {**FREE, 6: [4711]}}, "GPU 6: process 4711"),
@@ -69,7 +68,7 @@ def test_what_is_refused(change: dict[str, object], why: str) -> None:
 
 
 def test_a_process_on_another_gpu_does_not_matter_where_one_can_be_reset_alone() -> None:
-    assert isinstance(decide(replace(IDLE, processes={**FREE, 6: [4711]})), Plan)
+    assert isinstance(decide(replace(IDLE, processes={**FREE, 6: [4711]})), ResetPlan)
 
 
 situations = st.builds(
@@ -88,7 +87,7 @@ situations = st.builds(
 @given(situations)
 def test_no_gpu_in_use_is_ever_reset(now: GpuSituation) -> None:
     plan = decide(now)
-    if isinstance(plan, Plan):
+    if isinstance(plan, ResetPlan):
         assert now.allocated is False and now.processes is not None
         assert all(len(now.processes[gpu]) == 0 for gpu in plan.gpus)
         assert set(now.suspects or now.gpus) <= set(plan.gpus) <= set(now.gpus)
@@ -104,26 +103,26 @@ class Node:
         self.tool = tmp_path / "nvidia-smi"
         self.log: list[str] = []
         self.trouble = ""
-        self.situation = IDLE
-        self.answer(0)
+        self.set_tool(0)
 
-    def answer(self, code: int, said: str = "") -> None:
-        self.tool.write_text(f'#!/bin/sh\necho "$*" >> {self.calls}\necho "{said}"\nexit {code}\n')
+    def set_tool(self, code: int, output: str = "") -> None:
+        self.tool.write_text(f'#!/bin/sh\necho "$*" >> {self.calls}\necho "{output}"\nexit {code}\n')
         self.tool.chmod(0o755)
 
     @contextmanager
-    def let_go(self) -> Iterator[None]:
-        self.log.append("let go")
+    def driver_closed(self) -> Iterator[None]:
+        self.log.append("closed")
         yield
-        self.log.append("took up")
+        self.log.append("opened")
 
     def trouble_after(self, gpus: Sequence[int]) -> str:
-        self.log.append(f"looked at {list(gpus)}")
+        self.log.append(f"read {list(gpus)}")
         return self.trouble
 
-    @property
-    def reset(self) -> GpuReset:
-        return GpuReset(lambda: self.situation, self.let_go, self.trouble_after, command=str(self.tool), timeout=20.0)
+    def reset(self) -> tuple[bool, str]:
+        plan = decide(IDLE)
+        assert isinstance(plan, ResetPlan)
+        return run_plan(plan, self.driver_closed(), str(self.tool), self.trouble_after)
 
 
 @pytest.fixture
@@ -131,55 +130,35 @@ def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
 
 
-def test_resets_with_our_own_session_closed_and_looks_again(node: Node) -> None:
-    outcome = node.reset.perform(ACTION, dry_run=False)
-    assert outcome.result is Result.DONE
+def test_resets_with_our_own_session_closed_and_reads_the_gpus_again(node: Node) -> None:
+    ok, message = node.reset()
+    assert ok and "GPU 3 was reset" in message
     assert node.calls.read_text() == "--gpu-reset -i GPU-3\n"
-    assert node.log == ["let go", "took up", "looked at [3]"]
-
-
-def test_the_same_action_resets_once(node: Node) -> None:
-    reset = node.reset
-    assert reset.perform(ACTION, dry_run=False).result is Result.DONE
-    assert reset.perform(ACTION, dry_run=False).result is Result.NOTHING_TO_DO
-    assert node.calls.read_text().count("\n") == 1
-    assert reset.perform(replace(ACTION, at=6.0), dry_run=False).result is Result.DONE
-
-
-def test_a_dry_run_and_a_refusal_touch_nothing(node: Node) -> None:
-    outcome = node.reset.perform(ACTION, dry_run=True)
-    assert outcome.dry_run and outcome.said.endswith("--gpu-reset -i GPU-3")
-    node.situation = replace(IDLE, allocated=True)
-    assert node.reset.perform(ACTION, dry_run=False).result is Result.REFUSED
-    assert node.reset.perform(replace(ACTION, verb=Verb.REBOOT), dry_run=False).result is Result.REFUSED
-    assert not node.calls.exists() and node.log == []
+    assert node.log == ["closed", "opened", "read [3]"]
 
 
 def test_a_reset_that_leaves_the_gpu_sick_has_failed(node: Node) -> None:
     node.trouble = "GPU 3 still needs a reset"
-    outcome = node.reset.perform(ACTION, dry_run=False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, False)
-    assert "GPU 3 still needs a reset" in outcome.said
+    ok, message = node.reset()
+    assert not ok and "GPU 3 still needs a reset" in message
 
 
 @pytest.mark.parametrize(
-    ("code", "said", "retryable"),
+    ("code", "output", "why"),
     [
-        (255, "GPU 00000000:3B:00.0 is currently in use by another process.", True),
-        (255, "Unknown error", False),
-        (4, "Insufficient permissions", False),
-        (15, "GPU is lost", False),
+        (255, "GPU 00000000:3B:00.0 is currently in use by another process.", "exit code 255"),
+        (4, "Insufficient permissions", "it takes root"),
+        (15, "GPU is lost", "fallen off the bus"),
     ],
 )
-def test_failures_of_the_tool(node: Node, code: int, said: str, retryable: bool) -> None:
-    node.answer(code, said)
-    outcome = node.reset.perform(ACTION, dry_run=False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, retryable)
-    assert said in outcome.said
-    assert node.log == ["let go", "took up"]
+def test_failures_of_the_tool(node: Node, code: int, output: str, why: str) -> None:
+    node.set_tool(code, output)
+    ok, message = node.reset()
+    assert not ok and output in message and why in message
+    assert node.log == ["closed", "opened"]
 
 
 def test_a_node_without_the_tool_says_so(node: Node) -> None:
     node.tool.unlink()
-    outcome = node.reset.perform(ACTION, dry_run=False)
-    assert (outcome.result, outcome.retryable) == (Result.FAILED, False)
+    with pytest.raises(NoAnswer, match="cannot be run"):
+        node.reset()

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast.catalog import plausible
+from holdfast.fleet.facility.building import host_and_port, refuse_unknown, refuse_zero
 from holdfast.formats.facility import modbus_registers
 from holdfast.formats.facility.modbus_registers import Kind, Order
 from holdfast.model.signal import Reading
-from holdfast.node.sources.facility.building import host_and_port, refuse_unknown, refuse_zero
-from holdfast.node.sources.notes import Notes
+from holdfast.runtime.source import ReadingBuilder
 
 _LARGEST_REGISTER = 65_535
 _EXCEPTIONS = {
@@ -89,21 +89,21 @@ class ModbusSource:
             client.close()
 
     def _look(self, client: Any, now: float) -> Reading:
-        notes = Notes()
+        builder = ReadingBuilder()
         for place, one in enumerate(self.settings.register):
             about = one.subject or self.settings.subject
             value, why, answered = self._value(client, one)
             if not answered:  # the others would wait as long for nothing
-                if not notes.signals and not notes.absent:
+                if not builder.signals and not builder.absent:
                     return self._blind(now, why)
                 for other in self.settings.register[place:]:
-                    notes.miss(other.subject or self.settings.subject, why, other.signal)
+                    builder.miss(other.subject or self.settings.subject, why, other.signal)
                 break
             if why:
-                notes.miss(about, f"register {one.register} ({one.type}): {why}", one.signal)
+                builder.miss(about, f"register {one.register} ({one.type}): {why}", one.signal)
             else:
-                notes.say(about, one.signal, value)
-        return notes.reading(self.name, now)
+                builder.add(about, one.signal, value)
+        return builder.build(self.name, now)
 
     def _value(self, client: Any, one: ModbusRegister) -> tuple[float, str, bool]:
         """The value, why there is none, and whether the device answered at all."""

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.node.sources.facility.promql import PromqlQuery, PromqlSettings, PromqlSource, samples
-from holdfast.node.sources.plain_http import Trouble, get
+from holdfast.fleet.facility.json_api import CannotRead
+from holdfast.fleet.facility.promql import PromqlQuery, PromqlSettings, PromqlSource, samples
+from holdfast.runtime import http
+from holdfast.runtime.errors import NoAnswer
 
 from .server import free_port, served
 
@@ -34,8 +36,8 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     def ready() -> bool:
         try:
-            return bool(get(f"{url}/-/ready", 2.0))
-        except Trouble:
+            return http.send("GET", f"{url}/-/ready", {}, None, 2.0).status == 200
+        except NoAnswer:
             return False
 
     with served(command, home / "log", ready):
@@ -80,11 +82,11 @@ def test_nobody_there_is_blind() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["data", "status", "error"]), json_values))
-def test_whatever_it_answers_is_samples_or_trouble(answer: dict[str, Any]) -> None:
+def test_whatever_it_answers_is_samples_or_an_error(answer: dict[str, Any]) -> None:
     try:
         assert isinstance(samples(answer), list)
-    except Trouble as trouble:
-        assert str(trouble)
+    except CannotRead as error:
+        assert str(error)
 
 
 @pytest.mark.parametrize(

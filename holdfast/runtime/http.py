@@ -1,4 +1,4 @@
-"""One HTTP request: http and https only, no redirects, no proxies of the environment, an end to the waiting."""
+"""One bounded HTTP request: http and https only, no redirects, no proxies of the environment, a timeout."""
 
 import http.client
 import ssl
@@ -8,10 +8,10 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from holdfast.fleet.actions.backend import NoAnswer
+from holdfast.runtime.errors import NoAnswer
 
-_MOST_BYTES = 4 << 20
-_WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
+MOST_BYTES = 4 << 20
+_RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,11 @@ class Reply:
 
     @property
     def retryable(self) -> bool:
-        return self.status in _WORTH_ANOTHER_TRY
+        return self.status in _RETRYABLE
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
+        """The beginning of the body, on one line."""
         return " ".join(self.body[:200].decode("utf-8", "replace").split())
 
 
@@ -38,7 +39,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def check_url(where: str, url: str) -> None:
-    """Raise ValueError, naming the place, for anything that is not a plain http or https address."""
+    """Raise ValueError, with the place, for anything that is not a plain http or https address."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{where}: expected an http or https address, found {shown(url)!r}")
@@ -47,7 +48,7 @@ def check_url(where: str, url: str) -> None:
 
 
 def shown(url: str) -> str:
-    """The address without what may be secret: tokens stand in queries, passwords before the host."""
+    """The address without query and credentials, which may be secret."""
     parts = urllib.parse.urlsplit(url)
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
@@ -67,23 +68,27 @@ def send(
     body: bytes | None,
     timeout: float,
     context: ssl.SSLContext | None = None,
+    *,
+    most_bytes: int = MOST_BYTES,
 ) -> Reply:
-    """The reply, whatever its status; NoAnswer if there was none."""
-    request = urllib.request.Request(url, data=body, headers=dict(headers), method=method)
+    """The reply, whatever its status, with at most `most_bytes` of its body. Raises NoAnswer if there was none."""
     opener = urllib.request.build_opener(
         urllib.request.ProxyHandler({}), _NoRedirects(), urllib.request.HTTPSHandler(context=context)
     )
     try:
+        request = urllib.request.Request(url, data=body, headers=dict(headers), method=method)
         try:
             answer = opener.open(request, timeout=timeout)
         except urllib.error.HTTPError as error:
             answer = error  # a reply like any other
         with answer:
-            told = {name.lower(): value for name, value in answer.headers.items()}
-            return Reply(answer.status, told, answer.read(_MOST_BYTES))
+            received = {name.lower(): value for name, value in answer.headers.items()}
+            return Reply(answer.status, received, answer.read(most_bytes))
     except urllib.error.URLError as error:
         final = isinstance(error.reason, ssl.SSLCertVerificationError)
         raise NoAnswer(f"{shown(url)} cannot be reached: {error.reason}", retryable=not final) from None
     except (OSError, http.client.HTTPException) as error:
         why = f"no answer within {timeout:g} s" if isinstance(error, TimeoutError) else str(error) or repr(error)
         raise NoAnswer(f"{shown(url)}: {why}", retryable=True) from None
+    except ValueError as error:
+        raise NoAnswer(f"not a usable address: {error}", retryable=False) from None

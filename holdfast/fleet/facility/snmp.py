@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from holdfast.catalog import plausible
+from holdfast.fleet.facility.building import host_and_port, refuse_unknown
 from holdfast.model.signal import Event, Reading
-from holdfast.node.sources.facility.building import host_and_port, refuse_unknown
-from holdfast.node.sources.notes import Notes
+from holdfast.runtime.source import ReadingBuilder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,26 +99,26 @@ class SnmpSource:
             return self._blind(now, str(error))
         if trouble:
             return self._blind(now, trouble)
-        notes, events = Notes(), []
+        builder, events = ReadingBuilder(), []
         for one, value in zip(self.settings.oid, found, strict=True):
             if one.event:
                 events += self._changed(one, value, now)
             else:
-                self._take(one, value, notes)
-        return Reading(source=self.name, at=now, signals=notes.signals, absent=notes.absent, events=events)
+                self._take(one, value, builder)
+        return Reading(source=self.name, at=now, signals=builder.signals, absent=builder.absent, events=events)
 
-    def _take(self, one: SnmpOid, value: Any, notes: Notes) -> None:
+    def _take(self, one: SnmpOid, value: Any, builder: ReadingBuilder) -> None:
         about = one.subject or self.settings.subject
         try:
             number = float(value.prettyPrint()) * one.scale + one.offset
         except (ValueError, AttributeError):
             said = type(value).__name__
-            notes.miss(about, f"{one.oid}: expected a number, the device says {said}", one.signal)
+            builder.miss(about, f"{one.oid}: expected a number, the device says {said}", one.signal)
             return
         if why := plausible.absurd(one.signal, number, one.least, one.most):
-            notes.miss(about, f"{one.oid}: {why}; a broken sensor, or another scale", one.signal)
+            builder.miss(about, f"{one.oid}: {why}; a broken sensor, or another scale", one.signal)
         else:
-            notes.say(about, one.signal, number)
+            builder.add(about, one.signal, number)
 
     def _changed(self, one: SnmpOid, value: Any, now: float) -> list[Event]:
         said = str(value.prettyPrint())[:200] if hasattr(value, "prettyPrint") else ""

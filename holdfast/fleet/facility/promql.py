@@ -1,6 +1,5 @@
-"""Any metric that a Prometheus, or one that speaks like it, holds already: a query, and what its series stand for."""
+"""Signals from a Prometheus or a compatible server: a PromQL query, and the subject that its labels name."""
 
-import json
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +7,9 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from holdfast.catalog import plausible
+from holdfast.fleet.facility.json_api import CannotRead, get_object
 from holdfast.model.signal import Reading
-from holdfast.node.sources.notes import Notes
-from holdfast.node.sources.plain_http import Trouble, get
+from holdfast.runtime.source import ReadingBuilder
 
 MOST_SERIES = 50_000
 MOST_SKEW_SECONDS = 60.0
@@ -64,30 +63,30 @@ class PromqlSource:
         self.carries = tuple(dict.fromkeys(one.signal for one in settings.query))
 
     def read(self, now: float) -> Reading:
-        notes = Notes()
+        builder = ReadingBuilder()
         for one in self.settings.query:
             try:
-                self._ask(one, notes, now)
-            except Trouble as trouble:
-                if trouble.nobody_there:  # the other queries would wait as long for nothing
-                    return Reading(source=self.name, at=now, blind=f"{self.settings.url}: {trouble}")
-                notes.miss(one.subject, f"query {one.query[:80]!r}: {trouble}", one.signal)
-        return notes.reading(self.name, now)
+                self._ask(one, builder, now)
+            except CannotRead as error:
+                if error.unreachable:  # the other queries would wait as long for nothing
+                    return Reading(source=self.name, at=now, blind=str(error))
+                builder.miss(one.subject, f"query {one.query[:80]!r}: {error}", one.signal)
+        return builder.build(self.name, now)
 
-    def _ask(self, one: PromqlQuery, notes: Notes, now: float) -> None:
+    def _ask(self, one: PromqlQuery, builder: ReadingBuilder, now: float) -> None:
         url = f"{self.settings.url.rstrip('/')}/api/v1/query?{urlencode({'query': one.query})}"
-        answer = _decoded(get(url, self.settings.timeout, token_file=self.settings.token_file, refusals=True))
+        answer = get_object(url, self.settings.timeout, token_file=self.settings.token_file, error_statuses=(400, 422))
         if answer.get("status") != "success":
-            raise Trouble(str(answer.get("error", "it says neither success nor why not"))[:200])
+            raise CannotRead(str(answer.get("error", "the answer has neither a result nor an error"))[:200])
         for labels, at, value in samples(answer):
             about = one.subject.format_map(_Labels(labels))
-            told = value * one.scale + one.offset
+            scaled = value * one.scale + one.offset
             if abs(at - now) > MOST_SKEW_SECONDS:
-                notes.miss(about, f"its clock is {now - at:.0f} s from ours: not used", one.signal)
-            elif why := plausible.absurd(one.signal, told, one.least, one.most):
-                notes.miss(about, why, one.signal)
+                builder.miss(about, f"its clock is {now - at:.0f} s from ours; the value is not used", one.signal)
+            elif why := plausible.absurd(one.signal, scaled, one.least, one.most):
+                builder.miss(about, why, one.signal)
             else:
-                notes.say(about, one.signal, told)
+                builder.add(about, one.signal, scaled)
 
 
 class _Labels(dict[str, str]):
@@ -105,26 +104,16 @@ def _check_labels(subject: str) -> None:
             raise ValueError(f"subject: {label!r} is no label, in {subject!r}")
 
 
-def _decoded(body: bytes) -> Mapping[str, Any]:
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        raise Trouble("the answer is not JSON") from None
-    if not isinstance(found, dict):
-        raise Trouble("the answer is no JSON object")
-    return found
-
-
 def samples(answer: Mapping[str, Any]) -> list[tuple[dict[str, str], float, float]]:
-    """(labels, time, value) of a vector or a scalar; Trouble for any other result."""
+    """(labels, time, value) of a vector or a scalar; CannotRead for any other result."""
     data = answer.get("data")
     kind, result = (data.get("resultType"), data.get("result")) if isinstance(data, dict) else (None, None)
     if kind == "scalar":
         result = [{"metric": {}, "value": result}]
     if kind not in ("vector", "scalar") or not isinstance(result, list):
-        raise Trouble(f"expected one value per series, found a result of type {kind!r}; a range needs an aggregate")
+        raise CannotRead(f"expected one value per series, found a result of type {kind!r}; a range needs an aggregate")
     if len(result) > MOST_SERIES:
-        raise Trouble(f"it answers with {len(result)} series, more than {MOST_SERIES}")
+        raise CannotRead(f"{len(result)} series, more than {MOST_SERIES}")
     try:
         return [
             (
@@ -135,4 +124,4 @@ def samples(answer: Mapping[str, Any]) -> list[tuple[dict[str, str], float, floa
             for one in result
         ]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-        raise Trouble("a series without a value and its time") from None
+        raise CannotRead("a series without a value and its time") from None

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.fleet.actions import http as our_http
-from holdfast.fleet.actions.backend import NoAnswer
+from holdfast.runtime import http as our_http
+from holdfast.runtime.errors import NoAnswer
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from holdfast.catalog import plausible
+from holdfast.fleet.facility.building import host_and_port, refuse_unknown, refuse_zero
 from holdfast.formats.facility import bacnet
 from holdfast.formats.facility.bacnet import Answer, Point, Told
 from holdfast.formats.facility.bacnet_tags import LONGEST, NotBacnet
 from holdfast.model.signal import Reading
-from holdfast.node.sources.facility.building import host_and_port, refuse_unknown, refuse_zero
-from holdfast.node.sources.notes import Notes
+from holdfast.runtime.source import ReadingBuilder
 
 AT_ONCE = 20  # objects in one question, so that the answer fits one packet
 Kind = Literal[
@@ -80,10 +80,10 @@ class BacnetSource:
             return self._blind(now, f"{self.settings.address} cannot be reached: {error.strerror or error}")
         except NotBacnet as error:
             return self._blind(now, f"{self.settings.address}: {error}")
-        notes = Notes()
+        builder = ReadingBuilder()
         for one in self.settings.object:
-            self._note(one, told.get(one.point, Told(None, "the device leaves it out of its answer")), notes)
-        return notes.reading(self.name, now)
+            self._note(one, told.get(one.point, Told(None, "the device leaves it out of its answer")), builder)
+        return builder.build(self.name, now)
 
     def _connected(self) -> socket.socket:
         """A socket that hears this device alone."""
@@ -126,16 +126,16 @@ class BacnetSource:
                 return answer
         raise TimeoutError
 
-    def _note(self, one: BacnetObject, told: Told, notes: Notes) -> None:
+    def _note(self, one: BacnetObject, told: Told, builder: ReadingBuilder) -> None:
         about, where = one.subject or self.settings.subject, f"{one.type} {one.instance}"
         if told.value is None:
-            notes.miss(about, f"{where}: {told.why}", one.signal)
+            builder.miss(about, f"{where}: {told.why}", one.signal)
             return
         value = told.value * one.scale + one.offset
         if why := plausible.absurd(one.signal, value, one.least, one.most):
-            notes.miss(about, f"{where}: {why}; a broken sensor, or another scale", one.signal)
+            builder.miss(about, f"{where}: {why}; a broken sensor, or another scale", one.signal)
         else:
-            notes.say(about, one.signal, value)
+            builder.add(about, one.signal, value)
 
     def _blind(self, now: float, why: str) -> Reading:
         return Reading(source=self.name, at=now, blind=f"{self.settings.subject}: {why}")
