@@ -106,17 +106,46 @@ def test_a_late_answer_to_an_earlier_question_is_passed_over() -> None:
         assert [one.value for one in _source(address, FLOW).read(5.0).signals] == [480.0]
 
 
+def _value(question: bytes, value: str) -> bytes:
+    """The answer to a question for one object, with this encoded value."""
+    inner = bytes([0x4E]) + bytes.fromhex(value) + bytes([0x4F])
+    return _wrapped(bytes([0x30, question[8], 14, 0x0C, *question[11:15], 0x1E, 0x29, 85]) + inner + b"\x1f")
+
+
 @pytest.mark.parametrize(
-    ("packet", "why"),
+    ("value", "number"),
     [
-        (b"", "no BACnet/IP header"),
-        (b"hello there", "no BACnet/IP header"),
-        (_wrapped(b"\x38\x00\x0e\x00"), "segments"),
+        ("4442480000", 50.0),
+        ("55084049000000000000", 50.0),
+        ("2132", 50.0),
+        ("31ce", -50.0),
+        ("9101", 1.0),
+        ("11", 1.0),
     ],
 )
-def test_bytes_that_are_no_answer_are_blind(packet: bytes, why: str) -> None:
+def test_a_value_of_any_numeric_type_is_a_number(value: str, number: float) -> None:
+    wide = BacnetObject(signal="cdu_flow_litres_per_minute", instance=1, least=-100.0)
+    with _answering(lambda question: [_value(question, value)]) as address:
+        assert [one.value for one in _source(address, wide).read(5.0).signals] == [number]
+
+
+@pytest.mark.parametrize("value", ["00", "7505006f6e6565", "", "44424800004442480000", "4142", "5500", "f5"])
+def test_what_is_no_number_is_absent_or_blind(value: str) -> None:
+    with _answering(lambda question: [_value(question, value)]) as address:
+        reading = _source(address, FLOW, timeout=0.5).read(5.0)
+    assert not reading.signals and (reading.absent or reading.blind)
+
+
+@pytest.mark.parametrize("packet", [b"", b"hello there", _wrapped(b"\x38\x00\x0e\x00"), _wrapped(b"\x30")])
+def test_bytes_that_are_no_answer_are_blind(packet: bytes) -> None:
     with _answering(lambda question: [packet]) as address:
-        assert why in _source(address, FLOW).read(5.0).blind
+        assert "no answer within 0.5 s" in _source(address, FLOW, timeout=0.5).read(5.0).blind
+
+
+def test_a_refusal_of_all_objects_is_absence_with_the_reason() -> None:
+    with _answering(lambda question: [_wrapped(bytes([0x71, question[8], 4]))]) as address:
+        reading = _source(address, FLOW).read(5.0)
+    assert "the device refuses the request" in reading.absent["cdu/c2", "cdu_flow_litres_per_minute"]
 
 
 def test_nobody_there_is_blind() -> None:
