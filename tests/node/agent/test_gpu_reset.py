@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.node.agent.orders.gpu_reset import Refusal, ResetPlan, decide, run_plan
+from holdfast.node.agent.orders.gpu_reset import ResetPlan, ResetRefusal, decide, run_plan
 from holdfast.node.agent.orders.gpu_situation import GpuSituation
 from holdfast.runtime.errors import NoAnswer
 
@@ -64,7 +64,7 @@ def test_which_gpus_go_together(change: dict[str, object], arguments: tuple[str,
 )
 def test_what_is_refused(change: dict[str, object], why: str) -> None:
     refusal = decide(replace(IDLE, **change))  # type: ignore[arg-type]
-    assert isinstance(refusal, Refusal) and why in refusal.why
+    assert isinstance(refusal, ResetRefusal) and why in refusal.why
 
 
 def test_a_process_on_another_gpu_does_not_matter_where_one_can_be_reset_alone() -> None:

@@ -49,29 +49,29 @@ class ResetPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ResetRefusal:
     why: str
 
 
-def decide(now: GpuSituation) -> ResetPlan | Refusal:
+def decide(now: GpuSituation) -> ResetPlan | ResetRefusal:
     if now.allocated is not False:
-        return Refusal(
+        return ResetRefusal(
             "a workload owns the node" if now.allocated else "it is unknown whether a workload owns the node"
         )
     if now.processes is None:
-        return Refusal("it is unknown which processes are on the GPUs")
+        return ResetRefusal("it is unknown which processes are on the GPUs")
     lost = sorted(set(now.suspects) - set(now.gpus))
     if lost or not now.gpus:
         which = f"GPU {', '.join(map(str, lost))}" if lost else "every GPU"
-        return Refusal(f"{which} does not answer: a reset cannot reach it, a power cycle may")
+        return ResetRefusal(f"{which} does not answer: a reset cannot reach it, a power cycle may")
     plan = _which(now)
     silent = sorted(set(plan.gpus) - set(now.processes))
     if silent:
-        return Refusal(f"it is unknown which processes are on GPU {', '.join(map(str, silent))}")
+        return ResetRefusal(f"it is unknown which processes are on GPU {', '.join(map(str, silent))}")
     held = {gpu: pids for gpu in plan.gpus if (pids := now.processes[gpu])}
     if held:
         in_use = "; ".join(f"GPU {gpu}: process {', '.join(map(str, pids))}" for gpu, pids in sorted(held.items()))
-        return Refusal(f"GPUs are in use ({in_use})")
+        return ResetRefusal(f"GPUs are in use ({in_use})")
     return plan
 
 
@@ -164,7 +164,7 @@ def reset_gpu(
         if settings.agent.twin and command == "nvidia-smi":
             return refused(order, "the GPUs of this node are simulated: nvidia-smi would reset the machine's own")
         plan = decide(situation())
-        if isinstance(plan, Refusal):
+        if isinstance(plan, ResetRefusal):
             return refused(order, f"the GPUs of {node} are not reset: {plan.why}"[:LONGEST_TEXT])
         try:
             ok, message = run_plan(plan, gate.closed(), command, lambda gpus: _trouble_after(settings, node, gpus))

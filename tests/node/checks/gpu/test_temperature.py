@@ -2,7 +2,7 @@
 
 from holdfast.model.health import Health
 from holdfast.node.checks.gpu.temperature import CHECK
-from tests.node.checks.gpu_tray import A100, L40S, Tray
+from tests.node.checks.gpu.gpu_tray import A100, L40S, Tray
 
 
 def with_margin(margin: float, core: float, slowdown: float | None = -2.0, **more: float) -> Tray:

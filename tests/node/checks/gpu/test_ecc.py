@@ -2,7 +2,7 @@
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.node.checks.gpu.ecc import CHECK, REPLACE, RESET, SWITCH_ON
-from tests.node.checks.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import Tray
 
 CLEAN = {
     "gpu_ecc_mode": 1.0,

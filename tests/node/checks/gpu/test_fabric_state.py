@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.node.checks.gpu.fabric_state import CHECK
-from tests.node.checks.gpu_tray import A100, L40S, Tray
+from tests.node.checks.gpu.gpu_tray import A100, L40S, Tray
 
 HEALTHY = 0x1AA  # two bits each: bandwidth, recovery, route, timeout read "no trouble"; configuration correct
 

@@ -7,7 +7,7 @@ from holdfast.model.history import History
 from holdfast.model.inventory import devices
 from holdfast.model.signal import Event, Reading, Signal
 from holdfast.node.checks.gpu.lost import CHECK
-from tests.node.checks.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import Tray
 
 ADDRESSES = {index: f"0000:{0x10 + index:02x}:00.0" for index in range(4)}
 

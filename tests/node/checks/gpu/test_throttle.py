@@ -2,7 +2,7 @@
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.node.checks.gpu.throttle import CHECK
-from tests.node.checks.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import Tray
 
 IDLE, POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, BRAKE = 0x1, 0x4, 0x8, 0x20, 0x40, 0x80
 

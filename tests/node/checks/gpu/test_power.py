@@ -6,7 +6,7 @@ from holdfast.model import subject
 from holdfast.model.health import Health
 from holdfast.model.signal import Reading, Signal
 from holdfast.node.checks.gpu.power import CHECK, UNCAP
-from tests.node.checks.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import Tray
 
 LIMITS = {"gpu_power_limit_watts": 700.0, "gpu_power_default_limit_watts": 700.0}
 

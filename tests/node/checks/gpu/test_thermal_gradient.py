@@ -2,7 +2,7 @@
 
 from holdfast.model.health import Health
 from holdfast.node.checks.gpu.thermal_gradient import CHECK
-from tests.node.checks.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import Tray
 
 
 def tray(core: dict[int, float], power: dict[int, float], **more: float | dict[int, float]) -> Tray:

@@ -2,7 +2,7 @@
 
 from holdfast.model.health import Health
 from holdfast.node.checks.gpu.clocks import CHECK
-from tests.node.checks.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import Tray
 
 MOST = {"gpu_clock_sm_max_hertz": 1980e6, "gpu_clock_memory_max_hertz": 2619e6}
 

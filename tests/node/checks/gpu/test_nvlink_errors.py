@@ -2,7 +2,7 @@
 
 from holdfast.model.health import Health
 from holdfast.node.checks.gpu.nvlink_errors import CHECK
-from tests.node.checks.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import Tray
 
 QUIET = {
     "gpu_nvlink_active_lanes": 18.0,

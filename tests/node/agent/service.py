@@ -1,4 +1,4 @@
-"""A controller's desk for tests: speaks the agents' HTTP contract on loopback and remembers what it was told."""
+"""A controller's controller for tests: speaks the agents' HTTP contract on loopback and remembers what it was told."""
 
 import json
 import threading
@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
-class Desk:
+class FakeController:
     def __init__(self) -> None:
-        self.told: list[dict[str, Any]] = []  # every report of every acknowledged request, in order
+        self.received: list[dict[str, Any]] = []  # every report of every acknowledged request, in order
         self.enrolled: list[dict[str, Any]] = []
         self.credentials: set[str] = set()
         self.orders: list[dict[str, Any]] = []
@@ -20,17 +20,17 @@ class Desk:
         self.leader = ""  # the address of another that everybody is sent to
         self.requests = 0
         self.connections = 0
-        self.heard = threading.Condition()
+        self.changed = threading.Condition()
         self.url = ""
 
     @property
     def names(self) -> set[tuple[str, int]]:
-        return {(report["session"], report["seq"]) for report in self.told}
+        return {(report["session"], report["seq"]) for report in self.received}
 
     def answer(self, path: str, body: Any, credential: str) -> tuple[int, Any]:
-        with self.heard:
+        with self.changed:
             self.requests += 1
-            self.heard.notify_all()
+            self.changed.notify_all()
             if self.leader:
                 return 307, {"error": "another controller leads"}
             if path == "/v1/enrol":
@@ -41,7 +41,7 @@ class Desk:
                 return self.refuse_with, {"error": "not now"}
             if self.bad_seqs & {report["seq"] for report in body}:
                 return 400, {"error": "report field seq: not to our liking"}
-            self.told += body
+            self.received += body
             return 200, {"accepted": [True] * len(body), "orders": self.orders, "flush_seconds": self.flush_seconds}
 
     def _enrol(self, body: Any) -> tuple[int, Any]:
@@ -54,8 +54,8 @@ class Desk:
 
 
 @contextmanager
-def desk(port: int = 0) -> Iterator[Desk]:
-    it = Desk()
+def service(port: int = 0) -> Iterator[FakeController]:
+    it = FakeController()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -2,7 +2,7 @@
 
 from holdfast.model.health import Health
 from holdfast.node.checks.gpu.memory_headroom import CHECK
-from tests.node.checks.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import Tray
 
 GIB = 2.0**30
 TOTAL = 81559 * 2.0**20

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.app import run
-from tests.formats.test_nccl_ras import TEXT
+from tests.formats.nccl.test_ras import TEXT
 
 
 def serve(answer: bytes) -> str:

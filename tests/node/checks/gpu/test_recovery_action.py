@@ -5,7 +5,7 @@ import pytest
 from holdfast.model.health import Health
 from holdfast.model.signal import Reading, Signal
 from holdfast.node.checks.gpu.recovery_action import CHECK
-from tests.node.checks.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import Tray
 
 
 @pytest.mark.parametrize(

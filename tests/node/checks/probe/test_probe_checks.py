@@ -8,7 +8,7 @@ from holdfast.node.checks.probe import memory as probe_memory
 from holdfast.node.checks.probe import node_collective as probe_node_collective
 from holdfast.node.checks.probe import peer_copy as probe_peer_copy
 from holdfast.node.checks.probe import rdma_loopback as probe_rdma_loopback
-from tests.node.checks.probe_tray import NODE, gpu, window
+from tests.node.checks.probe.probe_tray import NODE, gpu, window
 
 BF16 = "probe_burn_in_bf16_flops_per_second"
 MEMORY = "probe_memory_bytes_per_second"
@@ -30,7 +30,7 @@ def test_a_gpu_below_the_floor_of_its_model_fails_and_one_that_was_not_measured_
 
 
 def test_nobody_fails_for_a_peak_that_nobody_confirmed(monkeypatch) -> None:
-    monkeypatch.setattr("tests.node.checks.probe_tray.H100", "NVIDIA H100 NVL")
+    monkeypatch.setattr("tests.node.checks.probe.probe_tray.H100", "NVIDIA H100 NVL")
     verdict = probe_burn_in.CHECK(window(burned([300]), gpus=1))
     assert healths(verdict) == [Health.PASS] and "no floor is known" in verdict.rows[0].reason
 

@@ -9,7 +9,7 @@ from holdfast.formats.kernel.line import Line
 from holdfast.model.health import Health
 from holdfast.node.checks.gpu import xid as gpu_xid
 from holdfast.node.checks.gpu.rows import CHECK, REPLACE, RESET, WATCH
-from tests.node.checks.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import Tray
 
 CLEAN = {
     "gpu_remapped_rows_correctable": 0.0,
