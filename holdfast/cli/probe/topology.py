@@ -12,9 +12,10 @@ from holdfast.formats.fabric import subnet as ib_topology
 from holdfast.formats.fabric.subnet import End, IbFabric
 from holdfast.formats.slurm import topology as slurm_topology
 from holdfast.model.refusal import Refusal
-from holdfast.node.probes.isolation.fabric_map import FabricMap, by_cables, by_hosts
+from holdfast.node.probes.isolation.fabric_map import FabricMap, by_cables
 from holdfast.node.probes.sweep.hosts import Host
 from holdfast.node.probes.sweep.report import Finding
+from holdfast.node.probes.sweep.run import by_hosts
 from holdfast.node.sources.fabric import subnet as ib_fabric
 
 CONTROLLER, SUBNET = "controller", "ib"

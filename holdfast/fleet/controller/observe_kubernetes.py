@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from holdfast.fleet.actions.backend import NoAnswer, Outcome, Result
+from holdfast.fleet.actions.backend import Outcome, Result
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
 from holdfast.fleet.actions.kubernetes.snapshot import Look, Watched, statuses
 from holdfast.fleet.api.problem import Problem
@@ -17,6 +17,7 @@ from holdfast.fleet.decisions.kubernetes_reconciler import OPEN, KubernetesRecon
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, Verb
 from holdfast.model.records import AuditEntry, Step, Transition
+from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.controller")
 GATHER_SECONDS = 0.1  # changes come in swarms; one look takes them all

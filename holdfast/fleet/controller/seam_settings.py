@@ -8,7 +8,7 @@ from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.formats.topology.file import read as read_topology
 from holdfast.model.settings import SettingsError
 from holdfast.model.topology import Topology
-from holdfast.node.sources.source import Source
+from holdfast.runtime.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from holdfast.fleet.actions.kubernetes.api import KubernetesApi
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
 from holdfast.fleet.actions.kubernetes.mirror import Mirror
 from holdfast.model.lifecycle import Action, Verb
+from holdfast.runtime.errors import NoAnswer
 
 from .conftest import Peer, Request
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.actions.backend import NoAnswer, Outcome, Result
+from holdfast.fleet.actions.backend import Outcome, Result
 from holdfast.fleet.actions.slurm.backend import Slurm, SlurmSettings
 from holdfast.model.lifecycle import Action, Verb
+from holdfast.runtime.errors import NoAnswer
 
 from .conftest import TimeIsUp
 

@@ -11,10 +11,9 @@ import pytest
 
 from holdfast.lab import twin
 from holdfast.node.agent.assemble import load_settings
-from holdfast.node.agent.orders.commands import retest
 from holdfast.node.agent.orders.handler import Order
-from tests.node.probes.test_active import living_of_group, one_child
-from tests.waiting import until
+from holdfast.node.agent.orders.retest import retest
+from tests.node.probes.test_active import living_of_group, one_child, until
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 pytestmark = [

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from holdfast.fleet.actions.backend import NoAnswer, Outcome, done, failed, nothing_to_do, refused, would
+from holdfast.fleet.actions.backend import Outcome, done, failed, nothing_to_do, refused, would
 from holdfast.fleet.actions.kubernetes import marks
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, STRATEGIC, KubernetesApi, Refused
@@ -25,6 +25,7 @@ from holdfast.formats.kubernetes.pods import KubernetesPod
 from holdfast.formats.kubernetes.pods import pod as read_pod
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.node_status import NodeStatus
+from holdfast.runtime.errors import NoAnswer
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _NODES, _PODS = "/api/v1/nodes", "/api/v1/pods"
@@ -80,9 +81,9 @@ class Kubernetes:
         except Refused as error:
             if error.status == NOT_FOUND:
                 return refused(f"Kubernetes knows no node {action.node}")
-            return error.outcome
+            return failed(str(error), retryable=error.retryable)
         except NoAnswer as error:
-            return error.outcome
+            return failed(str(error), retryable=error.retryable)
 
     # ------------------------------------------------------------ looking
 

@@ -1,7 +1,7 @@
-"""What a pair of hosts runs over: cables and switches where routes are known, leaves where they are not. Pure.
+"""The fabric between two hosts: cables and switches where routes are known, leaf switches where they are not. Pure.
 
-Under adaptive routing (or ECMP) a packet's way is nobody's to know: the two leaves are named, and the counters of the
-ports between them are asked.
+Under adaptive routing or ECMP the route of a packet is unknown: the two leaves are named, and the counters of the ports
+between them are read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,8 +12,6 @@ from itertools import chain
 from holdfast.formats.fabric.routes import Routes
 from holdfast.formats.fabric.subnet import SWITCH, End, IbFabric, leaf_ends
 from holdfast.node.probes.isolation.isolation import Parts, between, leaf_parts
-from holdfast.node.probes.sweep.crew import seat_name
-from holdfast.node.probes.sweep.hosts import Host
 
 MOST_HOPS = 64
 
@@ -31,12 +29,6 @@ class FabricMap:
 
     def ends(self, part: str) -> list[End]:
         return self.cables.ends(part) if self.cables else []
-
-
-def by_hosts(hosts: Iterable[Host]) -> FabricMap:
-    """The leaves that a list of hosts names, of every rail."""
-    leaves = {seat_name(host.name, rail): host.leaf_of(rail) for host in hosts for rail in range(host.rails)}
-    return FabricMap(leaves)
 
 
 def by_cables(fabric: IbFabric, routes: Routes, adaptive: bool) -> FabricMap:

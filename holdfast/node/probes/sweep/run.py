@@ -1,6 +1,6 @@
 """A multi-node probe from start to end: the sweep over all hosts, the pairs, and who is to blame."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from holdfast.node.probes.isolation import isolation
 from holdfast.node.probes.isolation.fabric_map import FabricMap
 from holdfast.node.probes.sweep import code_paths
 from holdfast.node.probes.sweep.crew import Crew, host_of, number_of, seat_name
+from holdfast.node.probes.sweep.hosts import Host
 from holdfast.node.probes.sweep.pairs import Pairs
 from holdfast.node.probes.sweep.report import Finding, Report, finding, sweep_rows
 from holdfast.node.probes.sweep.sizes import fitting, sizes
@@ -174,3 +175,9 @@ class _Run:
             one, why = next(iter(vain.items()))
             return {"subject": subject, "health": "unknown", "reason": f"set-up failed with {one}: {why}"}
         return {"subject": subject, "health": "pass", "reason": "as fast as its peers, with right numbers"}
+
+
+def by_hosts(hosts: Iterable[Host]) -> FabricMap:
+    """The leaves that a list of hosts names, of every rail."""
+    leaves = {seat_name(host.name, rail): host.leaf_of(rail) for host in hosts for rail in range(host.rails)}
+    return FabricMap(leaves)
