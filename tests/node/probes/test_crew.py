@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.isolation.isolation import Measured
 from holdfast.node.probes.sweep.crew import Crew, Worker
-from holdfast.node.probes.sweep.hosts import Host
 from holdfast.node.probes.sweep.pairs import Pairs
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")

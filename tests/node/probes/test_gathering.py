@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from holdfast.model.wire.probe import Guest
+from holdfast.model.wire.probe import Participant
 from holdfast.node.probes.sweep import rendezvous as gathering
 from holdfast.node.probes.sweep.rendezvous import CannotMeet, Gathering
 
@@ -34,13 +34,13 @@ def come(name: str, port: int, key: str = KEY, seconds: float = PATIENCE) -> soc
 
 def test_whoever_was_asked_comes_and_is_asked_over_its_line() -> None:
     port = free_port()
-    place = Gathering([Guest(name="n2", leaf="l1"), Guest(name="n3")], "127.0.0.1", port, KEY)
+    place = Gathering([Participant(name="n2", leaf="l1"), Participant(name="n3")], "127.0.0.1", port, KEY)
     ends: dict[str, socket.socket] = {}
-    guests = [threading.Thread(target=lambda n=name: ends.update({n: come(n, port)})) for name in ("n2", "n3")]
-    for guest in guests:
+    participants = [threading.Thread(target=lambda n=name: ends.update({n: come(n, port)})) for name in ("n2", "n3")]
+    for guest in participants:
         guest.start()
     lines = place.wait(PATIENCE, quietly, never)
-    for guest in guests:
+    for guest in participants:
         guest.join()
     assert {name: line.trouble for name, line in lines.items()} == {"n2": "", "n3": ""}
     assert (lines["n2"].host.address, lines["n2"].host.leaf) == ("127.0.0.1", "l1")
@@ -57,7 +57,7 @@ def test_whoever_was_asked_comes_and_is_asked_over_its_line() -> None:
 
 
 def test_who_does_not_come_is_told_apart() -> None:
-    lines = Gathering([Guest(name="n2")], "127.0.0.1", free_port(), KEY).wait(0.0, quietly, never)
+    lines = Gathering([Participant(name="n2")], "127.0.0.1", free_port(), KEY).wait(0.0, quietly, never)
     assert lines["n2"].answer(0.0)["error"] == "set-up failed: it did not come within 0 s"
     lines["n2"].ask({"do": "port"})
 
@@ -65,7 +65,7 @@ def test_who_does_not_come_is_told_apart() -> None:
 @pytest.mark.parametrize(("name", "key"), [("n2", "another"), ("n9", KEY), ("", KEY)])
 def test_a_stranger_is_not_let_in(name: str, key: str) -> None:
     port = free_port()
-    place = Gathering([Guest(name="n2")], "127.0.0.1", port, KEY)
+    place = Gathering([Participant(name="n2")], "127.0.0.1", port, KEY)
     with pytest.raises(CannotMeet, match="is not who leads"):
         come(name, port, key, seconds=0.5)
     assert place.wait(0.0, quietly, never)["n2"].trouble
@@ -76,7 +76,7 @@ def test_a_stranger_is_not_let_in(name: str, key: str) -> None:
 )
 def test_strange_greetings_hold_up_nobody(said: bytes) -> None:
     port = free_port()
-    place = Gathering([Guest(name="n2")], "127.0.0.1", port, KEY)
+    place = Gathering([Participant(name="n2")], "127.0.0.1", port, KEY)
     with socket.create_connection(("127.0.0.1", port)) as stranger:
         stranger.sendall(said)
         end = come("n2", port)

@@ -11,9 +11,8 @@ from itertools import chain
 
 from holdfast.formats.fabric.routes import Routes
 from holdfast.formats.fabric.subnet import SWITCH, End, IbFabric, leaf_ends
+from holdfast.node.probes.isolation.hosts import Host, seat_name
 from holdfast.node.probes.isolation.isolation import Parts, between, leaf_parts
-from holdfast.node.probes.sweep.crew import seat_name
-from holdfast.node.probes.sweep.hosts import Host
 
 MOST_HOPS = 64
 

@@ -7,15 +7,14 @@ pytest.importorskip("sqlalchemy")
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import Stage, Verb
-
-from .told import Told
+from tests.fleet.decisions.simulated_fleet import SimulatedFleet
 
 WINTER = Maintenance(name="winter", nodes=frozenset({"n1", "n2", "n3", "n4", "n5", "n6"}), start=100.0, end=1000.0)
 POLICY = Policy(dry_run=False, maintenance=(WINTER,))
 
 
-def in_maintenance() -> Told:
-    told = Told(policy=POLICY)
+def in_maintenance() -> SimulatedFleet:
+    told = SimulatedFleet(policy=POLICY)
     told.passes(100 - told.now)
     return told
 
@@ -60,7 +59,7 @@ def test_at_its_end_all_are_tested_in_full() -> None:
 
 
 def test_the_ladder_rests_and_the_quarantined_are_tested_at_the_end() -> None:
-    told = Told(policy=POLICY)
+    told = SimulatedFleet(policy=POLICY)
     told.now = 99.0
     told.says("n1", "gpu.xid", "fail")
     told.passes(1)
