@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from holdfast.model.account import Account, Bill, LayerCost, Loss
+from holdfast.model.account import Account, Bill, Layer, Loss
 from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import Stage
 from tests.fleet.decisions.simulated_fleet import SimulatedFleet
@@ -122,7 +122,7 @@ def test_a_restart_forgets_neither_the_incident_nor_its_victims() -> None:
 def test_one_that_is_over_says_what_it_cost_and_projects_nothing() -> None:
     told = SimulatedFleet()
     loss = Loss(subject="job/llama", gpus=32.0, share_so_far=0.1, share_now=0.2)
-    layers = (LayerCost(name="direct compute", so_far=305.0, if_it_goes_on=900.0, formula="", inputs=""),)
+    layers = (Layer(name="direct compute", so_far=305.0, if_it_goes_on=900.0, formula="", inputs=""),)
     sentence = "cdu/c2: flow is low; it costs run llama 6.4 GPU-hours an hour; release moves by 3 h if it goes on"
     account = replace(ACCOUNT, losses=(loss,), bill=Bill(layers=layers, gpu_hours=41.0), sentence=sentence)
     told.fleet.found("cdu/c2", account, told.now)
