@@ -31,9 +31,9 @@ def read(folder: str, name: str) -> dict[str, Any]:
     for node, window in told:
         if window.at - looked >= 10.0:
             looked = window.at
-            job.judge(looked, lambda _: [], {})
+            job.evaluate(looked, lambda _: [], {})
         job.record.take(node, window, window.at)
-    job.judge(told[-1][1].at, lambda _: [], {})
+    job.evaluate(told[-1][1].at, lambda _: [], {})
     kept = CheckpointsView(unknown="the files of ranks do not tell what keepers hold")
     document: dict[str, Any] = msgspec.to_builtins(detail(job, told[-1][1].at, kept))
     return document

@@ -19,7 +19,7 @@ def check(
     """Say whether a policy file can be used; if not, its line, key and what was expected. Pools that no node is in are
     named too."""
     with needs_extra("controller"):
-        from holdfast.fleet.policy import replay as policy_here
+        from holdfast.cli.policy import replay as policy_here
     policy_here.check(file, config, as_json)
 
 
@@ -32,5 +32,5 @@ def preview(
 ) -> None:
     """What this policy would have done with the verdicts of the last days. Nothing is changed."""
     with needs_extra("controller"):
-        from holdfast.fleet.policy import replay as policy_here
+        from holdfast.cli.policy import replay as policy_here
     policy_here.show_preview(file, since, config, as_json)

@@ -12,7 +12,7 @@ from holdfast.client.client import connect
 from holdfast.formats.slurm import hostlist
 from holdfast.model.refusal import Refusal
 from holdfast.model.wire.probe import SweepRequest
-from holdfast.node.probes.sweep.report import Report
+from holdfast.model.wire.sweep import SweepReport
 from holdfast.node.probes.sweep.run import Options
 
 PATH = "/v1/probes/runs"
@@ -29,7 +29,7 @@ class Asking:
     token: str = ""
 
 
-def run(asking: Asking, nodes: str, options: Options, fabric: str, tell: Tell) -> Report:
+def run(asking: Asking, nodes: str, options: Options, fabric: str, tell: Tell) -> SweepReport:
     """What the node that led told. Ctrl-C ends the run on all of them."""
     if not asking.reason.strip():
         raise Refusal("--nodes: expected --reason too: it is kept with who asked")
@@ -57,7 +57,7 @@ def run(asking: Asking, nodes: str, options: Options, fabric: str, tell: Tell) -
             controller.post(f"{PATH}/{number}/stop", {})
         raise
     try:
-        return msgspec.convert(found["report"], type=Report)
+        return msgspec.convert(found["report"], type=SweepReport)
     except msgspec.ValidationError as error:
         raise Refusal(f"the report of run {number} cannot be read: {error}", 1) from None
 

@@ -17,10 +17,10 @@ from holdfast.cli.probe.tell import tell
 from holdfast.formats.slurm import hostlist
 from holdfast.model.refusal import Refusal
 from holdfast.model.wire.probe import BACKENDS, COLLECTIVES
+from holdfast.model.wire.sweep import SweepReport
 from holdfast.node.agent.sweep_judge import UnknownFabric, judged, require_known, slow_band
+from holdfast.node.probes.isolation.hosts import Host, HostsError, parse
 from holdfast.node.probes.sweep.crew import Crew
-from holdfast.node.probes.sweep.hosts import Host, HostsError, parse
-from holdfast.node.probes.sweep.report import Report
 from holdfast.node.probes.sweep.run import Options, probe
 from holdfast.node.probes.sweep.sizes import sizes
 
@@ -89,7 +89,7 @@ def _options(wish: Wish, longest_seconds: float, patience_seconds: float) -> Opt
     return options
 
 
-def _by_agents(wish: Wish, options: Options) -> Report:
+def _by_agents(wish: Wish, options: Options) -> SweepReport:
     """The controller knows who works, and where its nodes hang."""
     for word, said in (("--hosts", wish.hosts), ("--slurm", wish.slurm), ("--local", wish.local)):
         if said:
@@ -100,7 +100,7 @@ def _by_agents(wish: Wish, options: Options) -> Report:
         return probe_agents.run(wish.agents, wish.nodes, options, wish.fabric, lambda words: status.update(words))
 
 
-def _by_crew(wish: Wish, options: Options) -> Report | None:
+def _by_crew(wish: Wish, options: Options) -> SweepReport | None:
     """By workers that this process starts, or torchrun; None where another process tells."""
     crew = _torchrun_crew(wish) if wish.torchrun else Crew(chosen_hosts(wish.hosts, wish.slurm, wish.local))
     if crew is None:
@@ -113,7 +113,7 @@ def _by_crew(wish: Wish, options: Options) -> Report | None:
         crew.stop()
         raise
 
-    def slow(report: Report) -> list[int]:
+    def slow(report: SweepReport) -> list[int]:
         return slow_band(report, wish.fabric, known_past(report, wish.backend, wish.baseline))
 
     with Console(stderr=True).status("probing") as status:

@@ -12,9 +12,9 @@ from holdfast.cli.probe.past import known_past, remember
 from holdfast.formats.nccl import tests as nccl_tests
 from holdfast.model.refusal import Refusal
 from holdfast.model.subject import node
+from holdfast.model.wire.sweep import SweepReport, SweepRow
 from holdfast.node.agent.sweep_judge import judged, slow_band
 from holdfast.node.probes.sweep import code_paths
-from holdfast.node.probes.sweep.report import Report, SweepRow
 
 RUN_SECONDS = 1800.0
 MOST_BYTES = 64 << 20
@@ -27,10 +27,12 @@ ALONE = (
 WHICH_RANK = "nccl-tests does not say which rank; `holdfast probe run --backend nccl` does"
 
 
-def from_nccl_tests(words: str, fabric: str, baseline: str) -> Report:
+def from_nccl_tests(words: str, fabric: str, baseline: str) -> SweepReport:
     command = _command(words)
     found = nccl_tests.parse(_run(command, {}) if command else _read(words))
-    report = Report(hosts=list(found.hosts), operation=found.operation, gpu_model=found.model, network=found.network)
+    report = SweepReport(
+        hosts=list(found.hosts), operation=found.operation, gpu_model=found.model, network=found.network
+    )
     report.ranks = found.ranks
     report.stopped = found.trouble
     report.sweep = _rows(found)
@@ -86,7 +88,7 @@ def _row(row: nccl_tests.Row, bus_share: float) -> SweepRow:
     )
 
 
-def _pinned(command: Sequence[str], band: Sequence[int], report: Report) -> list[str]:
+def _pinned(command: Sequence[str], band: Sequence[int], report: SweepReport) -> list[str]:
     pinned = {}
     for algorithm, protocol in code_paths.PATHS:
         output = _run(command, code_paths.environment(algorithm, protocol))

@@ -4,13 +4,13 @@ import time
 from collections.abc import Mapping
 
 from holdfast.model.refusal import Refusal
+from holdfast.model.wire.sweep import SweepReport
 from holdfast.node.probes.sweep import code_paths
 from holdfast.node.probes.sweep import history as sweep_past
 from holdfast.node.probes.sweep.history import Past
-from holdfast.node.probes.sweep.report import Report
 
 
-def known_past(report: Report, backend: str, baseline: str) -> Mapping[int, Past] | None:
+def known_past(report: SweepReport, backend: str, baseline: str) -> Mapping[int, Past] | None:
     if not baseline:
         return None
     try:
@@ -19,7 +19,7 @@ def known_past(report: Report, backend: str, baseline: str) -> Mapping[int, Past
         raise Refusal(f"--baseline {baseline}: cannot be read: {error.strerror}") from None
 
 
-def remember(report: Report, backend: str, baseline: str) -> None:
+def remember(report: SweepReport, backend: str, baseline: str) -> None:
     """A run that nobody complains about becomes part of the past; a slow one must not become what is usual."""
     unwell = {one["health"] for one in report.judgement} & {"fail", "degraded"}
     broken = report.suspects or any(row.correct is False for row in report.sweep)
@@ -32,5 +32,5 @@ def remember(report: Report, backend: str, baseline: str) -> None:
         raise Refusal(f"--baseline {baseline}: cannot be written: {error.strerror}") from None
 
 
-def _kind(report: Report, backend: str) -> str:
+def _kind(report: SweepReport, backend: str) -> str:
     return sweep_past.key(report.operation, backend, len(report.hosts))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.stress.run import Speed, against_median
-from holdfast.node.probes.sweep.hosts import Host
 
 MAIN = "from holdfast.cli import main; main()"
 GENEROUS_SECONDS = 300.0  # for a cold torch and what stands around the load

@@ -7,13 +7,13 @@ import msgspec
 from rich.console import Console
 
 from holdfast.cli.shared.table import console, plain, styled, table
-from holdfast.node.probes.sweep.report import Report
+from holdfast.model.wire.sweep import SweepReport
 
 FAILED, UNKNOWN = 2, 3
 _NUMBERS = {True: "right", None: "not compared"}
 
 
-def tell(report: Report, json_output: bool) -> int:
+def tell(report: SweepReport, json_output: bool) -> int:
     if json_output:
         sys.stdout.write(msgspec.json.encode(asdict(report)).decode() + "\n")
     else:
@@ -24,7 +24,7 @@ def tell(report: Report, json_output: bool) -> int:
     return FAILED if failed else UNKNOWN if "unknown" in healths else int("degraded" in shapes)
 
 
-def _print(report: Report, out: Console) -> None:
+def _print(report: SweepReport, out: Console) -> None:
     rows = table("bytes", "p50", "p95", "algorithm", "bus", "numbers")
     for row in report.sweep:
         wrong = f"WRONG, ranks {', '.join(map(str, row.wrong_ranks)) or '?'}"

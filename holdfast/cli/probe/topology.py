@@ -12,10 +12,9 @@ from holdfast.formats.fabric import subnet as ib_topology
 from holdfast.formats.fabric.subnet import End, IbFabric
 from holdfast.formats.slurm import topology as slurm_topology
 from holdfast.model.refusal import Refusal
-from holdfast.node.probes.isolation.fabric_map import FabricMap, by_cables
-from holdfast.node.probes.sweep.hosts import Host
-from holdfast.node.probes.sweep.report import Finding
-from holdfast.node.probes.sweep.run import by_hosts
+from holdfast.model.wire.sweep import SweepFinding
+from holdfast.node.probes.isolation.fabric_map import FabricMap, by_cables, by_hosts
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.sources.fabric import subnet as ib_fabric
 
 CONTROLLER, SUBNET = "controller", "ib"
@@ -30,7 +29,7 @@ class Topology:
     fabric: IbFabric | None = None
     before: dict[End, dict[str, int]] = field(default_factory=dict)
 
-    def with_counters(self, suspects: Sequence[Finding]) -> list[Finding]:
+    def with_counters(self, suspects: Sequence[SweepFinding]) -> list[SweepFinding]:
         """Suspects, with what the switch ports under them say."""
         if self.fabric is None or not suspects:
             return list(suspects)

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holdfast.economics.costs.incident import Incident, Layer, layers, total
+from holdfast.economics.costs.incident import Incident, layers, total
 from holdfast.lab.drills.drill import Prices
 from holdfast.lab.drills.score import first_seen
 from holdfast.lab.drills.stage import Staged
 from holdfast.lab.twin.plant.measure import Floats
+from holdfast.model.account import Layer
 
 MEND = 15 * 60.0  # from the right cause to its end
 WRONG_TRAIL = 45 * 60.0  # until a wrong guess is given up

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from holdfast.fleet.actions.backend import NoAnswer, Result
+from holdfast.fleet.actions.backend import Result
 from holdfast.fleet.actions.kubernetes import mirror as kubernetes_mirror
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.kubernetes.api import KubernetesApi

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.isolation.isolation import Measured
 from holdfast.node.probes.sweep.crew import Crew, Worker
-from holdfast.node.probes.sweep.hosts import Host
 from holdfast.node.probes.sweep.pairs import Pairs
 from tests.ports import free_port
 from tests.waiting import until

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from holdfast.model.wire.probe import Guest
+from holdfast.model.wire.probe import Participant
 from holdfast.node.probes.sweep import rendezvous as gathering
 from holdfast.node.probes.sweep.rendezvous import CannotMeet, Gathering
 
@@ -16,7 +16,7 @@ PATIENCE = 60.0
 
 
 def gather(*names: str) -> tuple[Gathering, int]:
-    place = Gathering([Guest(name=name) for name in names], "127.0.0.1", 0, KEY)
+    place = Gathering([Participant(name=name) for name in names], "127.0.0.1", 0, KEY)
     return place, int(place._listener.getsockname()[1])
 
 
@@ -39,14 +39,14 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_whoever_was_asked_comes_and_is_asked_over_its_line() -> None:
-    place = Gathering([Guest(name="n2", leaf="l1"), Guest(name="n3")], "127.0.0.1", 0, KEY)
+    place = Gathering([Participant(name="n2", leaf="l1"), Participant(name="n3")], "127.0.0.1", 0, KEY)
     port = place._listener.getsockname()[1]
     ends: dict[str, socket.socket] = {}
-    guests = [threading.Thread(target=lambda n=name: ends.update({n: come(n, port)})) for name in ("n2", "n3")]
-    for guest in guests:
+    participants = [threading.Thread(target=lambda n=name: ends.update({n: come(n, port)})) for name in ("n2", "n3")]
+    for guest in participants:
         guest.start()
     lines = place.wait(PATIENCE, quietly, never)
-    for guest in guests:
+    for guest in participants:
         guest.join()
     assert {name: line.trouble for name, line in lines.items()} == {"n2": "", "n3": ""}
     assert (lines["n2"].host.address, lines["n2"].host.leaf) == ("127.0.0.1", "l1")

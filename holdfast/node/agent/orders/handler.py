@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.model.wire.probe import ProbeRequest
+from holdfast.model.wire.order import Order as Order
 from holdfast.model.wire.report import LONGEST_NAME, LONGEST_TEXT, OrderOutcome
 from holdfast.node.agent.state import write_atomically
 
@@ -19,16 +19,6 @@ log = logging.getLogger("holdfast.node.agent")
 MOST_REMEMBERED = 256
 REPEAT_SECONDS = 30.0  # an answer that the controller seems to have missed is given again this often
 STALE_SECONDS = 3_600.0  # what can simply be done again is, when its outcome is older: a store may have been restored
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    id: int
-    verb: str
-    suite: str = ""
-    reason: str = ""
-    key: str = ""  # of the action itself: a store that was lost counts its orders from 1 again
-    probe: ProbeRequest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import pytest
 from holdfast.catalog.gpus import gpu_model
 from holdfast.model.health import Health
 from holdfast.node.checks.gpu.memory_headroom import CHECK
-from tests.node.checks.gpu.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import H100, Tray
 
 GIB = 2.0**30
 TOTAL = 81559 * 2.0**20

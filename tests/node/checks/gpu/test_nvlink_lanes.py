@@ -6,7 +6,7 @@ from holdfast.model import manifest
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.signal import Signal
 from holdfast.node.checks.gpu.nvlink_lanes import CHECK
-from tests.node.checks.gpu.gpu_tray import A100, L40S, Tray
+from tests.node.checks.gpu.gpu_tray import A100, H100, L40S, Tray
 
 LANES = "gpu_nvlink_active_lanes"
 

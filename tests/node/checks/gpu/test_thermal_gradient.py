@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.model.health import Health
 from holdfast.node.checks.gpu.thermal_gradient import CHECK
-from tests.node.checks.gpu.gpu_tray import Tray
+from tests.node.checks.gpu.gpu_tray import H100, Tray
 
 
 def tray(core: dict[int, float], power: dict[int, float], **more: float | dict[int, float]) -> Tray:

@@ -14,7 +14,7 @@ from holdfast.node.checks.probe import node_collective as probe_node_collective
 from holdfast.node.checks.probe import peer_copy as probe_peer_copy
 from holdfast.node.checks.probe import rdma_loopback as probe_rdma_loopback
 from holdfast.node.checks.probe.facts import amount
-from tests.node.checks.probe.probe_tray import NODE, gpu, window
+from tests.node.checks.probe.probe_tray import H100, NODE, gpu, window
 
 BF16 = "probe_burn_in_bf16_flops_per_second"
 MEMORY = "probe_memory_bytes_per_second"

@@ -32,6 +32,18 @@ class Host:
         return _listed(self.leaf, rail)
 
 
+def seat_name(host: str, number: int) -> str:
+    return f"{host}#{number}" if number else host
+
+
+def host_of(seat: str) -> str:
+    return seat.partition("#")[0]
+
+
+def number_of(seat: str) -> int:
+    return int(seat.partition("#")[2] or 0)
+
+
 def _listed(words: str, place: int) -> str:
     each = words.split(",")
     return each[place] if place < len(each) else each[0]

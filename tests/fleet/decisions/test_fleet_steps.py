@@ -10,12 +10,11 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import EventKind, Stage, Verb
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.wire.report import OrderOutcome
-
-from .told import POLICY, Told
+from tests.fleet.decisions.simulated_fleet import POLICY, SimulatedFleet
 
 
 def test_a_failed_node_is_drained_reset_tested_and_returned() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.says("n3", "gpu.xid", "fail")
     assert told.stage("n3") is Stage.DRAINING
     told.passes()
@@ -30,7 +29,7 @@ def test_a_failed_node_is_drained_reset_tested_and_returned() -> None:
 
 
 def test_a_node_that_keeps_failing_climbs_the_ladder_and_ends_with_one_ticket() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.says("n3", "gpu.xid", "fail")
     for verb in ("reset_gpu", "reboot"):
         told.passes()
@@ -45,7 +44,7 @@ def test_a_node_that_keeps_failing_climbs_the_ladder_and_ends_with_one_ticket() 
 
 
 def test_fifty_nodes_behind_one_leaf_are_one_incident_and_no_quarantine_beyond_the_cap() -> None:
-    told = Told(128, per_leaf=64)
+    told = SimulatedFleet(128, per_leaf=64)
     for index in range(50):
         told.now += 1
         told.says(f"n{index}", "fabric.port_down", "fail")
@@ -57,7 +56,7 @@ def test_fifty_nodes_behind_one_leaf_are_one_incident_and_no_quarantine_beyond_t
 
 
 def test_scattered_failures_stop_at_the_breaker_and_nothing_stale_is_replayed_when_it_closes() -> None:
-    told = Told(40, policy=Policy(breaker_nodes=2, shared_nodes=99))
+    told = SimulatedFleet(40, policy=Policy(breaker_nodes=2, shared_nodes=99))
     for index in range(6):
         told.now += 500
         told.says(f"n{index * 6}", "gpu.xid", "fail")
@@ -74,7 +73,7 @@ def test_scattered_failures_stop_at_the_breaker_and_nothing_stale_is_replayed_wh
 
 
 def test_a_late_report_does_not_undo_a_newer_one() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.now = 100
     told.says("n1", "gpu.xid", "pass", at=90)
     told.says("n1", "gpu.xid", "fail", at=50, session="an earlier one")
@@ -83,7 +82,7 @@ def test_a_late_report_does_not_undo_a_newer_one() -> None:
 
 
 def test_a_silent_agent_is_unknown_and_an_incident_but_not_a_quarantine() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.quiet.add("n5")
     told.passes(POLICY.silent_seconds + 60)
     assert told.fleet.health("n5", told.now) == "unknown"
@@ -94,7 +93,7 @@ def test_a_silent_agent_is_unknown_and_an_incident_but_not_a_quarantine() -> Non
 
 
 def test_the_scheduler_s_word_moves_a_node_through_a_workload() -> None:
-    told = Told()
+    told = SimulatedFleet()
     status = NodeStatus(node="n2", accepts_work=True, cordoned=False, down=False, busy=True, jobs=frozenset({"7"}))
     told.steps += told.fleet.observe([status], told.now)
     assert told.stage("n2") is Stage.ALLOCATED
@@ -110,7 +109,7 @@ def test_the_scheduler_s_word_moves_a_node_through_a_workload() -> None:
 
 def test_a_pass_of_another_suite_than_the_one_asked_for_is_none_and_soon_a_persons_case() -> None:
     """What an agent runs is its own configuration's, whatever the policy asks of it."""
-    told = Told()
+    told = SimulatedFleet()
     told.fleet.policy = replace(told.fleet.policy, suite="2026-11")
     told.passes()
     assert told.stage("n1") is Stage.TESTING
@@ -122,7 +121,7 @@ def test_a_pass_of_another_suite_than_the_one_asked_for_is_none_and_soon_a_perso
 
 
 def test_an_operators_quarantine_is_not_climbed_out_of_by_the_machine() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.steps += told.fleet.operator("n4", EventKind.QUARANTINE, "noisy fan", "ann", told.now)
     for _ in range(4):
         told.passes()
@@ -131,7 +130,7 @@ def test_an_operators_quarantine_is_not_climbed_out_of_by_the_machine() -> None:
 
 
 def test_an_unknown_node_and_an_unknown_verb_change_nothing() -> None:
-    told = Told()
+    told = SimulatedFleet()
     before = dict(told.fleet.nodes)
     told.says("stranger", "gpu.xid", "fail")
     told.says("n1", "", "", outcome=OrderOutcome(order=9, verb="dance", ok=True))
@@ -139,7 +138,7 @@ def test_an_unknown_node_and_an_unknown_verb_change_nothing() -> None:
 
 
 def test_a_drain_that_fails_for_good_is_an_incident_until_one_succeeds() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.fleet.acted("n0", Verb.DRAIN, False, "scontrol: permission denied", 10.0)
     (incident,) = told.fleet.incidents.open.values()
     assert incident.subject == "node/n0/scheduler"
@@ -149,7 +148,7 @@ def test_a_drain_that_fails_for_good_is_an_incident_until_one_succeeds() -> None
 
 
 def test_without_a_scheduler_agents_are_told_that_a_node_is_closed() -> None:
-    told = Told()
+    told = SimulatedFleet()
     assert told.fleet.closed("n3") == ""
     told.says("n3", "gpu.xid", "fail")
     assert told.fleet.closed("n3").startswith("draining: ")
@@ -162,7 +161,7 @@ def status(node: str, *jobs: str) -> NodeStatus:
 
 
 def test_a_passed_test_opens_no_node_while_a_check_of_it_fails() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.says("n3", "gpu.xid", "fail")
     told.passes()
     told.passes()
@@ -174,7 +173,7 @@ def test_a_passed_test_opens_no_node_while_a_check_of_it_fails() -> None:
 
 
 def test_an_allocated_node_that_is_removed_leaves_when_its_work_has_ended() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.steps += told.fleet.observe([status("n2", "7")], told.now)
     told.steps += told.fleet.operator("n2", EventKind.REMOVE, "sold", "ann", told.now)
     told.passes(600)
@@ -185,7 +184,7 @@ def test_an_allocated_node_that_is_removed_leaves_when_its_work_has_ended() -> N
 
 
 def test_an_operator_takes_over_a_node_that_the_machine_has() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.says("n3", "gpu.xid", "fail")
     told.passes()
     told.passes()
@@ -198,7 +197,7 @@ def test_an_operator_takes_over_a_node_that_the_machine_has() -> None:
 
 
 def test_an_operator_takes_over_a_drain_and_gives_it_back() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.steps += told.fleet.observe([status("n3", "7")], told.now)
     told.says("n3", "gpu.xid", "fail")
     told.steps += told.fleet.operator("n3", EventKind.QUARANTINE, "I look at it", "ann", told.now)
@@ -212,7 +211,7 @@ def test_an_operator_takes_over_a_drain_and_gives_it_back() -> None:
 
 
 def test_a_failure_held_by_the_breaker_says_so_also_on_trial() -> None:
-    told = Told(40, policy=Policy(breaker_nodes=1, shared_nodes=99))
+    told = SimulatedFleet(40, policy=Policy(breaker_nodes=1, shared_nodes=99))
     told.steps += told.fleet.observe([status("n9", "7")], told.now)
     told.says("n3", "gpu.xid", "fail")
     told.says("n9", "gpu.xid", "fail")
@@ -223,7 +222,7 @@ def test_a_failure_held_by_the_breaker_says_so_also_on_trial() -> None:
 
 
 def test_a_node_that_enrols_from_elsewhere_is_there_from_now_on() -> None:
-    told = Told()
+    told = SimulatedFleet()
     steps = told.fleet.enrol("n3", "decode", {"leaf": "l9"}, told.now)
     assert [step.node.pool for step in steps] == ["decode"]
     assert "it was in pool default" in steps[0].transition.reason
@@ -233,7 +232,7 @@ def test_a_node_that_enrols_from_elsewhere_is_there_from_now_on() -> None:
 
 @pytest.mark.parametrize("quiet", [True, False])
 def test_a_reset_that_never_ends_is_followed_by_the_next_rung_and_then_a_person(quiet: bool) -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.says("n3", "gpu.xid", "fail")
     told.passes()
     told.passes()
@@ -247,7 +246,7 @@ def test_a_reset_that_never_ends_is_followed_by_the_next_rung_and_then_a_person(
 
 
 def test_a_node_that_is_silent_after_its_reset_does_not_stay_on_trial() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.says("n3", "gpu.xid", "fail")
     told.passes()
     told.passes()
@@ -260,7 +259,7 @@ def test_a_node_that_is_silent_after_its_reset_does_not_stay_on_trial() -> None:
 
 
 def test_a_verdict_dated_in_the_future_gives_way_to_the_next() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.says("n1", "gpu.xid", "fail", at=told.now + 9_999)
     assert told.fleet.verdicts("n1")[0].at == told.now
     told.now += 1
@@ -269,7 +268,7 @@ def test_a_verdict_dated_in_the_future_gives_way_to_the_next() -> None:
 
 
 def test_within_a_session_the_numbers_say_which_is_later() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.says("n1", "gpu.xid", "fail")
     told.says("n1", "gpu.xid", "pass", at=told.now - 5)  # its clock was set back
     assert told.fleet.health("n1", told.now) == "pass"

@@ -10,22 +10,21 @@ from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.model.lifecycle import Stage
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.wire.report import Report
+from tests.fleet.decisions.simulated_fleet import POLICY, SimulatedFleet
 
-from .told import POLICY, Told
 
-
-def holds(told: Told, *jobs: str) -> None:
+def holds(told: SimulatedFleet, *jobs: str) -> None:
     seq = int(1000 * told.now)
     told.steps += told.fleet.take(Report(node="n3", session="k", seq=seq, at=told.now, unsaved=jobs), told.now)
 
 
-def asked(told: Told) -> float:
+def asked(told: SimulatedFleet) -> float:
     """How long its keepers are given to bring what they hold to storage."""
     return told.fleet.unsaved.flush_seconds(told.fleet.nodes["n3"], told.now, told.fleet.policy)
 
 
-def drained(policy=POLICY) -> Told:
-    told = Told(policy=policy)
+def drained(policy=POLICY) -> SimulatedFleet:
+    told = SimulatedFleet(policy=policy)
     assert asked(told) == 0
     told.says("n3", "gpu.xid", "fail")
     assert told.stage("n3") is Stage.DRAINING
@@ -65,7 +64,7 @@ def test_it_is_the_same_for_a_node_that_a_scheduler_calls_empty_and_for_one_betw
     empty = NodeStatus(node="n3", accepts_work=False, cordoned=True, down=False, busy=False, jobs=frozenset())
     told.steps += told.fleet.observe([empty], told.now)
     assert told.stage("n3") is Stage.DRAINING
-    between = Told()
+    between = SimulatedFleet()
     busy = replace(empty, busy=True, jobs=frozenset({"7"}))
     between.steps += between.fleet.observe([busy], between.now)
     between.steps += between.fleet.observe([empty], between.now)
@@ -78,7 +77,7 @@ def test_it_is_the_same_for_a_node_that_a_scheduler_calls_empty_and_for_one_betw
 
 
 def test_before_planned_work_begins_memory_is_brought_to_storage() -> None:
-    told = Told()
+    told = SimulatedFleet()
     begins = told.now + 1_000
     window = Maintenance(name="pump", nodes=frozenset({"n3"}), start=begins, end=begins + 600)
     told.fleet.policy = replace(POLICY, maintenance=(window,))

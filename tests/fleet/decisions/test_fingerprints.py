@@ -9,12 +9,12 @@ from holdfast.model.lifecycle import EventKind, Stage
 from holdfast.model.wire.probe import Fingerprint
 from holdfast.model.wire.report import OrderOutcome
 from holdfast.node import checks
-from tests.fleet.controller.told import POLICY, Told
+from tests.fleet.decisions.simulated_fleet import POLICY, SimulatedFleet
 
 KIND = "NVIDIA H100 80GB HBM3 torch 2.13 cuda 12.9"
 
 
-class Site(Told):
+class Site(SimulatedFleet):
     def tells(self, node: str, *bits: str, kind: str = KIND, health: str = "pass") -> Stage:
         """Tested anew, as after every workload; a device for each of the bits."""
         self.steps += self.fleet.operator(node, EventKind.RETEST, "after work", "ann", self.now)

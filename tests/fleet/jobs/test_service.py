@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.orders import Orders
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.jobs.service import JobService
+from holdfast.fleet.jobs.service import JobService, SeveralJobs, UnknownJob
 from holdfast.fleet.jobs.views import TrainingDetail
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import NodeState, Stage
@@ -59,7 +58,7 @@ class Site:
                 self.report(f"n{node}", progress=tuple(told))
 
     def show(self, name: str = "llama") -> TrainingDetail:
-        return self.book.show(name)(self.transaction(), ())
+        return self.book.show(name, self.transaction())
 
 
 @pytest.fixture
@@ -195,14 +194,14 @@ def test_two_jobs_with_one_name_on_two_nodes_are_told_and_not_mixed(site: Site):
 def test_jobs_of_two_users_with_one_name_are_asked_for_by_owner(site: Site):
     site.run(1)
     site.report("n0", progress=(site.window(0, owner="uid-7"),))
-    with pytest.raises(Problem, match="uid-7:llama"):
+    with pytest.raises(SeveralJobs, match="uid-7:llama"):
         site.show()
     assert site.show("uid-7:llama").owner == "uid-7"
     assert len(site.book.list(site.transaction(), ()).jobs) == 2
 
 
 def test_no_such_job_is_said(site: Site):
-    with pytest.raises(Problem, match="no job called 'x'"):
+    with pytest.raises(UnknownJob, match="no job called 'x'"):
         site.show("x")
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.fleet.decisions.slurm_reconciler import AGAIN_SECONDS, Keeper
+from holdfast.fleet.decisions.slurm_reconciler import AGAIN_SECONDS, SlurmReconciler
 from holdfast.model.lifecycle import NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
 
@@ -15,7 +15,7 @@ MARKED = replace(OURS, note="holdfast: untested: job 7 ended here", marked_at=50
 THEIRS = replace(OURS, ours=False, note="ana: untested: swapping the fan tray")
 
 
-def due(keeper: Keeper, status: NodeStatus, life: NodeState, now: float) -> list[Verb]:
+def due(keeper: SlurmReconciler, status: NodeStatus, life: NodeState, now: float) -> list[Verb]:
     return [action.verb for action in keeper.due([status], {"n1": life}, now)]
 
 
@@ -33,7 +33,7 @@ def due(keeper: Keeper, status: NodeStatus, life: NodeState, now: float) -> list
 def test_what_is_missing_for_a_while_is_asked_for_again_and_not_sooner(
     status: NodeStatus, stage: Stage, cause: str, verb: Verb
 ) -> None:
-    keeper, life = Keeper(), replace(READY, stage=stage, cause=cause)
+    keeper, life = SlurmReconciler(), replace(READY, stage=stage, cause=cause)
     assert due(keeper, status, life, 1000.0) == []
     assert due(keeper, status, life, 1000.0 + AGAIN_SECONDS - 1) == []
     assert due(keeper, status, life, 1000.0 + AGAIN_SECONDS) == [verb]
@@ -52,28 +52,28 @@ def test_what_is_missing_for_a_while_is_asked_for_again_and_not_sooner(
     ],
 )
 def test_what_is_as_it_should_be_or_is_anothers_is_left_alone(status: NodeStatus, stage: Stage) -> None:
-    keeper, life = Keeper(), replace(READY, stage=stage)
+    keeper, life = SlurmReconciler(), replace(READY, stage=stage)
     assert due(keeper, status, life, 1000.0) == []
     assert due(keeper, status, life, 2000.0) == []
 
 
-def untested(keeper: Keeper, status: NodeStatus, life: NodeState = READY) -> list[str]:
+def untested(keeper: SlurmReconciler, status: NodeStatus, life: NodeState = READY) -> list[str]:
     return [why for _, why in keeper.untested([status], {"n1": life})]
 
 
 def test_a_mark_newer_than_the_test_means_that_the_node_was_used() -> None:
     """Also one that came while the test's result was on its way, before the node was called ready."""
     for marked_at in (90.1, 99.0, 101.0):
-        assert untested(Keeper(), replace(MARKED, marked_at=marked_at)) == ["untested: job 7 ended here"]
-    assert untested(Keeper(), replace(MARKED, marked_at=101.0), replace(READY, stage=Stage.SPARE))
-    assert untested(Keeper(), MARKED) == [], "an undrain that has not been done yet"
-    assert untested(Keeper(), replace(MARKED, marked_at=90.0)) == []
-    assert untested(Keeper(), THEIRS) == []
-    assert untested(Keeper(), replace(MARKED, marked_at=101.0), replace(READY, stage=Stage.TESTING)) == []
+        assert untested(SlurmReconciler(), replace(MARKED, marked_at=marked_at)) == ["untested: job 7 ended here"]
+    assert untested(SlurmReconciler(), replace(MARKED, marked_at=101.0), replace(READY, stage=Stage.SPARE))
+    assert untested(SlurmReconciler(), MARKED) == [], "an undrain that has not been done yet"
+    assert untested(SlurmReconciler(), replace(MARKED, marked_at=90.0)) == []
+    assert untested(SlurmReconciler(), THEIRS) == []
+    assert untested(SlurmReconciler(), replace(MARKED, marked_at=101.0), replace(READY, stage=Stage.TESTING)) == []
 
 
 def test_a_slurmd_that_started_anew_is_tested_once() -> None:
-    keeper = Keeper()
+    keeper = SlurmReconciler()
     assert untested(keeper, OPEN) == []
     assert untested(keeper, replace(OPEN, up_since=20.0)) == ["slurmd started after its last test"]
     assert untested(keeper, replace(OPEN, up_since=20.0)) == []
@@ -81,6 +81,8 @@ def test_a_slurmd_that_started_anew_is_tested_once() -> None:
 
 
 def test_at_the_first_look_the_start_is_held_against_the_last_test() -> None:
-    assert untested(Keeper(), replace(OPEN, up_since=95.0)) == ["slurmd started after its last test"]
-    assert untested(Keeper(), replace(OPEN, up_since=90.0)), "it may have been 90.9, and the test began at 90.0"
-    assert untested(Keeper(), replace(OPEN, up_since=85.0)) == []
+    assert untested(SlurmReconciler(), replace(OPEN, up_since=95.0)) == ["slurmd started after its last test"]
+    assert untested(SlurmReconciler(), replace(OPEN, up_since=90.0)), (
+        "it may have been 90.9, and the test began at 90.0"
+    )
+    assert untested(SlurmReconciler(), replace(OPEN, up_since=85.0)) == []

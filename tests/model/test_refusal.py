@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from holdfast.model.choices import named
+from holdfast.model.refusal import named
 
 
 class Tea(enum.Enum):

@@ -5,7 +5,7 @@ from holdfast.fleet.jobs.incidents import explaining
 from holdfast.model.account import Account, Loss
 from holdfast.model.incident import Incident
 
-from .test_job_book import Site, site
+from .test_service import Site, site
 
 __all__ = ["site"]
 SLOW = 12

@@ -63,7 +63,7 @@ class Site:
         self.book.take(report, self.transaction())
 
     def show(self, name: str = "llama") -> TrainingDetail:
-        return self.book.show(name)(self.transaction(), ())
+        return self.book.show(name, self.transaction())
 
     @property
     def kept(self) -> CheckpointsView:

@@ -11,9 +11,8 @@ pytest.importorskip("sqlalchemy")
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.lifecycle import EventKind, Stage, Verb
-
-from .running import Controller, running, until
-from .told import POLICY, Told
+from tests.fleet.controller.running import Controller, running, until
+from tests.fleet.decisions.simulated_fleet import POLICY, SimulatedFleet
 
 COUNT = 64
 
@@ -24,7 +23,7 @@ def loop_of_fifty(index: int) -> dict[str, str]:
 
 
 def test_fifty_nodes_behind_one_loop_within_a_minute() -> None:
-    told = Told(COUNT, place=loop_of_fifty)
+    told = SimulatedFleet(COUNT, place=loop_of_fifty)
     for index in range(50):
         told.says(f"n{(index * 7) % 50}", "gpu.throttle", "fail")
         told.passes(1.2)
@@ -38,7 +37,7 @@ def test_fifty_nodes_behind_one_loop_within_a_minute() -> None:
     assert told.fleet.nodes["n7"].reason == "part of the incident on loop/loop1, not quarantined by itself"
 
 
-def shared(told: Told) -> list[Incident]:
+def shared(told: SimulatedFleet) -> list[Incident]:
     return [one for one in told.incidents().values() if not one.subject.startswith("pool/")]
 
 
@@ -60,7 +59,7 @@ def test_in_any_order_with_stragglers_unrelated_failures_and_a_restart(
     storm: tuple[list[tuple[float, str]], set[str], int],
 ) -> None:
     arrivals, behind, restart = storm
-    told = Told(COUNT, place=loop_of_fifty)
+    told = SimulatedFleet(COUNT, place=loop_of_fifty)
     began, cap = told.now, 6  # a tenth of 64
     for number, (at, name) in enumerate(arrivals):
         while (left := began + at - told.now) > 1:
@@ -78,14 +77,14 @@ def test_in_any_order_with_stragglers_unrelated_failures_and_a_restart(
     assert behind <= set(only.evidence)
 
 
-def storm_of(told: Told, count: int = 50) -> None:
+def storm_of(told: SimulatedFleet, count: int = 50) -> None:
     for index in range(count):
         told.says(f"n{(index * 7) % 50}", "gpu.throttle", "fail")
         told.passes(1.0)
 
 
 def test_when_it_is_over_the_early_one_is_tested_again_and_nobody_else_is_touched() -> None:
-    told = Told(COUNT, place=loop_of_fifty)
+    told = SimulatedFleet(COUNT, place=loop_of_fifty)
     storm_of(told)
     assert told.stage("n0") is Stage.QUARANTINED
     assert Verb.RESET_GPU not in told.verbs("n0")  # a reset mends no cooling loop
@@ -100,7 +99,7 @@ def test_when_it_is_over_the_early_one_is_tested_again_and_nobody_else_is_touche
 
 
 def test_those_that_still_fail_when_it_is_over_are_judged_one_by_one() -> None:
-    told = Told(COUNT, place=loop_of_fifty)
+    told = SimulatedFleet(COUNT, place=loop_of_fifty)
     storm_of(told)
     for index in range(3, 50):
         told.says(f"n{index}", "gpu.throttle", "pass")
@@ -114,7 +113,7 @@ def test_those_that_still_fail_when_it_is_over_are_judged_one_by_one() -> None:
 
 
 def test_a_restart_in_the_middle_forgets_neither_the_incident_nor_its_nodes() -> None:
-    told = Told(COUNT, place=loop_of_fifty)
+    told = SimulatedFleet(COUNT, place=loop_of_fifty)
     storm_of(told, 40)
     known = told.incidents()["loop/loop1"]
     told.restarts()
@@ -128,7 +127,7 @@ def test_a_restart_in_the_middle_forgets_neither_the_incident_nor_its_nodes() ->
 
 
 def test_a_second_failure_that_is_no_pattern_is_drained_when_it_has_waited() -> None:
-    told = Told(COUNT, place=loop_of_fifty)
+    told = SimulatedFleet(COUNT, place=loop_of_fifty)
     told.says("n1", "gpu.xid", "fail")
     told.says("n2", "gpu.xid", "fail")
     assert told.stage("n2") is Stage.READY
@@ -138,7 +137,7 @@ def test_a_second_failure_that_is_no_pattern_is_drained_when_it_has_waited() -> 
 
 
 def test_without_a_wait_the_breaker_alone_holds() -> None:
-    told = Told(COUNT, policy=Policy(dry_run=False, shared_wait_seconds=0.0), place=loop_of_fifty)
+    told = SimulatedFleet(COUNT, policy=Policy(dry_run=False, shared_wait_seconds=0.0), place=loop_of_fifty)
     storm_of(told)
     assert list(told.incidents()) == ["loop/loop1"]
     assert len(told.out()) == 6
@@ -146,7 +145,7 @@ def test_without_a_wait_the_breaker_alone_holds() -> None:
 
 
 def test_a_leaf_whose_nodes_all_fall_silent_is_one_incident() -> None:
-    told = Told(COUNT, place=loop_of_fifty)
+    told = SimulatedFleet(COUNT, place=loop_of_fifty)
     told.passes(1)
     told.quiet = {f"n{index}" for index in range(16)}
     for _ in range(20):
@@ -161,7 +160,7 @@ def test_a_leaf_whose_nodes_all_fall_silent_is_one_incident() -> None:
 
 
 def test_a_full_test_that_fails_for_a_shared_cause_quarantines_nobody() -> None:
-    told = Told(COUNT, place=loop_of_fifty)
+    told = SimulatedFleet(COUNT, place=loop_of_fifty)
     for index in range(16):
         told.steps += told.fleet.operator(f"n{index}", EventKind.RETEST, "new driver", "ann", told.now)
     for index in range(16):
@@ -212,7 +211,7 @@ def _open(controller: Controller) -> list[dict[str, str]]:
 
 
 def test_a_mended_shared_cause_gives_its_nodes_back_at_once() -> None:
-    told = Told(64)
+    told = SimulatedFleet(64)
     for index in range(8):
         told.says(f"n{index}", "fabric.port_down", "fail")
         told.fleet.retest(f"n{index}", "looked odd", "ann", told.now)

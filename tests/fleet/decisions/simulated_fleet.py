@@ -1,6 +1,7 @@
 """A fleet that is told things, and a clock that moves when it is asked to."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -13,7 +14,12 @@ from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 POLICY = Policy(dry_run=False)
 
 
-class Told:
+def _keys() -> Callable[[], str]:
+    numbers = count()
+    return lambda: f"key-{next(numbers)}"
+
+
+class SimulatedFleet:
     """A fleet and a clock; every step is kept."""
 
     def __init__(
@@ -24,7 +30,7 @@ class Told:
         place: Callable[[int], dict[str, str]] | None = None,
         pool: str = "default",
     ) -> None:
-        self.fleet = Fleet(policy)
+        self.fleet = Fleet(policy, new_key=_keys())
         self.stored: dict[str, Incident] = {}  # as a store would keep them, by their ids
         self.now = 0.0
         self.quiet: set[str] = set()
@@ -79,7 +85,9 @@ class Told:
         self._store()
         old = self.fleet
         standing = {name: old.verdicts(name) for name in old.nodes}
-        self.fleet = Fleet(old.policy, old.nodes.values(), standing, incidents=self.stored.values(), proofs=proofs)
+        self.fleet = Fleet(
+            old.policy, old.nodes.values(), standing, incidents=self.stored.values(), proofs=proofs, new_key=_keys()
+        )
         self.fleet.heard.update(old.heard)
 
     def incidents(self, state: IncidentState = IncidentState.OPEN) -> dict[str, Incident]:

@@ -7,30 +7,30 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from holdfast.fleet.api.views.common import Order
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.probe_sessions.runs import Run
-from holdfast.fleet.probe_sessions.show import view
+from holdfast.fleet.probe_sessions.runs import ProbeRun
+from holdfast.fleet.probe_sessions.views import view
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.node_status import NodeStatus
+from holdfast.model.wire.order import Order
 from holdfast.model.wire.probe import LONGEST_RUN_SECONDS, ProbePolicy, SweepRequest
 from holdfast.model.wire.report import OrderOutcome, Report
-from tests.fleet.controller.told import Told
+from tests.fleet.decisions.simulated_fleet import SimulatedFleet
 
 POLICY = Policy(dry_run=False, probes=ProbePolicy(patience_seconds=60.0))
 GOOD = {"subject": "node/n1", "health": "pass", "reason": "as fast as its peers, with right numbers"}
 
 
-class Site(Told):
+class Site(SimulatedFleet):
     def __init__(self, policy: Policy = POLICY) -> None:
         super().__init__(8, policy, per_leaf=4)
 
-    def begins(self, *names: str) -> Run:
+    def begins(self, *names: str) -> ProbeRun:
         assert self.fleet.probing.runs.refusal(names) == ""
         return self.fleet.probing.begin_run(names, SweepRequest(largest=1024), "to see", self.now)
 
     def fetches(self, name: str) -> tuple[Order | None, tuple[int, ...]]:
-        orders, cancelled = self.fleet.probing.handed_over(self.fleet.nodes[name], self.now)
+        orders, cancelled = self.fleet.probing.orders_for(self.fleet.nodes[name], self.now)
         return (orders[0] if orders else None), cancelled
 
     def ordered(self, name: str) -> Order:
@@ -52,7 +52,7 @@ class Site(Told):
         return self.fleet.probing.runs.refusal(names)
 
 
-def verdicts(run: Run) -> dict[str, tuple[str, str]]:
+def verdicts(run: ProbeRun) -> dict[str, tuple[str, str]]:
     assert run.report is not None
     return {one["subject"]: (one["health"], one["reason"]) for one in run.report.verdicts}
 
@@ -62,9 +62,9 @@ def test_the_first_who_comes_leads_and_the_others_are_sent_to_it() -> None:
     run = site.begins("n1", "n2", "n5")
     leads, follows = site.ordered("n2"), site.ordered("n1")
     assert leads.probe is not None and follows.probe is not None
-    assert (leads.probe.rank, [guest.name for guest in leads.probe.guests]) == (0, ["n1", "n2", "n5"])
-    assert leads.probe.sweep == run.wish
-    assert [guest.leaf for guest in leads.probe.guests] == ["l0", "l0", "l1"]
+    assert (leads.probe.rank, [guest.name for guest in leads.probe.participants]) == (0, ["n1", "n2", "n5"])
+    assert leads.probe.sweep == run.request
+    assert [guest.leaf for guest in leads.probe.participants] == ["l0", "l0", "l1"]
     assert (follows.probe.rank, follows.probe.peer, follows.probe.master) == (1, "n2", "n2")
     assert follows.probe.sweep is None
     assert len({leads.probe.key, follows.probe.key}) == 1 < len(leads.probe.key)
@@ -96,7 +96,7 @@ def test_a_report_that_cannot_be_read_makes_nobody_slow(document: str) -> None:
     site = Site()
     run = site.begins("n1", "n2")
     site.answers("n1", site.ordered("n1"), document=document)
-    assert set(verdicts(run).values()) == {("unknown", "set-up failed: n1 led and told nothing")}
+    assert set(verdicts(run).values()) == {("unknown", "set-up failed: n1 led and reported nothing")}
 
 
 def test_when_the_leader_cannot_lead_the_next_who_comes_does() -> None:
@@ -108,7 +108,7 @@ def test_when_the_leader_cannot_lead_the_next_who_comes_does() -> None:
     second, cancelled = site.fetches("n2")
     assert cancelled == (waiting.id,)
     assert second is not None and second.probe is not None
-    assert (second.probe.rank, [guest.name for guest in second.probe.guests]) == (0, ["n2", "n5"])
+    assert (second.probe.rank, [guest.name for guest in second.probe.participants]) == (0, ["n2", "n5"])
     site.answers("n2", waiting, ok=False, reason="let go: the node is wanted")
     assert run.leader == "n2", "the answer to what was cancelled counts no more"
     site.answers("n2", second, document='{"verdicts": []}')
@@ -139,7 +139,7 @@ def test_a_node_that_is_wanted_leaves_at_once_and_the_others_go_on() -> None:
     assert site.fetches("n2") == (None, (order.id,))
     assert run.ended is None
     site.answers("n1", led, document='{"verdicts": []}')
-    assert verdicts(run)["node/n2"] == ("unknown", "set-up failed: let go: the node is wanted")
+    assert verdicts(run)["node/n2"] == ("unknown", "set-up failed: released: a workload needs the node")
 
 
 def test_a_run_that_nobody_comes_to_and_one_that_is_stopped_end_with_everybody_unknown() -> None:
@@ -147,7 +147,7 @@ def test_a_run_that_nobody_comes_to_and_one_that_is_stopped_end_with_everybody_u
     run = site.begins("n1", "n2")
     site.now += 61.0
     site.fleet.tick(site.now)
-    assert set(verdicts(run).values()) == {("unknown", "set-up failed: its agent did not come for its order")}
+    assert set(verdicts(run).values()) == {("unknown", "set-up failed: its agent did not fetch its order")}
     run = site.begins("n1", "n2")
     order = site.ordered("n1")
     site.fleet.probing.runs.stop(run, site.now)
@@ -169,7 +169,7 @@ def test_a_leader_that_is_heard_no_more_is_replaced_and_what_was_proven_before_i
     site.now += POLICY.silent_seconds + 1.0
     site.fleet.heard.update(dict.fromkeys(("n2", "n3"), site.now))
     site.fleet.tick(site.now)
-    assert run.said["n1"] == "set-up failed: it led and is heard no more"
+    assert run.unable["n1"] == "set-up failed: it led and its agent is silent"
     assert site.ordered("n3").probe is not None
     assert run.leader == "n3"
     assert site.fleet.probing.take_new() == []
@@ -180,7 +180,7 @@ def test_nodes_of_a_run_are_in_no_meeting_meanwhile() -> None:
     site.now += 10.0
     site.fleet.heard.update(dict.fromkeys(site.fleet.nodes, site.now))
     site.fleet.tick(site.now)
-    met = site.fleet.probing.meetings.running()[0].nodes
+    met = site.fleet.probing.sessions.running()[0].nodes
     order = site.ordered(met[0])
     site.begins(*met)
     again, cancelled = site.fetches(met[0])
@@ -188,4 +188,4 @@ def test_nodes_of_a_run_are_in_no_meeting_meanwhile() -> None:
     assert again is not None and again.probe is not None and again.probe.sweep is not None
     site.now += 10.0
     site.fleet.tick(site.now)
-    assert not {node for one in site.fleet.probing.meetings.running() for node in one.nodes} & set(met)
+    assert not {node for one in site.fleet.probing.sessions.running() for node in one.nodes} & set(met)

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from holdfast.model.account import Account, Bill, LayerCost, Loss
+from holdfast.model.account import Account, Bill, Layer, Loss
 from holdfast.model.incident import IncidentState
 from holdfast.model.lifecycle import Stage
-
-from .told import Told
+from tests.fleet.decisions.simulated_fleet import SimulatedFleet
 
 VICTIMS = ("node/n0/gpu/1", "node/n1", "node/n2", "node/n3", "job/llama")
 ACCOUNT = Account(
@@ -14,12 +13,12 @@ ACCOUNT = Account(
 )
 
 
-def _found(fleet: Told) -> None:
+def _found(fleet: SimulatedFleet) -> None:
     fleet.steps += fleet.fleet.found("cdu/c2", ACCOUNT, fleet.now)
 
 
 def test_a_victim_that_fails_by_a_symptom_stays_and_says_why() -> None:
-    told = Told()
+    told = SimulatedFleet()
     _found(told)
     told.says("n0", "gpu.temperature", "fail")
     node = told.fleet.nodes["n0"]
@@ -28,7 +27,7 @@ def test_a_victim_that_fails_by_a_symptom_stays_and_says_why() -> None:
 
 
 def test_many_victims_are_one_incident_and_no_shared_cause_beside() -> None:
-    told = Told()
+    told = SimulatedFleet()
     _found(told)
     for name in ("n0", "n1", "n2", "n3"):
         told.says(name, "gpu.throttle", "fail")
@@ -38,7 +37,7 @@ def test_many_victims_are_one_incident_and_no_shared_cause_beside() -> None:
 
 
 def test_its_own_failure_is_judged_as_ever() -> None:
-    told = Told()
+    told = SimulatedFleet()
     _found(told)
     told.says("n0", "gpu.temperature", "fail")
     told.says("n0", "gpu.xid", "fail")
@@ -46,14 +45,14 @@ def test_its_own_failure_is_judged_as_ever() -> None:
 
 
 def test_one_that_is_no_victim_is_judged_as_ever() -> None:
-    told = Told()
+    told = SimulatedFleet()
     _found(told)
     told.says("n9", "gpu.temperature", "fail")
     assert told.fleet.nodes["n9"].stage in (Stage.DRAINING, Stage.QUARANTINED)
 
 
 def test_a_degraded_victim_is_not_even_chosen_last_and_judged_when_it_is_over() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.says("n1", "gpu.clocks", "degraded")
     assert told.fleet.nodes["n1"].degraded_by == "gpu.clocks"
     _found(told)
@@ -67,7 +66,7 @@ def test_a_degraded_victim_is_not_even_chosen_last_and_judged_when_it_is_over() 
 
 
 def test_degraded_by_a_symptom_again_and_again_is_no_repeat_offence() -> None:
-    told = Told()
+    told = SimulatedFleet()
     for _ in range(4):
         told.says("n1", "gpu.throttle", "degraded")
         _found(told)
@@ -79,7 +78,7 @@ def test_degraded_by_a_symptom_again_and_again_is_no_repeat_offence() -> None:
 
 
 def test_what_still_fails_when_it_is_over_is_judged() -> None:
-    told = Told()
+    told = SimulatedFleet()
     _found(told)
     told.says("n0", "gpu.temperature", "fail")
     told.fleet.incidents.over("cdu/c2", told.now, "it is not found any more")
@@ -88,7 +87,7 @@ def test_what_still_fails_when_it_is_over_is_judged() -> None:
 
 
 def test_it_absorbs_an_incident_that_was_opened_on_its_symptoms() -> None:
-    told = Told()
+    told = SimulatedFleet()
     for name in ("n0", "n1", "n2", "n3", "n4"):
         told.says(name, "gpu.throttle", "fail")
     assert list(told.fleet.incidents.open) == ["leaf/l0"]
@@ -102,7 +101,7 @@ def test_it_absorbs_an_incident_that_was_opened_on_its_symptoms() -> None:
 
 
 def test_a_report_of_the_node_does_not_end_a_seams_incident_on_it() -> None:
-    told = Told()
+    told = SimulatedFleet()
     told.fleet.found("node/n0", Account(**{**_fields(ACCOUNT), "kind": "cooling.fan", "victims": ()}), told.now)
     told.says("n0", "host.clock", "pass")
     assert list(told.fleet.incidents.open) == ["node/n0"]
@@ -113,7 +112,7 @@ def _fields(account: Account) -> dict[str, object]:
 
 
 def test_a_restart_forgets_neither_the_incident_nor_its_victims() -> None:
-    told = Told()
+    told = SimulatedFleet()
     _found(told)
     told.restarts()
     told.says("n0", "gpu.temperature", "fail")
@@ -121,9 +120,9 @@ def test_a_restart_forgets_neither_the_incident_nor_its_victims() -> None:
 
 
 def test_one_that_is_over_says_what_it_cost_and_projects_nothing() -> None:
-    told = Told()
+    told = SimulatedFleet()
     loss = Loss(subject="job/llama", gpus=32.0, share_so_far=0.1, share_now=0.2)
-    layers = (LayerCost(name="direct compute", so_far=305.0, if_it_goes_on=900.0, formula="", inputs=""),)
+    layers = (Layer(name="direct compute", so_far=305.0, if_it_goes_on=900.0, formula="", inputs=""),)
     sentence = "cdu/c2: flow is low; it costs run llama 6.4 GPU-hours an hour; release moves by 3 h if it goes on"
     account = replace(ACCOUNT, losses=(loss,), bill=Bill(layers=layers, gpu_hours=41.0), sentence=sentence)
     told.fleet.found("cdu/c2", account, told.now)

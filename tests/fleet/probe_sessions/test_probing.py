@@ -7,21 +7,21 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from holdfast.fleet.api.views.common import Order
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.probe_sessions.probing import CHECK
 from holdfast.model.lifecycle import Stage
 from holdfast.model.node_status import NodeStatus
+from holdfast.model.wire.order import Order
 from holdfast.model.wire.probe import ProbePolicy, Proof
 from holdfast.model.wire.report import OrderOutcome, Report
-from tests.fleet.controller.told import Told
+from tests.fleet.decisions.simulated_fleet import SimulatedFleet
 
 PROBES = ProbePolicy(enabled=True, share=0.5, period_hours=2.0, minutes_per_day=240.0, patience_seconds=60.0)
 POLICY = Policy(dry_run=False, probes=PROBES)
 BEAT_SECONDS = 5.0
 
 
-class Site(Told):
+class Site(SimulatedFleet):
     """Nodes that meet when they are told to; how fast depends on what is broken."""
 
     def __init__(self, count: int = 24, per_leaf: int = 6, seed: int = 1, policy: Policy = POLICY) -> None:
@@ -42,7 +42,7 @@ class Site(Told):
         """Every agent reports, and those that were told to meet do so."""
         self.passes(BEAT_SECONDS)
         for name, node in self.fleet.nodes.items():
-            orders, cancelled = self.fleet.probing.handed_over(node, self.now)
+            orders, cancelled = self.fleet.probing.orders_for(node, self.now)
             if name in self.orders and self.orders[name].id in cancelled:
                 del self.orders[name]
             if orders:
@@ -138,15 +138,15 @@ def test_a_repaired_node_starts_with_nothing_against_it_and_is_proven_first() ->
 def test_a_node_that_is_wanted_is_let_go_at_once_and_its_partner_told() -> None:
     site = Site()
     site.passes(BEAT_SECONDS)
-    meeting = site.fleet.probing.meetings.running()[0]
+    meeting = site.fleet.probing.sessions.running()[0]
     one, other = meeting.nodes
     for name in meeting.nodes:
-        assert site.fleet.probing.handed_over(site.fleet.nodes[name], site.now)[0]
+        assert site.fleet.probing.orders_for(site.fleet.nodes[name], site.now)[0]
     busy = NodeStatus(node=one, accepts_work=False, cordoned=False, down=False, busy=True, jobs=frozenset({"j1"}))
     site.steps += site.fleet.observe([busy], site.now)
-    assert site.fleet.probing.handed_over(site.fleet.nodes[one], site.now) == ((), (meeting.orders[one].id,))
-    assert site.fleet.probing.handed_over(site.fleet.nodes[other], site.now) == ((), (meeting.orders[other].id,))
-    assert one not in site.fleet.probing.meetings
+    assert site.fleet.probing.orders_for(site.fleet.nodes[one], site.now) == ((), (meeting.orders[one].id,))
+    assert site.fleet.probing.orders_for(site.fleet.nodes[other], site.now) == ((), (meeting.orders[other].id,))
+    assert one not in site.fleet.probing.sessions
     site.answers(other, meeting.orders[other], rate=1e9)
     assert site.fleet.probing.take_new() == [], "an answer that nobody waits for any more proves nothing"
 
@@ -197,8 +197,8 @@ def test_what_was_proven_survives_a_restart() -> None:
 def test_the_one_who_leads_may_say_that_the_other_could_not_and_its_word_alone_is_a_proof() -> None:
     site = Site()
     site.passes(BEAT_SECONDS)
-    first, second, *_ = site.fleet.probing.meetings.running()
-    led, followed = (site.fleet.probing.handed_over(site.fleet.nodes[name], site.now)[0][0] for name in first.nodes)
+    first, second, *_ = site.fleet.probing.sessions.running()
+    led, followed = (site.fleet.probing.orders_for(site.fleet.nodes[name], site.now)[0][0] for name in first.nodes)
     assert led.probe is not None and followed.probe is not None
     assert (led.probe.rank, followed.probe.rank) == (0, 1)
     assert followed.probe.master == first.nodes[0]
@@ -207,7 +207,7 @@ def test_the_one_who_leads_may_say_that_the_other_could_not_and_its_word_alone_i
     assert [(one.bytes_per_second, one.note) for one in site.fleet.probing.take_new()] == [
         (5e9, "5.00 GB/s over rail 3")
     ]
-    order = site.fleet.probing.handed_over(site.fleet.nodes[second.nodes[0]], site.now)[0][0]
+    order = site.fleet.probing.orders_for(site.fleet.nodes[second.nodes[0]], site.now)[0][0]
     absent = OrderOutcome(order=order.id, verb="probe", ok=False, reason="set-up failed: late", about=second.nodes[1])
     site.fleet.probing.answered(second.nodes[0], absent, site.now)
     assert {name: why for name, (_, why) in site.fleet.probing.troubles.items()} == {
