@@ -28,7 +28,7 @@ class Roots:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
     state_dir: str = "/var/lib/holdfast"
-    verdict_file: str = "/run/holdfast/verdict/json"
+    verdict_file: str = "/run/holdfast/verdict.json"
     listen: str = "127.0.0.1:9476"  # '' switches the loopback HTTP server off
     manifest: str = ""  # what this node should have; written by `holdfast node learn`
     mounts: tuple[str, ...] = ("/",)  # local file systems to watch

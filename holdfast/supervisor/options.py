@@ -19,7 +19,7 @@ class Options:
     grace_seconds: float = 10.0  # between asking processes to end and killing them
     storage_patience_seconds: float = 3600.0
     kernel_log: str = "/dev/kmsg"
-    verdict_file: str = "/run/holdfast/verdict/json"  # of this node's agent, where one runs
+    verdict_file: str = "/run/holdfast/verdict.json"  # of this node's agent, where one runs
     sys: str = "/sys"
     nvml: str = ""  # the NVIDIA driver library, where it is not the system's
     probe: tuple[str, ...] = ()  # the command that proves this node; empty: no probe

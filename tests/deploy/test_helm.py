@@ -83,7 +83,7 @@ def test_the_controllers_configuration_is_one_that_it_takes(
     without = re.sub(r"(?m)^(certificate|key) = .*\n", "", data["controller.toml"])  # the files are in the cluster
     made = controller.parse(without, "controller.toml")
     assert made.kubernetes is not None
-    assert made.base.store == (FULL[1].partition("=")[2] if values else "sqlite:////var/lib/holdfast/holdfast/db")
+    assert made.base.store == (FULL[1].partition("=")[2] if values else "sqlite:////var/lib/holdfast/holdfast.db")
     parsed = pytest.importorskip("holdfast.fleet.policy.file").parse(data["policy.toml"], "policy.toml")
     assert parsed == policy.Policy() and parsed.dry_run
 

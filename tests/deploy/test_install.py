@@ -57,12 +57,12 @@ def test_an_agent_is_installed_once_and_its_configuration_is_one_that_it_takes(t
     before = tree(root)
     assert before["usr/local/bin/holdfast"] == (0, str(HOLDFAST))
     assert before[f"{UNITS}/holdfast-agent.service"][0] == 0o644
-    assert before["etc/holdfast/join/token"] == (0o600, b"secret\n")
+    assert before["etc/holdfast/join.token"] == (0o600, b"secret\n")
     assert before["etc/slurm/holdfast/prolog/sh"][0] == 0o755
-    text = (root / "etc/holdfast/holdfast/toml").read_text()
+    text = (root / "etc/holdfast/holdfast.toml").read_text()
     told = settings.parse(text, "holdfast.toml", {check.name: check.limits for check in checks.ALL})
     assert told.controller.url == "https://holdfast.example:9477"
-    assert told.controller.join_token_file == "/etc/holdfast/join/token"
+    assert told.controller.join_token_file == "/etc/holdfast/join.token"
     again = install(root, *arguments)
     assert "everything is as it should be" in again.stdout
     assert tree(root) == before
@@ -70,7 +70,7 @@ def test_an_agent_is_installed_once_and_its_configuration_is_one_that_it_takes(t
 
 def test_a_configuration_is_kept_and_a_changed_unit_mended(tmp_path: Path) -> None:
     install(tmp_path, "controller")
-    config, unit = tmp_path / "etc/holdfast/fleet/controller/toml", tmp_path / UNITS / "holdfast-controller.service"
+    config, unit = tmp_path / "etc/holdfast/controller.toml", tmp_path / UNITS / "holdfast-controller.service"
     config.write_text("store = 'postgresql+psycopg://h@db/h'\n")
     unit.write_text("[Service]\n")
     told = install(tmp_path, "controller").stdout
@@ -81,9 +81,9 @@ def test_a_configuration_is_kept_and_a_changed_unit_mended(tmp_path: Path) -> No
 def test_the_controllers_configuration_is_one_that_it_takes(tmp_path: Path) -> None:
     controller = pytest.importorskip("holdfast.fleet.controller.settings", reason="needs the extra [controller]")
     install(tmp_path, "controller")
-    made = controller.parse((tmp_path / "etc/holdfast/fleet/controller/toml").read_text(), "controller.toml")
+    made = controller.parse((tmp_path / "etc/holdfast/controller.toml").read_text(), "controller.toml")
     assert made.base.store.startswith("sqlite:////var/lib/holdfast-controller/")
-    assert tomllib.loads((tmp_path / "etc/holdfast/policy/toml").read_text()) == {"dry_run": True}
+    assert tomllib.loads((tmp_path / "etc/holdfast/policy.toml").read_text()) == {"dry_run": True}
 
 
 def test_one_is_taken_away_and_the_other_stays(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_url_that_a_kept_configuration_does_not_name_is_said(tmp_path: Path) -
     told = install(tmp_path, *AGENT)
     assert told.returncode == 0 and told.stderr.count("\n") == 1
     assert 'put url = "https://holdfast.example:9477" and join_token_file' in told.stderr
-    with (tmp_path / "etc/holdfast/holdfast/toml").open("a") as config:
+    with (tmp_path / "etc/holdfast/holdfast.toml").open("a") as config:
         config.write('[controller]\nurl = "https://holdfast.example:9477"\n')
     assert install(tmp_path, *AGENT).stderr == ""
 

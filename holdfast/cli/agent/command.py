@@ -10,7 +10,7 @@ SMALL = {"MALLOC_ARENA_MAX": "1"}
 
 
 def agent(
-    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast/toml if it is there."),
+    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
     verbose: bool = typer.Option(False, "--verbose", "-v", help="Log more than verdict changes."),
 ) -> None:
     """Watch this node for ever: judge it, keep its story, serve /metrics, write the file the gate reads."""

@@ -23,7 +23,7 @@ STYLES = {"pass": "green", "degraded": "yellow", "fail": "bold red", "unknown": 
 def check(
     stage: str = typer.Option("passive", help="Which suite to run: passive, bootstrap, or one of the configuration."),
     json: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
-    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast/toml if it is there."),
+    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
     seconds: float = typer.Option(0.0, min=0.0, help="Look twice, this far apart, so that rates can be judged."),
     everything: bool = typer.Option(False, "--all", help="Show passing checks with all their rows too."),
     active: bool = typer.Option(True, help="Bootstrap only: run what takes the whole node for a while (see probes)."),

@@ -25,7 +25,7 @@ _DIAGNOSTIC_CHECK = "dcgm.diag"
 
 
 def doctor(
-    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast/toml if it is there."),
+    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
     json: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
 ) -> None:
     """Say what is missing on this machine, how to mend it, and which questions stay unanswered for it."""

@@ -11,7 +11,7 @@ import time
 
 from holdfast.cli.gate.options import USAGE, Options, Usage, parse
 
-VERDICT_FILE = "/run/holdfast/verdict/json"
+VERDICT_FILE = "/run/holdfast/verdict.json"
 FORMAT = 1
 MOST_BYTES = 4 << 20  # a verdict file is about 100 kB; more is not ours
 CLOCK_SKEW = 5.0  # seconds a verdict may lie in the future before the clock is the likelier liar

@@ -10,7 +10,7 @@ Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
 
   --max-age SECONDS          an older verdict is unknown (default 120)
   --on-unknown allow|refuse  allow: an unknown exits 0 with a note on stderr (default refuse: 3)
-  --file FILE                the verdict file (default /run/holdfast/verdict/json)
+  --file FILE                the verdict file (default /run/holdfast/verdict.json)
   --config FILE              the agent's configuration, where it names another verdict file or node (some ms slower)
   --node NAME                this node's name, where the host name is not it (in a container)
   --drain auto|never         auto: in a Slurm prolog or HealthCheckProgram, drain with our reason before refusing

@@ -19,7 +19,7 @@ from holdfast.node.agent.node import Node
 from holdfast.node.agent.once import look_at
 from holdfast.node.agent.state import write_atomically
 
-DEFAULT_MANIFEST = "/etc/holdfast/manifest/toml"
+DEFAULT_MANIFEST = "/etc/holdfast/manifest.toml"
 
 app = typer.Typer(no_args_is_help=True)
 app.command("list")(nodes.list_nodes)
@@ -29,7 +29,7 @@ for _command in (nodes.show, nodes.story, nodes.quarantine, nodes.release, nodes
 
 @app.command()
 def learn(
-    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast/toml if it is there."),
+    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
     out: str = typer.Option("", help=f"File to write; the configured manifest, or {DEFAULT_MANIFEST}."),
     lacks: str = typer.Option("", help="Parts that nodes of this kind do not have, with commas: rdma,edac."),
     identities: bool = typer.Option(False, help="Also expect serials and UUIDs: a manifest for this one node."),

@@ -96,7 +96,7 @@ def stress(
     minutes: float = typer.Option(1.0, min=0.0, help="How long the load runs."),
     seconds: float = typer.Option(0.0, min=0.0, help="How long, in seconds instead of minutes."),
     workers: int = typer.Option(0, min=0, help="At most so many devices; on a CPU so many processes (2)."),
-    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast/toml if it is there."),
+    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
     hosts: str = typer.Option("", help="File with hosts, as for `probe run`: the load runs on all of them at once."),
     slurm: str = typer.Option("", help="Hosts by Slurm instead, as a hostlist."),
     json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),

@@ -37,7 +37,7 @@ def run(
     backoff_seconds: float = typer.Option(5.0, min=0.0, help="First wait after an attempt without progress; doubles."),
     storage_patience_seconds: float = typer.Option(3600.0, help="How long to wait for full or silent storage."),
     kernel_log: str = typer.Option("/dev/kmsg", help="Where the kernel's messages are read."),
-    verdict_file: str = typer.Option("/run/holdfast/verdict/json", help="What this node's agent says, where one runs."),
+    verdict_file: str = typer.Option("/run/holdfast/verdict.json", help="What this node's agent says, where one runs."),
     tune_nccl: bool = typer.Option(False, help="Set what NCCL survives more with, where the job sets nothing."),
     nodes: int = typer.Option(
         0, min=0, help="On several nodes, one of us on each: how many take part; others stand by."

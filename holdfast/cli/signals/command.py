@@ -19,7 +19,7 @@ SYSFS_SOURCES = {"infiniband", "infiniband_counters", "pcie"}
 def signals(
     json: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
     root: str = typer.Option("", help="Read this sysfs tree instead of /sys, and nothing else of the machine."),
-    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast/toml if it is there."),
+    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
     match: str = typer.Option("", help="Only signals whose subject or name contains this."),
 ) -> None:
     """Print every signal the sources see now: subject, name, value."""

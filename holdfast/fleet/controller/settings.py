@@ -20,7 +20,7 @@ from holdfast.model.settings import SettingsError
 
 AGENT, RECORD, SIMULATED, REDFISH, COMMAND = "agent", "record", "simulated", "redfish", "command"
 SLURM, KUBERNETES = "slurm", "kubernetes"
-DEFAULT_STORE = "sqlite:////var/lib/holdfast/holdfast/db"
+DEFAULT_STORE = "sqlite:////var/lib/holdfast/holdfast.db"
 T = TypeVar("T")
 _DEFAULT_ACTIONS = {Verb.RETEST: AGENT, Verb.RESET_GPU: AGENT}
 

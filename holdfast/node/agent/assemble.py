@@ -30,7 +30,7 @@ from holdfast.node.sources.jobs.jobs import JobsSource
 from holdfast.node.sources.jobs.socket import JobSocketSource
 from holdfast.node.sources.source import Source
 
-DEFAULT_CONFIG = "/etc/holdfast/holdfast/toml"
+DEFAULT_CONFIG = "/etc/holdfast/holdfast.toml"
 LIMITS = {check.name: dict(check.limits) for check in checks.ALL}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from holdfast.formats.job import orders as job_orders
 from holdfast.formats.job.progress import MOST_ROWS, Ended, Hello, Message, Step, Steps, encode
 
-SOCKET = "/run/holdfast/jobs/sock"
+SOCKET = "/run/holdfast/jobs.sock"
 SEND_EVERY_SECONDS = 1.0
 RETRY_SECONDS = 15.0
 PATIENCE_SECONDS = 2.0  # of the thread, for an agent that does not take what it is sent
