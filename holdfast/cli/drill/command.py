@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.client.client import AsJson
+from holdfast.cli.shared.options import AsJson
 from holdfast.config.extra import needs_extra
 
 app = typer.Typer(no_args_is_help=True)

@@ -18,7 +18,7 @@ from holdfast.cli.plan.options import (
     option,
     tell,
 )
-from holdfast.client.client import AsJson, Token, Url
+from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.model.refusal import Refusal
 
 app = typer.Typer(no_args_is_help=True)

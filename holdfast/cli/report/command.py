@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.client.client import AsJson, Token, Url
+from holdfast.cli.shared.options import AsJson, Token, Url
 
 Month = Annotated[str, typer.Option("--month", help="Such as 2026-10; a month that is not over ends now.")]
 By = Annotated[str, typer.Option("--by", help="team, job, cause or supplier.")]
