@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cli.app import run
-from holdfast.cli.drill.fuzz import tasks
+from holdfast.lab.drills.batch import fuzz_tasks
 from holdfast.lab.drills.draw import CALM, draw, drawable
 from holdfast.lab.drills.draw_hard import draw_hard
 from holdfast.lab.drills.file import load, shipped, understand
@@ -155,7 +155,7 @@ def test_drawn_drills_are_the_same_for_the_same_seed_and_of_every_kind() -> None
         assert [fault.kind for fault in draw(4, kind).faults] == ([] if kind == CALM else [kind])
         assert draw_hard(4, kind) == draw_hard(4, kind)
         assert [fault.kind for fault in draw_hard(4, kind).faults][:1] == ([] if kind == CALM else [kind])
-    drawn = [kind for _, kind, _ in tasks(200, 1, "", 0.15)]
+    drawn = [kind for _, kind, _ in fuzz_tasks(200, 1, "", 0.15)]
     assert drawn.count(CALM) == 30
     assert set(drawn) == {*drawable(), CALM}
 

@@ -1,52 +1,46 @@
-"""Asking the controller for a month, and telling it: on the terminal, as a page, a table or a document."""
+"""Builds the report of a month from the controller's history, and writes it as a page or a table."""
 
 import calendar
 import csv
-import json
 import re
 import time
 from pathlib import Path
 
-import typer
-
 from holdfast.client import history
-from holdfast.client.client import Client, connect
+from holdfast.client.client import Client
 from holdfast.economics.costs.month import Told, slices
-from holdfast.economics.planning.words import money, percent
-from holdfast.economics.reports import month_page as report_page
-from holdfast.economics.reports import price_sheet as report_sheet
+from holdfast.economics.reports import month_page, price_sheet
 from holdfast.economics.reports.month import GROUPS, Month, summed
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import EventKind, Stage
 from holdfast.model.refusal import Refusal
 
 
-def run(month: str, prices: str, by: str, out: str, url: str, token: str, as_json: bool) -> None:
+def refuse_options(by: str, out: str) -> None:
     if by not in GROUPS:
         raise Refusal(f"--by: expected one of {', '.join(GROUPS)}, found {by!r}")
     if out and Path(out).suffix not in (".html", ".csv"):
         raise Refusal(f"--out: expected a file that ends in .html or .csv, found {out!r}")
+
+
+def build(client: Client, month: str, prices: str, by: str) -> Month:
+    """`prices`: the file with the price sheet."""
     begin, end = limits(month, time.time())
-    sheet = report_sheet.load(prices)
-    client = connect(url, token)
+    sheet = price_sheet.load(prices)
     nodes = [row["name"] for row in client.get("/v1/nodes")["nodes"]]
     found = slices(nodes, _changes(client), _jobs(client, begin, end), begin, end, sheet.checkpoint_interval)
     made = summed(month, found, sheet, begin, end, by)
     if not made.whole.watched:
         raise Refusal(f"the controller at {client.url} watched none of the priced nodes in {month}", 1)
-    _write(made, out)
-    if as_json:
-        typer.echo(json.dumps(made.document()))
-    else:
-        _show(made, out)
+    return made
 
 
 def limits(month: str, now: float) -> tuple[float, float]:
     """From its first to its last second, in UTC; a month that is not over ends now."""
-    told = re.fullmatch(r"(\d{4})-(\d{2})", month, re.ASCII)
-    if told is None or not 1 <= int(told[2]) <= 12 or not 1970 <= int(told[1]) <= 9000:
+    match = re.fullmatch(r"(\d{4})-(\d{2})", month, re.ASCII)
+    if match is None or not 1 <= int(match[2]) <= 12 or not 1970 <= int(match[1]) <= 9000:
         raise Refusal(f"--month: expected a month such as 2026-10, found {month!r}")
-    year, number = int(told[1]), int(told[2])
+    year, number = int(match[1]), int(match[2])
     begin = calendar.timegm((year, number, 1, 0, 0, 0))
     end = calendar.timegm((year + number // 12, number % 12 + 1, 1, 0, 0, 0))
     if begin >= now:
@@ -55,7 +49,7 @@ def limits(month: str, now: float) -> tuple[float, float]:
 
 
 def _changes(client: Client) -> list[Told]:
-    """All of them: what a node was when the month began is told by its last change before."""
+    """All of them: the last change before the month gives a node's stage at its beginning."""
     return [
         Told(
             node=row["node"],
@@ -87,12 +81,10 @@ def _jobs(client: Client, begin: float, end: float) -> list[Job]:
     ]
 
 
-def _write(month: Month, out: str) -> None:
-    if not out:
-        return
+def write(month: Month, out: str) -> None:
     try:
         if out.endswith(".html"):
-            Path(out).write_text(report_page.written(month), encoding="utf-8")
+            Path(out).write_text(month_page.written(month), encoding="utf-8")
             return
         with Path(out).open("w", encoding="utf-8", newline="") as file:
             rows = month.document()["rows"]
@@ -104,26 +96,5 @@ def _write(month: Month, out: str) -> None:
 
 
 def _harmless(text: str) -> str:
-    """A name that others chose is no formula of a spreadsheet."""
+    """A spreadsheet must not take a name for a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text
-
-
-def _show(month: Month, out: str) -> None:
-    from holdfast.cli.shared.table import console, plain, table
-
-    screen = console()
-    screen.print(month.headline, style="bold", markup=False, soft_wrap=True)
-    screen.print()
-    rows = table(month.by, "GPU-hours", "productive", "paid", "lost")
-    for name, one in month.ranked():
-        rows.add_row(plain(name), f"{one.hours:,.1f}", percent(one.productive), money(one.paid), money(one.lost))
-    screen.print(rows)
-    if month.claims:
-        total = sum(claim.credit for _, claim in month.claims)
-        screen.print(
-            f"\n{len(month.claims)} nodes earn a credit: {money(total)} in all, if it is claimed.", markup=False
-        )
-    for note in month.notes:
-        screen.print(f"Note: {note}", markup=False, soft_wrap=True)
-    if out:
-        screen.print(f"{out} written", markup=False, soft_wrap=True)
