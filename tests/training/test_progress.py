@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 import torch
 
-from holdfast.cli.job.files import read
+from holdfast.diagnosis.evidence.rank_files import read
 from holdfast.formats.job.progress import Ended, Hello, Steps, decode
 from holdfast.model.refusal import Refusal
 from holdfast.node.sources.jobs.socket import JobSocketSource

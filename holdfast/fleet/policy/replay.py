@@ -1,50 +1,59 @@
-"""Stored verdict changes of the last days, replayed through a policy."""
+"""Replays the history of a store through a policy. Needs the extra [controller]."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.policy import file as policy_file
 from holdfast.fleet.policy.preview import Preview, preview
-from holdfast.fleet.store import Store
+from holdfast.fleet.store import Store, StoreError
 from holdfast.model.lifecycle import Stage
+from holdfast.model.refusal import Refusal
 
-MOST_CHANGES = 100_000  # replayed; `until` says where the rest is cut off
+MOST_CHANGES = 100_000  # replayed; `until` says when there are more
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What is stored from `begin` on, and what the policy would have done with it."""
+    """What the store recorded from `begin` on, and what the policy would have done with it."""
 
     begin: float
     until: float | None
-    """Time of the last change that was replayed, where there are more than MOST_CHANGES. None: all were."""
-    preview: Preview
-    left_then: int
-    """How often a node really left service."""
-
-    def as_json(self) -> dict[str, object]:
-        found = self.preview
-        return {
-            "since": self.begin,
-            "cut_at": self.until,
-            "verdict_changes": found.changes,
-            "actions": dict(found.actions),
-            "left_service": dict(found.nodes),
-            "left_service_then": self.left_then,
-            "held": dict(found.held),
-            "promoted": found.promoted,
-            "incidents": [
-                {"subject": one.subject, "cause": one.cause, "reason": one.reason, "opened": one.opened}
-                for one in found.incidents
-            ],
-        }
+    """Time of the last replayed change when there are more than MOST_CHANGES; None: up to now."""
+    found: Preview
+    left: int
+    """How often nodes really left service."""
 
 
-def replay(policy: Policy, store: Store, begin: float) -> Replay:
-    changes = store.changes(begin, MOST_CHANGES + 1)
-    until = changes[MOST_CHANGES - 1][1].at if len(changes) > MOST_CHANGES else None
-    left = [
-        one
-        for one in store.transitions(begin, MOST_CHANGES)
-        if one.after is Stage.DRAINING and one.before is not one.after and (until is None or one.at <= until)
-    ]
-    return Replay(begin, until, preview(policy, store.nodes(), changes[:MOST_CHANGES], begin), len(left))
+def pools(store_url: str) -> set[str]:
+    """The pools that the store's nodes are in."""
+    with _read_only(store_url) as store:
+        return {node.pool for node in store.nodes()}
+
+
+def replay(file: str, since_seconds: float, store_url: str) -> Replay:
+    """With the default policy if no file is named."""
+    policy = policy_file.load(file) if file else Policy()
+    begin, most = time.time() - since_seconds, MOST_CHANGES
+    with _read_only(store_url) as store:
+        changes = store.changes(begin, most + 1)
+        until = changes[most - 1][1].at if len(changes) > most else None
+        steps = store.transitions(begin, MOST_CHANGES)
+        left = [one for one in steps if one.after is Stage.DRAINING and one.before is not one.after]
+        left = [one for one in left if until is None or one.at <= until]
+        return Replay(begin, until, preview(policy, store.nodes(), changes[:most], begin), len(left))
+
+
+@contextmanager
+def _read_only(store_url: str) -> Iterator[Store]:
+    """A preview must not migrate the schema under a controller of another version."""
+    try:
+        store = Store.look_at(store_url)
+        try:
+            yield store
+        finally:
+            store.close()
+    except StoreError as error:
+        raise Refusal(str(error), 1) from None

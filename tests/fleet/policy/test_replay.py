@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from holdfast.cli.app import run
-from holdfast.fleet.policy import replay as policy_here
+from holdfast.fleet.policy import replay
 from holdfast.fleet.store import Store
 from holdfast.model.records import Step
 from holdfast.model.wire.report import Report, VerdictChange
@@ -67,12 +67,12 @@ def test_a_preview_that_cannot_replay_all_says_where_it_was_cut(
     assert run(["policy", "preview", "--since", "1h", "--json"]) == 0
     whole = json.loads(capsys.readouterr().out)
     assert (whole["verdict_changes"], whole["cut_at"], whole["left_service_then"]) == (3, None, 1)
-    monkeypatch.setattr(policy_here, "MOST_CHANGES", 2)
+    monkeypatch.setattr(replay, "MOST_CHANGES", 2)
     assert run(["policy", "preview", "--since", "1h", "--json"]) == 0
     cut = json.loads(capsys.readouterr().out)
     assert cut["verdict_changes"] == 2 and cut["cut_at"] is not None
     assert run(["policy", "preview", "--since", "1h"]) == 0
-    assert "cut: there are more" in capsys.readouterr().out
+    assert "cut: only changes until" in capsys.readouterr().out
 
 
 def test_a_preview_never_changes_the_schema(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,6 @@ from holdfast.model.wire.report import LONGEST_DOCUMENT, LONGEST_TEXT, OrderOutc
 from holdfast.model.wire.sweep import SweepReport
 from holdfast.node.agent.orders.handler import Order, refused
 from holdfast.node.agent.sweep_judge import slow_band
-from holdfast.node.probes.isolation.fabric_map import by_hosts
 from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep import rendezvous as gathering
 from holdfast.node.probes.sweep.crew import Crew, Worker

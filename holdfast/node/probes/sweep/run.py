@@ -10,7 +10,7 @@ from holdfast.node.probes.isolation import isolation
 from holdfast.node.probes.isolation.fabric_map import FabricMap
 from holdfast.node.probes.isolation.hosts import Host, host_of, number_of, seat_name
 from holdfast.node.probes.sweep import code_paths
-from holdfast.node.probes.sweep.crew import Crew, host_of, number_of, seat_name
+from holdfast.node.probes.sweep.crew import Crew
 from holdfast.node.probes.sweep.pairs import Pairs
 from holdfast.node.probes.sweep.report import finding, sweep_rows
 from holdfast.node.probes.sweep.sizes import fitting, sizes
