@@ -10,15 +10,15 @@ from rich.console import Console
 from holdfast.cli.shared.table import console, plain, styled, table
 from holdfast.model.health import Health
 from holdfast.model.verdict import Verdict
+from holdfast.model.wire.sweep import SweepReport
 from holdfast.node.agent.metrics import HEALTH_CODES
-from holdfast.node.probes.sweep.report import Report
 
 FAILED, UNKNOWN = 2, 3
 SLOWED_DOWN = -0.05  # drift of the whole load that is pointed out
 _NUMBERS = {True: "right", None: "not compared"}
 
 
-def print_sweep(report: Report, as_json: bool) -> int:
+def print_sweep(report: SweepReport, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(msgspec.json.encode(asdict(report)).decode() + "\n")
     else:
@@ -29,7 +29,7 @@ def print_sweep(report: Report, as_json: bool) -> int:
     return FAILED if failed else UNKNOWN if "unknown" in healths else int("degraded" in shapes)
 
 
-def _sweep(report: Report, out: Console) -> None:
+def _sweep(report: SweepReport, out: Console) -> None:
     rows = table("bytes", "p50", "p95", "algorithm", "bus", "numbers")
     for row in report.sweep:
         wrong = f"WRONG, ranks {', '.join(map(str, row.wrong_ranks)) or '?'}"

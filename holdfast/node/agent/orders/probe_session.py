@@ -14,12 +14,13 @@ from holdfast.model.wire.report import LONGEST_DOCUMENT, LONGEST_TEXT, OrderOutc
 from holdfast.model.wire.sweep import SweepReport
 from holdfast.node.agent.orders.handler import Order, refused
 from holdfast.node.agent.sweep_judge import slow_band
+from holdfast.node.probes.isolation.fabric_map import by_hosts
 from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep import rendezvous as gathering
 from holdfast.node.probes.sweep.crew import Crew, Worker
 from holdfast.node.probes.sweep.pairs import Pairs
 from holdfast.node.probes.sweep.rendezvous import CannotMeet, Gathering
-from holdfast.node.probes.sweep.run import Options, by_hosts, probe
+from holdfast.node.probes.sweep.run import Options, probe
 
 BUDGET_SECONDS = 1.0  # of repeated exchanges of a pair
 LEAST_SECONDS = 1.0

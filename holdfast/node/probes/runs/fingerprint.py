@@ -15,8 +15,8 @@ from holdfast.model.subject import node
 from holdfast.model.verdict import Row, Verdict
 from holdfast.node.checks.probe.fingerprint import CHECK
 from holdfast.node.probes.isolation.golden import majorities
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep.crew import Crew
-from holdfast.node.probes.sweep.hosts import Host
 
 PATIENCE_SECONDS = 600.0
 LEAST_PEERS = CHECK.limits["least_peers"]

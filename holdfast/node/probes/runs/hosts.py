@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.client.client import connect
 from holdfast.formats.slurm import hostlist
 from holdfast.model.refusal import Refusal
-from holdfast.node.probes.sweep.hosts import Host, HostsError, parse
+from holdfast.node.probes.isolation.hosts import Host, HostsError, parse
 
 STATES = "RUNNING,CONFIGURING,COMPLETING,SUSPENDED,STOPPED"
 SQUEUE_SECONDS = 30.0

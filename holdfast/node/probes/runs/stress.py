@@ -17,9 +17,9 @@ from holdfast.node.agent.clock import SteadyClock
 from holdfast.node.agent.node import Change, Node
 from holdfast.node.agent.once import prepare
 from holdfast.node.agent.runner import Runner
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.stress.profiles import Profile, ProfileError, read, shipped
 from holdfast.node.probes.stress.run import Speed, Stress, against_median, speeds
-from holdfast.node.probes.sweep.hosts import Host
 from holdfast.node.sources.gpu.nvml import NvmlSource
 
 LAGS = 0.9  # of the median device: below it a device is named

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from holdfast.model.refusal import Refusal
 from holdfast.model.wire.probe import BACKENDS, COLLECTIVES
+from holdfast.model.wire.sweep import SweepReport
 from holdfast.node.agent.sweep_judge import UnknownFabric, judged, require_known, slow_band
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.runs import agents, baseline, topology
 from holdfast.node.probes.runs.agents import ControllerAccess
 from holdfast.node.probes.runs.hosts import chosen_hosts
 from holdfast.node.probes.runs.nccl_tests import from_nccl_tests
 from holdfast.node.probes.sweep.crew import Crew
-from holdfast.node.probes.sweep.hosts import Host
-from holdfast.node.probes.sweep.report import SweepReport
 from holdfast.node.probes.sweep.run import Options, probe
 from holdfast.node.probes.sweep.sizes import sizes
 

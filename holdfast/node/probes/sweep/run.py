@@ -1,6 +1,6 @@
 """A multi-node probe from start to end: the sweep over all hosts, the pairs, and who is to blame."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ from holdfast.formats.nccl.tests import network_among
 from holdfast.model.wire.sweep import SweepFinding, SweepReport
 from holdfast.node.probes.isolation import isolation
 from holdfast.node.probes.isolation.fabric_map import FabricMap
-from holdfast.node.probes.isolation.hosts import Host, host_of, number_of, seat_name
+from holdfast.node.probes.isolation.hosts import host_of, number_of, seat_name
 from holdfast.node.probes.sweep import code_paths
 from holdfast.node.probes.sweep.crew import Crew
 from holdfast.node.probes.sweep.pairs import Pairs
@@ -176,9 +176,3 @@ class _Run:
             one, why = next(iter(vain.items()))
             return {"subject": subject, "health": "unknown", "reason": f"set-up failed with {one}: {why}"}
         return {"subject": subject, "health": "pass", "reason": "as fast as its peers, with right numbers"}
-
-
-def by_hosts(hosts: Iterable[Host]) -> FabricMap:
-    """The leaves that a list of hosts names, of every rail."""
-    leaves = {seat_name(host.name, rail): host.leaf_of(rail) for host in hosts for rail in range(host.rails)}
-    return FabricMap(leaves)
