@@ -9,6 +9,8 @@ import gc
 import pytest
 from hypothesis import HealthCheck, settings
 
+from .strict_skips import StrictSkips
+
 CLOCKLESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("quick", CLOCKLESS, max_examples=25, derandomize=True)
 settings.register_profile("test", CLOCKLESS, max_examples=100, derandomize=True)
@@ -33,6 +35,10 @@ LONGEST_FIRST = (
     "tests/survival/",
     "tests/agent/test_daemon.py",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(StrictSkips(), "strict-skips")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -68,3 +68,39 @@ def test_no_dcgmi_is_unknown_unless_the_manifest_lacks_dcgm() -> None:
     assert "dcgmi is not installed" in ask({}).summary()
     assert ask({}).health is Health.UNKNOWN
     assert ask({}, lacks={"dcgm": "the manifest says so"}).health is Health.NOT_APPLICABLE
+
+
+def test_the_level_and_the_passed_tests_are_evidence() -> None:
+    assert ask({GPUS[0]: GOOD, GPUS[1]: {"passed": 4.0}}).evidence == ("dcgmi diag -r 2: 9 tests passed",)
+
+
+def test_one_gpu_with_a_real_fault_leaves_the_case_with_hardware() -> None:
+    setting: dict[str, Value] = {"failed": 1.0, "only_configuration": 1.0}
+    broken: dict[str, Value] = {"failed": 1.0, "only_configuration": 0.0}
+    verdict = ask({GPUS[0]: setting, GPUS[1]: broken, GPUS[2]: GOOD})
+    assert verdict.owner == "hardware"
+    assert "RMA" in verdict.remedy
+
+
+def test_gpus_that_pass_do_not_hide_that_the_rest_is_a_setting() -> None:
+    setting: dict[str, Value] = {"warned": 1.0, "only_configuration": 1.0}
+    verdict = ask({GPUS[0]: setting, GPUS[1]: GOOD, GPUS[2]: GOOD})
+    assert (verdict.owner, verdict.remedy) == (
+        "platform",
+        "change the setting that DCGM names, then run the diagnostic again",
+    )
+
+
+def test_a_failure_counts_before_a_skip_and_a_skip_before_a_warning() -> None:
+    every: dict[str, Value] = {"failed": 2.0, "skipped": 1.0, "warned": 1.0}
+    assert ask(dict.fromkeys(GPUS, every)).rows[0].value == 2.0
+    skipped: dict[str, Value] = {**every, "failed": 0.0}
+    verdict = ask(dict.fromkeys(GPUS, skipped))
+    assert verdict.health is Health.UNKNOWN
+    failed = ask({GPUS[0]: {"failed": 1.0}, GPUS[1]: GOOD, GPUS[2]: GOOD}).rows[0]
+    assert failed.reason == "DCGM fails 1 tests: without a word why"
+
+
+def test_a_pass_tells_how_many_tests_it_rests_on() -> None:
+    assert ask(dict.fromkeys(GPUS, GOOD)).rows[0].value == 5.0
+    assert {row.value for row in ask({NODE: GOOD}).rows} == {5.0}

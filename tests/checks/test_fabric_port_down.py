@@ -279,3 +279,172 @@ def test_a_port_of_the_manifest_that_is_not_there_is_said_to_be_missing_in_words
     )
     found = row(CHECK(history.window(NOW, 600)))
     assert (found.health, found.reason) == (Health.UNKNOWN, "no such port is seen on this node; the manifest lists it")
+
+
+@pytest.mark.parametrize(
+    ("window", "degraded", "failed"),
+    [("10m", 7.5, 60.0), ("1h", 20.0, 120.0), ("24h", 60.0, 600.0)],
+)
+def test_how_much_downtime_is_borne(window: str, degraded: float, failed: float) -> None:
+    def health(seconds: float) -> Health:
+        return row(ask({f"port_down_seconds_{window}": seconds})).health
+
+    assert [health(seconds) for seconds in (degraded - 0.1, degraded)] == [Health.PASS, Health.DEGRADED]
+    assert [health(seconds) for seconds in (failed - 0.1, failed)] == [Health.DEGRADED, Health.FAIL]
+
+
+@pytest.mark.parametrize(
+    ("job", "deadline"),
+    [
+        ({"job_nccl_version": "2.21.5"}, 4.096e-6 * 2**18 * 7),
+        ({"job_nccl_version": "2.23.4"}, 4.096e-6 * 2**20 * 7),
+        ({"job_nccl_ib_timeout": 14.0, "job_nccl_ib_retries": 3.0}, 4.096e-6 * 2**14 * 3),
+    ],
+)
+def test_connections_are_presumed_lost_from_the_deadline_on(job: dict[str, Value], deadline: float) -> None:
+    assert row(ask(down(deadline * 0.99), job)).health is Health.DEGRADED
+    found = row(ask(down(deadline), job))
+    assert (found.health, found.limit) == (Health.FAIL, pytest.approx(deadline))
+    ended: dict[str, Value] = {"port_last_outage_seconds": deadline, "port_last_outage_end_timestamp_seconds": NOW - 9}
+    verdict = ask(ended, job)
+    assert (row(verdict).health, "job 0 still" in verdict.remedy) == (Health.FAIL, True)
+    shorter = ask({**ended, "port_last_outage_seconds": deadline * 0.99}, job)
+    assert (row(shorter).health, shorter.remedy) == (Health.PASS, "")
+
+
+@pytest.mark.parametrize(("ago", "health"), [(600.0, Health.FAIL), (600.1, Health.PASS)])
+def test_an_outage_is_held_against_a_job_until_its_watchdog_would_have_spoken(ago: float, health: Health) -> None:
+    ended: dict[str, Value] = {"port_last_outage_seconds": 12.0, "port_last_outage_end_timestamp_seconds": NOW - ago}
+    assert row(ask(ended, {"job_nccl_version": "2.21.5"})).health is health
+
+
+def test_the_watchdog_is_told_to_come_or_to_be_late() -> None:
+    def said(seconds: float) -> str:
+        return row(ask(down(seconds), {"job_nccl_version": "2.21.5"})).reason
+
+    assert "watchdog would notice in 0.5 s" in said(599.5)
+    assert "watchdog should have noticed by now" in said(600.0)
+    assert "failed over" not in said(600.0)
+
+
+def test_a_job_that_waits_for_ever_is_told_to() -> None:
+    found = row(ask(down(50.0), {"job_nccl_ib_timeout": 0.0}))
+    assert "connections wait for ever, by the transport timeout of job 0" in found.reason
+    assert (found.limit, found.reason.endswith(")")) == (None, True)
+
+
+def test_where_nobody_can_tell_the_jobs_the_countdown_says_so() -> None:
+    found = row(ask(down(5.0), blind_jobs=True))
+    assert found.health is Health.DEGRADED
+    assert found.reason.endswith("whether a job was using it is not known")
+
+
+def test_a_port_that_is_up_again_is_not_said_to_be_disabled() -> None:
+    found = row(ask({"port_down_seconds_10m": 61.0, "port_phys_state": 3.0}))
+    assert found.reason == "down 61 s in the last 10 min, limit 60 s"
+
+
+def test_of_equal_downtimes_the_shortest_window_is_told() -> None:
+    found = row(ask({"port_down_seconds_10m": 8.0, "port_down_seconds_1h": 21.0}))
+    assert found.reason == "down 8.0 s in the last 10 min, limit 7.5 s"
+    worse = row(ask({"port_down_seconds_10m": 8.0, "port_down_seconds_1h": 121.0}))
+    assert worse.reason == "down 121 s in the last 1 h, limit 120 s"
+
+
+def looked(*looks: dict[str, Value], apart: float = 30.0) -> Verdict:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({PORT, PEER}))
+    for number, port in enumerate(looks, 1 - len(looks)):
+        signals = [Signal(PORT, name, value) for name, value in {**QUIET, **port}.items()]
+        signals += [Signal(PEER, name, value) for name, value in QUIET.items()]
+        signals.append(Signal(NODE, "jobs_running", 0.0))
+        history.add(Reading(source="infiniband", at=NOW + apart * number, signals=signals))
+    return CHECK(history.window(NOW, CHECK.span))
+
+
+def test_from_the_second_look_on_nothing_is_excused_as_one_look() -> None:
+    verdict = looked({}, {})
+    assert (row(verdict).reason, verdict.evidence) == ("", ())
+    assert looked({}).evidence == ("one look: outages before it are not judged",)
+
+
+def test_a_port_that_went_down_between_two_looks_is_down_with_a_duration() -> None:
+    assert row(looked({}, down(0.0))).reason.startswith("down 0.0 s; any connection over it")
+    assert row(looked(down(0.0))).reason.startswith("down (since when is not known from one look)")
+
+
+def test_one_port_seen_once_is_enough_to_say_so() -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({PORT, PEER}))
+    for at, port in ((NOW - 30, PEER), (NOW, PEER), (NOW, PORT)):
+        history.add(
+            Reading(source="infiniband", at=at, signals=[Signal(port, name, value) for name, value in QUIET.items()])
+        )
+    verdict = CHECK(history.window(NOW, CHECK.span))
+    assert verdict.evidence == ("one look: outages before it are not judged",)
+    assert (row(verdict).reason, row(verdict, PEER).reason) == ("one look: outages before it are not judged", "")
+
+
+def test_flaps_are_counted_once_they_were_watched() -> None:
+    flaps: dict[str, Value] = {"port_flaps_24h": 2.0}
+    assert looked(flaps, flaps).evidence == ("nic mlx5_0/1: went down 2 times in 24 h, 0.0 s in all",)
+    assert looked(flaps).evidence == ("one look: outages before it are not judged",)
+    assert "went down" not in "".join(looked({"port_down_seconds_24h": 5.0}, {"port_down_seconds_24h": 5.0}).evidence)
+
+
+def test_the_end_of_an_outage_is_told_to_be_uncertain_only_if_it_is() -> None:
+    certain = {"port_last_outage_seconds": 3.0, "port_last_outage_at_most_seconds": 3.0}
+    assert looked(certain, certain).evidence == ()
+    blind = {"port_last_outage_seconds": 0.0, "port_last_outage_at_most_seconds": 0.5}
+    (said,) = looked(blind, blind).evidence
+    assert said == "nic mlx5_0/1: last outage at least 0.0 s, at most 0.5 s: nobody looked at its end"
+
+
+@pytest.mark.parametrize(("downed", "told"), [(254.0, False), (255.0, True)])
+def test_a_counter_of_outages_at_its_end_is_told(downed: float, told: bool) -> None:
+    values: dict[str, Value] = {"port_link_downed_total": downed}
+    assert any("counts no further" in said for said in looked(values, values).evidence) is told
+
+
+@pytest.mark.parametrize(("writable", "told"), [(0.0, True), (1.0, False)])
+def test_a_ledger_that_cannot_be_written_is_told(writable: float, told: bool) -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({PORT}))
+    for at in (NOW - 30, NOW):
+        signals = [Signal(PORT, name, value) for name, value in QUIET.items()]
+        signals.append(Signal(NODE, "port_ledger_writable", writable))
+        absent = {(NODE, "port_ledger_file"): "read-only file system"}
+        history.add(Reading(source="infiniband", at=at, signals=signals, absent=absent))
+    evidence = CHECK(history.window(NOW, CHECK.span)).evidence
+    assert evidence == (("outages are kept in memory only: read-only file system",) if told else ())
+
+
+def test_ports_that_were_never_up_are_counted() -> None:
+    history = History("n1")
+    idle = {**QUIET, "port_up": 0.0, "port_expected": 0.0}
+    for port in (PORT, PEER):
+        history.add(
+            Reading(source="infiniband", at=NOW, signals=[Signal(port, name, value) for name, value in idle.items()])
+        )
+    verdict = CHECK(history.window(NOW, 600))
+    assert verdict.summary() == "n1: none of 2 ports was ever up: list those that should be in the manifest"
+
+
+def test_one_idle_port_beside_one_that_is_expected_leaves_the_node_judged() -> None:
+    history = History("n1")
+    for port, values in ((PORT, QUIET), (PEER, {**QUIET, "port_up": 0.0, "port_expected": 0.0})):
+        history.add(
+            Reading(source="infiniband", at=NOW, signals=[Signal(port, name, value) for name, value in values.items()])
+        )
+    assert [found.subject for found in CHECK(history.window(NOW, 600)).rows] == [PORT]
+
+
+def test_a_port_about_which_only_its_state_is_known_is_judged_by_that() -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({PORT}))
+    signals = [Signal(PORT, "port_up", 0.0), Signal(PORT, "port_expected", 1.0), Signal(NODE, "jobs_running", 0.0)]
+    for at in (NOW - 30, NOW):
+        history.add(Reading(source="infiniband", at=at, signals=signals))
+    found = row(CHECK(history.window(NOW, CHECK.span)))
+    assert found.health is Health.DEGRADED
+    assert "down 0.0 s" in found.reason

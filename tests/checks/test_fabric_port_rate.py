@@ -67,3 +67,32 @@ def test_a_port_that_is_up_without_a_readable_rate_is_unknown() -> None:
     signals = [Signal(PORTS[0], "port_up", 1.0), Signal(PORTS[0], "port_expected", 1.0)]
     history.add(Reading(source="infiniband", at=0, signals=signals, absent={(PORTS[0], RATE): "reads 'fast'"}))
     assert row(CHECK(history.window(0, 600)), 0).reason == "reads 'fast'"
+
+
+def test_just_above_half_the_rate_degrades_and_at_half_it_fails() -> None:
+    assert row(ask({}, {RATE: 2.5e10}), 1).health is Health.FAIL
+    assert row(ask({}, {RATE: 2.51e10}), 1).health is Health.DEGRADED
+    assert row(ask({}, {RATE: 4.99e10}), 1).health is Health.DEGRADED
+
+
+def test_another_board_function_or_link_layer_is_no_peer_either() -> None:
+    for name, mine, other in (
+        ("port_board_id", "A", "B"),
+        ("port_link_layer", "InfiniBand", "Ethernet"),
+        ("port_pci_address", "0000:5c:00.0", "0000:5c:00.1"),
+    ):
+        assert ask({name: mine}, {RATE: 2.5e10, name: other}).health is Health.PASS
+        assert ask({name: mine}, {RATE: 2.5e10, name: mine}).health is Health.FAIL
+    same_function = ask({"port_pci_address": "0000:5c:00.0"}, {RATE: 2.5e10, "port_pci_address": "0000:9c:00.0"})
+    assert same_function.health is Health.FAIL
+
+
+def test_a_port_at_the_catalogs_rate_is_not_told_of() -> None:
+    assert ask({}, {}).evidence == ()
+    assert ask({"port_hca_type": "MT0000", RATE: 1.25e9}).evidence == ()
+
+
+def test_a_port_that_is_down_gets_a_row_that_says_who_judges_it() -> None:
+    verdict = ask({}, {"port_up": 0.0})
+    assert row(verdict, 1).reason == "down: fabric.port_down tells"
+    assert row(verdict, 0).reason == ""

@@ -64,3 +64,66 @@ def test_a_manifest_may_say_that_there_is_no_fabric() -> None:
     lacks = {"fabric_state": "manifest: single GPU"}
     tray.history.inventory = replace(tray.history.inventory, lacks=lacks)
     assert tray.row(CHECK).health is Health.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(
+    ("configuration", "words"),
+    [
+        (2, "wrong system GUID"),
+        (3, "wrong chassis serial number"),
+        (4, "no partition"),
+        (5, "too few NVLinks"),
+        (6, "incompatible GPU firmware"),
+        (7, "invalid location"),
+        (8, "invalid GPU state"),
+    ],
+)
+def test_every_wrong_configuration_is_named(configuration: int, words: str) -> None:
+    row = Tray().read(0.0, **fabric(3, mask=configuration << 8 | 0xAA)).row(CHECK)
+    assert (row.health, row.reason) == (Health.FAIL, f"the NVLink fabric is wrongly configured: {words}")
+
+
+@pytest.mark.parametrize("configuration", [0, 1, 9])
+def test_a_configuration_that_is_not_known_to_be_wrong_passes(configuration: int) -> None:
+    assert Tray().read(0.0, **fabric(3, mask=configuration << 8 | 0xAA)).row(CHECK).health is Health.PASS
+    assert Tray().read(0.0, **fabric(3, mask=1 << 12 | 0x1AA)).row(CHECK).health is Health.PASS  # bits above it
+
+
+@pytest.mark.parametrize(
+    ("mask", "failure_class"),
+    [
+        (0x1A9, FailureClass.SLOWDOWN),
+        (0x1A6, FailureClass.SLOWDOWN),
+        (0x19A, FailureClass.CRASH),
+        (0x16A, FailureClass.CRASH),
+    ],
+)
+def test_a_slow_fabric_is_told_from_a_broken_one(mask: int, failure_class: FailureClass) -> None:
+    assert Tray().read(0.0, **fabric(3, mask=mask)).ask(CHECK).failure_class is failure_class
+
+
+def test_all_four_bits_at_once_are_told_by_the_gravest() -> None:
+    assert Tray().read(0.0, **fabric(3, mask=0x155)).row(CHECK).reason == "NVLink bandwidth is degraded"
+    assert Tray().read(0.0, **fabric(3, mask=0x1FF)).row(CHECK).health is Health.PASS  # both bits: not a yes
+
+
+@pytest.mark.parametrize(("since", "health"), [(299.0, Health.DEGRADED), (300.0, Health.FAIL)])
+def test_joining_may_take_five_minutes(since: float, health: Health) -> None:
+    tray = Tray().read(0.0, **fabric(2)).read(since, **fabric(2))
+    assert tray.row(CHECK).health is health
+    assert tray.row(CHECK).reason == "joining the NVLink fabric is still in progress"
+
+
+def test_only_joining_is_waited_for() -> None:
+    row = Tray().read(0.0, **fabric(1)).row(CHECK)
+    assert (row.health, row.reason, row.limit) == (Health.FAIL, "joining the NVLink fabric has not started", 3.0)
+
+
+def test_an_error_while_joining_is_told_with_its_number() -> None:
+    row = Tray().read(0.0, **fabric(3, status=15)).row(CHECK)
+    assert (row.value, row.reason) == (15.0, "joining the NVLink fabric ended with error 15")
+
+
+def test_a_gpu_that_tells_its_state_alone_passes() -> None:
+    row = Tray().read(0.0, gpu_fabric_state=3.0).row(CHECK)
+    assert (row.health, row.value) == (Health.PASS, 3.0)

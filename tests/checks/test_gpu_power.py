@@ -90,3 +90,49 @@ def test_an_idle_gpu_among_busy_peers_passes() -> None:
 
 def test_a_moment_is_too_short_to_compare() -> None:
     assert busy({0: 650, 1: 660, 2: 300, 3: 655, 4: 640}, until=60.0).row(CHECK, 2).health is Health.PASS
+
+
+def test_a_cap_within_two_percent_of_the_default_passes() -> None:
+    def capped(watts: float) -> Health:
+        return Tray().read(0.0, **{**LIMITS, "gpu_power_limit_watts": watts}).row(CHECK).health
+
+    assert [capped(watts) for watts in (686.0, 685.9)] == [Health.PASS, Health.DEGRADED]
+
+
+def test_without_a_default_or_a_manifest_no_cap_is_too_low() -> None:
+    row = Tray().read(0.0, gpu_power_limit_watts=100.0).row(CHECK)
+    assert (row.health, row.value, row.limit) == (Health.PASS, 100.0, None)
+
+
+def test_a_gpu_that_does_not_tell_its_limit_is_unknown() -> None:
+    tray = Tray().read(0.0, gpu_power_limit_watts={1: 700.0, 2: 700.0, 3: 700.0})
+    assert tray.healths(CHECK) == [Health.UNKNOWN, Health.PASS, Health.PASS, Health.PASS]
+
+
+def starved(watts: float, count: int = 4, **more: object) -> Health:
+    """GPU 0 draws so much where each of the others draws 600 W."""
+    power = {0: watts, **dict.fromkeys(range(1, count), 600.0)}
+    jobs = {"7": ",".join(str(number) for number in range(count))}
+    return busy(power, jobs=jobs, **more).row(CHECK, 0).health  # type: ignore[arg-type]
+
+
+def test_six_tenths_of_what_peers_draw_is_enough() -> None:
+    assert [starved(watts) for watts in (360.0, 359.0)] == [Health.PASS, Health.DEGRADED]
+
+
+def test_three_peers_are_needed() -> None:
+    assert [starved(300.0, count) for count in (3, 4)] == [Health.PASS, Health.DEGRADED]
+
+
+def test_five_minutes_are_needed() -> None:
+    assert [starved(300.0, until=until) for until in (300.0, 310.0)] == [Health.PASS, Health.DEGRADED]
+    held = [starved(300.0, jobs_since=since) for since in (310.0, 300.0)]
+    assert held == [Health.PASS, Health.DEGRADED]
+
+
+def test_nine_tenths_of_the_time_is_busy() -> None:
+    assert [starved(300.0, load=load) for load in (0.89, 0.90)] == [Health.PASS, Health.DEGRADED]
+
+
+def test_what_is_no_gpu_number_holds_no_gpu() -> None:
+    assert busy(STARVED, jobs={"7": "0,1,2,3,4,x,"}).row(CHECK, 2).health is Health.DEGRADED

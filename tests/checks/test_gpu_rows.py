@@ -71,3 +71,49 @@ def test_a_row_that_waits_is_judged_alike_by_its_counter_and_by_its_xid() -> Non
     assert told
     tray.happened(replace(told, subject=tray.gpus[0]))
     assert tray.row(CHECK).health is tray.row(gpu_xid.CHECK).health is Health.DEGRADED
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "health"),
+    [
+        ("gpu_remapped_rows_uncorrectable", 511.0, Health.PASS),
+        ("gpu_remapped_rows_uncorrectable", 512.0, Health.DEGRADED),
+        ("gpu_remap_none_banks", 0.0, Health.PASS),
+        ("gpu_remap_none_banks", 1.0, Health.DEGRADED),
+    ],
+)
+def test_how_much_repairing_is_too_much(name: str, value: float, health: Health) -> None:
+    row = Tray().read(0.0, **{**CLEAN, name: value}).row(CHECK)
+    assert row.health is health
+    if health is Health.DEGRADED:
+        assert row.value == value
+
+
+@pytest.mark.parametrize(
+    ("single", "double", "health"), [(62, 0, Health.PASS), (62, 1, Health.FAIL), (0, 63, Health.FAIL)]
+)
+def test_sixty_three_retired_pages_of_either_kind_are_the_end(single: float, double: float, health: Health) -> None:
+    tray = Tray().read(
+        0.0, gpu_retired_pages_single_bit=single, gpu_retired_pages_double_bit=double, gpu_retired_pages_pending=0.0
+    )
+    row = tray.row(CHECK)
+    assert (row.health, row.value, row.limit) == (health, single + double, 63.0)
+
+
+def test_what_a_gpu_does_not_count_is_nothing_against_it() -> None:
+    pages = Tray().read(0.0, gpu_retired_pages_pending=0.0).row(CHECK)
+    rows = Tray().read(0.0, gpu_remapped_rows_pending=0.0).row(CHECK)
+    assert (pages.health, pages.value, rows.health, rows.value) == (Health.PASS, 0.0, Health.PASS, 0.0)
+
+
+def test_remapping_counts_where_a_gpu_tells_both() -> None:
+    tray = Tray().read(0.0, **CLEAN, gpu_retired_pages_single_bit=99.0, gpu_retired_pages_pending=1.0)
+    assert tray.row(CHECK).health is Health.PASS
+
+
+def test_what_waits_or_failed_is_told_as_one_of_none() -> None:
+    for name in ("gpu_remapped_rows_pending", "gpu_remapped_rows_failure"):
+        row = Tray().read(0.0, **{**CLEAN, name: 1.0}).row(CHECK)
+        assert (row.value, row.limit) == (1.0, 0.0)
+    row = Tray().read(0.0, gpu_retired_pages_pending=1.0).row(CHECK)
+    assert (row.value, row.limit) == (1.0, 0.0)

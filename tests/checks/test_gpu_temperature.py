@@ -1,5 +1,7 @@
 """gpu.temperature: the margin where there is one, the threshold where not, and no alarm from a nonsense margin."""
 
+import pytest
+
 from holdfast.checks.gpu_temperature import CHECK
 from holdfast.model.health import Health
 from tests.checks.gpu_tray import A100, L40S, Tray
@@ -60,3 +62,75 @@ def test_neither_margin_nor_threshold_is_unknown_with_the_reason() -> None:
     tray.missing(0, "gpu_thermal_margin_celsius", "gpu_slowdown_temperature_celsius")
     row = tray.row(CHECK)
     assert (row.health, row.reason) == (Health.UNKNOWN, "not supported by this GPU/driver")
+
+
+@pytest.mark.parametrize(
+    ("margin", "core", "health"),
+    [
+        (3.0, 84.0, Health.PASS),  # five degrees above the slowdown point at -2
+        (2.9, 84.0, Health.DEGRADED),
+        (-2.0, 84.0, Health.DEGRADED),
+        (-2.1, 84.0, Health.FAIL),
+        (-2.1, 70.0, Health.FAIL),  # a core at 70 C is no longer cool
+        (-2.1, 69.9, Health.PASS),
+    ],
+)
+def test_near_is_five_degrees_and_a_cool_core_is_below_seventy(margin: float, core: float, health: Health) -> None:
+    assert with_margin(margin, core).row(CHECK).health is health
+
+
+@pytest.mark.parametrize(
+    ("reasons", "health"),
+    [
+        (0x08, Health.FAIL),
+        (0x20, Health.FAIL),
+        (0x40, Health.FAIL),
+        (0x01, Health.PASS),
+        (0x04, Health.PASS),
+        (0x80, Health.PASS),
+    ],
+)
+def test_only_a_slowdown_for_heat_makes_a_cold_reading_doubtful(reasons: int, health: Health) -> None:
+    assert with_margin(-5, 60, gpu_clock_event_reasons=float(reasons)).row(CHECK).health is health
+
+
+@pytest.mark.parametrize(
+    ("core", "health"),
+    [(84.0, Health.PASS), (84.1, Health.DEGRADED), (88.9, Health.DEGRADED), (89.0, Health.FAIL)],
+)
+def test_without_a_margin_near_is_five_degrees_too(core: float, health: Health) -> None:
+    tray = Tray(model=A100).read(0.0, gpu_temperature_celsius=core, gpu_slowdown_temperature_celsius=89.0)
+    assert tray.row(CHECK).health is health
+
+
+def test_a_gpu_nobody_knows_slows_down_at_two_degrees_beyond_its_limit() -> None:
+    def strange(margin: float) -> Health:
+        tray = Tray(model="NVIDIA X1").read(0.0, gpu_temperature_celsius=89.0, gpu_thermal_margin_celsius=margin)
+        return tray.row(CHECK).health
+
+    assert [strange(margin) for margin in (-1.9, -2.0, -2.1)] == [Health.DEGRADED, Health.DEGRADED, Health.FAIL]
+
+
+@pytest.mark.parametrize(
+    ("memory", "limit", "health"),
+    [
+        (95.0, None, Health.PASS),
+        (95.1, None, Health.DEGRADED),
+        (99.0, 100.0, Health.PASS),
+        (90.0, 89.0, Health.DEGRADED),
+    ],
+)
+def test_memory_is_judged_by_its_own_limit_or_ninety_five(memory: float, limit: float | None, health: Health) -> None:
+    told = {} if limit is None else {"gpu_memory_max_temperature_celsius": limit}
+    assert with_margin(30, 60, gpu_memory_temperature_celsius=memory, **told).row(CHECK).health is health
+
+
+def test_a_hot_core_is_told_before_hot_memory_and_hot_memory_before_a_core_nobody_can_judge() -> None:
+    assert with_margin(-3, 90, gpu_memory_temperature_celsius=98.0).row(CHECK).health is Health.FAIL
+    blind = Tray().read(0.0, gpu_temperature_celsius=60.0, gpu_memory_temperature_celsius=98.0)
+    assert blind.row(CHECK).health is Health.DEGRADED
+
+
+def test_a_gpu_that_does_not_tell_its_temperature_is_unknown() -> None:
+    tray = Tray().read(0.0, gpu_temperature_celsius={1: 50.0}, gpu_thermal_margin_celsius=40.0)
+    assert tray.healths(CHECK) == [Health.UNKNOWN, Health.PASS, Health.UNKNOWN, Health.UNKNOWN]

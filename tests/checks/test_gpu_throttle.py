@@ -1,5 +1,7 @@
 """gpu.throttle: most minutes of ten are a fault, a moment is not, and idle or power-capped GPUs are healthy."""
 
+import pytest
+
 from holdfast.checks.gpu_throttle import CHECK
 from holdfast.model.health import FailureClass, Health
 from tests.checks.gpu_tray import Tray
@@ -86,3 +88,40 @@ def test_evidence_tells_the_clocks() -> None:
         line.startswith("gpu 1: ") and line.endswith("SM clock 345 MHz of 1980 MHz, core at 91 C")
         for line in tray.ask(CHECK).evidence
     )
+
+
+@pytest.mark.parametrize(
+    ("throttled", "mask", "health"),
+    [
+        (5, HW_THERMAL, Health.PASS),
+        (6, HW_THERMAL, Health.FAIL),
+        (5, SW_THERMAL, Health.PASS),
+        (6, SW_THERMAL, Health.DEGRADED),
+    ],
+)
+def test_six_minutes_of_ten_are_most_of_them(throttled: int, mask: int, health: Health) -> None:
+    tray = minutes(Tray(), 10 - throttled, POWER_CAP)
+    tray.now += 10.0
+    minutes(tray, throttled, mask)
+    row = tray.row(CHECK, 1)
+    assert (row.health, row.limit) == (health, 6.0)
+    assert f"in {throttled} of 10 minutes seen" in row.reason
+
+
+def test_one_free_minute_of_three_is_no_early_alarm() -> None:
+    tray = minutes(Tray(), 1, POWER_CAP)
+    tray.now += 10.0
+    assert minutes(tray, 3, BRAKE).row(CHECK, 1).health is Health.PASS
+
+
+def test_a_minute_of_watching_is_needed_to_judge() -> None:
+    def watched(seconds: float) -> str:
+        return Tray().every(10.0, seconds, gpu_clock_event_reasons=IDLE).row(CHECK).reason
+
+    assert [watched(seconds) for seconds in (50.0, 60.0)] == ["one look: rates are not judged", ""]
+
+
+def test_a_gpu_whose_clock_is_not_known_is_told_so() -> None:
+    tray = Tray().read(0.0, gpu_clock_event_reasons={0: 0, 1: BRAKE, 2: 0, 3: 0})
+    assert tray.ask(CHECK).evidence[0].endswith("too few to call it a fault; SM clock not known")
+    assert len(tray.ask(CHECK).evidence) == 2

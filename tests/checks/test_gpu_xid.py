@@ -225,3 +225,36 @@ def test_without_kernel_messages_nothing_passes() -> None:
     verdict = CHECK(past.window(NOW, CHECK.span))
     assert verdict.health is Health.UNKNOWN
     assert "no permission" in verdict.summary()
+
+
+def test_three_programs_are_several_and_two_are_not() -> None:
+    def faults(*pids: int) -> Health:
+        return row(judge(*(xid(f"31, pid={pid}, name=p{pid}, MMU Fault") for pid in pids))).health
+
+    assert [faults(71, 72), faults(71, 72, 73)] == [Health.PASS, Health.DEGRADED]
+
+
+def test_a_row_names_each_code_once_and_tells_the_last_in_words() -> None:
+    found = row(judge(xid("79, gone"), xid("79, gone again"), xid("48, pid=1, x")))
+    assert found.value == "79,48"
+    assert found.reason.startswith("Xid 48, 58 s ago: ")
+    assert " and 2 more [" in found.reason
+    alone = row(judge(xid("79, gone")))
+    assert " more [" not in alone.reason
+    assert " times" not in alone.reason
+    assert row(judge()).value is None
+
+
+def test_repeats_of_one_line_are_counted() -> None:
+    event = replace(heard(xid("79, gone"))[0], count=3)
+    assert row(CHECK(history([event]).window(NOW, CHECK.span))).reason.startswith("Xid 79, 3 times, 60 s ago: ")
+
+
+def test_the_rest_of_a_gpus_xids_are_not_blamed_for_the_gravest() -> None:
+    found = row(judge(xid("63, reset gpu to activate"), xid("79, GPU has fallen off the bus.")))
+    assert found.value == "79"
+
+
+def test_an_event_from_the_future_is_told_as_now() -> None:
+    past = history(heard(xid("79, gone"), at=NOW + 5))
+    assert "Xid 79, 0 s ago" in row(CHECK(past.window(NOW + 1, CHECK.span))).reason

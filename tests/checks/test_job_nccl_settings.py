@@ -1,5 +1,7 @@
 """job.nccl_settings: advice about a job, which never degrades or fails the node it runs on."""
 
+import pytest
+
 from holdfast.checks.job_nccl_settings import CHECK
 from holdfast.model.health import Health
 from holdfast.model.history import History
@@ -62,3 +64,36 @@ def test_nothing_makes_a_healthy_node_worse() -> None:
     ):
         assert verdict.health in (Health.PASS, Health.NOT_APPLICABLE)
     assert ask(SET, unread="environment of pid 1 cannot be read: denied").health is Health.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(("outage", "advised"), [(7.5, False), (7.6, True)])
+def test_a_job_is_advised_once_an_outage_outlasted_it(outage: float, advised: bool) -> None:
+    deadline = 4.096e-6 * 2**18 * 7  # 7.516 s
+    row = ask({**SET, "job_nccl_version": "2.21.5"}, outage=outage).rows[0]
+    assert ("give up" in row.reason) is advised
+    assert (row.value, row.limit) == (outage, pytest.approx(deadline))
+
+
+def test_an_outage_that_goes_on_counts_too() -> None:
+    history = History("n1")
+    history.add(Reading(source="infiniband", at=NOW, signals=[Signal(PORT, "port_outage_seconds", 41.0)]))
+    history.add(Reading(source="jobs", at=NOW, signals=[Signal(JOB, *pair) for pair in SET.items()]))
+    assert CHECK(history.window(NOW, CHECK.span)).rows[0].value == 41.0
+
+
+def test_a_job_that_waits_for_ever_has_no_limit_and_no_port_means_no_outage() -> None:
+    row = ask({**SET, "job_nccl_ib_timeout": 0.0}).rows[0]
+    assert (row.value, row.limit) == (0.0, None)
+    assert ask({**SET, "job_nccl_uses_rdma": 0.0}).rows[0].limit is None
+
+
+def test_nothing_is_advised_where_nothing_can_be_said() -> None:
+    assert ask({"job_processes": 1.0}).remedy == ""
+    assert ask({"job_processes": 1.0}).rows[0].reason.startswith("no NCCL: ")
+    nobody = ask({}).rows[0]
+    assert (nobody.subject, nobody.health, nobody.reason) == ("node/n1", Health.NOT_APPLICABLE, "no job is seen here")
+
+
+def test_ras_is_advised_only_where_it_is_off() -> None:
+    assert "RAS" not in ask({**SET, "job_nccl_ras_enabled": 1.0}).rows[0].reason
+    assert ask({**SET, "job_nccl_ras_enabled": 0.0}).rows[0].reason == "RAS is off: NCCL_RAS_ENABLE=1"

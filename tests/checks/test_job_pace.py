@@ -4,6 +4,7 @@ import pytest
 
 from holdfast.checks.job_pace import CHECK
 from holdfast.model.health import Health
+from holdfast.model.signal import Reading, Signal
 
 from .job_ranks import Ranks
 
@@ -67,3 +68,81 @@ def test_where_waiting_is_not_told_apart_neither_cooling_nor_the_fabric_is_blame
     verdict = CHECK(ranks.window())
     assert verdict.health is Health.DEGRADED and verdict.owner == "training"
     assert "waiting is not told apart from computing" in verdict.summary()
+
+
+def asked(slow: float, since: float | None = None, noise: float = 0.0, looks: int = 3, ranks: int = 16):
+    """A job whose every step takes so much longer than the usual second."""
+    usual = {**USUAL, "job_usual_step_seconds": 1.0, "job_usual_step_noise_ratio": noise}
+    made = Ranks(ranks).look(
+        lambda _: 0.9 + slow, looks, **usual, **NOW, **({} if since is None else {"job_slow_since_seconds": since})
+    )
+    return CHECK(made.window())
+
+
+@pytest.mark.parametrize(
+    ("slow", "since", "noise", "health"),
+    [
+        (0.09, None, 0.0, Health.PASS),
+        (0.11, None, 0.0, Health.DEGRADED),
+        (0.06, 900.0, 0.0, Health.DEGRADED),  # slow before: well only below half of that
+        (0.04, 900.0, 0.0, Health.PASS),
+        (0.19, None, 0.05, Health.PASS),  # four times what its steps differ by
+        (0.21, None, 0.05, Health.DEGRADED),
+        (0.11, 900.0, 0.05, Health.DEGRADED),
+        (0.09, 900.0, 0.05, Health.PASS),
+    ],
+)
+def test_how_slow_is_slow_and_when_it_is_over(slow, since, noise, health):
+    assert asked(slow, since, noise).health is health
+
+
+def test_two_looks_are_too_few_unless_the_pace_held_for_twenty_seconds():
+    assert asked(0.5, looks=2).health is Health.UNKNOWN
+    assert asked(0.5, looks=3).health is Health.DEGRADED
+    held = Ranks(0)
+    for at in (1000.0, 1019.0, 1020.0):
+        signals = [Signal("job/llama", "job_step_seconds", 1.5), Signal("job/llama", "job_usual_step_seconds", 1.0)]
+        held.history.add(Reading(source="progress", at=at, signals=signals))
+        held.now = at
+        assert CHECK(held.window()).health is (Health.DEGRADED if at == 1020.0 else Health.UNKNOWN)
+
+
+def test_the_row_tells_by_how_much_and_since_when():
+    verdict = asked(0.5, since=50_520.0)
+    (row,) = (row for row in verdict.rows if row.health is Health.DEGRADED)
+    assert (round(row.value, 3), row.limit) == (0.5, 0.05)
+    assert "job llama is 50 % slow since 14:02: " in row.reason
+    assert "since 00:17" in asked(0.5).summary()  # now
+
+
+@pytest.mark.parametrize(("alone", "health"), [(0.26, Health.PASS), (0.24, Health.DEGRADED)])
+def test_one_rank_explains_it_if_it_accounts_for_half(alone, health):
+    usual = {**USUAL, "job_usual_step_seconds": 1.0}
+    ranks = Ranks(16)
+    for look in range(3):
+        ranks.look(lambda rank: 1.0 + alone if rank == 3 else 1.0, 1, **usual, **NOW)
+        told = [Signal("job/llama", "job_step_seconds", 1.5 + 1e-7 * look)]
+        ranks.history.add(Reading(source="progress", at=ranks.now, signals=told))
+    assert CHECK(ranks.window()).health is health
+
+
+def test_hardware_is_told_only_where_everyone_computes_longer():
+    ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **{**NOW, "job_data_seconds": 0.9})
+    ranks.tell("job/llama", job_hardware="SW power cap on 16 of 16 GPUs")
+    assert "power cap" not in CHECK(ranks.window()).summary()
+
+
+def test_one_rank_that_does_not_tell_waiting_apart_makes_everyones_computing_doubtful():
+    ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **{**NOW, "job_own_seconds": 1.5})
+    assert CHECK(ranks.window()).owner == "facility"
+    ranks.tell(Ranks.rank(3), job_rank_split=0.0)
+    assert CHECK(ranks.window()).owner == "training"
+    alone = Ranks(1).look(lambda _: 1.5, **USUAL, **{**NOW, "job_own_seconds": 1.5})
+    alone.tell(Ranks.rank(0), job_rank_split=0.0)
+    assert CHECK(alone.window()).owner == "facility"  # it waits for nobody
+
+
+def test_a_part_that_was_never_usual_is_not_what_grew():
+    usual = {name: value for name, value in USUAL.items() if name != "job_usual_wait_seconds"}
+    told = {**NOW, "job_wait_seconds": 9.0, "job_data_seconds": 0.1}
+    assert CHECK(Ranks(16).look(lambda _: 1.5, **usual, **told).window()).owner == "storage"

@@ -2,6 +2,8 @@
 
 import pytest
 
+from holdfast.checks import job_facts
+from holdfast.checks.job_facts import middle
 from holdfast.checks.job_slow_ranks import CHECK
 from holdfast.model.health import Health
 
@@ -145,3 +147,106 @@ def test_a_rank_whose_waiting_is_in_its_computing_is_not_blamed_for_it():
 
 def test_a_job_that_tells_nothing_is_unknown():
     assert CHECK(Ranks(0).window()).health is Health.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ([1.0, 1.0, 1.0, 5.0], 1.0),
+        ([1.0, 5.0], 1.0),  # of few the lower middle: two slow ones must not become the measure
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 4.0),
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], 4.5),
+    ],
+)
+def test_the_middle_of_few_is_the_lower_one(values, found):
+    assert middle(values) == found
+
+
+def test_one_look_counts_for_little_and_what_is_below_half_a_unit_speaks_against():
+    assert job_facts._evidence([0.1] * 3, 0.05, 1.2) == pytest.approx(3.6)  # 1.5 units above half, cut to 1.2
+    assert job_facts._evidence([9.0], 0.05, 1.2) == pytest.approx(1.2)
+    assert job_facts._evidence([0.05, 0.0], 0.05, 1.2) == 0.0
+    assert job_facts._evidence([0.05, 0.05, -9.0, 0.05], 0.05, 1.2) == pytest.approx(0.5)
+
+
+def test_how_much_evidence_one_rank_needs():
+    assert CHECK(Ranks(64).look(slow_by(0.5), 3).window()).health is Health.PASS
+    assert CHECK(Ranks(64).look(slow_by(0.5), 4).window()).health is Health.DEGRADED
+
+
+def test_three_looks_and_three_ranks_are_needed():
+    assert CHECK(Ranks(8).look(jitter, 2).window()).health is Health.UNKNOWN
+    assert CHECK(Ranks(8).look(jitter, 3).window()).health is Health.PASS
+    assert CHECK(Ranks(3).look(jitter, 3).window()).health is Health.PASS
+
+
+def test_ranks_of_one_node_vouch_for_each_other_from_four_nodes_on():
+    def asked(nodes: int) -> bool:
+        slow = Ranks(8 * nodes).look(jitter, 3).look(node_slow(0.1, 1), 3)
+        return bool(guilty(CHECK(slow.window())))
+
+    assert [asked(3), asked(4)] == [False, True]
+
+
+def test_one_rank_a_node_is_no_witness_for_itself():
+    alone = Ranks(32, per_node=1).look(jitter, 3).look(slow_by(0.1), 3)
+    assert guilty(CHECK(alone.window())) == set()
+    pairs = Ranks(32, per_node=2).look(jitter, 3).look(lambda rank: jitter(rank) * (1.1 if rank in (2, 3) else 1.0), 3)
+    assert guilty(CHECK(pairs.window())) == {Ranks.rank(2), Ranks.rank(3)}
+
+
+def test_evidence_goes_back_twelve_looks():
+    ranks = Ranks(64).look(slow_by(0.5), 4).look(lambda rank: jitter(rank) * (1.025 if rank == 3 else 1.0), 8)
+    assert guilty(CHECK(ranks.window())) == {Ranks.rank(3)}
+    ranks.look(lambda rank: jitter(rank) * (1.025 if rank == 3 else 1.0), 2)
+    assert guilty(CHECK(ranks.window())) == set()
+
+
+def test_what_would_be_won_is_told_with_a_place_after_the_comma_below_ten():
+    def won(world: int) -> str:
+        ranks = Ranks(world).look(lambda rank: 1.2 if rank == 3 else 1.0, 6)
+        return CHECK(ranks.window()).summary().rpartition("wins back ")[2]
+
+    assert won(64) == "9.8 GPU-hours an hour"
+    assert won(66) == "10 GPU-hours an hour"
+
+
+def test_four_are_named_and_the_rest_counted():
+    def said(count: int) -> str:
+        slow = range(0, 8 * count, 8)
+        return CHECK(Ranks(96).look(lambda rank: 1.2 if rank in slow else 1.0, 6).window()).summary()
+
+    assert "more" not in said(4)
+    assert " and 1 more; evicting them" in said(5)
+
+
+def test_a_node_is_named_as_one_only_if_all_of_it_is_slow():
+    some = CHECK(Ranks(64).look(lambda rank: 1.2 if 24 <= rank < 31 else 1.0, 6).window()).summary()
+    assert "rank 24 = node n3 GPU 0" in some
+    assert "with its" not in some
+    single = CHECK(Ranks(16, per_node=1).look(lambda rank: 1.2 if rank == 3 else 1.0, 6).window()).summary()
+    assert "rank 3 = node n3 GPU 0, no hardware signal tells why" in single
+
+
+def test_a_row_tells_where_a_rank_is_and_by_how_much_it_is_slow():
+    (row,) = (
+        row for row in CHECK(Ranks(64).look(lambda rank: 1.2 if rank == 3 else 1.0, 6).window()).rows if row.reason
+    )
+    assert row.reason == "computes 20 % longer than its peers, node n0 GPU 3"
+    assert (round(row.value, 3), row.limit) == (0.2, 0.05)
+
+
+def test_one_unexplained_rank_leaves_the_remedy_as_it_is():
+    ranks = Ranks(64).look(lambda rank: 1.2 if rank in (3, 40) else 1.0, 6)
+    ranks.tell(Ranks.rank(3), job_rank_incident="cdu/c2")
+    verdict = CHECK(ranks.window())
+    assert "leave the node out" in verdict.remedy
+    assert "evicting" not in verdict.summary()
+
+
+def test_the_slowest_comes_first_and_the_earliest_since_is_told():
+    ranks = Ranks(64).look(lambda rank: {3: 1.2, 40: 1.4}.get(rank, 1.0), 6)
+    ranks.tell(Ranks.rank(3), job_slow_since_seconds=50_520.0).tell(Ranks.rank(40), job_slow_since_seconds=54_120.0)
+    verdict = CHECK(ranks.window())
+    assert [row.subject for row in verdict.rows[:2]] == [Ranks.rank(40), Ranks.rank(3)]
+    assert "since 14:02; rank 40 = " in verdict.summary()

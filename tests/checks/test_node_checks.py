@@ -160,3 +160,126 @@ def test_a_device_on_another_numa_node_degrades() -> None:
 
 def test_topology_without_a_manifest_is_unknown() -> None:
     assert ask(node_topology.CHECK, {}, BUILT).health is Health.UNKNOWN
+
+
+def test_two_percent_more_or_less_is_the_same_memory() -> None:
+    expect = eight(host_memory_total_bytes=1000.0)
+    for seen, health in ((980.0, Health.PASS), (979.0, Health.FAIL), (1020.0, Health.PASS), (1021.0, Health.FAIL)):
+        assert ask(node_inventory.CHECK, expect, eight(host_memory_total_bytes=seen)).health is health
+    unread = ask(node_inventory.CHECK, expect, eight())
+    assert not_passing(unread) == {NODE: Health.UNKNOWN}
+
+
+def device(address: str, role: str) -> Things:
+    return {f"{NODE}/pci/{address}": {"pci_role": role}}
+
+
+def test_a_gpu_a_port_or_a_switch_too_many_is_told_and_a_drive_is_not() -> None:
+    listed = node() | device("0000:01:00.0", "gpu")
+    for role, health in (
+        ("gpu", Health.DEGRADED),
+        ("nic", Health.DEGRADED),
+        ("nvswitch", Health.DEGRADED),
+        ("nvme", None),
+    ):
+        verdict = ask(node_inventory.CHECK, listed, listed | device("0000:09:00.0", role))
+        assert not_passing(verdict).get(f"{NODE}/pci/0000:09:00.0") is health
+
+
+def test_what_was_found_is_counted_for_each_kind_that_is_listed() -> None:
+    verdict = ask(node_inventory.CHECK, eight() | device("0000:01:00.0", "gpu"), eight() | gpu(2, model="A100"))
+    assert verdict.evidence == (
+        "8 of 8 GPUs that the manifest lists were found",
+        "0 of 1 PCI devices that the manifest lists were found",
+    )
+
+
+def test_a_gpu_that_does_not_tell_its_address_is_found_by_its_name() -> None:
+    seen = eight()
+    del seen[f"{NODE}/gpu/7"]["gpu_pci_address"]
+    verdict = ask(node_inventory.CHECK, eight(), seen)
+    assert not_passing(verdict) == {f"{NODE}/gpu/7": Health.UNKNOWN}
+
+
+def test_a_port_of_the_manifest_without_an_address_is_known_by_its_name() -> None:
+    plain: Things = {f"{NODE}/nic/mlx5_0/1": {"port_link_layer": "InfiniBand"}}
+    seen = port("mlx5_0", "0000:1b:00.0", port_link_layer="InfiniBand") | port("mlx5_1", "0000:2b:00.0")
+    assert not_passing(ask(node_inventory.CHECK, node() | plain, node() | seen)) == {
+        f"{NODE}/nic/mlx5_1/1": Health.DEGRADED
+    }
+
+
+def test_a_missing_pci_device_is_told_without_saying_twice_where() -> None:
+    verdict = ask(
+        node_inventory.CHECK,
+        node() | device("0000:01:00.0", "gpu") | device("0000:02:00.0", "nic"),
+        node() | device("0000:02:00.0", "nic"),
+    )
+    (row,) = (row for row in verdict.rows if row.health is Health.FAIL)
+    assert row.reason == "the manifest lists it, and it is not there"
+    missing = ask(node_inventory.CHECK, eight(), node() | gpu(0))
+    assert "the manifest lists it at 0000:07:00.0, and it is not there" in [row.reason for row in missing.rows]
+
+
+def test_parts_that_are_learned_from_a_manifest_are_not_compared_with_each_other() -> None:
+    odd = eight() | gpu(5, vbios="95.00")
+    assert ask(node_firmware.CHECK, odd, odd).health is Health.PASS
+    assert ask(node_firmware.CHECK, odd, odd).evidence == ()
+    assert ask(node_firmware.CHECK, {}, odd).evidence == (
+        "no manifest: parts of this node were compared only with each other",
+    )
+
+
+def test_the_odd_ones_are_told_with_what_is_common() -> None:
+    (row,) = (row for row in ask(node_firmware.CHECK, {}, eight() | gpu(5, vbios="95.00")).rows if row.reason)
+    assert row.reason == "gpu_vbios_version is 95.00, equal parts of this node have 96.00"
+    assert (row.value, row.limit) == ("95.00", "96.00")
+    three = node() | gpu(0) | gpu(1, vbios="95.00") | gpu(2, vbios="94.00")
+    assert "equal parts of this node have 94.00, 95.00" in ask(node_firmware.CHECK, {}, three).summary()
+
+
+def test_ports_of_one_board_carry_one_firmware() -> None:
+    seen = node() | port("mlx5_0", "a", port_board_id="B", port_firmware_version="1")
+    seen |= port("mlx5_1", "b", port_board_id="B", port_firmware_version="2")
+    assert len(not_passing(ask(node_firmware.CHECK, {}, seen))) == 2
+    other = seen | port("mlx5_1", "b", port_board_id="C", port_firmware_version="2")
+    assert ask(node_firmware.CHECK, {}, other).health is Health.PASS
+
+
+def test_what_differs_is_told_before_what_cannot_be_read() -> None:
+    expect: Things = {NODE: {"driver_version": "1", "kernel_version": "2"}}
+    verdict = ask(node_firmware.CHECK, expect, {NODE: {"driver_version": "9"}})
+    assert (verdict.health, verdict.summary()) == (Health.DEGRADED, "n1: driver_version is 9, the manifest says 1")
+
+
+def test_a_node_whose_parts_are_told_passes_with_its_driver() -> None:
+    rows = {row.subject: row for row in ask(node_firmware.CHECK, {}, eight()).rows}
+    assert rows[NODE].value == "550.54.15"
+
+
+def test_every_way_in_which_a_device_moved_is_told() -> None:
+    moved = BUILT | pci("0000:1c:00.0", "nic", "0000:99:00.0", 1.0)
+    reason = ask(node_topology.CHECK, BUILT, moved).summary()
+    assert "PCI switch 0000:99:00.0 instead of 0000:18:00.0, NUMA node 1 instead of 0" in reason
+    lost = {key: {"pci_role": values["pci_role"]} for key, values in BUILT.items()}
+    assert "PCI switch none instead of" in ask(node_topology.CHECK, BUILT, lost).summary()
+
+
+def test_a_device_that_is_gone_is_unknown_here() -> None:
+    only = {key: values for key, values in BUILT.items() if "1b" in key}
+    assert not_passing(ask(node_topology.CHECK, BUILT, only)) == {f"{NODE}/pci/0000:1c:00.0": Health.UNKNOWN}
+
+
+def test_only_switches_with_a_gpu_are_told_and_only_gpus_and_ports() -> None:
+    more = BUILT | pci("0000:2b:00.0", "gpu", "0000:28:00.0", 0.0) | pci("0000:3c:00.0", "nic", "0000:38:00.0", 0.0)
+    more |= pci("0000:1d:00.0", "nvme", "0000:18:00.0", 0.0) | pci("0000:4b:00.0", "gpu", "", 0.0)
+    assert ask(node_topology.CHECK, BUILT, more).evidence == (
+        "switch 0000:18:00.0: GPU 0000:1b:00.0 with NIC 0000:1c:00.0",
+        "switch 0000:28:00.0: GPU 0000:2b:00.0 with NIC none",
+    )
+
+
+def test_a_manifest_that_tells_no_places_is_none() -> None:
+    assert ask(node_topology.CHECK, device("0000:1b:00.0", "gpu"), BUILT).health is Health.UNKNOWN
+    verdict = ask(node_topology.CHECK, BUILT | device("0000:5c:00.0", "nic"), BUILT)
+    assert verdict.health is Health.PASS

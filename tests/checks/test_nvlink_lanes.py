@@ -6,7 +6,7 @@ from holdfast.checks.nvlink_lanes import CHECK
 from holdfast.model import manifest
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.signal import Signal
-from tests.checks.gpu_tray import A100, L40S, Tray
+from tests.checks.gpu_tray import A100, H100, L40S, Tray
 
 LANES = "gpu_nvlink_active_lanes"
 
@@ -86,3 +86,34 @@ def test_an_unknown_model_without_manifest_is_unknown() -> None:
 def test_an_h100_that_does_not_tell_is_unknown() -> None:
     tray = Tray().read(0.0).missing(0, LANES, reason="the GPU is lost")
     assert (tray.row(CHECK).health, tray.row(CHECK).reason) == (Health.UNKNOWN, "the GPU is lost")
+
+
+def test_a_lane_down_without_a_name_is_told_by_its_number() -> None:
+    row = Tray().read(0.0, gpu_nvlink_active_lanes=17.0).row(CHECK)
+    assert (row.reason, row.value, row.limit) == ("17 of 18 NVLink lanes are up", 17.0, 18.0)
+
+
+def test_siblings_of_another_model_set_no_measure_for_a_bridge() -> None:
+    models = {0: "NVIDIA H100 PCIe", 1: "NVIDIA H100 PCIe", 2: H100, 3: H100}
+    tray = Tray().read(0.0, gpu_model=models, gpu_nvlink_active_lanes={0: 12.0, 1: 12.0, 2: 18.0, 3: 18.0})
+    assert set(tray.healths(CHECK)) == {Health.PASS}
+
+
+def test_a_bridge_that_the_driver_does_not_tell_of_is_not_fitted() -> None:
+    tray = Tray(model="NVIDIA H100 PCIe").read(0.0).missing(0, LANES).missing(1, LANES, reason="the GPU is lost")
+    assert tray.healths(CHECK)[:2] == [Health.NOT_APPLICABLE, Health.UNKNOWN]
+    assert "bridge of the" in tray.row(CHECK, 0).reason
+    lost = Tray(model="NVIDIA H100 PCIe").read(0.0, gpu_lost=1.0).missing(0, LANES)
+    assert lost.row(CHECK).health is Health.UNKNOWN
+
+
+def test_a_split_gpu_with_its_lanes_up_is_judged_as_any_other() -> None:
+    tray = Tray(model=A100).read(0.0, gpu_nvlink_active_lanes={0: 12.0, 1: 11.0}, gpu_mig_mode=1.0)
+    assert tray.healths(CHECK)[:2] == [Health.PASS, Health.FAIL]
+
+
+def test_a_manifest_that_expects_no_lane_of_a_bridge_is_named_and_not_the_catalog() -> None:
+    tray = Tray(model="NVIDIA H100 PCIe").read(0.0, gpu_nvlink_active_lanes=0.0)
+    tray.history.inventory = replace(tray.history.inventory, expect={tray.gpus[0]: {LANES: 0.0}})
+    assert "manifest expects no NVLink lane" in tray.row(CHECK, 0).reason
+    assert "catalog" in tray.row(CHECK, 1).reason

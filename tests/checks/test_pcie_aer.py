@@ -137,3 +137,83 @@ def test_an_error_without_an_address_is_told_of_the_node() -> None:
 def test_one_look_says_that_rates_are_not_judged() -> None:
     assert "one look: rates are not judged" in ask((3, 0, 0)).evidence
     assert "one look: rates are not judged" not in ask((3, 0, 0), (3, 0, 0)).evidence
+
+
+@pytest.mark.parametrize(
+    ("after", "health", "value", "limit"),
+    [
+        ((0, 9, 0), Health.DEGRADED, 9.0, 10.0),
+        ((0, 10, 0), Health.FAIL, 10.0, 10.0),
+        ((0, 0, 150), Health.PASS, 0.0, 0.0),  # ten a minute over fifteen minutes
+        ((0, 0, 151), Health.DEGRADED, 10.07, 10.0),
+        ((1, 12, 9000), Health.FAIL, 1.0, 0.0),  # the fatal one is told
+        ((0, 1, 9000), Health.DEGRADED, 1.0, 10.0),
+    ],
+)
+def test_how_much_may_grow(after: tuple[float, float, float], health: Health, value: float, limit: float) -> None:
+    row = ask((0, 0, 0), (0, 0, 0), after).rows[0]
+    assert (row.health, row.value, row.limit) == (health, value, limit)
+
+
+def test_growth_counts_for_fifteen_minutes() -> None:
+    for quiet, health in ((900.0, Health.FAIL), (901.0, Health.PASS)):
+        history = History("n1")
+        history.expect_freshness("pcie", 2000)
+        history.inventory = Inventory(node="n1", subjects=frozenset({GPU}))
+        for at, fatal in ((0.0, 0.0), (30.0, 1.0), (30.0 + quiet, 1.0)):
+            counts = (("fatal", fatal), ("nonfatal", 0.0), ("correctable", 0.0))
+            signals = [Signal(GPU, f"pci_aer_{kind}_total", count) for kind, count in counts]
+            history.add(Reading(source="pcie", at=at, signals=signals))
+        assert CHECK(history.window(30.0 + quiet, CHECK.span)).health is health
+
+
+def test_a_minute_of_history_is_needed_to_say_that_nothing_grew() -> None:
+    for every, reason in ((59.0, "one look: rates are not judged"), (60.0, "")):
+        assert ask((0, 0, 0), (0, 0, 0), every=every).rows[0].reason == reason
+
+
+def test_only_what_was_counted_since_boot_is_told() -> None:
+    assert ask((0, 2, 0), (0, 2, 0)).evidence == ("pci 0000:18:00.0: 2 non-fatal errors since boot",)
+    assert ask((0, 0, 5), (0, 0, 5)).evidence == ("pci 0000:18:00.0: 5 corrected errors since boot",)
+
+
+def test_a_device_that_counts_fatal_errors_alone_is_not_judged_by_them() -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({GPU}))
+    history.add(Reading(source="pcie", at=0, signals=[Signal(GPU, "pci_aer_fatal_total", 0.0)]))
+    assert CHECK(history.window(0, CHECK.span)).health is Health.UNKNOWN
+    both = [Signal(GPU, "pci_aer_fatal_total", 0.0), Signal(GPU, "pci_aer_correctable_total", 0.0)]
+    history.add(Reading(source="pcie", at=0, signals=both))
+    assert CHECK(history.window(0, CHECK.span)).rows[0].subject == GPU
+
+
+def test_what_the_kernel_said_is_counted_and_told() -> None:
+    row = hear(said("fatal", count=2), said("fatal", at=310.0)).rows[0]
+    assert (row.value, row.limit) == (3.0, 0.0)
+    assert row.reason == "the kernel reported 3 fatal PCIe errors in the last hour [PCIe Bus Error]"
+    row = hear(said("nonfatal")).rows[0]
+    assert "1 uncorrectable (non-fatal) PCIe error in" in row.reason
+    assert "DPC" not in row.reason
+
+
+def test_one_link_that_was_cut_among_several_errors_is_told() -> None:
+    assert "DPC" in hear(said("fatal", code="contained"), said("fatal", at=310.0)).rows[0].reason
+
+
+def test_counters_that_say_as_much_are_believed_before_the_kernels_words() -> None:
+    history = History("n1")
+    history.expect_freshness("pcie", 200)
+    history.inventory = Inventory(node="n1", subjects=frozenset({GPU}))
+    for at, nonfatal in ((480.0, 0.0), (540.0, 0.0), (600.0, 2.0)):
+        counts = (("fatal", 0.0), ("nonfatal", nonfatal), ("correctable", 0.0))
+        signals = [Signal(GPU, f"pci_aer_{kind}_total", count) for kind, count in counts]
+        history.add(Reading(source="pcie", at=at, signals=signals))
+    history.add(Reading(source="kmsg", at=600.0, events=[said("nonfatal")]))
+    assert "in 15 min" in CHECK(history.window(600.0, CHECK.span)).rows[0].reason
+    history.add(Reading(source="kmsg", at=600.0, events=[said("fatal", at=310.0)]))
+    worse = CHECK(history.window(600.0, CHECK.span))
+    assert (worse.health, worse.failure_class) == (Health.FAIL, FailureClass.CRASH)
+
+
+def test_a_harmless_word_about_a_device_nobody_counts_makes_no_row() -> None:
+    assert [row.subject for row in hear(said("correctable", device="0000:99:00.0")).rows] == [GPU]

@@ -178,3 +178,103 @@ def test_a_gpu_seen_slow_once_says_that_one_look_does_not_judge_it() -> None:
     verdict = ask("gpu", {SPEED: 8e9}, busy=0.0, seconds=0)
     assert "one look: not judged" in verdict.evidence[0]
     assert "runs at 8 GT/s" in verdict.rows[0].reason
+
+
+@pytest.mark.parametrize(
+    ("role", "device", "health"),
+    [
+        ("gpu", {WIDTH: 8.0}, Health.FAIL),
+        ("gpu", {WIDTH: 9.0}, Health.DEGRADED),
+        ("gpu", {WIDTH: 15.0}, Health.DEGRADED),
+        ("nic", {SPEED: 16e9}, Health.FAIL),
+        ("nic", {SPEED: 17e9}, Health.DEGRADED),
+        ("nic", {SPEED: 16e9, "pci_rdma": 0.0}, Health.DEGRADED),
+        ("nvme", {SPEED: 16e9}, Health.DEGRADED),
+    ],
+)
+def test_half_is_the_line_between_slow_and_broken(role: str, device: dict[str, Value], health: Health) -> None:
+    assert ask(role, device).health is health
+
+
+def test_a_row_tells_what_is_and_what_should_be() -> None:
+    (narrow,) = (row for row in ask("nvswitch", {WIDTH: 8.0}).rows if row.subject == DEVICE)
+    assert (narrow.value, narrow.limit) == (8.0, 16.0)
+    assert narrow.reason.startswith("NVSwitch runs at x8")
+    (slow,) = (row for row in ask("nvme", {SPEED: 8e9}).rows if row.subject == DEVICE)
+    assert (slow.value, slow.limit) == (8e9, 32e9)
+    assert slow.reason.startswith("NVMe drive runs at 8 GT/s")
+
+
+@pytest.mark.parametrize(("busy", "health"), [(0.1, Health.FAIL), (0.09, Health.PASS)])
+def test_a_tenth_of_the_time_is_busy(busy: float, health: Health) -> None:
+    assert ask("gpu", {SPEED: 2.5e9}, busy=busy).health is health
+
+
+@pytest.mark.parametrize(("seconds", "health"), [(60, Health.FAIL), (0, Health.PASS)])
+def test_a_busy_gpu_gets_a_minute(seconds: int, health: Health) -> None:
+    assert ask("gpu", {SPEED: 2.5e9}, busy=0.9, seconds=seconds).health is health
+
+
+@pytest.mark.parametrize(("speed", "health"), [(5e9, Health.PASS), (8e9, Health.DEGRADED)])
+def test_only_the_two_slowest_speeds_save_power(speed: float, health: Health) -> None:
+    assert ask("gpu", {SPEED: speed}, busy=0.0).health is health
+
+
+def test_work_that_has_just_begun_gives_a_gpu_time_to_speed_up() -> None:
+    history = History("n1")
+    history.expect_freshness("pcie", 200)
+    history.inventory = Inventory(node="n1", subjects=frozenset({DEVICE}), by_device={"0000:18:00.0": GPU})
+    for at in range(0, 301, 60):
+        signals = [Signal(DEVICE, name, value) for name, value in {**USUAL, "pci_role": "gpu", SPEED: 2.5e9}.items()]
+        history.add(Reading(source="pcie", at=at, signals=signals))
+        busy = 0.9 if at >= 300 or at < 180 else 0.0
+        history.add(Reading(source="nvml", at=at, signals=[Signal(GPU, "gpu_utilization_ratio", busy)]))
+    assert CHECK(history.window(300, CHECK.span)).health is Health.PASS
+
+
+def test_a_switch_port_is_judged_only_where_both_ends_are_known() -> None:
+    history = told({"pci_role": "bridge", WIDTH: 8.0, "pci_parent": ""})
+    assert CHECK(history.window(0, CHECK.span)).health is Health.PASS
+    alone = told({"pci_role": "gpu", WIDTH: 8.0, "pci_parent": ""})
+    assert "GPU runs at x8, it can do x16" in CHECK(alone.window(0, CHECK.span)).summary()
+
+
+def test_a_port_above_a_device_has_no_row_of_its_own() -> None:
+    assert [row.subject for row in ask("gpu", {}).rows] == [DEVICE]
+
+
+def test_a_narrow_link_is_told_before_a_slow_one() -> None:
+    assert "x8" in ask("nic", {WIDTH: 8.0, SPEED: 16e9}).summary()
+
+
+def test_the_manifest_tells_the_speed_too() -> None:
+    assert ask("nic", {SPEED: 16e9}, expect={SPEED: 16e9}).health is Health.PASS
+    assert "the manifest says 32 GT/s" in ask("nic", {SPEED: 16e9}, expect={SPEED: 32e9}).summary()
+
+
+def test_a_loss_outlives_a_later_word_about_the_same_link() -> None:
+    down, slow = heard("down", "0000:15:01.0", "fatal"), heard("slow", "0000:15:01.0")
+    verdict = CHECK(told({}, (down, slow)).window(60, CHECK.span))
+    assert verdict.health is Health.FAIL
+    verdict = CHECK(told({}, (slow, down)).window(60, CHECK.span))
+    assert verdict.health is Health.FAIL
+
+
+def test_a_badly_trained_link_is_no_crash() -> None:
+    verdict = CHECK(told({}, (heard("slow", "0000:99:00.0"),)).window(0, CHECK.span))
+    assert verdict.failure_class is FailureClass.SLOWDOWN
+    assert "trained too slow" in verdict.summary()
+
+
+@pytest.mark.parametrize(("ago", "heard_of"), [(3600.0, True), (3601.0, False)])
+def test_a_word_of_the_kernel_counts_for_an_hour(ago: float, heard_of: bool) -> None:
+    history = told({}, (heard("slow", "0000:99:00.0"),))
+    history.add(Reading(source="pcie", at=ago, signals=[Signal(DEVICE, name, value) for name, value in USUAL.items()]))
+    verdict = CHECK(history.window(ago, CHECK.span))
+    assert ("node/n1/pci/0000:99:00.0" in [row.subject for row in verdict.rows]) is heard_of
+
+
+def test_a_word_without_a_device_is_about_the_node() -> None:
+    verdict = CHECK(told({}, (heard("slow", ""),)).window(0, CHECK.span))
+    assert ("node/n1", Health.DEGRADED) in [(row.subject, row.health) for row in verdict.rows]
+    assert CHECK(told({}, (heard("strange", ""),)).window(0, CHECK.span)).health is Health.PASS

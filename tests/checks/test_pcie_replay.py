@@ -56,3 +56,51 @@ def test_without_the_links_generation_nothing_can_be_said() -> None:
     history.inventory = Inventory(node="n1", subjects=frozenset({GPU}))
     history.add(Reading(source="nvml", at=0, signals=[Signal(GPU, "gpu_pcie_replay_total", 5.0)]))
     assert CHECK(history.window(0, 600)).health is Health.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("generation", "per_lane"), [(1, 0.15), (2, 0.30), (3, 0.48), (4, 0.96), (5, 1.92), (6, 3.84), (7, 3.84), (0, 0.15)]
+)
+def test_what_a_good_link_of_each_generation_repeats(generation: float, per_lane: float) -> None:
+    row = ask(0.0, 0.0, generation=generation, width=8.0).rows[0]
+    assert row.limit == pytest.approx(per_lane * 8)
+
+
+@pytest.mark.parametrize(
+    ("per_minute", "health"),
+    [(24.0, Health.PASS), (24.1, Health.DEGRADED), (240.0, Health.DEGRADED), (241.0, Health.FAIL)],
+)
+def test_ten_times_what_is_allowed_fails(per_minute: float, health: Health) -> None:
+    row = ask(0.0, per_minute, generation=3.0, width=50.0).rows[0]  # 0.48 a minute and lane
+    assert (row.health, row.value) == (health, per_minute)
+
+
+def test_the_fastest_and_widest_of_the_window_counts() -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({GPU}))
+    history.expect_freshness("nvml_slow", 200)
+    for at, generation, width in ((0, 1.0, 8.0), (60, 5.0, 16.0), (120, 1.0, 4.0)):
+        names = ("gpu_pcie_replay_total", "gpu_pcie_generation", "gpu_pcie_width_lanes")
+        values = zip(names, (0.0, generation, width), strict=True)
+        history.add(Reading(source="nvml_slow", at=at, signals=[Signal(GPU, *one) for one in values]))
+    assert CHECK(history.window(120, CHECK.span)).rows[0].limit == pytest.approx(1.92 * 16)
+
+
+def test_a_minute_of_history_is_needed() -> None:
+    def after(seconds: float) -> Health:
+        history = History("n1")
+        history.inventory = Inventory(node="n1", subjects=frozenset({GPU}))
+        for at, count in ((0.0, 0.0), (seconds, 1e6)):
+            values = (("gpu_pcie_replay_total", count), ("gpu_pcie_generation", 5.0), ("gpu_pcie_width_lanes", 16.0))
+            history.add(Reading(source="nvml_slow", at=at, signals=[Signal(GPU, *one) for one in values]))
+        return CHECK(history.window(seconds, CHECK.span)).health
+
+    assert [after(59.0), after(60.0)] == [Health.PASS, Health.FAIL]
+
+
+def test_the_width_is_needed_too() -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({GPU}))
+    signals = [Signal(GPU, "gpu_pcie_replay_total", 5.0), Signal(GPU, "gpu_pcie_generation", 5.0)]
+    history.add(Reading(source="nvml", at=0, signals=signals))
+    assert CHECK(history.window(0, 600)).health is Health.UNKNOWN

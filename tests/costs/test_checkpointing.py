@@ -107,3 +107,12 @@ def test_what_cannot_work_is_said() -> None:
 def test_the_write_to_buy_reaches_the_target(target: float) -> None:
     write = c.write_seconds_for(target, LLAMA, 600)
     assert c.best_ettr(write, LLAMA, 600) == pytest.approx(target, abs=1e-6)
+
+
+def test_no_storage_reaches_what_restarts_forbid() -> None:
+    """Restarts of a tenth of the time between failures leave exp(-0.1)."""
+    with pytest.raises(NoProgress):
+        c.write_seconds_for(math.exp(-0.1), 1000.0, 100.0)
+    fast = c.write_seconds_for(math.exp(-0.1) - 1e-3, 1000.0, 100.0)
+    assert 0 < fast < 0.01
+    assert c.best_ettr(fast, 1000.0, 100.0) >= math.exp(-0.1) - 1e-3

@@ -1,10 +1,11 @@
 """What failing nodes share is named once, whatever the order, and unrelated failures are left alone."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.lifecycle.policy import Policy
-from holdfast.lifecycle.shared import Places, explain, suspect
+from holdfast.lifecycle.shared import Places, enough, explain, suspect
 from holdfast.model.life import NodeLife, Stage
 
 POLICY = Policy()
@@ -104,3 +105,87 @@ def test_a_parent_all_of_whose_nodes_fail_is_the_one_named(made: tuple[list[Node
     (only,) = explain(failed, places, POLICY, known)
     assert broken in (only.parent, *only.same)
     assert only.nodes == set(failed)
+
+
+def known_by(count: int, failed: int, nodes_needed: int = 4, share: float = 0.5) -> bool:
+    policy = Policy(shared_nodes=nodes_needed, shared_share=share)
+    found = explain(names(range(failed)), Places(nodes(count, leaf=count)), policy)
+    assert enough(failed, count, policy) is bool(found)
+    return bool(found)
+
+
+def test_how_many_failures_make_a_parent_the_cause() -> None:
+    assert known_by(8, 4)
+    assert not known_by(8, 3)  # fewer than half
+    assert not known_by(4, 3)  # fewer than four
+    assert known_by(9, 5)
+    assert not known_by(9, 4)
+    assert known_by(20, 5, share=0.25)
+
+
+def test_between_equals_the_one_that_is_known_stays_then_the_larger_then_the_first_by_name() -> None:
+    same = Places(nodes(16, feed=8, loop=8))
+    assert parents(names(range(8)), same) == ["feed/feed0"]
+    assert parents(names(range(8)), same, known=("loop/loop0",)) == ["loop/loop0"]
+    # Ten of sixteen less eight is worth as much as six of eight less four: the one that explains more is named.
+    nested = Places(nodes(16, leaf=8, row=16))
+    six_and_four = [*names(range(6)), *names(range(8, 12))]
+    assert parents(six_and_four, nested) == ["row/row0"]
+
+
+def test_parents_are_the_same_only_if_exactly_the_same_nodes_are_behind_them() -> None:
+    lives = [*nodes(32, loop=32, feed=32), NodeLife(name="extra", place={"feed": "feed0"})]
+    (found,) = explain(names(range(32)), Places(lives), POLICY)
+    assert (found.parent, found.same, found.name) == ("loop/loop0", (), "loop/loop0")
+    assert found.reason == (
+        "32 of 32 nodes behind loop/loop0 failed together: one incident on loop/loop0, no quarantine of its nodes"
+    )
+
+
+def test_a_nodes_own_address_and_pool_are_no_parents() -> None:
+    place = {"pool": "train", "fabric": "f1", "address": "10.0.0.1", "node": "n1", "maintenance": "w", "rack": "r1"}
+    places = Places([NodeLife(name="n1", place=place)])
+    assert places.parents("n1") == ("rack/r1",)
+    assert places.parents("stranger") == ()
+    assert places.below("rack/r9") == set()
+    assert len(places) == 1
+
+
+def test_a_node_that_moved_is_behind_its_new_parents_only() -> None:
+    places = Places(nodes(4, rack=2))
+    places.put(NodeLife(name="n0", place={"rack": "rack1"}))
+    assert (places.below("rack/rack0"), places.below("rack/rack1")) == ({"n1"}, {"n0", "n2", "n3"})
+
+
+def test_two_are_enough_to_suspect_and_one_is_not() -> None:
+    places = Places(nodes(128, leaf=16))
+    assert not suspect("n1", {"n1"}, places, POLICY)
+    assert suspect("n1", {"n0", "n1"}, places, POLICY) == "leaf/leaf0"
+    five = Policy(shared_nodes=5)  # half of five, and a half, is three
+    assert not suspect("n1", {"n0", "n1"}, places, five)
+    assert suspect("n1", {"n0", "n1", "n2"}, places, five) == "leaf/leaf0"
+
+
+def test_a_parent_with_too_few_nodes_to_be_a_cause_is_not_waited_for() -> None:
+    lives = nodes(128, leaf=4)
+    assert suspect("n1", {"n0", "n1"}, Places(lives), POLICY) == "leaf/leaf0"
+    assert not suspect("n1", {"n0", "n1", "n2"}, Places(lives), Policy(shared_nodes=5))
+
+
+def test_one_failure_is_no_pattern_however_few_would_do() -> None:
+    assert not suspect("n1", {"n1"}, Places(nodes(128, leaf=16)), Policy(shared_nodes=1))
+
+
+@pytest.mark.parametrize(("elsewhere", "waits"), [(3140, True), (3136, False)])
+def test_two_behind_one_leaf_are_chance_once_it_brings_them_in_one_of_five_hundred(elsewhere: int, waits: bool) -> None:
+    # Two failed elsewhere. Of the leaf's other three nodes 3 * (2 / elsewhere + 0.00003) fail by chance: 0.002.
+    places = Places(nodes(elsewhere + 4, leaf=4))
+    assert bool(suspect("n1", {"n0", "n1", "n10", "n20"}, places, POLICY)) is waits
+
+
+def test_more_behind_the_parent_make_up_for_many_elsewhere() -> None:
+    # Forty of 1,008 failed elsewhere: of the leaf's other fifteen 0.6 are to be expected, five in 1 of 2,700 cases.
+    places = Places(nodes(1024, leaf=16))
+    elsewhere = {f"n{16 * (number + 1)}" for number in range(40)}
+    for behind, found in ((2, ""), (5, ""), (6, "leaf/leaf0")):
+        assert suspect("n1", {*names(range(behind)), *elsewhere}, places, POLICY) == found

@@ -1,15 +1,14 @@
 """Captures of real DCGM output, where they are at hand."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from holdfast.formats import dcgm_diag, dcgm_exporter
 from holdfast.formats.dcgm_diag_result import FAIL, PASS, WARN
 
-DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared/data"))
-pytestmark = pytest.mark.skipif(not (DATA / "dcgm_diag").is_dir(), reason=f"no captures in {DATA}")
+from . import captures
+
+DATA = captures.DATA
+pytestmark = captures.needs(DATA / "dcgm_diag")
 
 
 def diag(name: str) -> dcgm_diag.Diagnostic:

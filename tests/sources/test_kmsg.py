@@ -2,8 +2,6 @@
 
 import io
 import os
-import random
-import time
 import tty
 from pathlib import Path
 from typing import IO
@@ -265,25 +263,7 @@ def test_the_real_ring_buffer_is_drained_without_blocking() -> None:
     kmsg = KmsgSource("n1")
     reading = kmsg.read(NOW)
     if reading.blind:
-        pytest.skip(reading.blind)
+        pytest.skip(f"this machine does not let us read /dev/kmsg: {reading.blind}")
     assert values(reading)["kmsg_records_total"] >= 0  # zero where somebody has just cleared it with dmesg -C
     assert kmsg.read(NOW).blind == ""
     kmsg.close()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not os.access("/dev/kmsg", os.R_OK | os.W_OK), reason="this machine does not let us write to /dev/kmsg"
-)
-def test_a_line_written_to_the_real_kernel_log_is_heard_at_once() -> None:
-    """The line is one that no check judges: the machine's log is everybody's."""
-    source = KmsgSource("n1", "/dev/kmsg", proc="/proc")
-    source.read(time.time())
-    tag = "".join(
-        random.choices("ghijklmnopqrstuvwxyz", k=16)
-    )  # letters: numbers alone would fold it into an older one
-    with open("/dev/kmsg", "wb", buffering=0) as log:
-        log.write(f"<6>nvidia-peermem {tag}:1 ERROR detected invalid context, skipping further processing\n".encode())
-    assert source.wait(60.0)
-    found = [event for event in source.read(time.time()).events if tag in event.text]
-    assert [event.kind for event in found] == ["peermem"]

@@ -19,8 +19,8 @@ class Server:
     """The throw-away server, by its standard input and output."""
 
     def __init__(self) -> None:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.process = subprocess.Popen([sys.executable, str(SCRIPT), "fsync=off"], text=True, **pipes)
+        command, pipe = [sys.executable, str(SCRIPT), "fsync=off"], subprocess.PIPE
+        self.process = subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, stderr=pipe)
         self.url = self.said()
         self.template = self.new_database("template1")
         Store.open(self.template).close()
