@@ -20,6 +20,7 @@ from holdfast.model.keeping import HeldStep, Holdings, Keeping
 from holdfast.model.progress import RankWindow
 from holdfast.model.report import Report
 from holdfast.store import Store
+from tests.stores import new_store
 
 OWNER = "uid-1000"
 
@@ -72,7 +73,7 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    store = Store.open(f"sqlite:///{tmp_path}/store.db")
+    store = Store.open(new_store(tmp_path / "store.db"))
     yield Site(store)
     store.close()
 

@@ -12,6 +12,7 @@ from holdfast.cli.app import run
 from holdfast.model.report import Report, VerdictChange
 from holdfast.store import Store
 from holdfast.store.words import Step
+from tests.stores import new_store
 
 from ..store.lives import step  # noqa: TID252  tests are no package to name
 
@@ -20,7 +21,7 @@ from ..store.lives import step  # noqa: TID252  tests are no package to name
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """As `holdfast up` leaves it: one node of pool 'default' that failed three times."""
     monkeypatch.setenv("HOLDFAST_STATE", str(tmp_path))
-    made = Store.open(f"sqlite:///{tmp_path}/holdfast.db")
+    made = Store.open(new_store(tmp_path / "holdfast.db"))
     now = time.time()
     made.transit_all([failed(now)], made.lead("test", 10, now=now) or 0)
     changes = [

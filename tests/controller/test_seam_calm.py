@@ -16,6 +16,7 @@ from holdfast.model.account import Account
 from holdfast.model.panel import Panel, table
 from holdfast.model.topology import Topology
 from holdfast.store import Store
+from tests.stores import new_store
 
 FLOW = "cdu_flow_litres_per_minute"
 
@@ -58,7 +59,7 @@ def test_the_good_past_stands_until_the_window_has_one_of_its_own() -> None:
 
 def _watch(tmp_path: Path) -> SeamWatch:
     files = SeamFiles(topology=Topology(), sources=[], programme=Programme())
-    store = Store.open(f"sqlite:///{tmp_path}/store.db")
+    store = Store.open(new_store(tmp_path / "store.db"))
     return SeamWatch(SeamSettings(), files, Alerts(AlertSettings()), store, Board(Policy()))
 
 
