@@ -1,7 +1,7 @@
 # Everything a newcomer needs is `make demo` and `make test`; both set up what they use and say so.
 PY := .venv/bin/python
 PEERS := .venv-peers
-.PHONY: screenshots docs-site agreement setup torch system console dist demo demo-node test test-kubernetes quick soak lint docs bench bench-fleet bench-growth bench-history clean
+.PHONY: screenshots docs-site agreement setup torch system console dist demo demo-node test test-kubernetes quick mutants soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
 
@@ -76,6 +76,11 @@ agreement: setup
 
 quick: setup
 	$(PY) -m pytest -m "not slow and not soak" -n 2
+
+# Tests that notice: a sample of small mistakes in code that decides, each of which a quick test must catch.
+# `make mutants ARGS="seams --count 200"` asks more of one package.
+mutants: setup
+	$(PY) scripts/mutants.py $(ARGS)
 
 # What needs no server, on two cores; then every real part, three files at a time because they mostly wait, a file's tests
 # one after the other. These share the machine with others, so a test that failed is tried once more, and named as such (R)
