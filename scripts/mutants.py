@@ -66,7 +66,7 @@ class Seen:
             touches = any(path == mutant.path for path, _ in lines)
             return places.isdisjoint(lines), not touches, f"test_{own}." not in test, self.seconds[test]
 
-        everyone = not places.isdisjoint(self.imports)
+        everyone = not mutant.inside or not places.isdisjoint(self.imports)
         return sorted((one for one in self.seconds if everyone or places & self.lines[one]), key=order)
 
 
@@ -111,10 +111,7 @@ class Collected(Fixed):
         self._seen = Seen(imports=self._now)
         self._some, self._jobs, self._answer = some, jobs, answer
         self._items: dict[str, pytest.Item] = {}
-
-    def pytest_sessionstart(self) -> None:
-        super().pytest_sessionstart()
-        threading.settrace(self._call)
+        threading.settrace(self._call)  # now: what a conftest imports is loaded before a session starts
         sys.settrace(self._call)
 
     def _lines_of(self, path: str) -> Callable[[FrameType, str, object], Any]:

@@ -33,7 +33,7 @@ def settings(peer: Peer, tmp_path: Path) -> KubernetesSettings:
         "users": [{"name": "x", "user": {"token": "secret-token"}}],
     }
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(document))
-    return KubernetesSettings(kubeconfig=str(tmp_path / "kubeconfig"), timeout=2.0)
+    return KubernetesSettings(kubeconfig=str(tmp_path / "kubeconfig"), timeout=60.0)
 
 
 def says(peer: Peer, answer: Callable[[str, Query], tuple[int, bytes]]) -> None:

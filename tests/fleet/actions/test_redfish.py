@@ -205,7 +205,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def answers(url: str) -> bool:

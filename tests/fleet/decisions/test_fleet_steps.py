@@ -6,10 +6,12 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
+from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.model.lifecycle import EventKind, Stage, Verb
+from holdfast.model.account import Account
+from holdfast.model.lifecycle import EventKind, NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
-from holdfast.model.wire.report import OrderOutcome
+from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 from tests.fleet.decisions.simulated_fleet import POLICY, SimulatedFleet
 
 
@@ -272,3 +274,160 @@ def test_within_a_session_the_numbers_say_which_is_later() -> None:
     told.says("n1", "gpu.xid", "fail")
     told.says("n1", "gpu.xid", "pass", at=told.now - 5)  # its clock was set back
     assert told.fleet.health("n1", told.now) == "pass"
+
+
+def alone(stage: Stage = Stage.READY, **more: object) -> Fleet:
+    node = NodeState(name="n0", stage=stage, tested_suite="1", **more)  # type: ignore[arg-type]
+    return Fleet(
+        POLICY, [node, *(NodeState(name=f"n{number}", stage=Stage.READY, tested_suite="1") for number in range(1, 20))]
+    )
+
+
+@pytest.mark.parametrize(("ago", "health"), [(120.0, "pass"), (120.1, "unknown")])
+def test_a_node_is_unknown_after_two_minutes_of_silence(ago: float, health: str) -> None:
+    fleet = alone()
+    fleet.heard["n0"] = 1000.0
+    assert fleet.health("n0", 1000.0 + ago) == health
+
+
+def test_a_late_report_does_not_make_a_node_unheard() -> None:
+    fleet = alone()
+    fleet.heard["n0"] = 1000.0
+    fleet.take(Report(node="n0", session="s", seq=1, at=900.0), 900.0)
+    assert fleet.heard["n0"] == 1000.0
+
+
+@pytest.mark.parametrize(
+    ("stage", "policy", "why"),
+    [
+        (Stage.READY, POLICY, ""),
+        (Stage.ALLOCATED, POLICY, ""),
+        (Stage.TESTING, POLICY, "testing: not yet"),
+        (Stage.TESTING, replace(POLICY, dry_run=True), ""),
+    ],
+)
+def test_why_nothing_may_start_on_a_node(stage: Stage, policy: Policy, why: str) -> None:
+    fleet = Fleet(policy, [NodeState(name="n0", stage=stage, reason="not yet")])
+    assert fleet.closed("n0") == why
+    assert Fleet(policy, [NodeState(name="n0", stage=stage, reason="not yet")], scheduled=True).closed("n0") == ""
+    by_cause = Fleet(POLICY, [NodeState(name="n0", stage=Stage.QUARANTINED, cause="gpu.xid")])
+    assert by_cause.closed("n0") == "quarantined: gpu.xid"
+
+
+def test_a_dry_run_is_the_pools_own_and_a_strangers_is_the_fleets() -> None:
+    policy = Policy(dry_run=True, pools={"train": Policy(dry_run=False)})
+    fleet = Fleet(policy, [NodeState(name="n0", pool="train"), NodeState(name="n1")])
+    assert [fleet.dry_run(name) for name in ("n0", "n1", "stranger")] == [False, True, True]
+
+
+def test_a_person_is_warned_when_the_pool_cannot_spare_a_node() -> None:
+    nodes = [NodeState(name=f"n{i}", stage=Stage.QUARANTINED if i < 2 else Stage.READY) for i in range(20)]
+    fleet = Fleet(POLICY, [*nodes, NodeState(name="gone", stage=Stage.REMOVED)])
+    assert fleet.brake("n5").startswith("2 of 20 nodes of pool default are out of service")
+    assert fleet.brake("n0") == ""
+    assert fleet.brake("gone") == ""
+    assert alone().brake("n0") == ""
+
+
+def test_only_resets_move_a_node_and_only_walls_raise_an_incident() -> None:
+    fleet = alone(Stage.RESETTING, cause="gpu.xid", rung=1, failed=True)
+    assert fleet.acted("n0", Verb.TICKET, False, "x", 1.0) == []
+    assert fleet.acted("stranger", Verb.DRAIN, False, "x", 1.0) == []
+    assert not fleet.incidents.open
+    assert fleet.acted("n0", Verb.DRAIN, False, "x", 1.0) == []
+    assert list(fleet.incidents.open) == ["node/n0/scheduler"]
+    (failed,) = fleet.acted("n0", Verb.RESET_GPU, False, "x", 2.0)
+    assert failed.node.stage is Stage.QUARANTINED
+    (done,) = alone(Stage.RESETTING).acted("n0", Verb.REBOOT, True, "x", 2.0)
+    assert done.node.stage is Stage.TESTING
+
+
+def outcome(verb: str, ok: bool = True) -> Report:
+    return Report(node="n0", session="s", seq=1, at=5.0, outcomes=(OrderOutcome(order=1, verb=verb, ok=ok),))
+
+
+@pytest.mark.parametrize(
+    ("verb", "ok", "stage"),
+    [
+        ("reset_gpu", True, Stage.TESTING),
+        ("reboot", True, Stage.TESTING),
+        ("inspect", False, Stage.QUARANTINED),
+        ("cordon", True, Stage.RESETTING),
+        ("dance", True, Stage.RESETTING),
+    ],
+)
+def test_what_an_agent_did(verb: str, ok: bool, stage: Stage) -> None:
+    fleet = alone(Stage.RESETTING)
+    fleet.take(outcome(verb, ok), 5.0)
+    assert fleet.nodes["n0"].stage is stage
+
+
+def changed(after: str, check: str = "gpu.ecc", at: float = 5.0) -> Report:
+    change = VerdictChange(at=at, check=check, before="", after=after)
+    return Report(node="n0", session="s", seq=int(at), at=at, changes=(change,))
+
+
+def test_a_degradation_ends_with_the_check_that_told_it() -> None:
+    fleet = alone()
+    fleet.take(changed("degraded"), 5.0)
+    assert fleet.nodes["n0"].degraded_by == "gpu.ecc"
+    fleet.take(changed("pass", "gpu.xid", 6.0), 6.0)
+    assert fleet.nodes["n0"].degraded_by == "gpu.ecc"
+    fleet.take(changed("pass", "gpu.ecc", 7.0), 7.0)
+    assert fleet.nodes["n0"].degraded_by == ""
+
+
+def test_a_node_held_on_trial_is_tried_when_its_last_failing_check_passes() -> None:
+    fleet = alone(Stage.TESTING, held="leaf/l0", held_since=1.0)
+    fleet._judge.guards.recovered("n0")  # what it was held for when we began is over
+    fleet.take(changed("fail", "gpu.ecc", 2.0), 2.0)
+    fleet.take(changed("fail", "gpu.xid", 3.0), 3.0)
+    assert fleet.take(changed("pass", "gpu.xid", 4.0), 4.0) == []
+    steps = fleet.take(changed("pass", "gpu.ecc", 5.0), 5.0)
+    assert [action.verb for step in steps for action in step.actions] == [Verb.RETEST]
+
+
+def account(*victims: str) -> Account:
+    return Account(
+        kind="cooling.flow_low", confidence=0.9, since=0.0, lasted_seconds=1.0, sentence="flow", victims=victims
+    )
+
+
+def test_a_seams_victims_recover_from_its_symptoms_and_from_nothing_else() -> None:
+    fleet = alone(degraded_by="gpu.clocks")
+    steps = fleet.found("cdu/c2", account("node/n0", "node/n1/gpu/3", "job/n2", "node/stranger"), 5.0)
+    assert [step.node.name for step in steps] == ["n0"]
+    assert fleet.nodes["n0"].degraded_by == ""
+    assert fleet.incidents.members("cdu/c2") == {"n0", "n1"}
+    other = alone(degraded_by="gpu.ecc")
+    assert other.found("cdu/c2", account("node/n0"), 5.0) == []
+    assert other.nodes["n0"].degraded_by == "gpu.ecc"
+
+
+def sees(*jobs: str, node: str = "n0", busy: bool | None = None) -> NodeStatus:
+    used = bool(jobs) if busy is None else busy
+    return NodeStatus(node=node, accepts_work=True, cordoned=False, down=False, busy=used, jobs=frozenset(jobs))
+
+
+def test_a_scheduler_that_names_a_stranger_is_not_believed() -> None:
+    assert alone().observe([sees("7", node="stranger")], 5.0) == []
+
+
+def test_a_draining_node_is_empty_when_its_scheduler_says_so() -> None:
+    fleet = alone(Stage.DRAINING, cause="gpu.xid", failed=True, jobs=frozenset({"7"}))
+    fleet.observe([sees("7")], 5.0)
+    assert fleet.nodes["n0"].stage is Stage.DRAINING
+    fleet.observe([sees(busy=True)], 6.0)
+    assert fleet.nodes["n0"].stage is Stage.DRAINING
+    fleet.observe([sees()], 7.0)
+    assert fleet.nodes["n0"].stage is Stage.QUARANTINED
+
+
+def test_a_node_is_cleaned_not_in_the_look_that_showed_its_work_gone() -> None:
+    node = NodeState(name="n0", stage=Stage.ALLOCATED, jobs=frozenset({"7"}), tested_suite="1")
+    for scheduled, after in ((True, Stage.TESTING), (False, Stage.CLEANING)):
+        fleet = Fleet(POLICY, [node], scheduled=scheduled)
+        fleet.observe([sees()], 5.0)
+        assert fleet.nodes["n0"].stage is Stage.CLEANING
+        fleet.observe([sees()], 6.0)
+        assert fleet.nodes["n0"].stage is after

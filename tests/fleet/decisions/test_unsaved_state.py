@@ -7,7 +7,8 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
-from holdfast.model.lifecycle import Stage
+from holdfast.fleet.decisions.unsaved_state import Unsaved
+from holdfast.model.lifecycle import NodeState, Stage
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.wire.report import Report
 from tests.fleet.decisions.simulated_fleet import POLICY, SimulatedFleet
@@ -86,3 +87,45 @@ def test_before_planned_work_begins_memory_is_brought_to_storage() -> None:
     assert asked(told) == POLICY.flush_seconds
     told.now = begins + 60
     assert asked(told) == 0
+
+
+def test_what_is_waited_for_ends_when_it_is_saved_and_begins_anew_when_there_is_more() -> None:
+    policy = replace(POLICY, flush_seconds=100.0)
+    made, node = Unsaved(), NodeState(name="n1", stage=Stage.DRAINING)
+
+    def told(*jobs: str) -> None:
+        made.take(Report(node="n1", session="k", seq=1, at=0.0, unsaved=jobs))
+
+    assert not made.holds(node, 0.0, policy)
+    told("llama", "vit")
+    assert made.holds(node, 10.0, policy)
+    assert made.holds(node, 109.9, policy)
+    assert not made.holds(node, 110.0, policy)
+    told()
+    assert not made.holds(node, 111.0, policy)
+    told("llama")
+    assert made.holds(node, 200.0, policy)
+    assert made.holds(node, 299.9, policy)
+
+
+def test_what_a_release_left_behind_is_named_once() -> None:
+    made, node = Unsaved(), NodeState(name="n1", stage=Stage.DRAINING)
+    assert made.left("n1") == ""
+    made.take(Report(node="n1", session="k", seq=1, at=0.0, unsaved=("llama", "vit")))
+    assert made.left("n1") == "", "nobody waited"
+    made.holds(node, 10.0, POLICY)
+    assert made.left("n1") == "state of llama, vit is not in storage"
+    assert made.left("n1") == ""
+
+
+@pytest.mark.parametrize(
+    ("stage", "jobs", "seconds"),
+    [
+        (Stage.DRAINING, frozenset(), 120.0),
+        (Stage.CLEANING, frozenset(), 120.0),
+        (Stage.DRAINING, frozenset({"a"}), 0.0),
+        (Stage.READY, frozenset(), 0.0),
+    ],
+)
+def test_keepers_of_an_empty_node_on_its_way_out_are_asked(stage: Stage, jobs: frozenset[str], seconds: float) -> None:
+    assert Unsaved().flush_seconds(NodeState(name="n1", stage=stage, jobs=jobs), 0.0, POLICY) == seconds

@@ -16,6 +16,7 @@ from holdfast.fleet.store import Store
 from holdfast.model.account import Account
 from holdfast.model.panel import Panel, table
 from holdfast.model.topology import Topology
+from tests.stores import new_store
 
 FLOW = "cdu_flow_litres_per_minute"
 
@@ -58,7 +59,7 @@ def test_the_good_past_stands_until_the_window_has_one_of_its_own() -> None:
 
 def _watch(tmp_path: Path) -> SeamWatch:
     files = SeamFiles(topology=Topology(), sources=[], programme=BusinessContext())
-    store = Store.open(f"sqlite:///{tmp_path}/store.db")
+    store = Store.open(new_store(tmp_path / "store.db"))
     return SeamWatch(SeamSettings(), files, Alerts(AlertSettings()), store, Board(Policy()))
 
 
@@ -89,3 +90,62 @@ def test_a_gpu_of_a_victim_is_not_blamed_beside_the_open_cause(tmp_path: Path) -
     watch.take(cause, panel, 0.0)
     watch.take(cause | slow, panel, 60.0)
     assert sorted(watch.open) == ["cdu/c1", "node/n2/gpu/0"]
+
+
+@pytest.mark.parametrize(("ended", "begins"), [(100.0, 100.0), (101.0, 110.0)])
+def test_a_fault_before_the_window_is_forgotten_and_one_at_its_beginning_is_not(ended: float, begins: float) -> None:
+    calm = Baseline()
+    calm.over(50.0, ended)
+    panel = _panel(100.0, 5000.0)
+    calm.keep(panel, [])
+    assert calm.window(panel).times[0] == begins
+
+
+def test_what_began_first_decides_how_far_the_calm_reaches() -> None:
+    calm = Baseline()
+    calm.keep(_panel(0.0, 5400.0), [5000.0, 4000.0])
+    assert calm.panel is not None
+    assert calm.panel.times[-1] == 3940.0
+    kept = calm.panel
+    calm.keep(_panel(600.0, 6000.0), [5000.0])
+    assert calm.panel is kept, "it stands still while something is open"
+
+
+def test_a_fault_from_the_beginning_on_leaves_the_baseline_alone() -> None:
+    calm = Baseline()
+    calm.keep(_panel(0.0, 1000.0), [10.0])
+    assert calm.panel is not None
+    assert len(calm.panel.times) >= 1
+    assert calm.panel.times[-1] <= 1000.0
+
+
+def test_two_faults_at_the_beginning_are_both_left_out() -> None:
+    calm = Baseline()
+    calm.over(200.0, 600.0)
+    calm.over(700.0, 1500.0)
+    assert calm.window(_panel(100.0, 9000.0)).times[0] == 1500.0
+
+
+def test_a_fault_in_the_middle_leaves_the_beginning_as_it_is() -> None:
+    calm = Baseline()
+    calm.over(5000.0, 5500.0)
+    assert calm.window(_panel(0.0, 9000.0)).times[0] == 0.0
+
+
+@pytest.mark.parametrize(("now", "stands"), [(2990.0, True), (3000.0, False)])
+def test_a_third_of_the_window_since_the_last_fault_is_calm_enough(now: float, stands: bool) -> None:
+    """A window from 0 whose fault ended at 2,000: at 3,000 a third of it is calm."""
+    calm = Baseline()
+    calm.keep(_panel(0.0, 500.0), [450.0])
+    calm.over(60.0, 2000.0)
+    calm.keep(_panel(0.0, now), [])
+    assert (calm.panel is not None) is stands
+
+
+def test_columns_of_past_faults_are_taken_out_of_what_is_compared_with() -> None:
+    calm = Baseline()
+    calm.over(2060.0, 2500.0)
+    calm.keep(_panel(0.0, 5400.0), [5000.0])
+    assert calm.panel is not None
+    times = set(calm.panel.times.tolist())
+    assert (1990.0 in times, 2000.0 in times, 2490.0 in times, 2500.0 in times) == (True, False, False, True)

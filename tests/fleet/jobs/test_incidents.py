@@ -1,8 +1,10 @@
 """A slow job and an open incident tell one story; what no incident explains is compared by its clocks."""
 
 from holdfast.fleet.jobs.hardware import slow_clock
-from holdfast.fleet.jobs.incidents import explaining
+from holdfast.fleet.jobs.incidents import explaining, with_incidents
+from holdfast.fleet.jobs.views import TrainingView
 from holdfast.model.account import Account, Loss
+from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 
 from .test_service import Site, site
@@ -68,3 +70,55 @@ def test_a_clock_below_its_peers_is_told():
     digests["n1"][0, clock] = 1.246e9
     assert slow_clock("n1", 0, digests) == "its clock is 1.246 GHz and that of its peers 1.755 GHz"
     assert slow_clock("n1", None, digests) == "" and slow_clock("n9", 0, digests) == ""
+
+
+def view(**more):
+    known = dict.fromkeys(TrainingView.__dataclass_fields__, 0)
+    known |= {"job": "llama", "health": Health.DEGRADED, "reason": "slow", "nodes": ("n1", "n2"), "incident": ""}
+    return TrainingView(**{**known, **more})
+
+
+def hurting(subject, *losses, nodes=(), opened=1.0):
+    return Incident(id=subject, opened=opened, subject=subject, evidence=nodes, account=account(*losses))
+
+
+LLAMA = Loss(subject="job/llama", gpus=8.0, share_so_far=0.1, share_now=0.2)
+
+
+def test_a_node_is_explained_by_its_own_incident_and_by_any_of_its_parts_where_the_gpu_is_not_known():
+    assert explaining([incident("node/n1")])("n1", 4) == "node/n1"
+    assert explaining([incident("node/n1/nic/mlx5_0")])("n1", 4) == "node/n1/nic/mlx5_0"
+    assert explaining([incident("node/n1/gpu/4")])("n1", None) == "node/n1/gpu/4"
+    assert explaining([incident("node/n1")])("n10", 4) == ""
+    assert explaining([incident("node/n1", found=False)])("n1", 4) == ""
+
+
+def test_the_oldest_incident_explains():
+    young, old = hurting("cdu/c2", nodes=("n1",), opened=5.0), hurting("pdu/p1", nodes=("n1",), opened=2.0)
+    assert explaining([young, old])("n1", 0) == "pdu/p1"
+
+
+def test_only_a_slow_job_is_explained():
+    assert with_incidents(view(), [hurting("cdu/c2", LLAMA)]).incident == "cdu/c2"
+    well = view(health=Health.PASS)
+    assert with_incidents(well, [hurting("cdu/c2", LLAMA)]) is well
+    alone = view()
+    assert with_incidents(alone, []) is alone
+
+
+def test_a_job_is_hurt_by_what_is_measured_or_by_what_reaches_all_its_nodes():
+    unmeasured = Loss(subject="job/llama", gpus=8.0, share_so_far=None, share_now=None)
+    other = Loss(subject="job/vit", gpus=8.0, share_so_far=0.1, share_now=0.2)
+    assert with_incidents(view(), [hurting("cdu/c2", unmeasured)]).incident == ""
+    assert with_incidents(view(), [hurting("cdu/c2", unmeasured, nodes=("n1",))]).incident == ""
+    assert with_incidents(view(), [hurting("cdu/c2", unmeasured, nodes=("n1", "n2", "n3"))]).incident == "cdu/c2"
+    assert with_incidents(view(), [hurting("cdu/c2", other, nodes=("n1", "n2"))]).incident == ""
+    assert with_incidents(view(), [incident("leaf/l1", "n1", "n2", found=False)]).incident == ""
+
+
+def test_what_the_reason_names_already_is_not_told_twice():
+    named = view(reason="slow; explained by the incident on cdu/c2")
+    told = with_incidents(named, [hurting("pdu/p1", LLAMA), hurting("cdu/c2", opened=3.0)])
+    assert (told.incident, told.reason) == ("cdu/c2", named.reason)
+    fresh = with_incidents(view(), [hurting("cdu/c2", LLAMA)])
+    assert fresh.reason == "slow; explained by the incident on cdu/c2"

@@ -20,6 +20,7 @@ from holdfast.fleet.store import Store
 from holdfast.model.wire.keeper import HeldStep, Holdings, KeeperReport
 from holdfast.model.wire.progress import RankWindow
 from holdfast.model.wire.report import Report
+from tests.stores import new_store
 
 OWNER = "uid-1000"
 
@@ -72,7 +73,7 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    store = Store.open(f"sqlite:///{tmp_path}/store.db")
+    store = Store.open(new_store(tmp_path / "store.db"))
     yield Site(store)
     store.close()
 

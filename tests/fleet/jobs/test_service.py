@@ -18,6 +18,7 @@ from holdfast.model.records import Training
 from holdfast.model.wire.digest import pack
 from holdfast.model.wire.progress import RankWindow
 from holdfast.model.wire.report import Report, VerdictChange
+from tests.stores import new_store
 
 WORLD, PER_NODE = 32, 8
 WINDOW = 10.0
@@ -63,7 +64,7 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    store = Store.open(f"sqlite:///{tmp_path}/store.db")
+    store = Store.open(new_store(tmp_path / "store.db"))
     yield Site(store)
     store.close()
 

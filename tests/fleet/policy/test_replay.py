@@ -12,6 +12,7 @@ from holdfast.fleet.policy import replay
 from holdfast.fleet.store import Store
 from holdfast.model.records import Step
 from holdfast.model.wire.report import Report, VerdictChange
+from tests.stores import new_store
 
 from ..store.lives import step  # noqa: TID252  tests are no package to name
 
@@ -20,7 +21,7 @@ from ..store.lives import step  # noqa: TID252  tests are no package to name
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """As `holdfast up` leaves it: one node of pool 'default' that failed three times."""
     monkeypatch.setenv("HOLDFAST_STATE", str(tmp_path))
-    made = Store.open(f"sqlite:///{tmp_path}/holdfast.db")
+    made = Store.open(new_store(tmp_path / "holdfast.db"))
     now = time.time()
     made.transit_all([failed(now)], made.lead("test", 10, now=now) or 0)
     changes = [

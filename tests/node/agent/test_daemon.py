@@ -65,7 +65,7 @@ class Running:
 
     def stop(self) -> int:
         self.process.terminate()
-        return self.process.wait(10)
+        return self.process.wait(60)
 
 
 @pytest.fixture

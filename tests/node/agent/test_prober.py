@@ -98,7 +98,7 @@ def test_a_node_that_is_wanted_is_let_go_of(tmp_path: Path, sign: str) -> None:
         prober.cancel([asked.id])
     else:
         jobs.append("slurm-7")
-    meeting.join(30.0)
+    meeting.join(90.0)
     assert not meeting.is_alive()
     assert not outcomes[0].ok
     assert outcomes[0].bytes_per_second is None

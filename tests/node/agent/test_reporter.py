@@ -44,7 +44,7 @@ class Bench:
         self.spool = Spool(home / "spool", self.now)
         self.unsaved: tuple[str, ...] = ()
         self.keepers: tuple[KeeperReport, ...] = ()
-        link, digest = Link(url, timeout=2.0), b"\x01\x02"
+        link, digest = Link(url, timeout=60.0), b"\x01\x02"
         self.reporter = Reporter(
             "n1", session, self.spool, link, self.enrolment, lambda: self.now, lambda: digest,
             unsaved=lambda: self.unsaved, keepers=lambda: self.keepers,
@@ -279,5 +279,5 @@ def test_it_runs_on_its_own_thread_and_stops(bench: Bench, at: FakeController) -
     bench.reporter.start()
     bench.reporter.tell([change()])
     with at.changed:
-        assert at.changed.wait_for(lambda: any(report["changes"] for report in at.received), timeout=10)
+        assert at.changed.wait_for(lambda: any(report["changes"] for report in at.received), timeout=60)
     bench.reporter.stop()

@@ -58,7 +58,7 @@ def test_a_node_that_is_wanted_ends_its_suite_at_once(tmp_path: Path) -> None:
     suite = until(lambda: one_child(own, "holdfast.node.agent.suite"))
     probes = until(lambda: one_child(suite, "holdfast.node.probes.active.suite"))
     Path(settings.agent.verdict_file).with_suffix(".testing").unlink()
-    worker.join(10.0)
+    worker.join(90.0)
     assert outcomes and outcomes[0].health == "unknown"
     assert "was used" in outcomes[0].reason
     until(lambda: not living_of_group(probes))

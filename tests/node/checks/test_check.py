@@ -155,3 +155,9 @@ def test_one_look_speaks_for_passes_only() -> None:
     assert one_look.not_judged(failed) is failed
     assert one_look.told([failed, one_look.not_judged(passed)]) == (one_look.ONE_LOOK,)
     assert one_look.told([failed]) == ()
+
+
+def test_what_could_be_read_and_was_not_judged_is_said_not_to_be_seen() -> None:
+    nobody = replace(CHECK, judge=lambda window, limits: Verdict(rows=()))
+    verdict = nobody(seen(temp={0: 1, 1: 1, 2: 1}, power={0: 1, 1: 1, 2: 1}).window(0, 600))
+    assert {row.reason for row in verdict.rows} == {"not seen"}

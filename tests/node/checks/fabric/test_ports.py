@@ -96,3 +96,9 @@ def test_a_port_whose_state_is_not_told_is_unknown_and_one_without_a_name_is_dow
     stateless = [Signal(PORTS[0], "port_expected", 1.0), Signal(PORTS[0], "port_up", 0.0)]
     row = node(stateless, PORTS[0]).rows[0]
     assert (row.health, row.reason) == (Health.FAIL, "down, should be ACTIVE")
+
+
+def test_a_port_that_is_down_does_not_count_towards_the_usual() -> None:
+    verdict = ask(PORTS[1:], down=PORTS[:1])
+    assert verdict.rows[-1].value == 7.0
+    assert ask(PORTS[:4]).rows[-1].reason.startswith("4 ports as fast are up, not 8 ports of 400 Gb/s")

@@ -98,3 +98,14 @@ def test_the_row_tells_the_clock_and_the_least_it_should_be() -> None:
     row = running(345e6).row(CHECK)
     assert (row.value, row.limit) == (pytest.approx(345e6), pytest.approx(0.6 * 1980e6))
     assert "held there" not in row.reason
+
+
+def test_a_clock_or_a_load_that_is_new_is_not_judged() -> None:
+    for late in ("gpu_clock_sm_hertz", "gpu_utilization_ratio"):
+        tray = Tray()
+        while tray.now < 300.0:
+            told = {"gpu_clock_sm_hertz": 345e6, "gpu_utilization_ratio": 1.0}
+            if tray.now < 200.0:
+                del told[late]
+            tray.read(tray.now + 10.0, **told, **MOST)
+        assert tray.row(CHECK).health is Health.PASS

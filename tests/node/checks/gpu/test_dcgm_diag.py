@@ -104,3 +104,24 @@ def test_a_failure_counts_before_a_skip_and_a_skip_before_a_warning() -> None:
 def test_a_pass_tells_how_many_tests_it_rests_on() -> None:
     assert ask(dict.fromkeys(GPUS, GOOD)).rows[0].value == 5.0
     assert {row.value for row in ask({NODE: GOOD}).rows} == {5.0}
+
+
+def test_a_diagnostic_that_tells_only_what_passed_is_believed() -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset(GPUS[:1]))
+    signals = [Signal(GPUS[0], "dcgm_diag_tests_passed", 0.0)]
+    history.add(Reading(source="dcgm_diag", at=0, signals=signals))
+    verdict = CHECK(history.window(0, 600))
+    assert verdict.evidence == ("dcgmi diag -r 0: 0 tests passed",)
+    history.add(Reading(source="dcgm_diag", at=0, signals=[*signals, Signal(NODE, "dcgm_diag_level", 2.0)]))
+    row = CHECK(history.window(0, 600)).rows[0]
+    assert (row.health, row.value) == (Health.PASS, 0.0)
+
+
+def test_what_dcgm_found_is_so_many_of_none() -> None:
+    failed = ask({GPUS[0]: {"failed": 2.0}, GPUS[1]: {"warned": 3.0}, GPUS[2]: GOOD}).rows
+    assert [(row.value, row.limit) for row in failed[:2]] == [(2.0, 0.0), (3.0, 0.0)]
+
+
+def test_without_a_fault_nothing_is_the_platforms() -> None:
+    assert ask(dict.fromkeys(GPUS, GOOD)).remedy == ""

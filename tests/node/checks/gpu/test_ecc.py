@@ -131,3 +131,8 @@ def test_a_clean_life_is_no_evidence() -> None:
 def test_a_gpu_that_does_not_tell_its_mode_is_unknown() -> None:
     tray = Tray().read(0.0, gpu_ecc_mode={1: 1.0, 2: 1.0, 3: 1.0}, gpu_ecc_volatile_uncorrected_total=0.0)
     assert tray.healths(CHECK) == [Health.UNKNOWN, Health.PASS, Health.PASS, Health.PASS]
+
+
+def test_ecc_that_is_off_tells_the_mode_that_is_wanted() -> None:
+    row = Tray().read(0.0, gpu_ecc_mode=0.0).row(CHECK)
+    assert (row.value, row.limit) == (0.0, 1.0)

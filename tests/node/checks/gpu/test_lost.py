@@ -131,3 +131,50 @@ def test_without_a_driver_nobody_can_tell() -> None:
     history.add(Reading(source="nvml", at=0.0, blind="the NVIDIA kernel driver is not loaded"))
     verdict = CHECK(history.window(0.0, CHECK.span))
     assert (verdict.health, "not loaded" in verdict.summary()) == (Health.UNKNOWN, True)
+
+
+def test_a_lost_gpu_is_one_of_none_and_one_that_is_there_none() -> None:
+    tray = listed(gpu_lost={0: 0.0, 1: 1.0, 2: 0.0, 3: 0.0})
+    tray.happened(Event(kind="xid", at=0.0, text="gone", device="0000:12:00", code=79))
+    rows = [(tray.row(CHECK, index).value, tray.row(CHECK, index).limit) for index in range(3)]
+    assert rows == [(0.0, 0.0), (1.0, 0.0), (1.0, 0.0)]
+    missing = expecting(listed(), 4, "0000:14:00.0").row(CHECK, 4)
+    assert (missing.value, missing.limit) == (1.0, 0.0)
+    extra = on_the_bus(listed(), *ADDRESSES.values(), "0000:1f:00.0").ask(CHECK).rows[-1]
+    assert (extra.value, extra.limit) == (1.0, 0.0)
+
+
+def test_a_lost_gpu_whose_place_nobody_knows_says_what_the_driver_said() -> None:
+    tray = Tray().read(0.0, gpu_lost={0: 1.0, 1: 1.0})
+    tray.missing(0, "gpu_temperature_celsius", reason="GPU is lost")
+    assert tray.row(CHECK).reason == "GPU is lost"
+
+
+def test_only_lost_gpus_are_told_with_their_serial_numbers() -> None:
+    assert listed().ask(CHECK).evidence == ()
+    nameless = Tray().read(0.0, gpu_pci_address=ADDRESSES, gpu_lost={0: 1.0, 1: 0.0, 2: 0.0, 3: 0.0})
+    assert nameless.ask(CHECK).evidence == ()
+
+
+def test_what_on_the_bus_is_no_gpu_or_was_listed_before_is_not_missed() -> None:
+    tray = listed()
+    nic, before = "node/n1/pci/0000:40:00.0", "node/n1/pci/0000:41:00.0"
+    signals = [Signal(nic, "pci_role", "nic"), Signal(before, "pci_role", "gpu")]
+    tray.history.add(Reading(source="pcie", at=0.0, signals=signals))
+    inventory = tray.history.inventory
+    known = {**inventory.by_device, "0000:41:00.0": "node/n1/gpu/0"}
+    tray.history.inventory = replace(inventory, subjects=inventory.subjects | {nic, before}, by_device=known)
+    assert failed(tray) == []
+
+
+def test_a_loss_on_the_bus_that_the_kernel_told_already_is_one_row() -> None:
+    tray = on_the_bus(listed(), *ADDRESSES.values(), "0000:1f:00.0")
+    tray.happened(Event(kind="gpu_lost", at=0.0, text="gone", device="0000:1f:00.0"))
+    assert failed(tray) == ["node/n1/pci/0000:1f:00.0"]
+
+
+def test_an_event_without_a_device_tells_of_nobody() -> None:
+    tray = listed().happened(Event(kind="gpu_lost", at=0.0, text="gone"))
+    assert failed(tray) == []
+    tray.happened(Event(kind="gpu_lost", at=0.0, text="gone", subject=tray.gpus[2]))
+    assert failed(tray) == [tray.gpus[2]]

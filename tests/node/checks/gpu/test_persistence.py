@@ -1,5 +1,7 @@
 """A GPU whose driver unloads between jobs is degraded; one that does not tell is unknown."""
 
+from tests.node.checks.gpu_tray import Tray
+
 from holdfast.model.health import Health
 from holdfast.model.history import History
 from holdfast.model.inventory import Inventory
@@ -17,3 +19,8 @@ def test_persistence_off_degrades_its_gpu_and_silence_is_unknown() -> None:
     verdict = CHECK(history.window(0, 600))
     healths = {row.subject: row.health for row in verdict.rows}
     assert healths == {GPUS[0]: Health.PASS, GPUS[1]: Health.DEGRADED, GPUS[2]: Health.UNKNOWN}
+
+
+def test_a_row_tells_the_mode_and_the_one_that_is_wanted() -> None:
+    row = Tray().read(0.0, gpu_persistence_mode=0.0).row(CHECK)
+    assert (row.value, row.limit) == (0.0, 1.0)

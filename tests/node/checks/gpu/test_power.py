@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from holdfast.model import subject
 from holdfast.model.health import Health
 from holdfast.model.signal import Reading, Signal
@@ -136,3 +138,29 @@ def test_nine_tenths_of_the_time_is_busy() -> None:
 
 def test_what_is_no_gpu_number_holds_no_gpu() -> None:
     assert busy(STARVED, jobs={"7": "0,1,2,3,4,x,"}).row(CHECK, 2).health is Health.DEGRADED
+
+
+def test_a_gpu_whose_load_or_power_is_new_is_not_compared() -> None:
+    for late in ("gpu_power_watts", "gpu_utilization_ratio"):
+        tray = Tray(4)
+        while tray.now < 600.0:
+            told = {"gpu_power_watts": {0: 300.0, 1: 600.0, 2: 600.0, 3: 600.0}, "gpu_utilization_ratio": 1.0}
+            if tray.now < 500.0:
+                del told[late]
+            tray.read(tray.now + 10.0, **told, **LIMITS)
+            tray.history.add(Reading(source="jobs", at=tray.now, signals=job("7", "0,1,2,3")))
+        assert tray.row(CHECK, 0).health is Health.PASS
+
+
+def test_a_job_that_changed_its_gpus_lately_is_not_compared() -> None:
+    tray = Tray(5)
+    while tray.now < 600.0:
+        tray.read(tray.now + 10.0, gpu_power_watts=STARVED, gpu_utilization_ratio=1.0, **LIMITS)
+        held = "0,1,2,3" if tray.now < 500.0 else "0,1,2,3,4"
+        tray.history.add(Reading(source="jobs", at=tray.now, signals=job("7", held)))
+    assert tray.row(CHECK, 2).health is Health.PASS
+
+
+def test_a_starving_gpu_tells_the_least_it_should_draw() -> None:
+    row = busy(STARVED).row(CHECK, 2)
+    assert (row.value, row.limit) == (pytest.approx(300.0), pytest.approx(0.6 * 652.5))

@@ -38,7 +38,7 @@ def source() -> Iterator[JobSocketSource]:
 
 def line_to(source: JobSocketSource) -> socket.socket:
     line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    line.settimeout(20)
+    line.settimeout(60)
     line.connect(source._path)
     return line
 
