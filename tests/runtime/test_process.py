@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.actions import process
+from holdfast.runtime import process
 from holdfast.runtime.errors import NoAnswer
 from holdfast.runtime.process import find, run
 

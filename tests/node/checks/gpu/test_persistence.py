@@ -1,12 +1,11 @@
 """A GPU whose driver unloads between jobs is degraded; one that does not tell is unknown."""
 
-from tests.node.checks.gpu_tray import Tray
-
 from holdfast.model.health import Health
 from holdfast.model.history import History
 from holdfast.model.inventory import Inventory
 from holdfast.model.signal import Reading, Signal
 from holdfast.node.checks.gpu.persistence import CHECK
+from tests.node.checks.gpu.gpu_tray import Tray
 
 GPUS = tuple(f"node/n1/gpu/{index}" for index in range(3))
 

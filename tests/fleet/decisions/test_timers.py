@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.decisions.timers import Pace
+from holdfast.fleet.decisions.timers import Timers
 from holdfast.fleet.decisions.unsaved_state import Unsaved
 from holdfast.fleet.decisions.verdict_state import VerdictState
 from holdfast.model.account import Account
@@ -31,7 +31,7 @@ class Clock:
     def __init__(self, *first: NodeState, policy: Policy | None = None, count: int = 40, **more: object) -> None:
         rest = [node(number) for number in range(len(first), count)]
         self.judge = VerdictState(policy or Policy(), [*first, *rest], **more)  # type: ignore[arg-type]
-        self.pace = Pace(self.judge, Unsaved())
+        self.pace = Timers(self.judge, Unsaved())
 
     def tick(self, at: float = NOW, quiet: tuple[str, ...] = ()) -> dict[str, list[Verb]]:
         """What is done to whom."""

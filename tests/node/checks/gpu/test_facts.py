@@ -1,7 +1,6 @@
 """What the GPU checks share: how findings add up, and means over time."""
 
 import pytest
-from tests.node.checks.gpu_tray import Tray
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.inventory import Inventory
@@ -17,6 +16,7 @@ from holdfast.node.checks.gpu.facts import (
     numbers,
     peer_median,
 )
+from tests.node.checks.gpu.gpu_tray import Tray
 
 
 def finding(health: Health, remedy: str = "") -> Finding:

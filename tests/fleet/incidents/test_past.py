@@ -3,13 +3,13 @@
 import pytest
 
 from holdfast.fleet.incidents.past import called, past
-from holdfast.model.account import Account, Bill, LayerCost, Loss
+from holdfast.model.account import Account, Bill, Layer, Loss
 
 
 def account(
     *losses: Loss, gpu_hours: float = 0.0, cost: float | None = None, lasted: float = 720.0, **who: str
 ) -> Account:
-    layers = () if cost is None else (LayerCost(name="x", so_far=cost, if_it_goes_on=None, formula="", inputs=""),)
+    layers = () if cost is None else (Layer(name="x", so_far=cost, if_it_goes_on=None, formula="", inputs=""),)
     return Account(
         kind="cooling.flow_low", confidence=0.9, since=0.0, lasted_seconds=lasted, losses=losses,
         bill=Bill(layers=layers, gpu_hours=gpu_hours), on_call=who,

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from holdfast.fleet.controller.credential_cache import CredentialCache
-from holdfast.fleet.decisions.change_filter import Told
+from holdfast.fleet.decisions.change_filter import ChangeFilter
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import StoreError
@@ -33,7 +33,7 @@ def test_a_whole_fleet_that_falls_silent_is_an_incident_on_each_loop_and_on_no_n
 
 
 def test_of_reports_that_change_nothing_nothing_is_told() -> None:
-    fleet, told = fleet_of(3), Told()
+    fleet, told = fleet_of(3), ChangeFilter()
     for name in fleet.nodes:
         fleet.take(Report(node=name, session="s", seq=1, at=1.0), 1.0)
     assert len(told.changed(fleet, fleet.nodes, 1.0)) == 3
