@@ -8,11 +8,9 @@ from typing import Any
 
 from measure import publish
 
+from holdfast.lab.drills.batch import fuzz, fuzz_summary, fuzz_tasks, play_all, summary
 from holdfast.lab.drills.draw import CALM
 from holdfast.lab.drills.file import load, shipped
-from holdfast.cli.drill.fuzz import drawn, summary, tasks
-from holdfast.cli.drill.here import played, spread
-from holdfast.cli.drill.show import summary as score_summary
 
 
 def against_alerts(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -38,19 +36,19 @@ def main() -> None:
     options.add_argument("--processes", type=int, default=0)
     asked = options.parse_args()
     began = time.perf_counter()
-    known = list(spread(played, [load(name) for name in shipped()], asked.processes, "shipped"))
-    random = list(spread(drawn, tasks(asked.seeds, asked.first, "", 0.15), asked.processes, "drawn"))
-    hard = list(spread(drawn, tasks(asked.hard, asked.first, "", 0.15, hard=True), asked.processes, "drawn hard"))
+    known = play_all([load(name) for name in shipped()], asked.processes)
+    random = fuzz(fuzz_tasks(asked.seeds, asked.first, "", 0.15), asked.processes)
+    hard = fuzz(fuzz_tasks(asked.hard, asked.first, "", 0.15, hard=True), asked.processes)
     everything = [*known, *random]
-    found, unkind = summary(random), summary(hard)
+    found, unkind = fuzz_summary(random), fuzz_summary(hard)
     publish("drills", {
-        "shipped": score_summary(known),
+        "shipped": summary(known),
         "shipped_missed": [one["drill"] for one in known if not one["score"]["top1"]],
         "drawn": {key: value for key, value in found.items() if key not in ("confusion", "misses")},
         "drawn_missed": [one["drill"] for one in found["misses"]],
         "hard": {key: value for key, value in unkind.items() if key not in ("confusion", "misses")},
         "hard_missed": [one["drill"] for one in unkind["misses"]],
-        "together": score_summary(everything),
+        "together": summary(everything),
         "component_alerts": against_alerts(everything),
         "confusion": found["confusion"],
         "first_seed": asked.first,

@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from holdfast.fleet.controller.lead import LEASE_SECONDS, TRY_SECONDS
-from tests.fleet.controller.running import Agent, Controller, running, until
+from tests.fleet.controller.running import Agent, Controller, running
+from tests.waiting import until
 from tests.fleet.store.conftest import Server
 
 RESULTS = Path(__file__).with_name("results") / "failover.json"

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from holdfast.fleet.api.views.common import Ack
+from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import Report
 
 _decode = msgspec.json.Decoder(list[Report]).decode

@@ -120,7 +120,7 @@ class World:
         self._owns, self._links = [], []
         self._seconds = self._saving = 0.0
         self._rank_data = np.zeros(RANKS)
-        self.job.judge(self.now, lambda node: [], {})
+        self.job.evaluate(self.now, lambda node: [], {})
         rows = [row for verdict in self.job.verdicts for row in verdict.rows]
         return frozenset(row.subject for row in rows if row.health is Health.DEGRADED and row.subject != "job/llama")
 

@@ -12,7 +12,7 @@ from typing import Any
 from measure import publish, quantile
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.fleet.controller.running import until
+from tests.waiting import until
 from tests.fleet.controller.slurm_site import Site
 from tests.fleet.controller.slurm_twin import agent_on_twin, twin_site
 

@@ -7,8 +7,7 @@ import argparse
 from itertools import chain
 from pathlib import Path
 
-from holdfast.cli.drill.fuzz import drawn, tasks
-from holdfast.cli.drill.here import spread
+from holdfast.lab.drills.batch import fuzz, fuzz_tasks
 from holdfast.lab.drills.reliability import Claim, fitted
 
 FILE = Path(__file__).parents[1] / "holdfast" / "catalog" / "seam_confidence.csv"
@@ -26,8 +25,8 @@ def main() -> None:
     options.add_argument("--processes", type=int, default=0)
     asked = options.parse_args()
     half = asked.seeds // 2
-    todo = [*tasks(half, asked.first, "", 0.15), *tasks(half, asked.first + half, "", 0.15, hard=True)]
-    outcomes = spread(drawn, todo, asked.processes, "drawing and playing")
+    todo = [*fuzz_tasks(half, asked.first, "", 0.15), *fuzz_tasks(half, asked.first + half, "", 0.15, hard=True)]
+    outcomes = fuzz(todo, asked.processes)
     claims: list[Claim] = list(chain.from_iterable(one["claims"] for one in outcomes))
     found = [(0.0, 0.0), *fitted(claims), (1.0, MOST)]
     head = [*HEAD, f"# {len(claims)} findings of drills with seeds {asked.first} to {asked.first + len(todo) - 1}."]

@@ -1017,8 +1017,8 @@ export interface components {
                 [key: string]: (number | null)[];
             };
         };
-        /** Guest */
-        Guest: {
+        /** Participant */
+        Participant: {
             name: string;
             /** @default  */
             address: string;
@@ -1385,7 +1385,7 @@ export interface components {
             /** @default  */
             key: string;
             /** @default [] */
-            guests: components["schemas"]["Guest"][];
+            participants: components["schemas"]["Participant"][];
             sweep?: components["schemas"]["SweepRequest"] | null;
         };
         /** ProbeRunRequest */

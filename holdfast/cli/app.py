@@ -1,4 +1,4 @@
-"""Every command, joined. A command's own file is read when it is asked for, so that the others cost no time."""
+"""The command line's root. A command's module is imported when it is called, so that the others cost no time."""
 
 from difflib import get_close_matches
 from importlib import import_module
@@ -9,12 +9,12 @@ from typer.core import TyperGroup
 
 from holdfast import __version__
 from holdfast.cli import contents, running
-from holdfast.cli.shared.shown import tidy
+from holdfast.cli.shared.help_names import tidy
 from holdfast.model.refusal import Refusal
 
 
 class Contents(TyperGroup):
-    """The commands of contents.py. (What Typer calls a context and a formatter lies in private places of it.)"""
+    """The commands of contents.py. Any: the types of Typer's context and formatter are private."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(contents.ENTRIES)
@@ -26,26 +26,26 @@ class Contents(TyperGroup):
         if args[0] in contents.ENTRIES or args[0].startswith("-"):
             return super().resolve_command(ctx, args)
         near = get_close_matches(args[0], contents.ENTRIES, n=1)
-        meant = f"did you mean {near[0]!r}?" if near else "`holdfast --help` lists them"
-        raise Refusal(f"no command is called {args[0][:80]!r}; {meant}")
+        hint = f"did you mean {near[0]!r}?" if near else "`holdfast --help` lists them"
+        raise Refusal(f"no command is called {args[0][:80]!r}; {hint}")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(len(name) for name in contents.ENTRIES)
         for title, part in contents.PARTS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), entry.words) for name, entry in part.items()])
+                formatter.write_dl([(name.ljust(width), entry.summary) for name, entry in part.items()])
 
 
 def _command(name: str) -> Any:
-    """Of the file that has it. `CONTEXT` there says how its arguments are read, where that is not the usual way."""
+    """From the module of its noun. `CONTEXT` there changes how the arguments are parsed."""
     entry = contents.ENTRIES[name]
-    file, _, what = entry.where.partition(":")
-    module = import_module(f"holdfast.cli.{file}.command")
-    found = getattr(module, what)
+    noun, _, name_there = entry.where.partition(":")
+    module = import_module(f"holdfast.cli.{noun}.command")
+    found = getattr(module, name_there)
     holder = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     holder.callback()(lambda: None)
     if isinstance(found, typer.Typer):
-        holder.add_typer(found, name=name, help=f"{entry.words}.")
+        holder.add_typer(found, name=name, help=f"{entry.summary}.")
     else:
         holder.command(name, context_settings=getattr(module, "CONTEXT", None))(found)
     group: Any = typer.main.get_command(holder)
@@ -59,6 +59,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
     cls=Contents,
 )
 

@@ -1,4 +1,4 @@
-"""Running a command line: usage errors exit 64 with one sentence; bad configuration likewise."""
+"""Runs a command line. Usage errors and bad configuration exit 64 with one sentence."""
 
 import sys
 
@@ -23,14 +23,14 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
     except (SettingsError, BadNumber) as error:
         return _refuse(str(error), USAGE_ERROR)
     except _CommandError as error:
-        said = str(getattr(error, "format_message", error.__str__)())
-        return _refuse(said, USAGE_ERROR if isinstance(error, _UsageError) else 1)
+        message = str(getattr(error, "format_message", error.__str__)())
+        return _refuse(message, USAGE_ERROR if isinstance(error, _UsageError) else 1)
     except (typer.Abort, KeyboardInterrupt):
         return 130
     return result if isinstance(result, int) else 0
 
 
 def _refuse(sentence: str, code: int) -> int:
-    """A noun alone is answered with its help, which is no sentence of ours."""
+    """A noun alone gets its help text, without our prefix."""
     sys.stderr.write(f"{sentence}\n" if sentence.startswith("Usage: ") else f"holdfast: {sentence}\n")
     return code

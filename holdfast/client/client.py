@@ -1,41 +1,22 @@
-"""Talking to a controller: its address and token by flag, by environment, or from the file that `holdfast up` wrote."""
+"""HTTP client of the controller's API. Address and token come from an option, the environment, or `holdfast up`."""
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
-
-import typer
 
 from holdfast.model.refusal import Refusal
 
 if TYPE_CHECKING:
     import ssl
 
-Url = Annotated[
-    str, typer.Option("--url", help="The controller; $HOLDFAST_URL, or the one that `holdfast up` started.")
-]
-Token = Annotated[str, typer.Option("--token", help="Your token; $HOLDFAST_TOKEN, or that of `holdfast up`.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 TIMEOUT_SECONDS = 15.0
+SILENT_SECONDS = 40.0  # the stream sends a comment every 15 s
 MOST_REDIRECTS = 3
 UNREACHABLE = 1
-
-
-def state_directory() -> Path:
-    """Where `holdfast up` keeps what it must remember."""
-    named = os.environ.get("HOLDFAST_STATE")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-    return Path(base) / "holdfast"
-
-
-def client_file() -> Path:
-    return state_directory() / "client.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +25,34 @@ class Client:
     token: str
 
     def get(self, path: str, **query: object) -> Any:
-        return self._ask("GET", path, None, {name: str(value) for name, value in query.items() if value != ""})
+        return self._request("GET", path, None, {name: str(value) for name, value in query.items() if value != ""})
 
     def post(self, path: str, body: Mapping[str, object]) -> Any:
-        return self._ask("POST", path, body, {})
+        return self._request("POST", path, body, {})
 
-    def _ask(self, method: str, path: str, body: Mapping[str, object] | None, query: Mapping[str, str]) -> Any:
-        import httpx  # here: commands that ask nobody start without it
+    def stream(self, path: str = "/v1/stream") -> Iterator[tuple[str, str]]:
+        """Server-sent events as (name, data); a comment is ('', ''). Raises Refusal when the stream ends."""
+        import httpx
 
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        timeout = httpx.Timeout(TIMEOUT_SECONDS, read=SILENT_SECONDS)
+        address = self.url + path
+        try:
+            with httpx.stream(
+                "GET", address, headers=self._headers(), timeout=timeout, trust_env=False, verify=trusted(address)
+            ) as reply:
+                if reply.status_code != 200:
+                    raise Refusal(f"the controller answered {reply.status_code}: {_error(reply.read())}")
+                yield from events(reply.iter_lines())
+        except httpx.HTTPError as error:
+            raise Refusal(f"the controller does not answer: {error or type(error).__name__}") from None
+        raise Refusal("the controller ended the stream")
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def _request(self, method: str, path: str, body: Mapping[str, object] | None, query: Mapping[str, str]) -> Any:
+        import httpx  # here: commands that need no controller start without it
+
         address = self.url + path
         try:
             for _ in range(MOST_REDIRECTS):
@@ -61,7 +61,7 @@ class Client:
                     address,
                     json=body,
                     params=query,
-                    headers=headers,
+                    headers=self._headers(),
                     timeout=TIMEOUT_SECONDS,
                     trust_env=False,
                     verify=trusted(address),
@@ -78,12 +78,36 @@ class Client:
 
 
 def _refused(answer: dict[str, Any], status: int) -> Refusal:
-    said, code = str(answer.get("error") or f"the controller answered {status}"), str(answer.get("code", ""))
-    return Refusal(said.replace("with force", "with --force") if code == "breaker" else said, 1, code)
+    reason, code = str(answer.get("error") or f"the controller answered {status}"), str(answer.get("code", ""))
+    return Refusal(reason.replace("with force", "with --force") if code == "breaker" else reason, 1, code)
+
+
+def _error(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["error"])
+    except (ValueError, KeyError, TypeError):
+        return "no reason given"
+
+
+def events(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Parses server-sent events."""
+    name = ""
+    data: list[str] = []
+    for line in lines:
+        if line.startswith(":"):
+            yield "", ""
+        elif not line:
+            if name:
+                yield name, "\n".join(data)
+            name, data = "", []
+        elif line.startswith("event:"):
+            name = line[6:].strip()
+        elif line.startswith("data:"):
+            data.append(line[5:].strip())
 
 
 def trusted(address: str) -> "ssl.SSLContext | bool":
-    """This machine's own certificates, and $SSL_CERT_FILE: controllers of a site rarely have a public one."""
+    """This machine's certificates and $SSL_CERT_FILE: controllers of a site rarely have a public certificate."""
     if not address.startswith("https://"):
         return True
     import ssl
@@ -92,14 +116,14 @@ def trusted(address: str) -> "ssl.SSLContext | bool":
 
 
 def connect(url: str, token: str) -> Client:
-    """Raises Refusal when nobody said where the controller is."""
-    known = kept()
+    """Raises Refusal when no address is known."""
+    known = saved_connection()
     address = url or os.environ.get("HOLDFAST_URL", "") or known.get("url", "")
     if not address:
         raise Refusal("no controller is known; start one with `holdfast up`, or name it with --url or HOLDFAST_URL")
     if not address.startswith(("http://", "https://")):
         raise Refusal(f"--url: expected an http or https address, found {address!r}")
-    # The kept token is for the kept controller; it is never sent to another.
+    # The saved token is for the saved controller; it is never sent to another.
     own = known.get("token", "") if address == known.get("url") else ""
     return Client(address.rstrip("/"), token or os.environ.get("HOLDFAST_TOKEN", "") or own)
 
@@ -108,8 +132,21 @@ def node_path(name: str, *more: str) -> str:
     return "/".join(["/v1/nodes", quote(name, safe=""), *more])
 
 
-def kept() -> dict[str, str]:
-    """What the last `holdfast up` wrote down: url, token, store."""
+def state_directory() -> Path:
+    """Where `holdfast up` stores its state."""
+    named = os.environ.get("HOLDFAST_STATE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return Path(base) / "holdfast"
+
+
+def client_file() -> Path:
+    return state_directory() / "client.json"
+
+
+def saved_connection() -> dict[str, str]:
+    """What the last `holdfast up` wrote: url, token, store."""
     try:
         found = json.loads(client_file().read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,12 +1,18 @@
-"""All that a controller remembers of a fleet, page by page."""
+"""Reads the history that a controller has recorded, page by page."""
 
 from typing import Any
 
-from holdfast.client.client import Client
+from holdfast.client.client import Client, node_path
 from holdfast.model.refusal import Refusal
 
 PAGE = 10_000
 Row = dict[str, Any]
+
+
+def of_node(client: Client, node: str, limit: int, before: str = "") -> Row:
+    """One page of a node's history, newest first: `entries`, and `next` to continue with as `before`."""
+    page: Row = client.get(node_path(node, "story"), limit=limit, before=before)
+    return page
 
 
 def transitions(client: Client) -> list[Row]:
@@ -19,11 +25,11 @@ def transitions(client: Client) -> list[Row]:
             found[row["node"], row["at"], row["happening"], row["before"], row["after"]] = row
         if len(page) < PAGE:
             return list(found.values())
-        since = _further(since, page[-1]["at"])
+        since = _next(since, page[-1]["at"])
 
 
 def jobs(client: Client, begin: float, end: float) -> list[Row]:
-    """Every job that had started by the end and ran at or after the beginning, latest start first."""
+    """Every job that started by the end and ran at or after the beginning, latest start first."""
     found: dict[object, Row] = {}
     until = end
     while True:
@@ -32,11 +38,11 @@ def jobs(client: Client, begin: float, end: float) -> list[Row]:
             found[row["source"], row["id"], row["step"]] = row
         if len(page) < PAGE:
             return list(found.values())
-        until = _further(until, page[-1]["start"])
+        until = _next(until, page[-1]["start"])
 
 
-def _further(before: float, last: float) -> float:
-    """Where the next page begins; it is read again from there, for several may share the moment."""
+def _next(before: float, last: float) -> float:
+    """Where the next page begins. Rows of that moment are read again, because several may share it."""
     if last == before:
-        raise Refusal(f"the controller tells more than {PAGE:,} things of one moment ({last:.0f}): too many to page", 1)
+        raise Refusal(f"more than {PAGE:,} rows of the controller share one moment ({last:.0f}): too many to page", 1)
     return last

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
-from holdfast.model.choices import named
+from holdfast.model.refusal import named
 from holdfast.model.settings import SettingsError
 
 T = TypeVar("T")

@@ -1,17 +1,20 @@
-"""An account: what a seam's finding says, what it costs and who must know, kept with its incident."""
+"""The account of an incident that a seam found: its evidence, its cost, its owners and its timeline."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from holdfast.model.finding import Rival
 from holdfast.model.subject import Subject
+
+LABOUR = "labour"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """What one job, or one pair of inference pools, loses by it."""
+    """What one job, or one pair of inference pools, loses by an incident."""
 
     subject: Subject
-    gpus: float | None  # None: nobody says how many it holds
+    gpus: float | None  # None: not known
     share_so_far: float | None  # of its throughput, on average since it began; None: not measured
     share_now: float | None
     tokens_per_second: float | None = None
@@ -19,6 +22,8 @@ class Loss:
     day_value: float | None = None
     float_days: float = 0.0
     critical_chance: float = 1.0
+    down_hours: float = 0.0  # in which it stood still; beside the shares, not in them
+    rework_hours: float = 0.0  # of steps made again; beside the shares too
 
     @property
     def gpu_hours_per_hour(self) -> float | None:
@@ -26,19 +31,26 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LayerCost:
+class Layer:
+    """One of the five layers of a cost. `if_it_goes_on` includes `so_far`."""
+
     name: str
-    so_far: float | None  # None: what it takes to price it was not given
-    if_it_goes_on: float | None
-    formula: str
-    inputs: str
+    so_far: float | None  # None: a value that pricing it needs was not given
+    if_it_goes_on: float | None = None
+    formula: str = ""
+    inputs: str = ""
+
+    @property
+    def cost(self) -> float | None:
+        """Of an incident that is over."""
+        return self.so_far
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """Five layers always; beside the money what it is in progress."""
+    """The five layers in money, their totals, and the same loss in progress. The totals follow from the layers."""
 
-    layers: tuple[LayerCost, ...] = ()
+    layers: tuple[Layer, ...] = ()
     hours: float = 0.0
     horizon_hours: float = 24.0
     gpu_hours: float = 0.0
@@ -49,24 +61,23 @@ class Bill:
     finish_shift_hours_if_it_goes_on: float = 0.0
     currency: str = "USD"
     unpriced: tuple[str, ...] = ()
-    """What could not be counted, and why."""
+    """What could not be priced, and why."""
+    total_so_far: float = 0.0
+    total_if_it_goes_on: float = 0.0
+    cost_per_hour: float = 0.0
+    """What each further hour adds. Labour is not in it: people are called out once."""
 
-    @property
-    def total_so_far(self) -> float:
-        return sum(layer.so_far or 0.0 for layer in self.layers)
+    def __post_init__(self) -> None:
+        now, then = sum_layers(self.layers), sum((one.if_it_goes_on or 0.0) for one in self.layers)
+        labour = sum((one.if_it_goes_on or 0.0) - (one.so_far or 0.0) for one in self.layers if one.name == LABOUR)
+        hourly = (then - now - labour) / self.horizon_hours if self.layers and self.horizon_hours > 0 else 0.0
+        for name, value in (("total_so_far", now), ("total_if_it_goes_on", then), ("cost_per_hour", hourly)):
+            object.__setattr__(self, name, value)
 
-    @property
-    def total_if_it_goes_on(self) -> float:
-        return sum(layer.if_it_goes_on or 0.0 for layer in self.layers)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Other:
-    """Another explanation, and why it lost."""
-
-    cause: Subject
-    kind: str
-    why: str
+def sum_layers(layers: Iterable[Layer]) -> float:
+    """Schedule slip is in it only if the value of a day was given."""
+    return sum(layer.so_far for layer in layers if layer.so_far is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +89,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """One signal of one subject around the incident; None where nobody saw it."""
+    """One signal of one subject around the incident; None where it was not measured."""
 
     subject: Subject
     signal: str
@@ -99,7 +110,7 @@ class Account:
     symptoms: tuple[str, ...] = ()
     victims: tuple[Subject, ...] = ()
     evidence: tuple[str, ...] = ()
-    rivals: tuple[Other, ...] = ()
+    rivals: tuple[Rival, ...] = ()
     unknown: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     on_call: Mapping[str, str] = field(default_factory=dict)

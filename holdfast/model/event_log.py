@@ -1,12 +1,13 @@
-"""The events of a node: bounded, storms folded, and what a repair has settled forgotten.
+"""The events of a node: bounded, storms folded into one event with a count, and cleared by a repair.
 
-What is said of one device with one code has its own small place, so that a talkative fault cannot push out another.
+Each device and code has its own small share of the log, so that a storm of one fault cannot push out another.
 """
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from holdfast.model.event_fold import Key, key_of, merged
 from holdfast.model.inventory import Inventory
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject, node
@@ -17,6 +18,30 @@ MAX_ALIKE = 64  # of one kind, device, code and severity; beyond it the oldest t
 FOLD_SECONDS = 3600.0  # repeats are one event with a count for so long, so that a count says something of its time
 _OLD_SECONDS = 86400.0  # no check looks further back
 _SHED_AT_ONCE = 200
+MAX_PROCESSES = 16
+
+# What varies between two reports of one thing: the process, long numbers, addresses. Short numbers (a link, a GPC, a
+# port) tell two things apart and stay.
+_VARYING = re.compile(r"pid='?[\w<>]+'?,?|name=[^,]*,?|0x[0-9a-fA-F_]+|\b[0-9a-fA-F]{5,}\b|\[\d+\]|\d{4,}")
+
+Key = tuple[str, str, int | str | None, str, str, str]
+
+
+def key_of(event: Event) -> Key:
+    return (event.kind, event.device, event.code, event.severity, event.action, _VARYING.sub("#", event.text))
+
+
+def processes(event: Event) -> list[str]:
+    """The processes that an event names, folded or not."""
+    pids = str(event.detail.get("pids") or event.detail.get("pid") or "")
+    return pids.split(",") if pids else []
+
+
+def merged(earlier: Event, later: Event) -> Event:
+    """The later of two, with the count and the processes of both."""
+    pids = list(dict.fromkeys([*processes(earlier), *processes(later)]))[-MAX_PROCESSES:]
+    detail = {**later.detail, "pids": ",".join(pids)} if len(pids) > 1 else later.detail
+    return replace(later, count=earlier.count + later.count, at=max(earlier.at, later.at), detail=detail)
 
 
 class _Place(NamedTuple):

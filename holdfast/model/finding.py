@@ -1,6 +1,6 @@
 """Finding: what a seam rule concludes. A cause, the paths from it to what it did, and who lost against it."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from holdfast.model.subject import Subject
@@ -24,8 +24,9 @@ class Symptom(NamedTuple):
         return f"{self.subject} {self.signal}: {self.before:.4g} -> {self.now:.4g}"
 
 
-class Rival(NamedTuple):
-    """Another explanation, and why it lost."""
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """Another explanation, and why it was rejected."""
 
     cause: Subject
     kind: str
@@ -67,7 +68,7 @@ class Finding:
             "path": list(self.path),
             "symptoms": [one.as_json() for one in self.symptoms],
             "evidence": list(self.evidence),
-            "rivals": [rival._asdict() for rival in self.rivals],
+            "rivals": [asdict(rival) for rival in self.rivals],
             "owners": list(self.owners),
             "runbook": self.runbook,
             "unknown": list(self.unknown),

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from holdfast.model.event_log import EventLog
 from holdfast.model.inventory import Inventory
-from holdfast.model.series import Series
 from holdfast.model.signal import Event, Reading, Value
 from holdfast.model.subject import Subject, node
 from holdfast.model.window import Run
@@ -15,6 +14,35 @@ _Key = tuple[Subject, str]
 DEFAULT_KEEP_SECONDS = 900.0
 DEFAULT_GOOD_FOR_SECONDS = 60.0
 FORGET_SECONDS = 86400.0
+MAX_RUNS = 4096
+
+
+class Series:
+    """One signal of one subject, stored as runs. The current run is extended in place, because most values hold."""
+
+    __slots__ = ("end", "past", "start", "value")
+
+    def __init__(self, at: float, value: Value) -> None:
+        self.past: list[Run] = []
+        self.start = self.end = at
+        self.value = value
+
+    def change(self, value: Value, at: float, holds: float, keep: float) -> None:
+        """A new value. The old one held until now as far as anyone can tell, but not longer than it stays fresh."""
+        until = max(self.end, min(at, self.end + holds))
+        self.past.append(Run(self.start, until, self.value))
+        self.start = self.end = max(at, until)
+        self.value = value
+        oldest = at - keep
+        while self.past and (self.past[0].end < oldest or len(self.past) >= MAX_RUNS):
+            self.past.pop(0)
+
+    def runs(self, since: float) -> list[Run]:
+        """The runs that reach into the span, clipped to it."""
+        found = [run if run.start >= since else Run(since, run.end, run.value) for run in self.past if run.end >= since]
+        if self.end >= since:
+            found.append(Run(max(self.start, since), self.end, self.value))
+        return found
 
 
 class History:

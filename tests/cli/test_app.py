@@ -45,9 +45,9 @@ def test_a_wrong_key_in_the_configuration_is_named_with_its_place(
 
 
 def test_every_check_file_is_listed_once_and_every_check_has_a_test() -> None:
-    files = [f for f in (ROOT / "holdfast" / "checks").glob("*.py") if "\nCHECK = Check(" in f.read_text()]
+    files = [f for f in (ROOT / "holdfast" / "node" / "checks").rglob("*.py") if "\nCHECK = Check(" in f.read_text()]
     assert len(checks.ALL) == len(files) == len(checks.BY_NAME)
-    tested = "".join(f.read_text() for f in (ROOT / "tests" / "checks").glob("test_*.py"))
+    tested = "".join(f.read_text() for f in (ROOT / "tests" / "node" / "checks").rglob("test_*.py"))
     assert [f.stem for f in files if f.stem not in tested] == []
 
 

@@ -377,7 +377,7 @@ def serving(fleet: MockFleet, static: Path) -> Iterator[str]:
     handler = type("Handler", (_Handler,), {"fleet": fleet, "static": static})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/"

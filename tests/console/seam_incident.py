@@ -14,14 +14,15 @@ from holdfast.fleet.jobs.views import (
     SlowView,
     TrainingDetail,
 )
-from holdfast.model.account import Account, Bill, Chart, LayerCost, Moment, Other
+from holdfast.model.account import Account, Bill, Chart, Layer, Moment
+from holdfast.model.finding import Rival
 from holdfast.model.health import Health
 
 
 def account() -> dict[str, Any]:
     now = time.time()
     layers = tuple(
-        LayerCost(name=name, so_far=so_far, if_it_goes_on=later, formula="GPU-hours x price", inputs="2.5 USD an hour")
+        Layer(name=name, so_far=so_far, if_it_goes_on=later, formula="GPU-hours x price", inputs="2.5 USD an hour")
         for name, so_far, later in (
             ("direct compute", 102.5, 2_460.0),
             ("reserved capacity", 12.0, 288.0),
@@ -42,7 +43,7 @@ def account() -> dict[str, Any]:
             sentence="cdu/c2 is costing run llama 41 GPU-hours an hour",
             path=("cdu/c2 > rack/r1 > node/n001 > job/llama",),
             evidence=("cdu/c2 flow fell from 200 to 120 l/min", "<script>alert(1)</script>"),
-            rivals=(Other(cause="node/n001", kind="cooling.fan", why="its neighbours warm as well"),),
+            rivals=(Rival(cause="node/n001", kind="cooling.fan", why="its neighbours warm as well"),),
             owners=("facilities", "ml"),
             on_call={"facilities": "Ada"},
             runbook="cooling.flow_low",

@@ -58,7 +58,7 @@ def test_an_agent_is_installed_once_and_its_configuration_is_one_that_it_takes(t
     assert before["usr/local/bin/holdfast"] == (0, str(HOLDFAST))
     assert before[f"{UNITS}/holdfast-agent.service"][0] == 0o644
     assert before["etc/holdfast/join.token"] == (0o600, b"secret\n")
-    assert before["etc/slurm/holdfast/prolog/sh"][0] == 0o755
+    assert before["etc/slurm/holdfast/prolog.sh"][0] == 0o755
     text = (root / "etc/holdfast/holdfast.toml").read_text()
     told = settings.parse(text, "holdfast.toml", {check.name: check.limits for check in checks.ALL})
     assert told.controller.url == "https://holdfast.example:9477"
@@ -183,13 +183,84 @@ def test_a_clone_without_its_page_is_said(tmp_path: Path) -> None:
     clone, root = tmp_path / "clone", tmp_path / "root"
     (clone / "console").mkdir(parents=True)
     root.mkdir()
-    arguments = ("controller", "--dry-run", "--from", str(clone))
+    arguments = ("controller", "--dry-run", "--from", str(clone), "--python", str(python_of(tmp_path, ANYONES)))
     told = install(root, *arguments, holdfast=False)
     assert told.returncode == 0 and "make console" in told.stderr and told.stderr.count("\n") == 1
-    page = clone / "holdfast/fleet/console/static/index/html"
+    page = clone / "holdfast/console/static/index.html"
     page.parent.mkdir(parents=True)
     page.touch()
     assert install(root, *arguments, holdfast=False).stderr == ""
+
+
+ANYONES = os.path.realpath("/bin/sh")  # a program that everybody may execute; what it does is not asked
+ANOTHER = os.path.realpath("/bin/cat")
+
+
+def python_of(folder: Path, base: str) -> Path:
+    """A Python that says what its interpreter is, as the scripts of version managers lead to one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\necho {base}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_python_that_the_units_cannot_execute_is_refused(tmp_path: Path) -> None:
+    root, private = tmp_path / "root", tmp_path / "private"
+    root.mkdir()
+    private.mkdir(mode=0o700)
+    hidden = python_of(private, "")
+    for base, reason in (
+        ("/home/ada/.pyenv/versions/3.12/bin/python3.12", "home directory, which ProtectHome= hides"),
+        ("/root/.pyenv/versions/3.12/bin/python3.12", "home directory, which ProtectHome= hides"),
+        (str(hidden), f"other users than its owner may not enter or execute {private}"),
+    ):
+        told = install(root, "agent", "--python", str(python_of(tmp_path, base)), holdfast=False)
+        assert told.returncode == 64 and base in told.stderr and reason in told.stderr, told.stderr
+    assert list(root.iterdir()) == []
+
+
+SYSTEM_PYTHON = os.path.realpath("/usr/bin/python3")
+OLD = "import sys, ensurepip; sys.exit(sys.version_info < (3, 11))"
+
+
+@pytest.mark.skipif(
+    not Path(SYSTEM_PYTHON).exists() or subprocess.run([SYSTEM_PYTHON, "-c", OLD], capture_output=True).returncode != 0,
+    reason="the system has no Python 3.11 with venv",
+)
+def test_the_systems_python_is_taken_where_the_default_is_in_a_home_directory(tmp_path: Path) -> None:
+    python_of(tmp_path / "bin", "/home/ada/bin/python3.12").rename(tmp_path / "bin" / "python3")
+    command = [str(INSTALL), "agent", "--dry-run", "--root", str(tmp_path)]
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert "cannot execute /home/ada/bin/python3.12: it lies in a home directory" in told.stderr
+    assert f"{SYSTEM_PYTHON} is taken" in told.stderr and told.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("base", "wanted", "anew"),
+    [
+        (ANYONES, None, False),  # it works: another default is no reason
+        (ANYONES, ANYONES, False),
+        (ANYONES, ANOTHER, True),
+        ("/home/ada/bin/python3.12", ANOTHER, True),
+    ],
+)
+def test_an_environment_of_another_python_is_made_anew(
+    tmp_path: Path, base: str, wanted: str | None, anew: bool
+) -> None:
+    root, source = tmp_path / "root", tmp_path / "source"
+    source.mkdir()
+    python_of(root / "opt/holdfast/bin", base)
+    (root / "opt/holdfast/pyvenv.cfg").touch()
+    for role in ("agent", "controller"):
+        (root / f"opt/holdfast/.installed-{role}").write_text(f"{role} {source} \n")
+    named = [] if wanted is None else ["--python", str(python_of(tmp_path, wanted))]
+    told = install(root, "agent", "--dry-run", "--from", str(source), *named, holdfast=False)
+    assert told.returncode == 0, told.stderr
+    assert (f"anew with {wanted} instead of {base}" in told.stdout) == anew
+    # The controller lives in the same environment, and the fake has every module that it is asked for: torch too.
+    assert (f"would install {source}[controller,training] into it" in told.stdout) == anew
 
 
 def test_torch_is_a_choice_that_is_said(tmp_path: Path) -> None:
@@ -202,7 +273,7 @@ def test_torch_is_a_choice_that_is_said(tmp_path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_the_whole_environment_below_a_root_runs_where_it_will_be(tmp_path: Path) -> None:
-    done = install(tmp_path, "agent", "--python", sys.executable, holdfast=False)
+    done = install(tmp_path, "agent", holdfast=False)
     assert done.returncode == 0, done.stdout + done.stderr
     program = tmp_path / "opt/holdfast/bin/holdfast"
     assert program.read_text().startswith("#!/opt/holdfast/bin/python")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
+
 pytest.importorskip("litestar", reason="needs the extra [controller]")
 
 from holdfast.cli.app import run
@@ -34,10 +36,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         command = [HOLDFAST, "up", "--demo", "--nodes", "4", "--listen", "127.0.0.1:0"]
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environ)
     try:
-        end = time.monotonic() + PATIENCE_SECONDS
-        while "Ctrl-C stops" not in (home / "log").read_text():
-            assert process.poll() is None and time.monotonic() < end, (home / "log").read_text()
-            time.sleep(0.1)  # another process
+        log_text = (home / "log").read_text
+        until(lambda: "Ctrl-C stops" in log_text(), log_text, PATIENCE_SECONDS, lambda: process.poll() is None)
         yield home
     finally:
         process.terminate()
@@ -49,10 +49,8 @@ def test_each_command_is_answered_in_the_order_of_the_table(
 ) -> None:
     monkeypatch.setenv("HOLDFAST_STATE", str(home / "state"))
     (home / "prices.toml").write_text(PRICES)
-    end = time.monotonic() + PATIENCE_SECONDS
-    while run(["node", "show", "n[001-004]"]) != 0:  # enrolled
-        assert time.monotonic() < end, (home / "log").read_text()
-        time.sleep(0.2)
+    enrolled = lambda: run(["node", "show", "n[001-004]"]) == 0  # noqa: E731
+    until(enrolled, (home / "log").read_text, PATIENCE_SECONDS)
     for called, told in HOW["demo"].items():
         capfd.readouterr()
         words = (

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model import event_log
@@ -74,7 +74,6 @@ def test_a_repair_settles_what_came_before_it_on_its_subject_alone() -> None:
     assert log(FATAL, mark, again).since(0.0, ["xid"]) == [again]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.floats(0, 1e5), st.text(max_size=3)), max_size=80))
 def test_its_size_is_what_it_holds_and_no_count_is_lost(told: list[tuple[int, int, float, str]]) -> None:
     kept = log(*(Event(kind="xid", at=at, text=text, device=str(device), code=code) for device, code, at, text in told))

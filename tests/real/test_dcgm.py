@@ -1,16 +1,15 @@
 """Captures of real DCGM output, where they are at hand."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from holdfast.formats.dcgm import diag as dcgm_diag
 from holdfast.formats.dcgm import exporter as dcgm_exporter
 from holdfast.formats.dcgm.diag_result import FAIL, PASS, WARN
 
-DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared/data"))
-pytestmark = pytest.mark.skipif(not (DATA / "dcgm_diag").is_dir(), reason=f"no captures in {DATA}")
+from . import captures
+
+DATA = captures.DATA
+pytestmark = captures.needs(DATA / "dcgm_diag")
 
 
 def diag(name: str) -> dcgm_diag.Diagnostic:

@@ -1,15 +1,14 @@
 """Captures of real jobs and machines: the first cause is the one that is known of them, and healthy ones have none."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from holdfast.cli.diagnose.command import gather
 from holdfast.diagnosis.rules.diagnose import diagnose, subject_of
 
-DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="no captured data beside the repository")
+from . import captures
+
+DATA = captures.DATA
+pytestmark = captures.needs(DATA)
 
 HEALTHY = ""
 CAUSES: dict[str, tuple[str, str, str]] = {  # file -> (cause, end of the subject, action)
@@ -50,9 +49,7 @@ CAUSES: dict[str, tuple[str, str, str]] = {  # file -> (cause, end of the subjec
 
 @pytest.mark.parametrize("name", CAUSES)
 def test_the_first_cause_is_the_known_one(name: str) -> None:
-    if not (DATA / name).exists():
-        pytest.skip("not among the captured data here")
-    found, _, _ = gather([DATA / name])
+    found, _, _ = gather([captures.there(DATA / name)])
     diagnosis = diagnose(found)
     cause, subject, action = CAUSES[name]
     if cause == HEALTHY:
@@ -66,10 +63,7 @@ def test_the_first_cause_is_the_known_one(name: str) -> None:
 
 
 def test_what_a_start_that_hung_says_of_itself_is_listed() -> None:
-    path = DATA / "training_logs/dlrover_training.log"
-    if not path.exists():
-        pytest.skip("not among the captured data here")
-    diagnosis = diagnose(gather([path])[0])
+    diagnosis = diagnose(gather([captures.there(DATA / "training_logs/dlrover_training.log")])[0])
     assert any("HCCL_BLOCKING_WAIT" in one.event.text for one in diagnosis.evidence)
     assert diagnosis.causes[0].confidence < 0.6
 
@@ -77,8 +71,5 @@ def test_what_a_start_that_hung_says_of_itself_is_listed() -> None:
 @pytest.mark.parametrize(("job", "ranks"), [("gpu_error_2nd", "9,14"), ("lock_gil_2nd", "10,15")])
 @pytest.mark.parametrize("layout", ["pickle", "json"])
 def test_dumps_name_the_injured_ranks(job: str, ranks: str, layout: str) -> None:
-    folder = DATA / "flight_recorder" / job / layout
-    if not folder.is_dir():
-        pytest.skip("not among the captured data here")
-    diagnosis = diagnose(gather([folder])[0])
+    diagnosis = diagnose(gather([captures.there(DATA / "flight_recorder" / job / layout)])[0])
     assert [(one.name, subject_of(one)) for one in diagnosis.causes] == [("job.rank_missing", f"job/this/rank/{ranks}")]

@@ -1,15 +1,14 @@
 """Real dumps of a 16-rank job with faults injected on known ranks."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from holdfast.diagnosis.rules.collectives import Place, standings
 from holdfast.formats.pytorch.flight_recorder import parse
 
-DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared/data")) / "flight_recorder"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no captures in {DATA}")
+from . import captures
+
+DATA = captures.DATA / "flight_recorder"
+pytestmark = captures.needs(DATA)
 
 
 @pytest.mark.parametrize("layout", ["pickle", "json"])

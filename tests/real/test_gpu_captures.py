@@ -1,8 +1,5 @@
 """Healthy GPUs of real machines, as `nvidia-smi -q` shows them, wake no GPU check; a real pending row does."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from holdfast.model.health import Health
@@ -21,8 +18,10 @@ from holdfast.node.checks.gpu import temperature as gpu_temperature
 from holdfast.node.checks.gpu import thermal_gradient as gpu_thermal_gradient
 from holdfast.node.checks.gpu import throttle as gpu_throttle
 
-DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared/data")) / "nvidia_smi"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no captures in {DATA}")
+from . import captures
+
+DATA = captures.DATA / "nvidia_smi"
+pytestmark = captures.needs(DATA)
 GPU = "node/n1/gpu/0"
 ALWAYS_ANSWERED = (gpu_lost, gpu_power, gpu_temperature, gpu_thermal_gradient, gpu_throttle, gpu_clocks)
 DATA_CENTRE = (gpu_ecc, gpu_rows, gpu_fabric_state, gpu_recovery_action, gpu_memory_headroom)

@@ -1,15 +1,12 @@
 """Captures of ibnetdiscover and perfquery from real subnets, where they are at hand."""
 
-import os
-from pathlib import Path
-
-import pytest
-
 from holdfast.formats.fabric import counters as ib_counters
 from holdfast.formats.fabric import subnet as ib_topology
 
-DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared/data")) / "infiniband_sysfs"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no captures in {DATA}")
+from . import captures
+
+DATA = captures.DATA / "infiniband_sysfs"
+pytestmark = captures.needs(DATA)
 
 
 def test_a_topology_with_a_chassis_places_every_host_behind_one_leaf() -> None:

@@ -1,6 +1,5 @@
 """Trees captured from real machines: every port's state, rate and counters, and nothing invented."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,10 @@ import pytest
 from holdfast.model.signal import Value
 from holdfast.node.sources.fabric.infiniband import InfinibandCountersSource, InfinibandSource
 
-DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "infiniband_sysfs"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no captured data at {DATA}")
+from . import captures
+
+DATA = captures.DATA / "infiniband_sysfs"
+pytestmark = captures.needs(DATA)
 
 
 def look(tmp_path: Path, capture: str) -> tuple[dict[tuple[str, str], Value], dict[tuple[str, str], str]]:

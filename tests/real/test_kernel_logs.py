@@ -1,14 +1,13 @@
 """Captures from real machines: every file gives the events its index says, and tables of codes give none."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from holdfast.diagnosis.evidence.files import read_events
 
-DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2] / ".." / "shared" / "data"))
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="no captured data beside the repository")
+from . import captures
+
+DATA = captures.DATA
+pytestmark = captures.needs(DATA)
 
 Row = tuple[int, str, int | str | None, str, str, str, int]  # line, kind, code, device, severity, action, count
 
@@ -68,17 +67,13 @@ EXPECTED: dict[str, list[Row]] = {
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_capture_gives_what_its_index_says(name: str) -> None:
-    if not (DATA / name).exists():
-        pytest.skip(f"{name} is not in the captured data")
-    events, trouble = read_events(DATA / name)
+    events, trouble = read_events(captures.there(DATA / name))
     assert not trouble
     assert [(e.line, e.kind, e.code, e.device, e.severity, e.action, e.count) for e in events] == EXPECTED[name]
 
 
 def test_lspci_names_exactly_the_devices_with_set_bits_or_a_downgraded_link() -> None:
-    path = DATA / "aer" / "gpud_lspci_vvv_part_a.txt"
-    if not path.exists():
-        pytest.skip("no lspci capture")
+    path = captures.there(DATA / "aer" / "gpud_lspci_vvv_part_a.txt")
     expected: set[tuple[str, str]] = set()
     device = ""
     for line in path.read_text().splitlines():
@@ -94,7 +89,6 @@ def test_lspci_names_exactly_the_devices_with_set_bits_or_a_downgraded_link() ->
 
 
 def test_zero_counters_in_sysfs_are_no_events() -> None:
-    files = list((DATA / "aer" / "sysfs").rglob("aer_dev_*"))
-    if not files:
-        pytest.skip("no sysfs capture")
+    files = list(captures.there(DATA / "aer" / "sysfs").rglob("aer_dev_*"))
+    assert files
     assert [event for file in files for event in read_events(file)[0]] == []

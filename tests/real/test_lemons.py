@@ -12,9 +12,11 @@ import titan
 
 from holdfast.fleet.decisions.repeat_offender import Weights
 
+from . import captures
+
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not titan.available(), reason=f"no lifetimes in {titan.DATA}"),
+    captures.needs(titan.DATA),
 ]
 CUTS = ("2016-07-01", "2018-01-01")
 

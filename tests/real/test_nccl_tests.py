@@ -1,15 +1,15 @@
 """Real runs of nccl-tests: every row is read and the average that the tool printed is what the rows give."""
 
-import os
-from pathlib import Path
 from statistics import fmean
 
 import pytest
 
 from holdfast.formats.nccl.tests import parse
 
-DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared/data"))
-pytestmark = pytest.mark.skipif(not (DATA / "nccl_tests").is_dir(), reason=f"no captures in {DATA}")
+from . import captures
+
+DATA = captures.DATA
+pytestmark = captures.needs(DATA / "nccl_tests")
 
 
 def sweep(name: str):

@@ -1,25 +1,20 @@
 """What real clusters printed, read by our formats. The captures are not part of the project; without them we skip."""
 
-import os
 import re
-from pathlib import Path
-
-import pytest
 
 from holdfast.formats.slurm import hostlist
 from holdfast.formats.slurm import jobs as slurm_jobs
 from holdfast.formats.slurm import nodes as slurm_nodes
 from holdfast.model.job import JobState
 
-DATA = Path(os.environ.get("HOLDFAST_REAL_DATA", Path(__file__).parents[2].parent / "shared" / "data")) / "slurm"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no real captures in {DATA}")
+from . import captures
+
+DATA = captures.DATA / "slurm"
+pytestmark = captures.needs(DATA)
 
 
 def read(name: str) -> str:
-    file = DATA / name
-    if not file.exists():
-        pytest.skip(f"no capture {name}")
-    return file.read_text(errors="replace")
+    return captures.there(DATA / name).read_text(errors="replace")
 
 
 def test_scontrol_of_25_11_tells_drained_reserved_and_free_nodes_apart() -> None:

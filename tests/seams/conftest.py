@@ -11,6 +11,9 @@ from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel, Table
 from holdfast.model.signal import Event
 from holdfast.model.topology import Edge, Topology
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
 
 STEP = 10.0
 COLUMNS = 240
@@ -82,6 +85,31 @@ class World:
             row = table.values[table.index[subject]]
             row[at:] = row[at:] * times + by
 
+    def add(self, signal: str, usual: dict[str, float]) -> None:
+        """A signal that the small plant does not measure by itself."""
+        values = np.array([[value] * len(self.times) for value in usual.values()], np.float32)
+        self.tables[signal] = Table(tuple(usual), values)
+
+    def gpus(self, signal: str, *nodes: str, by: float = 0.0, times: float = 1.0, at: int = START) -> None:
+        """From a column on, all GPUs of some nodes differ."""
+        chosen = [gpu for gpu in GPUS if gpu.rpartition("/gpu/")[0] in nodes]
+        self.change(signal, *chosen, by=by, times=times, at=at)
+
+    def unlink(self, source: str, target: str) -> None:
+        edges = tuple(edge for edge in self.topology.edges if (edge.source, edge.target) != (source, target))
+        self.topology = Topology(edges, self.topology.owners)
+
+    def link(self, *edges: Edge) -> None:
+        self.topology = Topology((*self.topology.edges, *edges), self.topology.owners)
+
+    @property
+    def scene(self) -> Scene:
+        return Scene(self.panel, self.topology)
+
+    def candidates(self, seam: Seam) -> dict[tuple[str, str], Candidate]:
+        """What one seam alone makes of it."""
+        return {(one.cause, one.kind): one for one in seam.explain(self.scene)}
+
     def hot(self, *nodes: str, at: int = START + 6) -> None:
         gpus = [gpu for gpu in GPUS if gpu.rpartition("/gpu/")[0] in nodes]
         self.change("gpu_temperature_celsius", *gpus, by=15.0, at=at)
@@ -111,11 +139,17 @@ def another_world() -> Callable[[int], World]:
     return _calm
 
 
-def _calm(seed: int) -> World:
+@pytest.fixture
+def quiet() -> World:
+    """Without noise: what is just beyond a limit is beyond it, what is just below is not."""
+    return _calm(1, 0.0)
+
+
+def _calm(seed: int, loud: float = 1.0) -> World:
     random = np.random.default_rng(seed)
     tables = {}
     for signal, (subjects, usual, noise) in USUAL.items():
-        values = usual + noise * random.standard_normal((len(subjects), COLUMNS))
+        values = usual + loud * noise * random.standard_normal((len(subjects), COLUMNS))
         tables[signal] = Table(tuple(subjects), values.astype(np.float32))
     owners = {"cdu": "facilities", "rack": "facilities", "job": "training", "link": "network", "node": "hardware"}
     return World(tables, Topology(tuple(_edges()), owners))

@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from tests.waiting import until
 
 BIN = Path(sys.executable).parent
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train_gloo.py"
@@ -36,10 +37,7 @@ class Supervised:
         return found
 
     def until(self, true: Callable[[], object], within: float = 90.0) -> None:
-        deadline = time.monotonic() + within
-        while not true():
-            assert time.monotonic() < deadline and self.process.poll() is None, self.output + self.said
-            time.sleep(0.05)
+        until(true, lambda: self.output + self.said, within, lambda: self.process.poll() is None)
 
     def end(self, within: float = 180.0) -> int:
         try:

@@ -40,7 +40,7 @@ def test_no_agent_says_nothing(tmp_path: Path) -> None:
     assert AgentVerdicts("n1", str(tmp_path / "none")).news() == []
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.binary() | st.text().map(lambda text: json.dumps({"verdicts": [text, {"check": text}]}).encode()))
 def test_no_file_breaks_it(tmp_path: Path, raw: bytes) -> None:
     file = tmp_path / "verdict.json"

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.lab.twin.node import Node, make_node
 from holdfast.supervisor.hardware.hardware import Hardware
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -63,9 +64,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     gpus, ports = hardware.unseen()
     assert "none.so" in gpus and "RDMA" in ports
     hardware.start(os.getpid())
-    deadline = time.monotonic() + 30
-    while not (said := hardware.blind()) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    said = until(hardware.blind, "what it cannot see is said")
     assert said.startswith("not used as signs of a hang: GPUs (")
     assert [*hardware.news()] == []
 
@@ -79,9 +78,7 @@ def test_a_rank_that_spins_while_its_gpu_waits(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SUPERVISE, str(node.directory), str(tmp_path / "run"), SPINS_ONCE]
     with (tmp_path / "out").open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, env=environ)
-    deadline = time.monotonic() + 90
-    while "waits" not in (tmp_path / "out").read_text() and time.monotonic() < deadline:
-        time.sleep(0.1)
+    until(lambda: "waits" in (tmp_path / "out").read_text(), (tmp_path / "out").read_text)
     time.sleep(12)  # twice the silence that is too long
     assert "attempt 1 ended" not in (tmp_path / "out").read_text()
     load(node, 100, 210)

@@ -6,9 +6,7 @@ import multiprocessing
 import os
 import runpy
 import signal
-import socket
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
@@ -16,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.training.checkpoint.keeper.site import socket_path
+from tests.ports import free_port
+from tests.waiting import until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "train.py"
 SMALL = ("--width", "16", "--layers", "1", "--batch", "2", "--epoch", "7", "--node-per-rank")
@@ -32,12 +32,6 @@ _context.set_forkserver_preload(
         "holdfast.training.checkpoint.parts",
     ]
 )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def start(target: Callable[..., None], rank: int, world: int, port: int, *arguments: Any) -> BaseProcess:
@@ -92,9 +86,7 @@ def end_pid(pid: int, how: signal.Signals = signal.SIGKILL) -> None:
         return
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, how)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < deadline and _runs(pid):
-            time.sleep(0.02)
+        until(lambda: not _runs(pid), f"process {pid} ends", PATIENCE_SECONDS)
 
 
 def _runs(pid: int) -> bool:
@@ -123,11 +115,7 @@ class Run:
         self.starts += 1
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, f"{what} did not happen"
-            assert all(rank.exitcode in (None, 0) for rank in self.ranks), f"a rank ended before {what}"
-            time.sleep(0.005)
+        until(condition, what, PATIENCE_SECONDS, lambda: all(rank.exitcode in (None, 0) for rank in self.ranks))
 
     def until_step(self, step: int) -> None:
         """Wait until rank 0 of the newest start has got so far."""

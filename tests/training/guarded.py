@@ -3,7 +3,6 @@
 import json
 import os
 import struct
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from holdfast.training import Checkpoint, Guard, Parallel, Random
 from holdfast.training.checkpoint.storage.place import INDEX, rank_folder
 from holdfast.training.checkpoint.untrusted_steps import noted
 from holdfast.training.guard.finding import Finding
+from tests.waiting import until
 
 
 class Faulty(nn.Linear):
@@ -100,8 +100,8 @@ def with_faults(folder: str) -> None:
             flip(next(run.model.parameters()).detach(), 100, 0)
         told += [[one.kind, one.step, one.since, list(one.ranks), one.named] for one in found]
         assert checkpoint.save(step, {"model": run.model})
-        while step == 5 and not (rank_folder(Path(folder), step, run.rank) / INDEX).exists():
-            time.sleep(0.01)
+        if step == 5:
+            until((rank_folder(Path(folder), step, run.rank) / INDEX).exists)
     dist.barrier()  # all have noted what the vote found
     before = len(noted(Path(folder)))
     dist.barrier()

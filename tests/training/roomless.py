@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 
 from holdfast.training import Checkpoint
+from tests import waiting
 
 LARGE, SMALL = 1 << 20, 1 << 10
 STEPS = 6
@@ -28,11 +29,11 @@ def settled(checkpoint: Checkpoint, step: int) -> dict[str, Any]:
 
 
 def until(checkpoint: Checkpoint, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition(status := checkpoint.status()):
-        assert time.monotonic() < deadline, status
-        time.sleep(0.05)
-    return status
+    def as_wanted() -> dict[str, Any] | None:
+        status = checkpoint.status()
+        return status if condition(status) else None
+
+    return waiting.until(as_wanted, lambda: str(checkpoint.status()), PATIENCE_SECONDS) or {}
 
 
 def train(folder: str) -> None:

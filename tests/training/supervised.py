@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import crew
+
+from tests.waiting import until
 
 WORLD = 4
 PATIENCE_SECONDS = 800.0  # four ranks that import torch, again after each kill, on a machine that may have other work
@@ -48,12 +49,9 @@ class Supervised:
         return found
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        assert self.process is not None
-        while not condition():
-            assert time.monotonic() < deadline, f"{what} did not happen\n{self.told()}"
-            assert self.process.poll() is None, f"the run ended before {what}\n{self.told()}"
-            time.sleep(0.01)
+        process = self.process
+        assert process is not None
+        until(condition, lambda: f"{what}\n{self.told()}", PATIENCE_SECONDS, lambda: process.poll() is None)
 
     def until_step(self, step: int, starts: int) -> None:
         self.until(lambda: len(self.loads()) >= starts and self.last_step() >= step, f"step {step} of start {starts}")

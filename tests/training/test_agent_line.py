@@ -19,16 +19,14 @@ from holdfast.training import Checkpoint, Guard, Progress
 from holdfast.training.checkpoint.storage import storage
 from holdfast.training.checkpoint.untrusted_steps import FILE
 from holdfast.training.guard.finding import Finding, Kind
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 PATIENCE_SECONDS = 240.0
 
 
 def patiently(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen"
-        time.sleep(0.02)
+    until(condition, what, PATIENCE_SECONDS)
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ class Keepers(RuleBasedStateMachine):
 
 
 TestKeepers = Keepers.TestCase
-TestKeepers.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestKeepers.settings = settings(stateful_step_count=40)
 
 
 def test_a_step_that_one_rank_passed_by_is_left_out_and_the_reason_is_said() -> None:

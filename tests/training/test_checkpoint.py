@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from holdfast.training.checkpoint.keeper.wire import WireError
 from holdfast.training.checkpoint.keeper_client import Keeper
 from holdfast.training.checkpoint.restore import CheckpointError
 from holdfast.training.checkpoint.storage import storage
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -119,8 +119,7 @@ def test_a_killed_keeper_costs_a_save_and_not_the_training(place: Path, monkeypa
     crew.end_keeper(place, place.name, 0)
     assert ckpt.save(2, state(2)) is False
     assert "step 2 was not kept" in ckpt.troubles["save"]
-    while not ckpt.save(3, state(3)):  # a new one is started, at the old address
-        time.sleep(0.1)
+    until(lambda: ckpt.save(3, state(3)), "a new one is started, at the old address")
     ckpt.close()
     assert loaded(place)[0] == 3
 

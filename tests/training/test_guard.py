@@ -1,7 +1,6 @@
 """Wrong numbers and who made them, in real runs of several ranks."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from holdfast.training import Checkpoint, Guard
 from holdfast.training.checkpoint.restore import CheckpointError
 from holdfast.training.checkpoint.untrusted_steps import FILE
 from holdfast.training.guard.finding import Kind
+from tests.waiting import until
 
 
 def told(folder: Path, world: int, target: Any, *arguments: Any) -> list[dict[str, Any]]:
@@ -111,8 +111,7 @@ def test_suspect_steps_are_not_loaded_again(place: Path, monkeypatch: pytest.Mon
     ckpt = Checkpoint(place, replicas=1)
     for step in (1, 2):
         ckpt.save(step, {"weights": torch.full((8,), float(step))})
-    while ckpt.status()["committed"] < 2:  # until then step 1 is there too
-        time.sleep(0.01)
+    until(lambda: ckpt.status()["committed"] >= 2)  # before, step 1 is there too
     ckpt.distrust(2, 2, "rank 0 lied")
     ckpt.close()
     again = Checkpoint(place, replicas=1)

@@ -110,7 +110,7 @@ def test_a_stranger_is_not_listened_to(answerer: Answerer, vault: Vault) -> None
     assert vault.held() == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(raw=st.binary(min_size=1, max_size=300))
 def test_noise_on_the_port_changes_nothing(raw: bytes) -> None:
     vault = Vault(10_000)

@@ -4,7 +4,6 @@
 import os
 import signal
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ from holdfast.training.checkpoint.keeper_client import Keeper
 from holdfast.training.checkpoint.membership import Membership
 from holdfast.training.checkpoint.storage import storage
 from holdfast.training.checkpoint.troubles import Troubles
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -34,13 +34,6 @@ def node(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def state(value: float) -> dict[str, Any]:
     return {"weights": torch.full((1000,), float(value))}
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + crew.PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 def thread_state(stat: Path) -> str:

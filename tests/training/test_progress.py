@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 import torch
 
-from holdfast.cli.job.files import read
+from holdfast.diagnosis.evidence.rank_files import read
 from holdfast.formats.job.progress import Ended, Hello, Steps, decode
 from holdfast.model.refusal import Refusal
 from holdfast.node.sources.jobs.socket import JobSocketSource
@@ -19,6 +19,7 @@ from holdfast.training import Progress
 from holdfast.training.progress import sender as progress_sender
 from holdfast.training.progress.clock import DeviceMarker
 from holdfast.training.progress.sender import agent_socket
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -139,12 +140,12 @@ def test_the_agent_is_preferred_and_one_that_refuses_is_not_asked_again(tmp_path
         monkeypatch.setenv("HOLDFAST_AGENT_SOCKET", source._path)
         heard = []
         with Progress("llama", rank=1, world=2) as first:
-            _until(lambda: heard.extend(source.take()) or (source.read(time.time()) and heard))
+            until(lambda: heard.extend(source.take()) or (source.read(time.time()) and heard))
             with Progress("llama", rank=1, world=2) as second:
-                _until(lambda: second.refused)
+                until(lambda: second.refused)
             with first.step():
                 pass
-        _until(lambda: (source.read(time.time()) and heard.extend(source.take())) or any(one.ended for one in heard))
+        until(lambda: (source.read(time.time()) and heard.extend(source.take())) or any(one.ended for one in heard))
         source.close()
     assert "rank 1 of llama is process" in second.refused and not first.refused
     assert sum(one.steps for one in heard) == 1 and heard[-1].ended == "closed"
@@ -157,7 +158,7 @@ def test_an_agent_that_goes_away_leaves_a_file_that_says_whose_it_is(tmp_path, m
         source.read(time.time())
         monkeypatch.setenv("HOLDFAST_AGENT_SOCKET", source._path)
         with Progress("left", rank=0, world=1) as progress:
-            _until(lambda: source.read(time.time()) and source.take())
+            until(lambda: source.read(time.time()) and source.take())
             source.close()
             progress._sender._hang_up()  # as when the agent's process dies
             progress._sender._retry_at = time.monotonic() + 600
@@ -165,13 +166,6 @@ def test_an_agent_that_goes_away_leaves_a_file_that_says_whose_it_is(tmp_path, m
                 pass
     first, *more = messages(tmp_path / "kept", "left")
     assert isinstance(first, Hello) and [row.step for row in rows(tmp_path / "kept", "left")] == [1] and more
-
-
-def _until(holds):  # type: ignore[no-untyped-def]
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.02)
 
 
 class Event:

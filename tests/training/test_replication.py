@@ -1,6 +1,5 @@
 """A keeper and its partner: what travels, and what happens where the partner has lost what was to be built on."""
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -10,6 +9,7 @@ from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
 from holdfast.training.checkpoint.keeper.replication import Crew, Replication
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
+from tests.waiting import until
 
 SECRET = b"s" * 32
 SIZE = 8 * PART + 5
@@ -24,10 +24,7 @@ def saved(vault: Vault, replication: Replication, step: int, touched: int) -> in
     copy = Copy(0, step, "run", 1, SIZE, pages.digest(SIZE), pages)
     vault.add(copy)
     replication.submit(copy)
-    deadline = time.monotonic() + 120
-    while vault.committed < step:
-        assert time.monotonic() < deadline, "the copy did not reach the partner"
-        time.sleep(0.01)
+    until(lambda: vault.committed >= step, "the copy reaches the partner")
     return replication.sent_bytes
 
 
@@ -39,10 +36,7 @@ def test_a_partner_nobody_knew_at_the_start_is_said_and_the_next_run_has_copies_
     copy = Copy(0, 1, "before", 1, SIZE, pages.digest(SIZE), pages)
     mine.add(copy)
     replication.submit(copy)
-    deadline = time.monotonic() + 120
-    while "no keeper of b is known" not in troubles.get("partner b", ""):
-        assert time.monotonic() < deadline, "nobody said that the partner is unknown"
-        time.sleep(0.01)
+    until(lambda: "no keeper of b is known" in troubles.get("partner b", ""), "the partner is said to be unknown")
     answerer = Answerer("127.0.0.1", 0, SECRET, theirs, lambda message: {})
     replication.join(Crew("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
     assert saved(mine, replication, 2, 1) == SIZE
@@ -60,14 +54,9 @@ def test_what_nobody_foresaw_is_said_and_the_next_step_is_committed(monkeypatch:
         copy = Copy(0, 1, "run", 1, SIZE, pages.digest(SIZE), pages)
         vault.add(copy)
         replication.submit(copy)
-        deadline = time.monotonic() + 120
-        while "KeyError('something new')" not in troubles.get("copies of rank 0", ""):
-            assert time.monotonic() < deadline, troubles
-            time.sleep(0.01)
+        until(lambda: "KeyError('something new')" in troubles.get("copies of rank 0", ""), lambda: str(troubles))
     saved(vault, replication, 2, 1)
-    while troubles:
-        assert time.monotonic() < deadline, troubles
-        time.sleep(0.01)
+    until(lambda: not troubles, lambda: str(troubles))
 
 
 def test_a_partner_gets_what_changed_and_everything_where_it_lost_its_base() -> None:

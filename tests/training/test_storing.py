@@ -14,6 +14,7 @@ import unequal
 
 from holdfast.training.checkpoint.format import shard
 from holdfast.training.checkpoint.format.encoding import encode
+from holdfast.training.checkpoint.keeper import storing
 from holdfast.training.checkpoint.keeper.flush import Flushing
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
@@ -22,6 +23,7 @@ from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
 from holdfast.training.checkpoint.keeper.storing import Storing
 from holdfast.training.checkpoint.keeper.wire import Message
 from holdfast.training.checkpoint.storage import storage
+from tests.waiting import until
 
 SECRET = b"s" * 32
 RATES = (0.0, 20_000.0, 9_000.0)  # bytes a second into storage: at once, and a shard in some tenths of a second
@@ -135,13 +137,6 @@ class Lonely:
         return self.troubles.get("steps of rank 0 for storage", "")
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_steps_that_are_left_out_one_after_the_other_are_one_trouble(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -177,7 +172,10 @@ def test_a_copy_that_is_gone_when_its_turn_comes_is_not_said_to_be_left_out_by_a
     until(lambda: one.flushing.writes == 1)
 
 
-def test_an_answer_of_a_strange_kind_is_said_and_the_next_is_heard(tmp_path: Path) -> None:
+def test_an_answer_of_a_strange_kind_is_said_and_the_next_is_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storing, "LONGEST_PAUSE_SECONDS", 0.1)
     one = Lonely(tmp_path, {"chosen": None})
     one.storing.offer(one.save(1))
     until(lambda: "was not understood: TypeError" in one.troubles.get("step for storage", ""))

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import roomless
 
 from holdfast.training.checkpoint.keeper.site import socket_path
 from holdfast.training.checkpoint.storage import storage
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.slow,
@@ -38,10 +38,7 @@ def small_keeper(folder: Path, rank: int) -> "subprocess.Popen[bytes]":
         keeper = subprocess.Popen(
             [sys.executable, "-m", "holdfast.training.checkpoint.keeper.keeper", *words], stdout=log, stderr=log
         )
-    deadline = time.monotonic() + crew.PATIENCE_SECONDS
-    while not path.exists():  # a rank that finds none starts one of its own, with room for all
-        assert time.monotonic() < deadline, path.with_suffix(".log").read_text()
-        time.sleep(0.05)
+    until(path.exists, path.with_suffix(".log").read_text)  # a rank that finds none starts one, with room for all
     return keeper
 
 

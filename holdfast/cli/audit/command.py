@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import clock, console, plain, table
-from holdfast.client.client import AsJson, Token, Url, connect
+from holdfast.client.client import connect
 from holdfast.economics.planning.inputs import Asked
 
 

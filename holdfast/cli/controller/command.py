@@ -5,11 +5,14 @@ import sys
 
 import typer
 
+from holdfast.cli.shared.options import Verbose
+from holdfast.fleet import controller as process
+
 
 def controller(
     config: str = typer.Option(..., help="Configuration file: where to listen, the store, who carries out which verb."),
-    verbose: bool = typer.Option(False, "--verbose", "-v", help="Log more."),
+    verbose: Verbose = False,
 ) -> None:
-    """Watch a fleet for ever: take its agents' reports, decide, keep every story, act."""
-    command = [sys.executable, "-P", "-m", "holdfast.fleet.controller", "--config", config]
+    """Watch a fleet until stopped: receive its agents' reports, decide, record the history of every node, act."""
+    command = [sys.executable, "-P", "-m", process.__name__, "--config", config]
     os.execve(sys.executable, [*command, "--verbose"] if verbose else command, dict(os.environ))

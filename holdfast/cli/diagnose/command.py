@@ -9,7 +9,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from holdfast.client.client import Token, Url, connect
+from holdfast.cli.shared.options import Token, Url
+from holdfast.client.client import connect
 from holdfast.model.evidence import Evidence
 from holdfast.model.refusal import Refusal
 from holdfast.node.sources.jobs import log_file

@@ -1,11 +1,14 @@
-"""`holdfast drill`: staged incidents with a known truth, to measure the judgement and to train people."""
+"""`holdfast drill`: staged incidents with a known cause, to measure findings and to train operators."""
 
+import json
 from typing import Annotated
 
 import typer
 
-from holdfast.client.client import AsJson
+from holdfast.cli.shared.options import AsJson
+from holdfast.cli.shared.progress import progress_bar
 from holdfast.config.extra import needs_extra
+from holdfast.model.refusal import Refusal
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -16,7 +19,7 @@ One = Annotated[
     str, typer.Argument(help="A drill in TOML, or the name of a shipped one; without a name, one of them unseen.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Another seed than the file's.")]
-Every = Annotated[bool, typer.Option("--all", help="All that come along.")]
+Every = Annotated[bool, typer.Option("--all", help="All shipped drills.")]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, max=100_000, help="How many drills to draw.")]
 First = Annotated[int, typer.Option("--first", min=0, help="The first seed.")]
 Kind = Annotated[str, typer.Option("--kind", help="Draw only this kind, such as cooling.fan, or calm.")]
@@ -27,10 +30,15 @@ Hard = Annotated[bool, typer.Option("--hard", help="Tiny and large fleets, weak 
 
 @app.command("list")
 def list_drills(as_json: AsJson = False) -> None:
-    """The drills that come along, what each is about and which one looks like it."""
+    """List the shipped drills, what each is about and which one looks like it."""
     with needs_extra("plan"):
-        from holdfast.cli.drill import here as drill_here
-    drill_here.list_all(as_json)
+        from holdfast.cli.drill import show
+        from holdfast.lab.drills.file import load, shipped
+    drills = [load(name) for name in shipped()]
+    if as_json:
+        typer.echo(json.dumps([drill.listed() for drill in drills]))
+    else:
+        show.listing(drills)
 
 
 @app.command()
@@ -39,8 +47,21 @@ def run(
 ) -> None:
     """Play drills in fast time through the real path to findings, and score them."""
     with needs_extra("plan"):
-        from holdfast.cli.drill import here as drill_here
-    drill_here.run(drill or [], every, seed, processes, as_json)
+        from holdfast.cli.drill import show
+        from holdfast.lab.drills import batch
+        from holdfast.lab.drills.file import load, shipped
+    names = drill or []
+    if names and every:
+        raise Refusal("--all: expected either names of drills or --all, found both")
+    drills = [load(name, seed) for name in names or shipped()]
+    with progress_bar("playing", len(drills)) as advance:
+        outcomes = batch.play_all(drills, processes, advance)
+    if as_json:
+        typer.echo(json.dumps(outcomes[0] if len(names) == 1 else {"drills": outcomes, **batch.summary(outcomes)}))
+    elif len(names) == 1:
+        show.one(outcomes[0])
+    else:
+        show.scores(outcomes)
 
 
 @app.command()
@@ -55,13 +76,24 @@ def fuzz(
 ) -> None:
     """Draw drills at random, and print which kind was taken for which."""
     with needs_extra("plan"):
-        from holdfast.cli.drill import fuzz as drill_fuzz
-    drill_fuzz.run(seeds, first, kind, calm, hard, processes, as_json)
+        from holdfast.cli.drill import show
+        from holdfast.lab.drills import batch
+    tasks = batch.fuzz_tasks(seeds, first, kind, calm, hard)
+    with progress_bar("drawing and playing", len(tasks)) as advance:
+        outcomes = batch.fuzz(tasks, processes, advance)
+    found = batch.fuzz_summary(outcomes)
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    show.confusion(found["confusion"])
+    show.misses(batch.misses(outcomes))
+    show.reliability(found["reliability"])
+    typer.echo("\n" + show.summary_text(found))
 
 
 @app.command()
 def play(drill: One = "", seed: Seed = None) -> None:
-    """The tabletop: see what each team's dashboard shows, minute by minute, guess, then the truth and the bill."""
+    """Play the tabletop: each team's dashboard minute by minute, your guess, then the cause and the bill."""
     with needs_extra("plan"):
-        from holdfast.cli.drill import play as drill_play
-    drill_play.play(drill, seed)
+        from holdfast.cli.drill import play as tabletop
+    tabletop.play(drill, seed)

@@ -1,4 +1,4 @@
-"""`holdfast drill play`: the tabletop. What every team sees, minute by minute; a guess; then the truth and the bill."""
+"""`holdfast drill play`: the tabletop. Dashboards minute by minute, a guess, then the cause and the bill."""
 
 import random
 import sys
@@ -7,19 +7,20 @@ from dataclasses import dataclass
 import typer
 
 from holdfast.cli.drill import show as drill_show
+from holdfast.cli.shared.progress import progress_bar
 from holdfast.cli.shared.table import console, plain, table
 from holdfast.lab.drills.alerts import alerts
-from holdfast.lab.drills.bill import Bill, bills
 from holdfast.lab.drills.dashboards import Shown, dashboards
 from holdfast.lab.drills.file import load, shipped
+from holdfast.lab.drills.pricing import outcomes
 from holdfast.lab.drills.score import first_seen
 from holdfast.lab.drills.stage import Staged, stage
 from holdfast.lab.drills.subjects import Known
 from holdfast.lab.twin.plant.fault import kinds
 from holdfast.lab.twin.plant.layout import JobSpec
 
-FIRST_LOOK = 5 * 60.0
-TURN = 5 * 60.0
+FIRST_SECONDS = 5 * 60.0
+STEP = 5 * 60.0
 CHANGED = 0.05  # of the usual, from which on a number is marked
 HELP = "Enter: five minutes on; a number: so many minutes; guess SUBJECT [KIND]; who: subjects and kinds; quit"
 
@@ -32,7 +33,7 @@ class Guess:
 
 
 def play(name: str, seed: int | None) -> None:
-    """Without a name one of those that come along, and it is not told which."""
+    """Without a name, one of the shipped drills, whose name is not shown."""
     name = name or random.Random(seed).choice(shipped())
     drill = load(name, seed)
     out = console()
@@ -40,58 +41,59 @@ def play(name: str, seed: int | None) -> None:
         f"[bold]A drill of {drill.lasts / 60:.0f} minutes.[/] Something may be wrong, or nothing.", soft_wrap=True
     )
     out.print(f"{drill.layout.fleet.nodes} nodes, {', '.join(_work(drill.layout.jobs)) or 'no job'}. {HELP}\n")
-    staged = _set_the_stage(name, seed)
-    _reveal(staged, _turns(staged))
+    staged = _staged(name, seed)
+    _reveal(staged, _steps(staged))
 
 
 def _work(jobs: tuple[JobSpec, ...]) -> list[str]:
     return [f"job/{job.name} on {len(job.nodes)}" for job in jobs]
 
 
-def _set_the_stage(name: str, seed: int | None) -> Staged:
-    if not sys.stderr.isatty():
-        return stage(load(name, seed))
-    from rich.console import Console
-    from rich.progress import Progress
+def _staged(name: str, seed: int | None) -> Staged:
+    with progress_bar("preparing", 1.0) as advance:
+        done = 0.0
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("setting the stage", total=1.0)
-        return stage(load(name, seed), lambda share: bar.update(task, completed=share))
+        def progress(share: float) -> None:
+            nonlocal done
+            advance(share - done)
+            done = share
+
+        return stage(load(name, seed), progress)
 
 
-def _turns(staged: Staged) -> Guess:
-    now = min(FIRST_LOOK, staged.drill.lasts)
+def _steps(staged: Staged) -> Guess:
+    now = min(FIRST_SECONDS, staged.drill.lasts)
     known = Known(staged.drill.layout)
     show(staged, now)
     while True:
-        words = _asked(now)
-        if not words or words[0].isdigit():
+        arguments = _read_command(now)
+        if not arguments or arguments[0].isdigit():
             if now >= staged.drill.lasts:
                 typer.echo("The drill is over: guess, or quit.")
                 continue
-            now = min(staged.drill.lasts, now + (60.0 * int(words[0]) if words else TURN))
+            now = min(staged.drill.lasts, now + (60.0 * int(arguments[0]) if arguments else STEP))
             show(staged, now)
-        elif words[0] in ("quit", "q"):
+        elif arguments[0] in ("quit", "q"):
             return Guess(now)
-        elif words[0] in ("guess", "g") and len(words) > 1:
-            guess = _understood(known, now, words[1:])
+        elif arguments[0] in ("guess", "g") and len(arguments) > 1:
+            guess = _understood(known, now, arguments[1:])
             if guess is not None:
                 return guess
-        elif words[0] == "who":
+        elif arguments[0] == "who":
             _who(known)
         else:
             typer.echo(HELP)
 
 
-def _asked(now: float) -> list[str]:
+def _read_command(now: float) -> list[str]:
     typer.echo(f"[minute {now / 60:.0f}] > ", nl=False)
     line = sys.stdin.readline()
     return line.split() if line else ["quit"]
 
 
-def _understood(known: Known, now: float, words: list[str]) -> Guess | None:
+def _understood(known: Known, now: float, arguments: list[str]) -> Guess | None:
     subjects = [subject for who in known.by_type.values() for subject in who]
-    cause, kind = words[0], words[1] if len(words) > 1 else ""
+    cause, kind = arguments[0], arguments[1] if len(arguments) > 1 else ""
     if cause not in (*subjects, "nothing") and not cause.startswith("software/"):
         typer.echo(f"There is no {cause}; {Known.near(cause, subjects)}")
         return None
@@ -109,7 +111,7 @@ def _who(known: Known) -> None:
 
 
 def show(staged: Staged, now: float) -> None:
-    """Every team's dashboard as it is at this minute."""
+    """Every team's dashboard at this minute."""
     panel = staged.panel.until(now)
     out = console()
     out.print(f"\n[bold]Minute {now / 60:.0f}[/]")
@@ -120,7 +122,7 @@ def show(staged: Staged, now: float) -> None:
                      f"{line.usual:,.4g} {line.unit}", line.spark)  # fmt: skip
         team = line.team
     out.print(rows)
-    recent = [event for event in panel.events if event.at > now - TURN]
+    recent = [event for event in panel.events if event.at > now - STEP]
     for event in recent[:6]:
         out.print(f"  [dim]{drill_show.minute(event.at)}: {event.kind} {event.subject}[/] {plain(event.text)}")
     if len(recent) > 6:
@@ -137,17 +139,17 @@ def _number(line: Shown) -> str:
 def _reveal(staged: Staged, guess: Guess) -> None:
     out = console()
     out.print(f"\n[bold]The truth: {plain(staged.drill.title)}[/]\n{plain(staged.drill.about)}", soft_wrap=True)
-    right = _judge(staged, guess)
+    right = _compare(staged, guess)
     for at, finding in list(first_seen(staged.judged).values())[:3]:
         where, sure = drill_show.minute(at), f"{100 * finding.confidence:.0f} %"
-        out.print(f"Holdfast said {finding.kind} at {finding.cause}, {where}, {sure} sure.", soft_wrap=True)
+        out.print(f"Holdfast found {finding.kind} at {finding.cause}, {where}, {sure} sure.", soft_wrap=True)
         for sentence in finding.evidence[:3]:
             out.print(f"  {sentence}", markup=False, soft_wrap=True)
     if staged.truths:
-        _bills(bills(staged, guess.at, right))
+        _bills(staged, guess, right)
 
 
-def _judge(staged: Staged, guess: Guess) -> bool:
+def _compare(staged: Staged, guess: Guess) -> bool:
     out = console()
     causes = {truth.cause for truth in staged.truths} or {"nothing"}
     for truth in staged.truths:
@@ -163,13 +165,16 @@ def _judge(staged: Staged, guess: Guess) -> bool:
     return right
 
 
-def _bills(made: list[Bill]) -> None:
+def _bills(staged: Staged, guess: Guess, right: bool) -> None:
+    seen = first_seen(staged.judged)
+    at = [seen[truth.named][0] for truth in staged.truths if truth.named in seen]
+    found_at = max(at) if len(at) == len(staged.truths) else None
+    made = outcomes(staged.drill, staged.losers, staged.panel, guess.at, right, found_at)
+    rows = table("what it costs", "repaired at", "GPU-hours", *(layer.name for layer in made[0][2].layers), "in all")
+    for name, repaired, bill in made:
+        amounts = ["-" if layer.so_far is None else f"{layer.so_far:,.0f} USD" for layer in bill.layers]
+        total = f"{bill.total_so_far:,.0f} USD"
+        rows.add_row(name, f"minute {repaired / 60:.0f}", f"{bill.gpu_hours:,.1f}", *amounts, total)
     out = console()
-    rows = table("what it costs", "mended at", "GPU-hours", *(layer.name for layer in made[0].layers), "in all")
-    for bill in made:
-        amounts = ["-" if layer.cost is None else f"{layer.cost:,.0f} USD" for layer in bill.layers]
-        rows.add_row(
-            bill.name, f"minute {bill.mended / 60:.0f}", f"{bill.gpu_hours:,.1f}", *amounts, f"{bill.total:,.0f} USD"
-        )
     out.print()
     out.print(rows)

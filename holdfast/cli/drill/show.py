@@ -1,11 +1,11 @@
-"""What a drill came to, for people: the score table, one drill in full, the confusion matrix."""
+"""Prints drills: the score table, one drill in full, the confusion matrix."""
 
 from collections.abc import Sequence
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.shared.table import console, count, lasting, plain, table
-from holdfast.lab.drills.confusion import upper_bound, wilson
+from holdfast.lab.drills.batch import summary
+from holdfast.lab.drills.confusion import wilson
 
 if TYPE_CHECKING:
     from holdfast.lab.drills.drill import Drill
@@ -21,28 +21,7 @@ def listing(drills: "Sequence[Drill]") -> None:
     console().print(rows)
 
 
-def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    faulty = [one for one in outcomes if one["truth"]]
-    calm = [one for one in outcomes if not one["truth"]]
-    right = sum(one["score"]["top1"] for one in faulty)
-    noisy = sum(one["score"]["false_findings"] > 0 for one in calm)
-    low, high = wilson(right, len(faulty))
-    times = [one["score"]["detect_seconds"] for one in faulty if one["score"]["detect_seconds"] is not None]
-    return {
-        "faulty": len(faulty),
-        "top1": right,
-        "top1_low": round(low, 4),
-        "top1_high": round(high, 4),
-        "top3": sum(one["score"]["top3"] for one in faulty),
-        "median_detect_seconds": median(times) if times else None,
-        "false_findings": sum(one["score"]["false_findings"] for one in outcomes),
-        "calm": len(calm),
-        "calm_with_false_findings": noisy,
-        "calm_false_upper_bound": round(upper_bound(noisy, len(calm)), 4),
-    }
-
-
-def said(of: dict[str, Any]) -> str:
+def summary_text(of: dict[str, Any]) -> str:
     """The summary in two sentences."""
     lines = []
     if of["faulty"]:
@@ -73,7 +52,7 @@ def scores(outcomes: Sequence[Outcome]) -> None:
     out = console()
     out.print(rows)
     out.print()
-    out.print(said(summary(outcomes)), markup=False, soft_wrap=True)
+    out.print(summary_text(summary(outcomes)), markup=False, soft_wrap=True)
 
 
 def one(outcome: Outcome) -> None:
@@ -94,10 +73,10 @@ def one(outcome: Outcome) -> None:
     if not outcome["findings"]:
         out.print("  found    nothing")
     alert = score["first_alert_seconds"]
-    told = f"; the first alert of a component alone at {minute(alert)}" if alert is not None else ""
+    first = f"; the first alert of a component alone at {minute(alert)}" if alert is not None else ""
     detected = f", {lasting_or_never(score['detect_seconds'])} after it could be seen" if outcome["truth"] else ""
     verdict = "right" if score["top1"] else "wrong"
-    out.print(f"  score    {verdict}{detected}, {count(score['false_findings'], 'false finding')}{told}")
+    out.print(f"  score    {verdict}{detected}, {count(score['false_findings'], 'false finding')}{first}")
     bill(outcome["cost"])
 
 
@@ -108,12 +87,12 @@ def bill(cost: dict[str, Any]) -> None:
         return
     out.print(f"  cost     {cost['total']:,.0f} USD, {cost['lost_gpu_hours']:g} GPU-hours lost")
     for layer in cost["layers"]:
-        amount = "not told" if layer["cost"] is None else f"{layer['cost']:,.0f} USD"
+        amount = "no value given" if layer["cost"] is None else f"{layer['cost']:,.0f} USD"
         out.print(f"           {layer['name']:18} {amount:>10}   {layer['inputs']}", markup=False, soft_wrap=True)
 
 
 def confusion(rows: dict[str, dict[str, int]]) -> None:
-    """One line a kind, what it was taken for beside: a square of thirty by thirty fits no terminal."""
+    """A line per kind with what it was taken for: a matrix of thirty by thirty fits no terminal."""
     shown = table("truth", "drills", "right", "95 %", "taken for")
     for truth, taken in rows.items():
         of = sum(taken.values())
@@ -126,7 +105,7 @@ def confusion(rows: dict[str, dict[str, int]]) -> None:
 
 
 def reliability(bands: Sequence[Outcome]) -> None:
-    """Whether a confidence means what it says."""
+    """How often findings of a stated confidence were right."""
     rows = table("confidence", "findings", "said", "were right", "95 %")
     for one in bands:
         rows.add_row(
@@ -139,7 +118,7 @@ def reliability(bands: Sequence[Outcome]) -> None:
 
 
 def misses(outcomes: Sequence[Outcome]) -> None:
-    """Those that went wrong, with what to type to see them again."""
+    """The drills that were judged wrong."""
     if not outcomes:
         return
     rows = table("missed", "truth", "found")

@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 import typer
 
-from holdfast.client.client import AsJson, Token, Url, connect
+from holdfast.cli.shared.options import AsJson, Token, Url
+from holdfast.client.client import connect
 from holdfast.model.refusal import Refusal
 
 app = typer.Typer(no_args_is_help=True)

@@ -8,8 +8,9 @@ from urllib.parse import quote
 import typer
 
 from holdfast.cli.job.checkpoints import show_places
+from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import ago, console, count, lasting, plain, styled, table
-from holdfast.client.client import AsJson, Token, Url, connect
+from holdfast.client.client import connect
 
 app = typer.Typer(no_args_is_help=True)
 Document = dict[str, Any]
@@ -48,7 +49,7 @@ def show(
 ) -> None:
     """One training job: ledger, exposure, where its checkpoints live, restarts, slow ranks and links."""
     if files:
-        from holdfast.cli.job.files import read
+        from holdfast.diagnosis.evidence.rank_files import read
 
         found = read(files, name)
     else:

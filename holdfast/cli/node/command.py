@@ -1,77 +1,208 @@
-"""`holdfast node`: about nodes. `learn` writes down what a good one has; the fleet's nodes are in nodes.py."""
+"""`holdfast node`: the fleet's nodes as the controller knows them, and the manifest of this node."""
 
-import sys
+import json
+import time
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Any
 
-import msgspec
 import typer
 
-from holdfast.cli.node import fleet as nodes
-from holdfast.model import manifest as manifests
-from holdfast.model.health import Health
+from holdfast.cli.shared import node_history
+from holdfast.cli.shared.options import AsJson, Config, Token, Url
+from holdfast.cli.shared.table import STYLES, ago, clock, console, count, lasting, plain, styled, table
+from holdfast.client import history as client_history
+from holdfast.client.client import Client, connect, node_path
+from holdfast.formats.slurm import hostlist
 from holdfast.model.refusal import Refusal
-from holdfast.model.signal import Signal
-from holdfast.model.verdict import Verdict
-from holdfast.node.agent.assemble import load_settings, refuse_unknown_parts
-from holdfast.node.agent.node import Node
-from holdfast.node.agent.once import look_at
-from holdfast.node.agent.state import write_atomically
 
 DEFAULT_MANIFEST = "/etc/holdfast/manifest.toml"
+MOST_INCIDENTS = 1_000
+Node = dict[str, Any]
+Names = Annotated[str, typer.Argument(help="A node, or a list such as n[001-016].", metavar="NAME")]
+Force = Annotated[bool, typer.Option("--force", help="Even if more nodes would be out than the policy allows.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why; it is recorded in the node's history.")]
 
 app = typer.Typer(no_args_is_help=True)
-app.command("list")(nodes.list_nodes)
-for _command in (nodes.show, nodes.story, nodes.quarantine, nodes.release, nodes.retest, nodes.remove):
-    app.command()(_command)
+
+
+@app.command("list")
+def list_nodes(
+    names: Annotated[str, typer.Argument(help="Only these, such as n[001-016]; default: all.")] = "",
+    pool: Annotated[str, typer.Option(help="Only this pool.")] = "",
+    stage: Annotated[str, typer.Option(help="Only this stage, such as quarantined.")] = "",
+    health: Annotated[str, typer.Option(help="Only this health, such as fail.")] = "",
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """List nodes: the stage of each, since when and why."""
+    wanted = set(_expand(names)) if names else None
+    found = connect(url, token).get("/v1/nodes", pool=pool, stage=stage, health=health)["nodes"]
+    shown = [node for node in found if wanted is None or node["name"] in wanted]
+    if as_json:
+        typer.echo(json.dumps({"nodes": shown}))
+        return
+    _print_list(shown, time.time())
+
+
+def _print_list(nodes: Sequence[Node], now: float) -> None:
+    """Leaves out the pool column where all nodes are in one pool."""
+    pools = len({node["pool"] for node in nodes}) > 1
+    rows = table("node", *(["pool"] if pools else []), "stage", "for", "health", "why")
+    for node in nodes:
+        stage, health = styled(node["stage"]), styled(node["health"])
+        cells = (stage, lasting(now - node["since"]), health, plain(node_history.why(node, now)))
+        rows.add_row(plain(node["name"]), *([plain(node["pool"])] if pools else []), *cells)
+    out = console()
+    out.print(rows)
+    stages = ", ".join(f"{many} {stage}" for stage, many in Counter(node["stage"] for node in nodes).most_common())
+    out.print(count(len(nodes), "node") + (f": {stages}" if stages else ""))
+
+
+@app.command()
+def show(names: Names, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """Show a node's stage and the current verdict of every check; a list shows several nodes."""
+    client = connect(url, token)
+    found = [client.get(node_path(name)) for name in _expand(names)]
+    if as_json:
+        typer.echo(json.dumps(found[0] if len(found) == 1 else {"nodes": found}))
+        return
+    incidents = client.get("/v1/incidents", only="open", limit=MOST_INCIDENTS)["incidents"]
+    for node in found:
+        _show_one(node, [one for one in incidents if _concerns(one, node["name"])])
+
+
+def _concerns(incident: dict[str, Any], name: str) -> bool:
+    """The incident is about the node or a part of it, or the node is one of its victims."""
+    return name in incident["evidence"] or f"{incident['subject']}/".startswith(f"node/{name}/")
+
+
+def _show_one(node: dict[str, Any], incidents: Sequence[dict[str, Any]]) -> None:
+    now = time.time()
+    out = console()
+    out.print(f"{node['name']}: {styled(node['stage'])} since {ago(now, node['since'])}: ", end="")
+    out.print(plain(node["reason"]))
+    place = ", ".join(f"{kind} {name}" for kind, name in node["place"].items())
+    tested = ago(now, node["tested_at"]) if node["tested_at"] else "never"
+    out.print(f"pool {node['pool']}{f', {place}' if place else ''}; tested {tested}; repair step {node['rung']}")
+    for one in incidents:
+        about = one["reason"].removeprefix(f"{one['subject']}: ")
+        out.print(f"[yellow]open incident[/] on {plain(one['subject'])}: {plain(about)}")
+    if not node["verdicts"]:
+        out.print("every check passes" if node["health"] == "pass" else "no check has reported yet")
+        return
+    rows = table("check", "health", "since", "what was seen")
+    order = list(STYLES)
+    for verdict in sorted(node["verdicts"], key=lambda v: order.index(v["health"]) if v["health"] in order else 99):
+        cells = (styled(verdict["health"]), ago(now, verdict["since"]), plain(verdict["reason"]))
+        rows.add_row(plain(verdict["check"]), *cells)
+    out.print(rows)
+
+
+@app.command()
+def history(
+    name: Annotated[str, typer.Argument(help="The node.", metavar="NAME")],
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many entries, the newest.")] = 200,
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show how a node came into its stage: verdicts, transitions, actions and events, oldest first."""
+    page = client_history.of_node(connect(url, token), name, limit)
+    if as_json:
+        typer.echo(json.dumps(page))
+        return
+    rows = table("when", "kind", "what", "why")
+    for line in node_history.lines(page["entries"][::-1]):
+        rows.add_row(clock(line.at), styled(line.kind), plain(line.what), plain(line.why))
+    console().print(rows)
+
+
+@app.command()
+def quarantine(
+    names: Names, reason: Reason, force: Force = False, url: Url = "", token: Token = "", as_json: AsJson = False
+) -> None:
+    """Take nodes out of service; running jobs finish first."""
+    _request(connect(url, token), "quarantine", names, reason, as_json, force=force)
+
+
+@app.command()
+def release(names: Names, reason: Reason, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """Return quarantined or removed nodes to service; each is tested first."""
+    _request(connect(url, token), "release", names, reason, as_json)
+
+
+@app.command()
+def retest(names: Names, reason: Reason, url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """Test nodes in full before a job starts there again."""
+    _request(connect(url, token), "retest", names, reason, as_json)
+
+
+@app.command()
+def remove(
+    names: Names, reason: Reason, force: Force = False, url: Url = "", token: Token = "", as_json: AsJson = False
+) -> None:
+    """Take nodes out of the fleet until they are released or enrol again."""
+    _request(connect(url, token), "remove", names, reason, as_json, force=force)
+
+
+def _request(client: Client, verb: str, names: str, reason: str, as_json: bool, force: bool = False) -> None:
+    """Sends the command for one node after the other. In a list, nodes for which nothing changes are skipped; another
+    refusal ends the loop, and its message names the nodes that were done."""
+    chosen = _expand(names)
+    done: list[dict[str, Any]] = []
+    unchanged: dict[str, str] = {}
+    for name in chosen:
+        try:
+            done.append(client.post(node_path(name, verb), {"reason": reason} | ({"force": True} if force else {})))
+        except Refusal as refusal:
+            if refusal.code != "no_change" or len(chosen) == 1:
+                before = hostlist.compress(node["name"] for node in done)
+                raise Refusal(f"{refusal}{f'; done before: {before}' if before else ''}", refusal.exit_code) from None
+            unchanged[name] = str(refusal)
+        if not as_json:
+            typer.echo(unchanged.get(name) or f"{name}: {done[-1]['stage']}")
+    if as_json:
+        typer.echo(json.dumps({"nodes": done, "unchanged": unchanged}))
+
+
+def _expand(names: str) -> list[str]:
+    try:
+        found = hostlist.expand(names)
+    except hostlist.NotAHostlist as error:
+        raise Refusal(str(error)) from None
+    if not found:
+        raise Refusal(f"expected a node name or a list such as n[001-016], found {names!r}")
+    return found
 
 
 @app.command()
 def learn(
-    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
-    out: str = typer.Option("", help=f"File to write; the configured manifest, or {DEFAULT_MANIFEST}."),
-    lacks: str = typer.Option("", help="Parts that nodes of this kind do not have, with commas: rdma,edac."),
-    identities: bool = typer.Option(False, help="Also expect serials and UUIDs: a manifest for this one node."),
-    force: bool = typer.Option(False, help="Overwrite the file, and learn even from a node that is not healthy."),
-    json: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
+    config: Config = "",
+    out: Annotated[str, typer.Option(help=f"File to write; default: the configured one, or {DEFAULT_MANIFEST}.")] = "",
+    lacks: Annotated[str, typer.Option(help="Parts that nodes of this kind do not have: rdma,edac.")] = "",
+    identities: Annotated[
+        bool, typer.Option(help="Also expect serials and UUIDs: a manifest for this one node.")
+    ] = False,
+    force: Annotated[bool, typer.Option(help="Overwrite the file, and learn even from an unhealthy node.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a manifest of this node: what it has now is what nodes of its kind should have."""
+    from holdfast.node.agent.assemble import load_settings
+    from holdfast.node.agent.learn import learn as learn_manifest
+
     settings = load_settings(config)
     path = Path(out or settings.agent.manifest or DEFAULT_MANIFEST)
-    if path.exists() and not force:
-        raise Refusal(f"{path} exists; --force overwrites it", exit_code=1)
-    parts = manifests.with_implied(part.strip() for part in lacks.split(",") if part.strip())
-    refuse_unknown_parts(parts, "--lacks")
-    # The manifest to come cannot be read yet, and an old one must not colour what is learned.
-    node = look_at(replace(settings, agent=replace(settings.agent, manifest="")), "passive")
-    if not force and (why := _unhealthy(node, set(parts))):
-        advice = "mend it, name what it --lacks, or --force"
-        raise Refusal(f"this node is no model to learn from; {advice}: {why}", exit_code=1)
-    signals = [Signal(subject, name, value) for subject, name, value, _ in node.history.latest()]
-    learned = manifests.learn(signals, node.census.node, parts, identities=identities)
-    if trouble := write_atomically(path, manifests.dump(learned).encode()):
-        raise Refusal(trouble, exit_code=1)
-    kinds = Counter(name.partition("/")[0] for name in learned.expect)
-    if json:
-        document = {"manifest": str(path), "node": node.census.node, "lacks": learned.lacks, "subjects": kinds}
-        sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
+    parts = [part.strip() for part in lacks.split(",") if part.strip()]
+    learned = learn_manifest(settings, path, parts, identities=identities, force=force)
+    kinds = learned.subjects
+    if as_json:
+        found = {"manifest": str(path), "node": learned.node, "lacks": learned.manifest.lacks, "subjects": kinds}
+        typer.echo(json.dumps(found))
         return
-    counted = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()) if kind != "node")
+    counted = ", ".join(f"{many} {kind}" for kind, many in sorted(kinds.items()) if kind != "node")
     typer.echo(f"wrote {path}: {counted or 'only the node itself'}")
     if settings.agent.manifest != str(path):
         typer.echo(f'name it in the configuration: [agent] manifest = "{path}"')
-
-
-def _unhealthy(node: Node, lacks: set[str]) -> str:
-    """What speaks against this node, leaving out the parts it is said not to have."""
-    against = [
-        f"{name} is {verdict.state} ({verdict.summary()})"
-        for name, verdict in node.verdicts.items()
-        if not _fine(verdict, node.questions[name].check.part in lacks)
-    ]
-    return "; ".join(against[:5]) + (f"; and {len(against) - 5} more" if len(against) > 5 else "")
-
-
-def _fine(verdict: Verdict, lacking: bool) -> bool:
-    return verdict.disabled or verdict.health in (Health.PASS, Health.NOT_APPLICABLE) or lacking

@@ -5,11 +5,10 @@ from collections.abc import Callable
 
 import typer
 
+from holdfast.cli.shared.terminal_chart import draw
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
 from holdfast.economics.planning.answer import Answer
 from holdfast.model.refusal import Refusal
-
-HERE = "-"  # a plot on the terminal
 
 
 def tell(make: Callable[[], Answer], as_json: bool, plot: str) -> None:
@@ -20,28 +19,13 @@ def tell(make: Callable[[], Answer], as_json: bool, plot: str) -> None:
         raise Refusal(str(error)) from None
     except ArithmeticError:
         raise Refusal("these inputs are too large or too small together: nothing can be computed from them") from None
-    picture = _drawn(answer, as_json, plot) if plot else ""
+    picture = draw(answer.chart, plot, as_json) if plot else ""
     if as_json:
         typer.echo(json.dumps(answer.document()))
     else:
         _print(answer)
     if picture:
         typer.echo("\n" + picture)
-
-
-def _drawn(answer: Answer, as_json: bool, plot: str) -> str:
-    """Writes the file, or returns what is to be shown on the terminal."""
-    if plot != HERE:
-        from holdfast.economics.reports import plot as plan_plot
-
-        plan_plot.write(answer.chart(), plot)
-        return ""
-    if as_json:
-        raise Refusal("--plot -: expected a file with --json, for its document stands alone on stdout")
-    from holdfast.cli.plan import terminal as plan_terminal
-
-    plan_terminal.refuse_poor_terminal()
-    return plan_terminal.picture(answer.chart())
 
 
 def _print(answer: Answer) -> None:

@@ -1,5 +1,6 @@
 """`holdfast plan`: what reliability is worth, before the money is spent. Closed forms; each says where it holds."""
 
+import json
 from typing import Annotated
 
 import typer
@@ -18,7 +19,7 @@ from holdfast.cli.plan.options import (
     option,
     tell,
 )
-from holdfast.client.client import AsJson, Token, Url
+from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.model.refusal import Refusal
 
 app = typer.Typer(no_args_is_help=True)
@@ -204,4 +205,8 @@ def report(
     """One page for a scenario: what it will deliver, what to change first, what that is worth."""
     from holdfast.economics.reports import plan as plan_report
 
-    plan_report.write(file, out, as_json)
+    made, page = plan_report.write(file, out)
+    if as_json:
+        typer.echo(json.dumps({**made.document(), "page": str(page)}))
+    else:
+        typer.echo(f"{made.headline}\n{page} written")

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from holdfast.cli.plan.options import Gpus, Plot, RateName, option, tell
-from holdfast.client.client import AsJson
+from holdfast.cli.shared.options import AsJson
 
 OFFER = "A supplier: NAME=PRICE@GOODPUT, or NAME=PRICE+EXTRAS-CREDITS@GOODPUT; several times."
 

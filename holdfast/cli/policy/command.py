@@ -1,11 +1,21 @@
-"""`holdfast policy`: is a policy file right, and what would it have done."""
+"""`holdfast policy`: checks a policy file, and previews what it would have done."""
 
-from typing import Annotated
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.client.client import AsJson
+from holdfast.cli.shared.options import AsJson
+from holdfast.cli.shared.table import clock, console, printable, table
+from holdfast.client.client import saved_connection, state_directory
 from holdfast.config.extra import needs_extra
+from holdfast.economics.planning.inputs import Asked
+from holdfast.model.refusal import Refusal
+
+if TYPE_CHECKING:
+    from holdfast.fleet.policy.replay import Replay
+    from holdfast.model.incident import Incident
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -13,24 +23,105 @@ app = typer.Typer(no_args_is_help=True)
 @app.command()
 def check(
     file: Annotated[str, typer.Argument(help="A policy file.", metavar="FILE")],
-    config: Annotated[str, typer.Option(help="The controller's configuration: its nodes tell which pools are.")] = "",
+    config: Annotated[str, typer.Option(help="The controller's configuration; its nodes say which pools exist.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say whether a policy file can be used; if not, its line, key and what was expected. Pools that no node is in are
-    named too."""
+    """Check a policy file. An error names the line, the key and what was expected. Pools without a node are named."""
     with needs_extra("controller"):
-        from holdfast.fleet.policy import replay as policy_here
-    policy_here.check(file, config, as_json)
+        from holdfast.fleet.policy import file as policy_file
+    policy = policy_file.load(file)
+    known = _pools(config) if config or _local_store().exists() else set()
+    strange = policy_file.strange_pools(file, known) if known else []
+    if as_json:
+        found = {"file": file, "dry_run": policy.dry_run, "pools_compared": bool(known), "strange_pools": strange}
+        typer.echo(json.dumps(found))
+        return
+    doing = "carries nothing out (dry_run = true)" if policy.dry_run else "carries actions out"
+    for sentence in (f"{file}: a policy that {doing}", *strange):
+        typer.echo(sentence)
+
+
+def _pools(config: str) -> set[str]:
+    """A store that the user did not name, such as that of an old demo, does not make a policy wrong."""
+    from holdfast.fleet.policy.replay import pools
+
+    try:
+        return pools(_store_url(config))
+    except Refusal as refusal:
+        if config:
+            raise
+        typer.echo(f"its pools were not compared with those of the nodes: {refusal}", err=True)
+        return set()
 
 
 @app.command()
 def preview(
-    file: Annotated[str, typer.Argument(help="A policy file; the defaults if not said.", metavar="FILE")] = "",
+    file: Annotated[str, typer.Argument(help="A policy file; the default policy if omitted.", metavar="FILE")] = "",
     since: Annotated[str, typer.Option(help="How far back: 90m, 12h, 7d.")] = "7d",
     config: Annotated[str, typer.Option(help="The controller's configuration, for its store.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """What this policy would have done with the verdicts of the last days. Nothing is changed."""
+    """Show what this policy would have done with the verdicts of the last days. Nothing is changed."""
     with needs_extra("controller"):
-        from holdfast.fleet.policy import replay as policy_here
-    policy_here.show_preview(file, since, config, as_json)
+        from holdfast.fleet.policy.replay import replay
+    found = replay(file, Asked().duration("since", since), _store_url(config))
+    if as_json:
+        typer.echo(json.dumps(_document(found)))
+    else:
+        _show(found, since)
+
+
+def _document(replay: "Replay") -> dict[str, object]:
+    found = replay.found
+    return {
+        "since": replay.begin,
+        "cut_at": replay.until,
+        "verdict_changes": found.changes,
+        "actions": dict(found.actions),
+        "left_service": dict(found.nodes),
+        "left_service_then": replay.left,
+        "held": dict(found.held),
+        "promoted": found.promoted,
+        "incidents": [_incident(one) for one in found.incidents],
+    }
+
+
+def _incident(one: "Incident") -> dict[str, object]:
+    return {"subject": one.subject, "cause": one.cause, "reason": one.reason, "opened": one.opened}
+
+
+def _show(replay: "Replay", since: str) -> None:
+    found = replay.found
+    typer.echo(f"{found.changes} verdict changes in the last {since}; a preview changes nothing")
+    if replay.until is not None:
+        typer.echo(f"cut: only changes until {clock(replay.until)} are replayed. Use a shorter --since.")
+    would = sum(found.nodes.values())
+    typer.echo(
+        f"nodes that would have left service: {len(found.nodes)}, {would} times; really it was {replay.left} times"
+    )
+    rows = table("action", "times")
+    for verb, times in found.actions.most_common():
+        rows.add_row(verb, str(times))
+    console().print(rows)
+    if found.promoted:
+        typer.echo(f"spares promoted: {found.promoted}")
+    for holder, times in found.held.most_common():
+        typer.echo(f"observed only because of {holder.rstrip('?')}: {times} nodes")
+    for incident in found.incidents:
+        typer.echo(printable(f"incident on {incident.subject}: {incident.reason}"))
+
+
+def _store_url(config: str) -> str:
+    if config:
+        from holdfast.fleet.controller.settings import load
+
+        return load(config).base.store
+    path = _local_store()
+    if not path.exists():
+        raise Refusal(f"no store is at {path}; name the controller's configuration with --config")
+    return f"sqlite:///{path.absolute()}"
+
+
+def _local_store() -> Path:
+    """The store of the last `holdfast up`."""
+    return Path(saved_connection().get("store") or state_directory() / "holdfast.db")

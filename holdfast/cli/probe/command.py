@@ -1,27 +1,38 @@
-"""holdfast probe: measure the fabric between hosts, and name the part that is slow or wrong."""
+"""`holdfast probe`: measures the fabric between hosts, and names the part that is slow or wrong."""
+
+import sys
+from typing import Annotated
 
 import typer
 
 from holdfast.cli.probe.show import show
-from holdfast.client.client import Token, Url
+from holdfast.cli.shared.options import AsJson, Config, Token, Url
+
+MAIN = "from holdfast.cli import main; main()"  # what a host of `stress --hosts` runs
 
 app = typer.Typer(no_args_is_help=True)
 app.command()(show)
 
+Hosts = Annotated[
+    str, typer.Option(help="File with a host per line: `name address [leaf=L] [launch command...]`; or TOML.")
+]
+Slurm = Annotated[
+    str, typer.Option(help="Hosts by Slurm instead, as a hostlist such as n[1-4]: workers start with srun.")
+]
+Local = Annotated[int, typer.Option(help="So many processes on this machine instead of hosts.")]
+
 
 @app.command()
 def run(
-    hosts: str = typer.Option("", help="File with a host a line: `name address [leaf=L] [launch words...]`; or TOML."),
-    slurm: str = typer.Option(
-        "", help="Hosts by Slurm instead, as a hostlist such as n[1-4]: workers start with srun."
-    ),
-    local: int = typer.Option(0, help="So many processes on this machine instead of hosts."),
+    hosts: Hosts = "",
+    slurm: Slurm = "",
+    local: Local = 0,
     nodes: str = typer.Option(
         "", help="Nodes of the controller instead, such as n[01-08]: their agents are the workers."
     ),
-    reason: str = typer.Option("", help="Why, with --nodes; it is kept with who asked."),
+    reason: str = typer.Option("", help="With --nodes: why; it is recorded with your name."),
     torchrun: bool = typer.Option(
-        False, "--torchrun", help="Workers are the processes that torchrun started with these same words."
+        False, "--torchrun", help="The workers are the processes that torchrun started with this same command."
     ),
     operation: str = typer.Option(
         "all_reduce", help="all_reduce, all_gather, reduce_scatter, all_to_all or send_recv."
@@ -36,12 +47,12 @@ def run(
     fabric: str = typer.Option("", help="Judge the sweep by the limits of this fabric of the catalog (reference)."),
     topology: str = typer.Option(
         "",
-        help="Where hosts hang: a file (ibnetdiscover with dump_fts, topology.conf, `node list --json`), "
-        "`controller`, or `ib` to ask the subnet.",
+        help="Where hosts are in the fabric: a file (ibnetdiscover with dump_fts, topology.conf, `node list --json`), "
+        "`controller`, or `ib` to read the subnet.",
     ),
     adaptive: bool = typer.Option(False, help="The fabric routes adaptively: name leaf pairs, not single links."),
     baseline: str = typer.Option(
-        "", help="File with this cluster's past sweeps: compared with, and added to when all is well."
+        "", help="File with this cluster's past sweeps: compared with, and extended by a healthy sweep."
     ),
     nccl_tests: str = typer.Option(
         "",
@@ -50,43 +61,71 @@ def run(
     ),
     url: Url = "",
     token: Token = "",
-    json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
+    as_json: AsJson = False,
 ) -> None:
     """Sweep a collective over all hosts, compare pairs, and name the node, pair, leaf or trunk that is slow.
 
     Exit code: 0 all pass, 1 a band of sizes is slow, 2 something failed, 3 a host could not take part.
     Needs torch on every host.
     """
-    from holdfast.cli.probe.agents import Asking
-    from holdfast.cli.probe.here import Wish, carry_out
+    from rich.console import Console
 
-    asking = Asking(reason, url, token)
-    sizes, more = (smallest, largest, pair_bytes), (topology, adaptive, baseline)
-    wish = Wish(
-        hosts, slurm, local, operation, backend, *sizes, spoil, fabric, nccl_tests, *more, torchrun, nodes, asking
+    from holdfast.cli.probe.report import print_sweep
+    from holdfast.node.probes.runs import sweep
+    from holdfast.node.probes.runs.agents import ControllerAccess
+
+    options = sweep.SweepOptions(
+        hosts=hosts,
+        slurm=slurm,
+        local=local,
+        nodes=nodes,
+        torchrun=torchrun,
+        operation=operation,
+        backend=backend,
+        smallest=smallest,
+        largest=largest,
+        pair_bytes=pair_bytes,
+        longest_seconds=longest_seconds,
+        patience_seconds=patience_seconds,
+        spoil=spoil,
+        fabric=fabric,
+        topology=topology,
+        adaptive=adaptive,
+        baseline=baseline,
+        nccl_tests=nccl_tests,
+        controller=ControllerAccess(reason, url, token),
     )
-    raise typer.Exit(carry_out(wish, longest_seconds, patience_seconds, json_output))
+    with Console(stderr=True).status("probing") as status:
+        report = sweep.run(options, lambda text: status.update(text))
+    raise typer.Exit(0 if report is None else print_sweep(report, as_json))
 
 
 @app.command()
 def fingerprint(
-    hosts: str = typer.Option("", help="File with hosts, as for `probe run`."),
-    slurm: str = typer.Option("", help="Hosts by Slurm instead, as a hostlist."),
-    local: int = typer.Option(0, help="So many processes on this machine instead of hosts."),
+    hosts: Hosts = "",
+    slurm: Slurm = "",
+    local: Local = 0,
     repeats: int = typer.Option(5, min=2, help="How often each device computes: silent corruption is rare."),
     golden: str = typer.Option(
-        "", help="File with the bits of every kind of device: compared with, and learned from the majority where new."
+        "", help="File with the bits of every kind of device: compared with; new kinds are learned from the majority."
     ),
     flip: int = typer.Option(-1, help="A drill: turn one bit of the inputs of this rank."),
-    json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
+    as_json: AsJson = False,
 ) -> None:
     """Compute the same fixed numbers on every device, and name the one whose bits differ from the majority's.
 
-    Exit code: 0 all agree, 2 somebody computes something else, 3 a host could not take part.
+    Exit code: 0 all agree, 2 a device computes other bits, 3 a host could not take part.
     """
-    from holdfast.cli.probe.fingerprint import carry_out
+    from rich.console import Console
 
-    raise typer.Exit(carry_out((hosts, slurm, local), repeats, flip, golden, json_output))
+    from holdfast.cli.probe.report import print_fingerprints
+    from holdfast.node.probes.runs import fingerprint as service
+    from holdfast.node.probes.runs.hosts import chosen_hosts
+
+    chosen = chosen_hosts(hosts, slurm, local)
+    with Console(stderr=True).status("computing"):
+        verdict = service.run(chosen, repeats, flip, golden)
+    raise typer.Exit(print_fingerprints(verdict, as_json))
 
 
 @app.command()
@@ -96,15 +135,27 @@ def stress(
     minutes: float = typer.Option(1.0, min=0.0, help="How long the load runs."),
     seconds: float = typer.Option(0.0, min=0.0, help="How long, in seconds instead of minutes."),
     workers: int = typer.Option(0, min=0, help="At most so many devices; on a CPU so many processes (2)."),
-    config: str = typer.Option("", help="Configuration file; /etc/holdfast/holdfast.toml if it is there."),
-    hosts: str = typer.Option("", help="File with hosts, as for `probe run`: the load runs on all of them at once."),
-    slurm: str = typer.Option("", help="Hosts by Slurm instead, as a hostlist."),
-    json_output: bool = typer.Option(False, "--json", help="Print one JSON document and nothing else."),
+    config: Config = "",
+    hosts: Hosts = "",
+    slurm: Slurm = "",
+    as_json: AsJson = False,
 ) -> None:
-    """Put a shaped load on every device while the passive checks watch, and say what surfaced.
+    """Put a shaped load on every device while the passive checks watch, and report what surfaced.
 
-    Exit code: 0 nothing, 1 a device lagged or a check turned, 2 a worker was never heard of or died.
+    Exit code: 0 nothing, 1 a device lagged or a check turned, 2 a worker never reported or died.
     """
-    from holdfast.cli.probe.stress import carry_out
+    from holdfast.cli.probe.report import print_stress
+    from holdfast.node.agent.assemble import load_settings
+    from holdfast.node.probes.runs import stress as service
+    from holdfast.node.probes.runs.hosts import chosen_hosts
 
-    raise typer.Exit(carry_out(profile, file, seconds or 60.0 * minutes, workers, config, (hosts, slurm), json_output))
+    chosen, lasts = service.find_profile(profile, file), seconds or 60.0 * minutes
+    if hosts or slurm:
+        command = [sys.executable, "-c", MAIN, "probe", "stress", "--profile", chosen.name, "--seconds", str(lasts)]
+        command += ["--workers", str(workers), "--json"]
+        command += ["--file", file] if file else []
+        command += ["--config", config] if config else []
+        found = service.run_on_hosts(chosen, chosen_hosts(hosts, slurm, 0), command, lasts)
+    else:
+        found = service.run(chosen, load_settings(config), lasts, workers, lambda text: typer.echo(text, err=True))
+    raise typer.Exit(print_stress(found, as_json))

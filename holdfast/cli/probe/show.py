@@ -1,4 +1,4 @@
-"""`holdfast probe show`: what is proven of the fabric, who is suspected, who meets next."""
+"""`holdfast probe show`: which leaf pairs are proven, which parts are suspects, which nodes are probed next."""
 
 import json
 from typing import Any
@@ -6,17 +6,18 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import ago, console, count, lasting, plain, table
-from holdfast.client.client import AsJson, Token, Url, connect
+from holdfast.client.client import connect
 from holdfast.formats.slurm import hostlist
 
-MOST_IN_A_MATRIX = 12  # leaves; more are told as a list of the oldest
+MOST_IN_A_MATRIX = 12  # leaves; more are shown as a list of the oldest
 OLDEST_SHOWN = 20
 Document = dict[str, Any]
 
 
 def show(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """What is proven of the fabric: every pair of leaves, when and how fast; suspects; who meets next."""
+    """Show what is proven of the fabric: every pair of leaves, when and how fast; suspects; next probe sessions."""
     found = connect(url, token).get("/v1/probes")
     if as_json:
         typer.echo(json.dumps(found))
@@ -31,7 +32,7 @@ def _print(found: Document, out: Console) -> None:
     known = f", usually {usual / 1e9:.1f} GB/s" if usual else ""
     unproven = sum(one["proven_at"] is None for one in found["leaves"])
     left = f"; {unproven} of {len(found['leaves'])} pairs of leaves not proven" if unproven else ""
-    out.print(f"{count(found['meetings'], 'meeting')} in {lasting(found['period_seconds'])}{known}{left}")
+    out.print(f"{count(found['meetings'], 'probe session')} in {lasting(found['period_seconds'])}{known}{left}")
     names = sorted({name for one in found["leaves"] for name in (one["one"], one["other"])})
     if names and len(names) <= MOST_IN_A_MATRIX:
         _matrix(found, names, out)
@@ -40,10 +41,9 @@ def _print(found: Document, out: Console) -> None:
     for one in found["suspects"]:
         state = "confirmed" if one["confirmed"] else "suspected"
         met = ", ".join("+".join(two) for two in one["evidence"][:4])
-        words = (
-            f"{one['slow']} of {one['measured']} meetings over it are slow, {100 * one['loss']:.0f} % below the others"
-        )
-        out.print(f"{state}: {plain(one['subject'])}: {words} ({plain(met)})")
+        text = f"{one['slow']} of {one['measured']} probe sessions over it are slow"
+        text += f", {100 * one['loss']:.0f} % below the others"
+        out.print(f"{state}: {plain(one['subject'])}: {text} ({plain(met)})")
     for run in found.get("runs", ()):
         led = f", led by {run['leader']}" if run["leader"] else ""
         out.print(plain(f"run {run['number']}: {hostlist.compress(run['nodes'])}{led}: {run['at'] or run['reason']}"))
@@ -55,7 +55,7 @@ def _print(found: Document, out: Console) -> None:
 
 
 def _matrix(found: Document, names: list[str], out: Console) -> None:
-    """Each cell: how fast against what is usual, and how long ago."""
+    """Each cell: speed against the usual, and how long ago."""
     cells = {(one["one"], one["other"]): _cell(one, found["at"]) for one in found["leaves"]}
     rows = table("leaf", *names)
     for number, row in enumerate(names):

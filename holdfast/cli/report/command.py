@@ -1,10 +1,15 @@
-"""`holdfast report`: what a month was paid for, and what it brought."""
+"""`holdfast report`: what a month cost, and what it delivered."""
 
-from typing import Annotated
+import json
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.client.client import AsJson, Token, Url
+from holdfast.cli.shared.options import AsJson, Token, Url
+from holdfast.client.client import connect
+
+if TYPE_CHECKING:
+    from holdfast.economics.reports.month import Month as MonthReport
 
 Month = Annotated[str, typer.Option("--month", help="Such as 2026-10; a month that is not over ends now.")]
 By = Annotated[str, typer.Option("--by", help="team, job, cause or supplier.")]
@@ -21,7 +26,36 @@ def report(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """What a month was paid for: productive, lost and why, the price of a productive hour, evidence for claims."""
-    from holdfast.cli.report import here as report_here
+    """Report what a month's money bought: productive and lost time and why, price per productive hour, claims."""
+    from holdfast.economics.reports import build_month
 
-    report_here.run(month, prices, by, out, url, token, as_json)
+    build_month.refuse_options(by, out)
+    found = build_month.build(connect(url, token), month, prices, by)
+    if out:
+        build_month.write(found, out)
+    if as_json:
+        typer.echo(json.dumps(found.document()))
+    else:
+        _show(found, out)
+
+
+def _show(month: "MonthReport", out: str) -> None:
+    from holdfast.cli.shared.table import console, plain, table
+    from holdfast.economics.planning.words import money, percent
+
+    screen = console()
+    screen.print(month.headline, style="bold", markup=False, soft_wrap=True)
+    screen.print()
+    rows = table(month.by, "GPU-hours", "productive", "paid", "lost")
+    for name, one in month.ranked():
+        rows.add_row(plain(name), f"{one.hours:,.1f}", percent(one.productive), money(one.paid), money(one.lost))
+    screen.print(rows)
+    if month.claims:
+        total = sum(claim.credit for _, claim in month.claims)
+        screen.print(
+            f"\n{len(month.claims)} nodes earn a credit: {money(total)} in all, if it is claimed.", markup=False
+        )
+    for note in month.notes:
+        screen.print(f"Note: {note}", markup=False, soft_wrap=True)
+    if out:
+        screen.print(f"{out} written", markup=False, soft_wrap=True)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.client.client import Token, Url, connect
+from holdfast.cli.shared.options import Token, Url
+from holdfast.client.client import connect
 from holdfast.config.extra import needs_extra
 from holdfast.model.refusal import Refusal
 

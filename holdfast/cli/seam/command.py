@@ -5,7 +5,8 @@ import time
 
 import typer
 
-from holdfast.client.client import AsJson, Token, Url, connect
+from holdfast.cli.shared.options import AsJson, Token, Url
+from holdfast.client.client import connect
 
 app = typer.Typer(no_args_is_help=True)
 

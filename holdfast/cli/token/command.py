@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import ago, clock, console, count, plain, table
-from holdfast.client.client import AsJson, Token, Url, connect
+from holdfast.client.client import connect
 from holdfast.economics.planning.inputs import Asked
 from holdfast.model.refusal import Refusal
 

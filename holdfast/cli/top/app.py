@@ -11,39 +11,39 @@ from textual.widgets import DataTable, Footer, Input, Static
 
 from holdfast.cli.top import rows as top_rows
 from holdfast.cli.top.node import NodeScreen
-from holdfast.cli.top.watch import Watch
+from holdfast.client.watch import FleetWatch
 
-LOOK_SECONDS = 1.0
+REFRESH_SECONDS = 1.0
 COLUMNS = ("node", "pool", "stage", "for", "health", "why")
 CSS = """
 Screen { background: $background; }
 Static { height: auto; padding: 0 1; }
 DataTable { height: 1fr; }
-#wanted { border: none; height: 1; background: $panel; padding: 0 1; }
+#filter { border: none; height: 1; background: $panel; padding: 0 1; }
 #verdicts { height: 2fr; }
 #evidence { max-height: 8; background: $panel; }
-#story { height: 3fr; }
+#history { height: 3fr; }
 """
 
 
 class Top(App[None]):
-    """Its only state is what the watch heard last."""
+    """Its only state is the last view of the watch."""
 
     TITLE = "holdfast top"
     CSS = CSS
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "quit", "Quit", show=True)]
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: FleetWatch) -> None:
         super().__init__()
-        self.heard = watch
+        self.live = watch
 
     def on_mount(self) -> None:
-        self.heard.start()
-        self.push_screen(FleetScreen(self.heard))
+        self.live.start()
+        self.push_screen(FleetScreen(self.live))
 
     def on_unmount(self) -> None:
-        self.heard.end()
+        self.live.stop()
 
 
 class Nodes(DataTable[Text]):
@@ -57,20 +57,20 @@ class FleetScreen(Screen[None]):
         Binding("escape", "all", "Show all", show=True),
     ]
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: FleetWatch) -> None:
         super().__init__()
-        self.heard = watch
+        self.live = watch
         self.order = next(iter(top_rows.ORDERS))
         self.shown: dict[str, tuple[Text, ...]] = {}
 
     def compose(self) -> ComposeResult:
-        for name in ("standing", "stages", "pools", "incidents"):
+        for name in ("connection", "stages", "pools", "incidents"):
             yield Static(id=name)
         yield Input(
-            id="wanted",
+            id="filter",
             placeholder="/ filters by name, n[001-016], stage, health, rack, job; Enter keeps it, Esc shows all",
         )
-        yield Static(id="told")
+        yield Static(id="shown")
         yield Nodes(id="nodes", cursor_type="row", zebra_stripes=True)
         yield Footer()
 
@@ -79,27 +79,27 @@ class FleetScreen(Screen[None]):
         for column in COLUMNS:
             table.add_column(column, key=column)
         table.focus()
-        self.look()
-        self.set_interval(LOOK_SECONDS, self.look)
+        self.refresh_view()
+        self.set_interval(REFRESH_SECONDS, self.refresh_view)
 
-    def look(self) -> None:
-        view, now = self.heard.view, time.time()
-        said = {
-            "standing": Text(f"{self.heard.client.url}  ") + top_rows.standing(view, now),
+    def refresh_view(self) -> None:
+        view, now = self.live.view, time.time()
+        texts = {
+            "connection": Text(f"{self.live.client.url}  ") + top_rows.connection(view, now),
             "stages": top_rows.stages(view),
             "pools": top_rows.pools(view),
             "incidents": top_rows.incidents(view.incidents, now),
         }
-        for name, words in said.items():
-            self.query_one(f"#{name}", Static).update(words)
-        found = top_rows.chosen(list(view.nodes.values()), self._wanted(), self.order)
+        for name, text in texts.items():
+            self.query_one(f"#{name}", Static).update(text)
+        found = top_rows.chosen(list(view.nodes.values()), self._filter_text(), self.order)
         first = found[: top_rows.MOST_ROWS]
         self._put({node["name"]: top_rows.row(node, now) for node in first})
-        told = top_rows.told_of(len(first), len(found), self.order, self._wanted())
-        self.query_one("#told", Static).update(told)
+        text = top_rows.shown_text(len(first), len(found), self.order, self._filter_text())
+        self.query_one("#shown", Static).update(text)
 
     def _put(self, rows: dict[str, tuple[Text, ...]]) -> None:
-        """Cell by cell where the order stands, so that the cursor does; else anew, and the cursor follows its node."""
+        """Updates cells where the order is the same; else refills the table, and the cursor follows its node."""
         table = self._table()
         if list(rows) == list(self.shown):
             for name, cells in rows.items():
@@ -123,15 +123,15 @@ class FleetScreen(Screen[None]):
     def _table(self) -> Nodes:
         return self.query_one(Nodes)
 
-    def _wanted(self) -> str:
-        return self.query_one("#wanted", Input).value
+    def _filter_text(self) -> str:
+        return self.query_one("#filter", Input).value
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         if event.row_key.value is not None:
-            self.app.push_screen(NodeScreen(self.heard, event.row_key.value))
+            self.app.push_screen(NodeScreen(self.live, event.row_key.value))
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self.look()
+        self.refresh_view()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.set_focus(self._table())
@@ -141,13 +141,13 @@ class FleetScreen(Screen[None]):
         return not (action == "filter" and isinstance(self.focused, Input))
 
     def action_filter(self) -> None:
-        self.set_focus(self.query_one("#wanted", Input))  # at once: what is typed next belongs there
+        self.set_focus(self.query_one("#filter", Input))  # at once: what is typed next belongs there
 
     def action_sort(self) -> None:
         names = list(top_rows.ORDERS)
         self.order = names[(names.index(self.order) + 1) % len(names)]
-        self.look()
+        self.refresh_view()
 
     def action_all(self) -> None:
-        self.query_one("#wanted", Input).value = ""
+        self.query_one("#filter", Input).value = ""
         self.set_focus(self._table())

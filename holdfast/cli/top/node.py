@@ -1,4 +1,4 @@
-"""One node's screen of `holdfast top`: its standing verdicts with their evidence, and its story."""
+"""One node's screen of `holdfast top`: its current verdicts with their evidence, and its history."""
 
 import time
 from typing import Any, ClassVar
@@ -10,63 +10,64 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Static
 
-from holdfast.cli.node import story as story_text
+from holdfast.cli.shared import node_history
 from holdfast.cli.shared.table import ago, clock, count, lasting, printable
 from holdfast.cli.top import rows as top_rows
-from holdfast.cli.top.watch import Watch
+from holdfast.client import history
 from holdfast.client.client import node_path
+from holdfast.client.watch import FleetWatch
 from holdfast.model.refusal import Refusal
 
-LOOK_SECONDS = 2.0
+REFRESH_SECONDS = 2.0
 MOST_VERDICTS = 500
-STORY_ENTRIES = 200
+HISTORY_ENTRIES = 200
 
 
 class NodeScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,backspace", "app.pop_screen", "Back to the fleet", show=True),
-        Binding("tab", "app.focus_next", "Verdicts or story", show=True),
+        Binding("tab", "app.focus_next", "Verdicts or history", show=True),
     ]
 
-    def __init__(self, watch: Watch, node: str) -> None:
+    def __init__(self, watch: FleetWatch, node: str) -> None:
         super().__init__()
-        self.heard = watch
+        self.live = watch
         self.node = node
         self.verdicts: list[dict[str, Any]] = []
-        self._trouble = ""
-        self._told: tuple[object, object] = (None, None)
+        self._error = ""
+        self._last: tuple[object, object] = (None, None)
 
     def compose(self) -> ComposeResult:
-        for name in ("standing", "who", "place"):
+        for name in ("connection", "who", "place"):
             yield Static(id=name)
         yield DataTable(id="verdicts", cursor_type="row", zebra_stripes=True)
         yield Static(id="evidence")
-        yield DataTable(id="story", cursor_type="row", zebra_stripes=True)
+        yield DataTable(id="history", cursor_type="row", zebra_stripes=True)
         yield Footer()
 
     def on_mount(self) -> None:
         self._table("verdicts").add_columns("check", "health", "since", "what was seen")
-        self._table("story").add_columns("when", "kind", "what", "why")
-        self.look()
-        self.set_interval(LOOK_SECONDS, self.look)
+        self._table("history").add_columns("when", "kind", "what", "why")
+        self.refresh_view()
+        self.set_interval(REFRESH_SECONDS, self.refresh_view)
 
-    def look(self) -> None:
-        view, now = self.heard.view, time.time()
-        trouble = self._trouble and not view.away
-        words = Text(printable(self._trouble), "bold red") if trouble else top_rows.standing(view, now)
-        self.query_one("#standing", Static).update(words)
+    def refresh_view(self) -> None:
+        view, now = self.live.view, time.time()
+        failed = self._error and not view.error
+        text = Text(printable(self._error), "bold red") if failed else top_rows.connection(view, now)
+        self.query_one("#connection", Static).update(text)
         self._read()
 
     @work(thread=True, exclusive=True)
     def _read(self) -> None:
         """In a thread: a controller that does not answer must not freeze the screen."""
         try:
-            detail = self.heard.client.get(node_path(self.node))
-            page = self.heard.client.get(node_path(self.node, "story"), limit=STORY_ENTRIES)
+            detail = self.live.client.get(node_path(self.node))
+            page = history.of_node(self.live.client, self.node, HISTORY_ENTRIES)
         except Refusal as refusal:
-            self._trouble = str(refusal)
+            self._error = str(refusal)
             return
-        self._trouble = ""
+        self._error = ""
         self.app.call_from_thread(self._show, detail, page["entries"])
 
     def _show(self, detail: dict[str, Any], entries: list[dict[str, Any]]) -> None:
@@ -77,14 +78,15 @@ class NodeScreen(Screen[None]):
         who.append(f" for {lasting(now - detail['since'])}: {printable(detail['reason'])}  ")
         self.query_one("#who", Static).update(who)
         place = ", ".join(f"{kind} {name}" for kind, name in detail["place"].items())
-        tested = f"tested {ago(now, detail['tested_at'])}, heard {ago(now, detail['heard_at'])}, rung {detail['rung']}"
+        tested = f"tested {ago(now, detail['tested_at'])}, last report {ago(now, detail['heard_at'])}"
+        tested += f", repair step {detail['rung']}"
         jobs = f"; runs {', '.join(detail['jobs'])}" if detail["jobs"] else ""
-        said = f"pool {detail['pool']}{f', {place}' if place else ''}; {tested}{jobs}"
-        self.query_one("#place", Static).update(Text(printable(said)))
-        if (told := (detail["verdicts"], entries)) != self._told:  # a table that is made anew loses its place
-            self._told = told
+        text = f"pool {detail['pool']}{f', {place}' if place else ''}; {tested}{jobs}"
+        self.query_one("#place", Static).update(Text(printable(text)))
+        if (now_shown := (detail["verdicts"], entries)) != self._last:  # a table that is refilled loses its place
+            self._last = now_shown
             self._show_verdicts(detail["verdicts"])
-            self._show_story(entries)
+            self._show_history(entries)
 
     def _show_verdicts(self, verdicts: list[dict[str, Any]]) -> None:
         ranked = sorted(verdicts, key=lambda one: (_rank(one["health"]), one["check"]))
@@ -96,28 +98,28 @@ class NodeScreen(Screen[None]):
             seen = Text(printable(one["reason"]))
             table.add_row(Text(printable(one["check"])), top_rows.styled(one["health"]), clock(one["since"]), seen)
         if not ranked:
-            self.query_one("#evidence", Static).update("no check of this node has told a verdict yet")
+            self.query_one("#evidence", Static).update("no check of this node has reported a verdict yet")
         if len(ranked) > len(self.verdicts):
             more = f"and {count(len(ranked) - len(self.verdicts), 'verdict')} more: holdfast node show {self.node}"
             table.add_row("", "", "", Text(printable(more), "dim"))
         table.move_cursor(row=at, animate=False)
 
-    def _show_story(self, entries: list[dict[str, Any]]) -> None:
+    def _show_history(self, entries: list[dict[str, Any]]) -> None:
         """Newest first here: the top of a screen is what is seen."""
-        table = self._table("story")
+        table = self._table("history")
         at = table.cursor_row
         table.clear()
-        for line in reversed(story_text.lines(entries[::-1])):
-            words = (Text(printable(line.what)), Text(printable(line.why)))
-            table.add_row(clock(line.at), top_rows.styled(line.kind), *words)
+        for line in reversed(node_history.lines(entries[::-1])):
+            cells = (Text(printable(line.what)), Text(printable(line.why)))
+            table.add_row(clock(line.at), top_rows.styled(line.kind), *cells)
         table.move_cursor(row=at, animate=False)
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         if event.data_table.id == "verdicts" and event.cursor_row < len(self.verdicts):
             one = self.verdicts[event.cursor_row]
-            words = "\n".join(one["evidence"]) or one["reason"] or "no evidence was told"
-            said = Text.assemble((printable(one["check"]), "bold"), " ", top_rows.styled(one["health"]))
-            self.query_one("#evidence", Static).update(said.append("\n" + printable(words)))
+            evidence = "\n".join(one["evidence"]) or one["reason"] or "no evidence was reported"
+            text = Text.assemble((printable(one["check"]), "bold"), " ", top_rows.styled(one["health"]))
+            self.query_one("#evidence", Static).update(text.append("\n" + printable(evidence)))
 
     def _table(self, name: str) -> "DataTable[Text | str]":
         return self.query_one(f"#{name}", DataTable)

@@ -1,13 +1,13 @@
-"""The words that `holdfast top` shows: which nodes, in which order, and what is said above them. Pure."""
+"""What `holdfast top` shows: which nodes, in which order, and the lines above them. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rich.text import Text
 
-from holdfast.cli.node.fleet import why
+from holdfast.cli.shared.node_history import why
 from holdfast.cli.shared.table import STYLES, clock, count, lasting, printable
-from holdfast.cli.top.watch import Node, View
+from holdfast.client.watch import Node, View
 from holdfast.formats.slurm import hostlist
 from holdfast.model.lifecycle import OUT_OF_SERVICE, Stage
 
@@ -30,9 +30,9 @@ ORDERS: dict[str, Callable[[Node], Any]] = {
 }
 
 
-def chosen(nodes: Iterable[Node], wanted: str, order: str) -> list[Node]:
-    """Every word must be found in what is told of a node; n[001-016] is a list of names."""
-    tests = [_test(word) for word in wanted.lower().split()]
+def chosen(nodes: Iterable[Node], filter_text: str, order: str) -> list[Node]:
+    """Nodes whose facts contain every word of the filter; n[001-016] is a list of names."""
+    tests = [_test(word) for word in filter_text.lower().split()]
     return sorted((node for node in nodes if all(test(node) for test in tests)), key=ORDERS[order])
 
 
@@ -43,23 +43,23 @@ def _test(word: str) -> Callable[[Node], bool]:
         return lambda node: False
     if names:
         return lambda node: node["name"].lower() in names
-    return lambda node: word in _told(node)
+    return lambda node: word in _facts(node)
 
 
-def _told(node: Node) -> str:
+def _facts(node: Node) -> str:
     facts = (node["name"], node["pool"], node["stage"], node["health"], node["reason"], node["cause"], node["held"])
     return " ".join((*facts, *node["jobs"], *(f"{kind}/{name}" for kind, name in node["place"].items()))).lower()
 
 
 def row(node: Node, now: float) -> tuple[Text, ...]:
-    words = Text(printable(why(node, node["read_at"])))
+    text = Text(printable(why(node, node["read_at"])))
     return (
         Text(printable(node["name"])),
         Text(printable(node["pool"])),
         styled(node["stage"]),
         Text(lasting(now - node["since"]), justify="right"),
         styled(node["health"]),
-        words,
+        text,
     )
 
 
@@ -67,58 +67,58 @@ def styled(word: str) -> Text:
     return Text(printable(word), STYLES.get(word, ""))
 
 
-def standing(view: View, now: float) -> Text:
-    """Whether what is shown is what is."""
-    if view.away:
-        since = f"since {clock(view.heard_at)} ({lasting(now - view.heard_at)})"
-        return Text(f"NOT LIVE {since}: {printable(view.away)}. Below is the last view.", "bold red")
-    words = "live"
+def connection(view: View, now: float) -> Text:
+    """Whether the view is live."""
+    if view.error:
+        since = f"since {clock(view.received_at)} ({lasting(now - view.received_at)})"
+        return Text(f"NOT LIVE {since}: {printable(view.error)}. Below is the last view received.", "bold red")
+    text = "live"
     if view.fleet.get("demo"):
-        words += ", simulated"
-    return Text(words + (", dry run: actions are only recorded" if view.fleet.get("dry_run") else ""), "green")
+        text += ", simulated"
+    return Text(text + (", dry run: actions are only recorded" if view.fleet.get("dry_run") else ""), "green")
 
 
 def stages(view: View) -> Text:
-    """How many nodes are in each stage, in the order of a node's life."""
+    """How many nodes are in each stage, in the order of the lifecycle."""
     known = view.fleet.get("stages", {})
-    words = [Text(count(view.fleet.get("nodes", 0), "node"), "bold")]
-    words += [Text(f"{known[stage]} {stage}", STYLES.get(stage, "")) for stage in Stage if known.get(stage)]
-    return Text("   ").join(words)
+    text = [Text(count(view.fleet.get("nodes", 0), "node"), "bold")]
+    text += [Text(f"{known[stage]} {stage}", STYLES.get(stage, "")) for stage in Stage if known.get(stage)]
+    return Text("   ").join(text)
 
 
 def pools(view: View) -> Text:
-    """Per pool what is out, what may be, and the breaker."""
+    """Per pool: nodes out of service, the cap, and the breaker."""
     return Text("\n").join(_pool(pool) for pool in view.fleet.get("pools", ()))
 
 
 def _pool(pool: dict[str, Any]) -> Text:
-    words = Text(
+    text = Text(
         f"pool {printable(pool['pool'])}: {pool['out']} of {pool['nodes']} out, at most {pool['cap']}; breaker "
     )
-    words.append(
+    text.append(
         "OPEN, it only observes" if pool["breaker_open"] else "closed", "bold red" if pool["breaker_open"] else ""
     )
     if pool["breaker_open"] and pool["reason"]:
-        words.append(f": {printable(pool['reason'])}")
+        text.append(f": {printable(pool['reason'])}")
     if pool["spares_short"]:
-        words.append(f"; {count(pool['spares_short'], 'spare')} short", "yellow")
-    return words
+        text.append(f"; {count(pool['spares_short'], 'spare')} short", "yellow")
+    return text
 
 
 def incidents(found: Sequence[dict[str, Any]], now: float) -> Text:
     """The newest few, each in a line."""
-    words = Text(count(len(found), "open incident"), "bold" if found else "")
+    text = Text(count(len(found), "open incident"), "bold" if found else "")
     for one in found[:MOST_NAMED]:
-        words.append(f"\n  {printable(one['subject'])}: {printable(one['cause'])}", "bold red")
-        words.append(f" for {lasting(now - one['opened'])}: {printable(one['reason'])}")
+        text.append(f"\n  {printable(one['subject'])}: {printable(one['cause'])}", "bold red")
+        text.append(f" for {lasting(now - one['opened'])}: {printable(one['reason'])}")
     if len(found) > MOST_NAMED:
-        words.append(f"\n  and {len(found) - MOST_NAMED} more: holdfast incident list")
-    return words
+        text.append(f"\n  and {len(found) - MOST_NAMED} more: holdfast incident list")
+    return text
 
 
-def told_of(shown: int, found: int, order: str, wanted: str) -> Text:
-    """What the table below shows of the whole."""
-    words = f"{count(found, 'node')}, {order}"
-    if wanted:
-        words += f", with {wanted!r}"
-    return Text(words + (f"; the first {shown} are shown, / narrows it" if shown < found else ""), "dim")
+def shown_text(shown: int, found: int, order: str, filter_text: str) -> Text:
+    """How many nodes the table below shows."""
+    text = f"{count(found, 'node')}, {order}"
+    if filter_text:
+        text += f", with {filter_text!r}"
+    return Text(text + (f"; the first {shown} are shown, / narrows it" if shown < found else ""), "dim")

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from holdfast.client.client import AsJson
+from holdfast.cli.shared.options import AsJson
 from holdfast.lab import twin
 from holdfast.model.refusal import Refusal
 

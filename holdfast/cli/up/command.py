@@ -1,22 +1,48 @@
 """`holdfast up`: controller, console and this machine's agent in one command; with --demo, a simulated fleet."""
 
-from typing import Annotated
+import logging
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.config.extra import needs_extra
 
+if TYPE_CHECKING:
+    from holdfast.fleet.standalone.up import Simulation
+
 
 def up(
-    demo: Annotated[bool, typer.Option("--demo", help="A simulated fleet to watch, instead of this machine.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Show a simulated fleet instead of this machine.")] = False,
     listen: Annotated[str, typer.Option(help="HOST:PORT; port 0 takes a free one.")] = "127.0.0.1:9477",
-    nodes: Annotated[int, typer.Option(min=1, max=20_000, help="Of the demo: simulated nodes of 8 GPUs.")] = 64,
-    speed: Annotated[float, typer.Option(min=0.1, max=10_000, help="Of the demo: how much faster time runs.")] = 20.0,
-    seconds: Annotated[float, typer.Option(min=0, help="End by itself, with a summary; 0 waits for Ctrl-C.")] = 0.0,
+    nodes: Annotated[int, typer.Option(min=1, max=20_000, help="Demo: number of simulated nodes of 8 GPUs.")] = 64,
+    speed: Annotated[float, typer.Option(min=0.1, max=10_000, help="Demo: how much faster time runs.")] = 20.0,
+    seconds: Annotated[float, typer.Option(min=0, help="Stop after so long, with a summary; 0: at Ctrl-C.")] = 0.0,
     agent: Annotated[bool, typer.Option(help="Also run this machine's agent.")] = True,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done.")] = False,
 ) -> None:
-    """Start everything on this machine and say where to look. Ctrl-C stops it."""
+    """Start everything on this machine and print where to look. Ctrl-C stops it."""
     with needs_extra("controller"):
-        from holdfast.fleet.standalone.up import Wanted, run
-    run(Wanted(demo=demo, listen=listen, nodes=nodes, speed=speed, seconds=seconds, agent=agent, verbose=verbose))
+        from holdfast.cli.up.messages import Messages, summary_text
+        from holdfast.fleet.standalone.up import UpOptions, run
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, stream=sys.stderr)
+    simulation = _simulation(nodes, speed) if demo else None
+    options = UpOptions(listen=listen, seconds=seconds, agent=agent, verbose=verbose, simulation=simulation)
+    summary = run(options, Messages(demo))
+    if summary is not None:
+        typer.echo("\n" + summary_text(summary))
+
+
+def _simulation(nodes: int, speed: float) -> "Simulation":
+    from holdfast.fleet.standalone.up import Simulation
+    from holdfast.lab.demo import files
+    from holdfast.lab.twin import fleet
+
+    return Simulation(
+        nodes=nodes,
+        speed=speed,
+        module=fleet.__name__,
+        scenario=files.SCENARIO,
+        write_files=partial(files.write, nodes=nodes),
+    )

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from holdfast.client.client import Client, node_path
+from holdfast.client import history
+from holdfast.client.client import Client
 from holdfast.diagnosis.evidence import fleet as fleet_evidence
 from holdfast.model.evidence import Evidence
 from holdfast.model.job import Job, JobState
@@ -64,7 +65,7 @@ def _story(client: Client, node: str, since: float) -> Iterator[Any]:
     """Newest first, page by page, back to a time."""
     before = ""
     for _ in range(_MOST_PAGES):
-        page = client.get(node_path(node, "story"), limit=_PAGE, before=before)
+        page = history.of_node(client, node, _PAGE, before)
         for entry in page["entries"]:
             if entry["at"] < since:
                 return

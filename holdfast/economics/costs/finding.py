@@ -1,11 +1,11 @@
-"""What a seam's finding costs: the losses of its jobs in five layers, so far and if it goes on."""
+"""The price of an incident, live or of a drill: the losses of its jobs in five layers, so far and if it goes on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.economics.costs.feasible import BadNumber, not_negative, share
-from holdfast.economics.costs.incident import Incident, Layer, layers
-from holdfast.model.account import Bill, LayerCost, Loss
+from holdfast.economics.costs.incident import Incident, layers
+from holdfast.model.account import LABOUR, Bill, Layer, Loss
 
 HORIZON_HOURS = 24.0
 NOTHING_SLOWED = 1e-9
@@ -13,7 +13,7 @@ NOTHING_SLOWED = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """Per GPU-hour and per working hour; what is not known costs nothing and is said."""
+    """The one set of assumptions, per GPU-hour and per working hour. What is not known costs nothing and is listed."""
 
     gpu_hour: float = 2.35
     alternative_gpu_hour: float = 0.0
@@ -32,7 +32,10 @@ class Prices:
 
 
 def bill(losses: Sequence[Loss], prices: Prices, hours: float, horizon_hours: float = HORIZON_HOURS) -> Bill:
-    """`hours`: how long it has lasted. Labour is people called out, once for the incident and not for each job."""
+    """`hours`: how long it has lasted. Of one that is over, such as a drill's, `horizon_hours` is 0.
+
+    Labour is counted once for the incident, not for each job: the people who are called out.
+    """
     priced = [one for one in losses if one.gpus and one.share_now is not None and one.share_so_far is not None]
     so_far = [_incident(one, prices, hours, one.share_so_far or 0.0) for one in priced]
     going_on = [_incident(one, prices, hours + horizon_hours, _mean(one, hours, horizon_hours)) for one in priced]
@@ -53,7 +56,7 @@ def bill(losses: Sequence[Loss], prices: Prices, hours: float, horizon_hours: fl
     )
 
 
-LAYERS = ("direct compute", "reserved capacity", "rollback", "labour", "schedule slip")
+LAYERS = ("direct compute", "reserved capacity", "rollback", LABOUR, "schedule slip")
 
 
 def _mean(loss: Loss, hours: float, horizon: float) -> float:
@@ -67,6 +70,8 @@ def _incident(loss: Loss, prices: Prices, hours: float, slow_share: float) -> In
     return Incident(
         gpus=loss.gpus or 0.0,
         price=prices.gpu_hour,
+        restore_hours=loss.down_hours,
+        rework_hours=loss.rework_hours,
         slow_share=min(1.0, max(0.0, slow_share)),
         slow_hours=hours,
         alternative_price=prices.alternative_gpu_hour,
@@ -84,17 +89,17 @@ def _layer(
     then: Sequence[tuple[Layer, ...]],
     prices: Prices,
     worked: float,
-) -> LayerCost:
-    if name == "labour":
+) -> Layer:
+    if name == LABOUR:
         whole = prices.people * prices.people_hours * prices.wage
-        return LayerCost(
+        return Layer(
             name=name,
             so_far=prices.people * worked * prices.wage,
             if_it_goes_on=whole,
             formula="people x hours each x wage",
             inputs=f"{prices.people:g} x {worked:.3g} of {prices.people_hours:g} h x {prices.wage:g}",
         )
-    return LayerCost(
+    return Layer(
         name=name,
         so_far=_sum([of_job[place] for of_job in now]),
         if_it_goes_on=_sum([of_job[place] for of_job in then]),
@@ -105,7 +110,7 @@ def _layer(
 
 def _sum(of: Sequence[Layer]) -> float | None:
     """None where no job's value was given; with some given, the sum of those."""
-    known = [layer.cost for layer in of if layer.cost is not None]
+    known = [layer.so_far for layer in of if layer.so_far is not None]
     return sum(known) if known or not of else None
 
 
@@ -121,5 +126,7 @@ def _tokens(losses: Sequence[Loss], hours: float) -> float | None:
 def _unpriced(losses: Sequence[Loss]) -> tuple[str, ...]:
     found = [f"{one.subject}: how many GPUs it holds is not known" for one in losses if not one.gpus]
     found += [f"{one.subject}: its slowdown is not measured" for one in losses if one.share_now is None]
-    found += [f"{one.subject}: the value of a day is not in the programme" for one in losses if one.day_value is None]
+    found += [
+        f"{one.subject}: the value of a day is not in the business context" for one in losses if one.day_value is None
+    ]
     return tuple(found)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from holdfast.economics.costs.feasible import not_negative, positive, share
+from holdfast.model.account import LABOUR, Layer, sum_layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +43,6 @@ class Incident:
         return self.gpus * self.delay_hours
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
-    name: str
-    cost: float | None  # None: its value was not given
-    formula: str
-    inputs: str
-
-
 def layers(incident: Incident) -> tuple[Layer, ...]:
     """Five, always all of them."""
     _checked(incident)
@@ -59,42 +52,41 @@ def layers(incident: Incident) -> tuple[Layer, ...]:
     slip_days = max(0.0, i.delay_hours / 24 - i.float_days)
     return (
         Layer(
-            "direct compute",
-            (i.gpus * i.down_hours + idle) * i.price,
-            "(GPUs x hours down + blast radius x hours of repair) x price",
-            f"({i.gpus:g} x {i.down_hours:.4g} h + {i.blast_gpus:g} x {i.repair_hours:.4g} h) x {i.price:g}",
+            name="direct compute",
+            so_far=(i.gpus * i.down_hours + idle) * i.price,
+            formula="(GPUs x hours down + blast radius x hours of repair) x price",
+            inputs=f"({i.gpus:g} x {i.down_hours:.4g} h + {i.blast_gpus:g} x {i.repair_hours:.4g} h) x {i.price:g}",
         ),
         Layer(
-            "reserved capacity",
-            i.gpus * i.down_hours * alternative * i.queued_chance,
-            "GPUs x hours down x max(0, alternative price - price) x chance that a job waited",
-            f"{i.gpus:g} x {i.down_hours:.4g} h x {alternative:g} x {i.queued_chance:.4g}",
+            name="reserved capacity",
+            so_far=i.gpus * i.down_hours * alternative * i.queued_chance,
+            formula="GPUs x hours down x max(0, alternative price - price) x chance that a job waited",
+            inputs=f"{i.gpus:g} x {i.down_hours:.4g} h x {alternative:g} x {i.queued_chance:.4g}",
         ),
         Layer(
-            "rollback",
-            i.gpus * i.price * (i.rework_hours + i.slow_share * i.slow_hours),
-            "GPUs x price x (hours repeated + share slowed x hours slow)",
-            f"{i.gpus:g} x {i.price:g} x ({i.rework_hours:.4g} h + {i.slow_share:.4g} x {i.slow_hours:.4g} h)",
+            name="rollback",
+            so_far=i.gpus * i.price * (i.rework_hours + i.slow_share * i.slow_hours),
+            formula="GPUs x price x (hours repeated + share slowed x hours slow)",
+            inputs=f"{i.gpus:g} x {i.price:g} x ({i.rework_hours:.4g} h + {i.slow_share:.4g} x {i.slow_hours:.4g} h)",
         ),
         Layer(
-            "labour",
-            i.people * i.people_hours * i.wage,
-            "people x hours each x wage",
-            f"{i.people:g} x {i.people_hours:.4g} h x {i.wage:g}",
+            name=LABOUR,
+            so_far=i.people * i.people_hours * i.wage,
+            formula="people x hours each x wage",
+            inputs=f"{i.people:g} x {i.people_hours:.4g} h x {i.wage:g}",
         ),
         Layer(
-            "schedule slip",
-            None if i.day_value is None else i.day_value * slip_days * i.critical_chance,
-            "value of a day x max(0, delay - float) x chance that it is on the critical path",
-            f"{'your value of a day' if i.day_value is None else f'{i.day_value:g}'}"
+            name="schedule slip",
+            so_far=None if i.day_value is None else i.day_value * slip_days * i.critical_chance,
+            formula="value of a day x max(0, delay - float) x chance that it is on the critical path",
+            inputs=f"{'your value of a day' if i.day_value is None else f'{i.day_value:g}'}"
             f" x {slip_days:.4g} d x {i.critical_chance:.4g}",
         ),
     )
 
 
 def total(of: tuple[Layer, ...]) -> float:
-    """Schedule slip is in it only if its value was given."""
-    return sum(layer.cost for layer in of if layer.cost is not None)
+    return sum_layers(of)
 
 
 def _checked(incident: Incident) -> None:

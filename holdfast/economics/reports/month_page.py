@@ -1,11 +1,10 @@
-"""The month as a page."""
+"""The month's report as an HTML page."""
 
 from datetime import UTC, datetime
 from html import escape
 
-from holdfast.cli.shared.table import lasting
 from holdfast.economics.costs.claims import Claim, Outage
-from holdfast.economics.planning.words import money, percent
+from holdfast.economics.planning.words import money, percent, time
 from holdfast.economics.reports import page
 from holdfast.economics.reports.month import Month, Sum
 
@@ -29,7 +28,7 @@ def written(month: Month) -> str:
 def _glance(month: Month) -> str:
     whole = month.whole
     each = whole.effective_price
-    told = [
+    tiles = [
         ("paid", money(whole.paid), f"{whole.hours:,.0f} GPU-hours"),
         ("productive", percent(whole.productive), "of the time that was watched"),
         ("per productive hour", "none" if each is None else money(each), f"paid {money(_mean_price(whole))}"),
@@ -37,8 +36,8 @@ def _glance(month: Month) -> str:
     ]
     if month.claims:
         credit = sum(claim.credit for _, claim in month.claims)
-        told.append(("to claim", money(credit), f"for {len(month.claims)} nodes below their agreement"))
-    return page.tiles(told)
+        tiles.append(("to claim", money(credit), f"for {len(month.claims)} nodes below their agreement"))
+    return page.tiles(tiles)
 
 
 def _mean_price(whole: Sum) -> float:
@@ -84,9 +83,9 @@ def _groups(month: Month) -> list[str]:
 
 
 def _claims(month: Month) -> list[str]:
-    """Each with what shows it, for no supplier credits by itself."""
+    """Each with its evidence: suppliers credit only what is claimed."""
     if not month.claims:
-        blind = " in the time that was watched; of the rest nobody knows" if month.whole.gpu_hours["unknown"] else ""
+        blind = " in the time that was watched; the rest is unknown" if month.whole.gpu_hours["unknown"] else ""
         return ["<h2>Claims</h2>", f"<p>No agreement of the price sheet is missed by any node{blind}.</p>"]
     total = sum(claim.credit for _, claim in month.claims)
     shown = month.claims[:MOST_EVIDENCE]
@@ -114,7 +113,7 @@ def _claim(supplier: str, claim: Claim) -> tuple[str, ...]:
 
 
 def _evidence(outages: tuple[Outage, ...]) -> str:
-    lines = [f"{_clock(one.begin)}, {lasting(one.end - one.begin)}: {escape(one.said)}" for one in outages]
+    lines = [f"{_clock(one.begin)}, {time(one.end - one.begin)}: {escape(one.said)}" for one in outages]
     more = [f"and {len(lines) - SHOWN_OUTAGES} more"] if len(lines) > SHOWN_OUTAGES else []
     return "<br>".join([*lines[:SHOWN_OUTAGES], *more])
 

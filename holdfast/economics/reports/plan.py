@@ -1,13 +1,10 @@
 """One page for a whole scenario: what the cluster will really deliver, what to change first, and what that is worth."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
-
-import typer
 
 from holdfast.economics.costs import checkpointing as c
 from holdfast.economics.costs.feasible import BadNumber, NoProgress, positive
@@ -84,7 +81,8 @@ class Report:
         }
 
 
-def write(file: str, out: str, as_json: bool) -> None:
+def write(file: str, out: str) -> tuple[Report, Path]:
+    """The report of a scenario file, and the page that was written."""
     scenario = plan_scenario.load(file)
     try:
         report = make(scenario)
@@ -97,10 +95,7 @@ def write(file: str, out: str, as_json: bool) -> None:
         target.write_text(plan_page.written(report), encoding="utf-8")
     except OSError as error:
         raise Refusal(f"cannot write {target}: {error.strerror}") from None
-    if as_json:
-        typer.echo(json.dumps({**report.document(), "page": str(target)}))
-    else:
-        typer.echo(f"{report.headline}\n{target} written")
+    return report, target
 
 
 def make(scenario: plan_scenario.Scenario) -> Report:

@@ -1,4 +1,4 @@
-"""The scenario's report as a page."""
+"""The report of a scenario as an HTML page."""
 
 from html import escape
 from typing import TYPE_CHECKING
@@ -19,15 +19,15 @@ def written(report: "Report") -> str:
 def _glance(report: "Report") -> str:
     paid = report.paid_gpu_hours * report.price
     first = report.changes[0] if report.changes else None
-    told = [
+    tiles = [
         ("paid", money(paid), f"{report.paid_gpu_hours:,.0f} GPU-hours at {money(report.price)}"),
         ("productive", percent(report.productive), "of the paid time"),
         ("per productive hour", money(report.price / report.productive), f"paid {money(report.price)}"),
         ("lost to failures", money(paid * (1 - report.productive)), "writes, restarts, work done twice"),
     ]
     if first is not None:
-        told.append(("change first", money(report.worth(first)), f"{first.what}"))
-    return page.tiles(told)
+        tiles.append(("change first", money(report.worth(first)), f"{first.what}"))
+    return page.tiles(tiles)
 
 
 def _delivered(report: "Report") -> list[str]:

@@ -1,6 +1,5 @@
-"""A hazard from an event log: counts, and an age law where the lifetimes ask for one."""
+"""A hazard from an event log: counts, and an ageing law where the lifetimes fit one better."""
 
-import sys
 from math import log
 from pathlib import Path
 
@@ -14,7 +13,7 @@ DIFFERS = 6.635  # twice the gain in log likelihood that chance exceeds one time
 
 
 def watched(flag: str, path: str) -> Watched:
-    """What a log tells; refused if that is nothing."""
+    """What a log contains; refused if it has no failure or no time."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as lines:
             found = read(lines)
@@ -25,22 +24,21 @@ def watched(flag: str, path: str) -> Watched:
     except BadLog as error:
         raise Refusal(f"{flag}: {path}: {error}") from None
     if found.unit_years <= 0 or not found.events:
-        raise Refusal(f"{flag}: {path}: {found.events} failures in {found.unit_years:.3g} unit-years say nothing")
+        raise Refusal(f"{flag}: {path}: {found.events} failures in {found.unit_years:.3g} unit-years give no rate")
     return found
 
 
-def changes(path: str) -> Changes:
-    """For the first hazard of the scenario. What was understood is said on stderr."""
+def changes(path: str) -> tuple[Changes, str]:
+    """For the first hazard of the scenario, and a sentence about what was read."""
     log = watched("--calibrate", path)
     found = hazard(log)
     rate = log.events / log.unit_years
-    words = f"{path}: {log.events:,} failures of {log.units:,} units in {log.unit_years:,.0f} unit-years"
+    counted = f"{path}: {log.events:,} failures of {log.units:,} units in {log.unit_years:,.0f} unit-years"
     ageing = dict(found).get("hazard[0].shape")
     age = "; new parts, unless hazard[0].age_years says how old they are, and certain, for no replica draws it anew"
     law = f"ageing, Weibull shape {ageing:.2f}{age}" if ageing else f"{rate:.4g} per unit-year, counted as constant"
     again = f"; {log.repeats:,} repeats within a day not counted" if log.repeats else ""
-    sys.stderr.write(f"{words}: {law}{again}\n")
-    return found
+    return found, f"{counted}: {law}{again}"
 
 
 def hazard(log: Watched) -> Changes:
@@ -50,9 +48,9 @@ def hazard(log: Watched) -> Changes:
     return (("hazard[0].rate", fitted.scale_years**-fitted.shape), ("hazard[0].shape", round(fitted.shape, 4)))
 
 
-def _ageing(told: Watched) -> Weibull | None:
+def _ageing(log_read: Watched) -> Weibull | None:
     """A Weibull law, if it explains the lifetimes clearly better than a constant rate."""
-    lives = [Lifetime(years, died) for years, died in told.lifetimes if years > 0]
+    lives = [Lifetime(years, died) for years, died in log_read.lifetimes if years > 0]
     if len({life.years for life in lives if life.failed}) < 3:
         return None
     fitted = fit_weibull(lives)

@@ -1,4 +1,4 @@
-"""A scenario file, in TOML, into what is simulated and the policy it is simulated with."""
+"""Reads a scenario file in TOML: what is simulated, and with which policy."""
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -21,20 +21,20 @@ SAME = {"rate": ("events", "unit_years"), "events": ("rate",)}  # two ways to sa
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A scenario file as it was understood."""
+class ScenarioFile:
+    """The parsed file."""
 
     scenario: s.Scenario
     policy: Policy
-    price: float  # dollars per GPU-hour; 0: not told
-    reported: tuple[str, ...] = ()  # what somebody published of the real one, to be set beside the answer
+    price: float  # dollars per GPU-hour; 0: not given
+    reported: tuple[str, ...] = ()  # published figures of the real cluster, to compare with
 
 
-def load(path: str, changes: dict[str, Any] | None = None) -> Told:
-    return understand(read_text(path), path, changes)
+def load(path: str, changes: dict[str, Any] | None = None) -> ScenarioFile:
+    return parse(read_text(path), path, changes)
 
 
-def understand(text: str, origin: str, changes: dict[str, Any] | None = None) -> Told:
+def parse(text: str, origin: str, changes: dict[str, Any] | None = None) -> ScenarioFile:
     """`changes` are values to take instead of those of the file: 'policy.spares', 'repair.time'."""
     document = Document(text, origin)
     for key, value in (changes or {}).items():
@@ -42,7 +42,7 @@ def understand(text: str, origin: str, changes: dict[str, Any] | None = None) ->
     top = Table(document, document.raw, "")
     top.only(SECTIONS)
     cluster = _cluster(Table(document, top.raw("cluster", {}), "cluster"))
-    told = Told(
+    made = ScenarioFile(
         s.Scenario(
             title=top.text("title", Path(origin).stem),
             cluster=cluster,
@@ -56,9 +56,9 @@ def understand(text: str, origin: str, changes: dict[str, Any] | None = None) ->
         top.number("price_per_gpu_hour", 0.0, 0.0, 1e6),
         _sentences(top, "reported"),
     )
-    refuse_absurd(document, told.scenario, told.policy)
-    refuse_endless(document, told.scenario)
-    return told
+    refuse_absurd(document, made.scenario, made.policy)
+    refuse_endless(document, made.scenario)
+    return made
 
 
 def _put(document: Document, key: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Replicas, one after another, on the cores of this machine or on a Ray cluster. Where they run changes no figure."""
+"""Runs replicas on the cores of this machine or on a Ray cluster. Where they run changes no figure."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from holdfast.config.extra import needs_extra
 from holdfast.economics.simulation.outcome import Outcome, simulate
 from holdfast.economics.studies.rules import RealRules
-from holdfast.economics.studies.scenario_file import Told, understand
+from holdfast.economics.studies.scenario_file import ScenarioFile, parse
 from holdfast.model.refusal import Refusal
 
 Changes = tuple[tuple[str, Any], ...]
@@ -22,19 +22,19 @@ FEW = 4  # so many replicas are done before another process has started
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A scenario's text and what is otherwise: all that another machine needs to know."""
+    """A scenario's text and its changed values: all that another machine needs."""
 
     text: str
     origin: str
     changes: Changes = ()
 
-    def told(self) -> Told:
-        return _told(self)
+    def parsed(self) -> ScenarioFile:
+        return _parsed(self)
 
 
 @lru_cache(maxsize=64)
-def _told(setting: Setting) -> Told:
-    return understand(setting.text, setting.origin, dict(setting.changes))
+def _parsed(setting: Setting) -> ScenarioFile:
+    return parse(setting.text, setting.origin, dict(setting.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class Task:
 
 
 def perform(task: Task) -> Outcome:
-    """One replica. The luck depends on the seed and the replica alone: two settings have the same."""
-    told = task.setting.told()
-    return simulate(told.scenario, RealRules(told.policy), partial(_luck, task.seed, task.replica))
+    """One replica. Its random events depend on the seed and the replica alone: two settings have the same."""
+    parsed = task.setting.parsed()
+    return simulate(parsed.scenario, RealRules(parsed.policy), partial(_luck, task.seed, task.replica))
 
 
 def _luck(seed: int, replica: int, name: str) -> random.Random:

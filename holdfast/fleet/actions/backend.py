@@ -50,18 +50,6 @@ def failed(said: str, *, retryable: bool) -> Outcome:
     return Outcome(result=Result.FAILED, said=said, retryable=retryable)
 
 
-class NoAnswer(Exception):
-    """The world did not do what was asked; the message says why."""
-
-    def __init__(self, why: str, *, retryable: bool) -> None:
-        super().__init__(why)
-        self.retryable = retryable
-
-    @property
-    def outcome(self) -> Outcome:
-        return failed(str(self), retryable=self.retryable)
-
-
 class Backend(Protocol):
     @property
     def name(self) -> str: ...

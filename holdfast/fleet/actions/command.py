@@ -8,10 +8,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.fleet.actions import process, template
-from holdfast.fleet.actions.backend import NoAnswer, Outcome, done, failed, refused, would
+from holdfast.fleet.actions import template
+from holdfast.fleet.actions.backend import Outcome, done, failed, refused, would
 from holdfast.formats.slurm import fields as slurm
 from holdfast.model.lifecycle import Action, Verb
+from holdfast.runtime import process
+from holdfast.runtime.errors import NoAnswer
 
 _ALWAYS_KEPT = ("PATH", "HOME", "LANG", "TZ")
 
@@ -52,14 +54,14 @@ class Command:
         try:
             return self._run(command)
         except NoAnswer as error:
-            return error.outcome
+            return failed(str(error), retryable=error.retryable)
 
     def _run(self, command: Sequence[str]) -> Outcome:
         kept = (*_ALWAYS_KEPT, *self._settings.keep)
         environ = {name: os.environ[name] for name in kept if name in os.environ}
         binary = process.find(command[0], environ.get("PATH", ""))
         answer = process.run((binary, *command[1:]), environ, self._settings.timeout)
-        said = f": {answer.said}" if answer.said else ""
+        said = f": {answer.message}" if answer.message else ""
         if answer.code == 0:
             return done(f"{command[0]} succeeded{said}")
         retryable = answer.code in self._settings.retry_codes

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from holdfast.fleet.actions.backend import NoAnswer
+from holdfast.runtime.errors import NoAnswer
 
 _MOST_BYTES = 64 << 10
 

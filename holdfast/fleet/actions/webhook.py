@@ -9,10 +9,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.fleet.actions import http, template
-from holdfast.fleet.actions.backend import NoAnswer, Outcome, done, failed, refused, would
+from holdfast.fleet.actions import template
+from holdfast.fleet.actions.backend import Outcome, done, failed, refused, would
 from holdfast.fleet.actions.secret import Secret
 from holdfast.model.lifecycle import Action, Verb
+from holdfast.runtime import http
+from holdfast.runtime.errors import NoAnswer
 
 DEFAULT_BODY = {name: f"{{{name}}}" for name in template.PLACEHOLDERS}
 
@@ -54,7 +56,7 @@ class Webhook:
             headers = self._headers(action, body)
             reply = http.send("POST", self._settings.url, headers, body, self._settings.timeout, self._tls)
         except NoAnswer as error:
-            return error.outcome
+            return failed(str(error), retryable=error.retryable)
         return self._judge(reply)
 
     def _headers(self, action: Action, body: bytes) -> dict[str, str]:
@@ -71,7 +73,7 @@ class Webhook:
         return headers
 
     def _judge(self, reply: http.Reply) -> Outcome:
-        said = f"{self._where} answered {reply.status}{': ' + reply.said if reply.said else ''}"
+        said = f"{self._where} answered {reply.status}{': ' + reply.message if reply.message else ''}"
         if 200 <= reply.status < 300:
             return done(said)
         if 300 <= reply.status < 400:

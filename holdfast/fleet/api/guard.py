@@ -14,8 +14,8 @@ from holdfast.fleet.api.access import Caller, bearer
 from holdfast.fleet.api.problem import Problem, Refused, headers_for
 from holdfast.fleet.api.service import Service
 from holdfast.fleet.store import StoreError
-from holdfast.model.choices import named
 from holdfast.model.records import AuditEntry
+from holdfast.model.refusal import named
 
 log = logging.getLogger("holdfast.fleet.api")
 Connection = ASGIConnection[Any, Any, Any, Any]

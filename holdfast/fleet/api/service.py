@@ -7,16 +7,7 @@ from litestar.params import Dependency
 
 from holdfast.fleet.api.access import Access, Caller
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.api.views.common import (
-    Ack,
-    Enrolled,
-    EnrolRequest,
-    NodeView,
-    TokenMade,
-    TokenRequest,
-    VerdictView,
-    Wish,
-)
+from holdfast.fleet.api.views.common import Enrolled, EnrolRequest, NodeView, TokenMade, TokenRequest, VerdictView, Wish
 from holdfast.fleet.api.views.drills import DrillPlayer
 from holdfast.fleet.incidents.views import SeamsView, SignalsRequest, SignalsTaken
 from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
@@ -24,6 +15,7 @@ from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, P
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.records import AuditEntry
+from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import Report
 
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.fleet.actions import http
-from holdfast.fleet.actions.backend import NoAnswer
 from holdfast.fleet.actions.secret import Secret
 from holdfast.model.account import Account
 from holdfast.model.incident import Incident, IncidentState
+from holdfast.runtime import http
+from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.controller")
 LASTS_REPEATS = 4  # Alertmanager forgets an alert that was not repeated so often
@@ -154,10 +154,10 @@ def _deliver(post: _Post) -> tuple[str, bool]:
         tls = http.tls(post.hook.ca_file, verify=True)
         reply = http.send("POST", post.hook.url, headers, post.body, post.hook.timeout, tls)
     except NoAnswer as error:
-        return str(error), not error.outcome.retryable
+        return str(error), not error.retryable
     if 200 <= reply.status < 300:
         return "", True
-    return f"{http.shown(post.hook.url)} answered {reply.status}: {reply.said}", not reply.retryable
+    return f"{http.shown(post.hook.url)} answered {reply.status}: {reply.message}", not reply.retryable
 
 
 def _severity(incident: Incident, before: tuple[str, str]) -> str:

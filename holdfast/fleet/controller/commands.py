@@ -7,14 +7,16 @@ from functools import partial
 
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.views.common import Ack, Enrolled, EnrolRequest, TokenMade, TokenRequest, Wish
+from holdfast.fleet.api.views.common import Enrolled, EnrolRequest, TokenMade, TokenRequest, Wish
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
-from holdfast.fleet.jobs.service import JobService
+from holdfast.fleet.jobs.service import JobService, SeveralJobs, UnknownJob
+from holdfast.fleet.jobs.views import TrainingDetail
 from holdfast.fleet.probe_sessions import sessions as meetings
 from holdfast.fleet.store.credentials import bound_hash, new_token, token_hash
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.records import AuditEntry, Credential, JoinToken, Outcome, Role
+from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import OrderOutcome, Report
 
 CREDENTIAL_SECONDS = 90 * 86_400.0
@@ -51,8 +53,8 @@ def take(
     orders = transaction.orders.handed_over(
         life, transaction.now, transaction.fleet.policy.suite, partial(_finish, transaction)
     )
-    probes, cancelled = transaction.fleet.probing.handed_over(life, transaction.now)
-    tell_all = transaction.orders.continuity.broken(reports, transaction.store)
+    probes, cancelled = transaction.fleet.probing.orders_for(life, transaction.now)
+    tell_all = transaction.orders.continuity.broken(reports, transaction.store.has_all_before)
     return Ack(
         accepted=tuple(fresh),
         orders=(*orders, *probes),
@@ -61,6 +63,15 @@ def take(
         closed=transaction.fleet.closed(life.name),
         flush_seconds=transaction.fleet.unsaved.flush_seconds(life, transaction.now, transaction.fleet.policy),
     )
+
+
+def show_training(trainings: JobService, name: str, transaction: Transaction, fresh: Sequence[bool]) -> TrainingDetail:
+    try:
+        return trainings.show(name, transaction)
+    except UnknownJob as error:
+        raise Problem(404, str(error)) from None
+    except SeveralJobs as error:
+        raise Problem(409, str(error), code="several_jobs") from None
 
 
 def _answers_alone(transaction: Transaction, report: Report) -> Report:

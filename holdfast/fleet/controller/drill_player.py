@@ -13,13 +13,14 @@ import msgspec
 
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.views.drills import DrillRequest, DrillRunView
+from holdfast.fleet.controller import child
+from holdfast.lab.drills import player
 from holdfast.lab.drills.shipped import shipped
 
 LIMIT_SECONDS = 300.0
 LONGEST_LINE = 8 << 20
 QUIET_SECONDS = 15.0
 MOST_WATCHERS = 50
-PLAYER = "holdfast.lab.drills.player"  # a process, not an import: what plays a drill joins many rooms
 ChangeFilter = tuple[str, bytes]
 
 
@@ -138,7 +139,7 @@ async def _started(ask: DrillRequest) -> asyncio.subprocess.Process:
     python = [sys.executable, "-P", "-m"]
     seed = [] if ask.seed is None else [str(ask.seed)]
     return await asyncio.create_subprocess_exec(
-        *[*python, "holdfast.fleet.standalone.child", str(os.getpid()), *python, PLAYER, ask.drill, *seed],
+        *[*python, child.__name__, str(os.getpid()), *python, player.__name__, ask.drill, *seed],
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

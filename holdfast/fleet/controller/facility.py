@@ -13,7 +13,7 @@ from dataclasses import replace
 from holdfast.fleet.incidents.views import SourceView
 from holdfast.fleet.incidents.window import SeamWindow
 from holdfast.model.signal import Reading
-from holdfast.node.sources.source import Source
+from holdfast.runtime.source import Source
 
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_TROUBLES = 20

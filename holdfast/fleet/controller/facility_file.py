@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.config.tables import Document
+from holdfast.fleet.facility.bacnet import BacnetObject, BacnetSettings, BacnetSource
+from holdfast.fleet.facility.modbus import ModbusRegister, ModbusSettings, ModbusSource
+from holdfast.fleet.facility.promql import PromqlQuery, PromqlSettings, PromqlSource
+from holdfast.fleet.facility.redfish_thermal import RedfishThermalSettings, RedfishThermalSource
+from holdfast.fleet.facility.snmp import SnmpOid, SnmpSettings, SnmpSource
+from holdfast.fleet.facility.storage import StorageSettings, StorageSource
 from holdfast.model.settings import SettingsError
-from holdfast.node.sources.facility.bacnet import BacnetObject, BacnetSettings, BacnetSource
-from holdfast.node.sources.facility.modbus import ModbusRegister, ModbusSettings, ModbusSource
-from holdfast.node.sources.facility.promql import PromqlQuery, PromqlSettings, PromqlSource
-from holdfast.node.sources.facility.redfish_thermal import RedfishThermalSettings, RedfishThermalSource
-from holdfast.node.sources.facility.snmp import SnmpOid, SnmpSettings, SnmpSource
-from holdfast.node.sources.facility.storage import StorageSettings, StorageSource
-from holdfast.node.sources.source import Source
+from holdfast.runtime.source import Source
 
 Make = Callable[[Any], Source]
 # name of the table -> its settings, the lists inside it with their settings, and what reads it

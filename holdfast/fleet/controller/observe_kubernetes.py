@@ -7,16 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from holdfast.fleet.actions.backend import NoAnswer, Outcome, Result
+from holdfast.fleet.actions.backend import Outcome, Result
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
-from holdfast.fleet.actions.kubernetes.snapshot import Look, Watched, statuses
+from holdfast.fleet.actions.kubernetes.snapshot import Watched
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.kubernetes_reconciler import OPEN, KubernetesReconciler
+from holdfast.formats.kubernetes.snapshot import Snapshot, statuses
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, Verb
 from holdfast.model.records import AuditEntry, Step, Transition
+from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.controller")
 GATHER_SECONDS = 0.1  # changes come in swarms; one look takes them all
@@ -71,7 +73,7 @@ class Seen:
     jobs: dict[str, Job] = field(default_factory=dict)
     complaint: str = ""
 
-    def take(self, look: Look, transaction: Transaction, fresh: Sequence[bool]) -> tuple["Seen", list[Action]]:
+    def take(self, look: Snapshot, transaction: Transaction, fresh: Sequence[bool]) -> tuple["Seen", list[Action]]:
         """What is remembered after it, and what is to be done at once, without a stage having changed.
 
         Another is remembered, for a batch that cannot be committed is tried again from this one.
@@ -79,7 +81,7 @@ class Seen:
         after = Seen(self.keeper.copy(), self.jobs)
         return after, after._take(look, transaction)
 
-    def _take(self, look: Look, transaction: Transaction) -> list[Action]:
+    def _take(self, look: Snapshot, transaction: Transaction) -> list[Action]:
         """Into lives and history."""
         transaction.decide(transaction.fleet.observe(statuses(look), transaction.now))
         changed = self._changed_jobs(look, transaction.now)
@@ -96,7 +98,7 @@ class Seen:
         transaction.decide([_reminded(transaction, action) for action in due if action not in ahead])
         return ahead
 
-    def _changed_jobs(self, look: Look, now: float) -> list[Job]:
+    def _changed_jobs(self, look: Snapshot, now: float) -> list[Job]:
         """Pods that ask for GPUs, where they changed; one that is gone was deleted, and ended by now at the latest."""
         current = {pod.uid: pod.job for pod in look.pods if pod.is_gpu_work}
         gone = [job for uid, job in self.jobs.items() if uid not in current and job.state.holds_nodes]

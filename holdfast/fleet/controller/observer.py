@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from holdfast.fleet.actions.backend import NoAnswer
 from holdfast.fleet.actions.slurm.backend import Look, Slurm
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.transaction import Transaction, Work
@@ -16,6 +15,7 @@ from holdfast.model.job import Job
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import Step, Transition
+from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.controller")
 FORGETFUL_SECONDS = 120.0  # Slurm itself remembers a job that ended for MinJobAge, 300 s unless the site says less

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.fleet.api.views.common import Order
 from holdfast.fleet.decisions.continuity import Continuity
 from holdfast.model.lifecycle import NodeState, Stage, Verb
 from holdfast.model.records import Outcome, StoredAction
+from holdfast.model.wire.order import Order
 
 AGENT_LEASE_SECONDS = 3_600.0  # how long an order may stay open before it is claimed anew
 AGAIN_SECONDS = 60.0

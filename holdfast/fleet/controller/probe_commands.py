@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.transaction import Transaction
-from holdfast.fleet.probe_sessions.runs import Run
-from holdfast.fleet.probe_sessions.show import view_run
-from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView
+from holdfast.fleet.probe_sessions.runs import ProbeRun
+from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView, view, view_run
 from holdfast.model.records import AuditEntry
 
 MOST_NAMED = 8  # in the audit log
@@ -22,6 +21,10 @@ def begin(ask: ProbeRunRequest, caller: Caller, transaction: Transaction, fresh:
     return view_run(run)
 
 
+def show_all(transaction: Transaction, fresh: Sequence[bool]) -> ProbesView:
+    return view(transaction.fleet.probing, transaction.now)
+
+
 def show(number: int, transaction: Transaction, fresh: Sequence[bool]) -> ProbeRunView:
     return view_run(_known(number, transaction))
 
@@ -34,14 +37,14 @@ def stop(number: int, caller: Caller, transaction: Transaction, fresh: Sequence[
     return view_run(run)
 
 
-def _known(number: int, transaction: Transaction) -> Run:
+def _known(number: int, transaction: Transaction) -> ProbeRun:
     run = transaction.fleet.probing.runs.get(number)
     if run is None:
         raise Problem(404, f"no run of a probe has the number {number}; a controller that restarts forgets them")
     return run
 
 
-def _note(transaction: Transaction, caller: Caller, verb: str, run: Run, reason: str) -> None:
+def _note(transaction: Transaction, caller: Caller, verb: str, run: ProbeRun, reason: str) -> None:
     more = f" and {len(run.nodes) - MOST_NAMED} more" if len(run.nodes) > MOST_NAMED else ""
     target = ",".join(run.nodes[:MOST_NAMED])[:200] + more
     who, role = caller.name, caller.role.value

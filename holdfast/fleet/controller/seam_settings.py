@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 from holdfast.fleet.controller import facility_file
-from holdfast.fleet.incidents import business_context as programme
-from holdfast.fleet.incidents.business_context import BusinessContext
+from holdfast.fleet.incidents.business_context import BusinessContext, parse
 from holdfast.formats.topology.file import read as read_topology
 from holdfast.model.settings import SettingsError
 from holdfast.model.topology import Topology
-from holdfast.node.sources.source import Source
+from holdfast.runtime.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +48,24 @@ def read(settings: SeamSettings) -> SeamFiles:
     return SeamFiles(
         topology=_topology(settings.topology) if settings.topology else Topology(),
         sources=facility_file.load(settings.facility) if settings.facility else [],
-        programme=programme.load(settings.programme) if settings.programme else BusinessContext(),
+        programme=_business_context(settings.programme) if settings.programme else BusinessContext(),
     )
 
 
 def _topology(path: str) -> Topology:
     try:
+        return read_topology(_text(path))
+    except ValueError as error:
+        raise error if isinstance(error, SettingsError) else SettingsError(f"{path}: {error}") from None
+
+
+def _business_context(path: str) -> BusinessContext:
+    return parse(_text(path), path)
+
+
+def _text(path: str) -> str:
+    try:
         with open(path, encoding="utf-8") as file:
-            return read_topology(file.read())
+            return file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: cannot be read: {error}") from None
-    except ValueError as error:
-        raise SettingsError(f"{path}: {error}") from None

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.fleet.api.access import Access, Caller
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.problem import Problem, elsewhere
-from holdfast.fleet.api.views.common import (
-    Ack,
-    Enrolled,
-    EnrolRequest,
-    NodeView,
-    TokenMade,
-    TokenRequest,
-    VerdictView,
-    Wish,
-)
+from holdfast.fleet.api.views.common import Enrolled, EnrolRequest, NodeView, TokenMade, TokenRequest, VerdictView, Wish
 from holdfast.fleet.api.views.show import transition_view, verdict_view
 from holdfast.fleet.controller import commands as deeds
 from holdfast.fleet.controller import probe_commands as probe_deeds
@@ -34,11 +25,11 @@ from holdfast.fleet.incidents.views import SeamsView, SignalsRequest, SignalsTak
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
 from holdfast.fleet.jobs.service import JobService
 from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
-from holdfast.fleet.probe_sessions import show as probe_show
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.records import AuditEntry
+from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import Report
 
 if TYPE_CHECKING:
@@ -109,7 +100,7 @@ class ControllerService:
 
     async def probes(self) -> ProbesView:
         """Known to whoever leads: meetings under way are nowhere else."""
-        shown: ProbesView = await self._ask(probe_show.show)
+        shown: ProbesView = await self._ask(probe_deeds.show_all)
         return shown
 
     async def begin_run(self, ask: ProbeRunRequest, caller: Caller) -> ProbeRunView:
@@ -131,7 +122,7 @@ class ControllerService:
         return shown
 
     async def training(self, name: str) -> TrainingDetail:
-        shown: TrainingDetail = await self._ask(self._trainings.show(name))
+        shown: TrainingDetail = await self._ask(partial(deeds.show_training, self._trainings, name))
         return shown
 
     async def make_token(self, ask: TokenRequest, caller: Caller) -> TokenMade:

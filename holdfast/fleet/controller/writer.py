@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
+from secrets import token_hex
 from typing import Any
 
 from holdfast.fleet.api.problem import Problem, busy, elsewhere
@@ -32,6 +34,7 @@ TICK_SECONDS = 1.0
 COMMIT_SECONDS = 0.02  # at most so often: what comes meanwhile shares the commit, which costs more than a report
 JOBS_LOOK_BACK_SECONDS = 365 * 86_400.0  # deaths of jobs fade by half in this time
 MOST_JOBS_LOOKED_AT = 50_000
+PROBE_KEY_BYTES = 16
 SWEEP_SECONDS = 10.0  # how often silence is looked for on the board
 
 
@@ -254,6 +257,7 @@ class Writer:
             incidents=self._store.incidents(IncidentState.OPEN, most=None),
             proofs=self._store.proofs(self._clock() - self.policy.probes.period_seconds),
             scheduled=self._scheduled,
+            new_key=partial(token_hex, PROBE_KEY_BYTES),
         )
         fleet.heard.update(self._store.heartbeats())
         fleet.note_jobs(self._store.jobs(None, self._clock() - JOBS_LOOK_BACK_SECONDS, MOST_JOBS_LOOKED_AT))

@@ -42,11 +42,11 @@ class Breaker:
     open: bool  # open as in tripped: nothing more is taken out; it observes and says so
     out: int
     cap: int
-    words: str
+    text: str
 
     @property
     def reason(self) -> str:
-        return f"breaker open: {self.words}; observing only" if self.open else self.words
+        return f"breaker open: {self.text}; observing only" if self.open else self.text
 
 
 def breaker(nodes: Iterable[NodeState], pool: str, policy: Policy) -> Breaker:
@@ -58,8 +58,8 @@ def breaker_of(counted: Tally, pool: str, policy: Policy) -> Breaker:
     own = policy.of(pool)
     cap = max(1, min(own.breaker_nodes, int(own.breaker_share * counted.here)))
     tripped = counted.out >= cap
-    words = f"{counted.out} of {counted.here} nodes of pool {pool} are out of service, {cap} may be"
-    return Breaker(tripped, counted.out, cap, words)
+    text = f"{counted.out} of {counted.here} nodes of pool {pool} are out of service, {cap} may be"
+    return Breaker(tripped, counted.out, cap, text)
 
 
 def spares_wanted(counted: Tally, pool: str, policy: Policy, returning: int = 0) -> int:

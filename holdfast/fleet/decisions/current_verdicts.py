@@ -1,18 +1,18 @@
-"""The standing verdict of every check of every node, and who fails or is blind, without looking at all of them."""
+"""The current verdict of every check of every node, with indexes of the nodes that fail and those that are blind."""
 
 from collections.abc import Collection, Iterable, Mapping
 
 from holdfast.model.health import Health, worst
-from holdfast.model.wire.report import VerdictChange
+from holdfast.model.wire.report import Sent, VerdictChange, is_current
 
-JUDGED = {one.value: one for one in (Health.PASS, Health.DEGRADED, Health.FAIL, Health.UNKNOWN)}
+KNOWN = {one.value: one for one in (Health.PASS, Health.DEGRADED, Health.FAIL, Health.UNKNOWN)}
 _FAIL, _UNKNOWN = Health.FAIL.value, Health.UNKNOWN.value
 
 
 class CurrentVerdicts:
     def __init__(self, verdicts: Mapping[str, Iterable[VerdictChange]]) -> None:
         self._of = {name: {change.check: change for change in changes} for name, changes in verdicts.items()}
-        self._told_in: dict[tuple[str, str], tuple[str, int]] = {}  # session and number of its report
+        self._sent: dict[tuple[str, str], Sent] = {}  # by node and check; of a stored verdict only its time is known
         self._failing: dict[str, dict[str, VerdictChange]] = {}
         self._blind: dict[str, dict[str, VerdictChange]] = {}
         for name, known in self._of.items():
@@ -20,18 +20,14 @@ class CurrentVerdicts:
                 self._index(name, change)
 
     def take(self, name: str, change: VerdictChange, session: str = "", seq: int = 0) -> bool:
-        """False for one that is older than what is known: late reports never undo newer ones.
-
-        As in the store: within a session its numbers say which is later, between sessions there is only the time.
-        """
+        """False for a change that is older than the current verdict: late reports never undo newer ones."""
         known = self._of.setdefault(name, {})
-        before = known.get(change.check)
-        known_session, number = self._told_in.get((name, change.check), ("", 0))
-        same = session and session == known_session
-        late = seq < number if same else before is not None and change.at < before.at
-        if late:
-            return False
-        self._told_in[name, change.check] = (session, seq)
+        before, sent = known.get(change.check), Sent(session, seq, change.at)
+        if before is not None:
+            last = self._sent.get((name, change.check), Sent(None, 0, before.at))
+            if not is_current(sent, last):
+                return False
+        self._sent[name, change.check] = sent
         known[change.check] = change
         self._index(name, change)
         return True
@@ -52,16 +48,16 @@ class CurrentVerdicts:
         return list(self._of.get(name, {}).values())
 
     def health(self, name: str) -> Health:
-        """The worst of its verdicts; a node of which nothing was said yet has nothing against it."""
-        known = [JUDGED[one.after] for one in self._of.get(name, {}).values() if one.after in JUDGED]
+        """The worst of its verdicts; pass for a node without any."""
+        known = [KNOWN[one.after] for one in self._of.get(name, {}).values() if one.after in KNOWN]
         return worst(known or [Health.PASS])
 
     def failing(self, name: str, shadow: Collection[str] = ()) -> VerdictChange | None:
-        """What fails first on it, leaving aside checks that are only watched."""
+        """The first failing check of a node, without those in shadow mode."""
         return next((one for one in self._failing.get(name, {}).values() if one.check not in shadow), None)
 
     def complaints(self, name: str) -> list[VerdictChange]:
-        """Checks that fail on it or call it degraded."""
+        """Checks that fail or are degraded."""
         return [one for one in self._of.get(name, {}).values() if one.after in (_FAIL, Health.DEGRADED.value)]
 
     def failing_nodes(self) -> list[str]:

@@ -19,7 +19,7 @@ class Fingerprints:
     def __init__(self) -> None:
         self._of: dict[str, tuple[Fingerprint, ...]] = {}  # by node
 
-    def judged(self, node: str, outcome: OrderOutcome) -> OrderOutcome:
+    def compare(self, node: str, outcome: OrderOutcome) -> OrderOutcome:
         """The outcome of a test, a failure where a device's bits are not the fleet's."""
         if not outcome.fingerprints:
             return outcome

@@ -7,10 +7,10 @@ away for longer than that, and somebody can remove a taint. So the difference it
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.fleet.actions.kubernetes.snapshot import Look
 from holdfast.formats.kubernetes.nodes import KubernetesNode
 from holdfast.formats.kubernetes.objects import UNTESTED
 from holdfast.formats.kubernetes.pods import KubernetesPod
+from holdfast.formats.kubernetes.snapshot import Snapshot
 from holdfast.model.lifecycle import Action, NodeState, Stage, Verb
 
 OPEN = frozenset({Stage.READY, Stage.ALLOCATED})
@@ -29,7 +29,7 @@ class KubernetesReconciler:
     def copy(self) -> "KubernetesReconciler":
         return KubernetesReconciler(dict(self._asked), dict(self._registered))
 
-    def due(self, look: Look, lives: Mapping[str, NodeState], now: float) -> list[Action]:
+    def due(self, look: Snapshot, lives: Mapping[str, NodeState], now: float) -> list[Action]:
         """At once for the taint; the rest only if it was missing for a while, for the actor may be at it."""
         before, self._asked = self._asked, {}
         due = []
@@ -43,7 +43,7 @@ class KubernetesReconciler:
             self._asked[key] = asked
         return due
 
-    def registered_anew(self, look: Look, lives: Mapping[str, NodeState]) -> list[str]:
+    def registered_anew(self, look: Snapshot, lives: Mapping[str, NodeState]) -> list[str]:
         """Nodes that count as tested, but not as this Node object: another machine may bear the name."""
         found = []
         for node in look.nodes:
@@ -62,7 +62,7 @@ def _younger(created: float | None, tested: float | None) -> bool:
     return created is not None and tested is not None and created > tested
 
 
-def _taken_whole(look: Look, lives: Mapping[str, NodeState], now: float) -> list[Action]:
+def _taken_whole(look: Snapshot, lives: Mapping[str, NodeState], now: float) -> list[Action]:
     """Nodes whose GPUs one workload holds all: nothing else can start there, so the taint costs nobody anything now,
     and when the workload ends there is no moment in which the scheduler could be faster than we are."""
     held: dict[tuple[str, str], list[KubernetesPod]] = {}
@@ -79,7 +79,7 @@ def _taken_whole(look: Look, lives: Mapping[str, NodeState], now: float) -> list
     return found
 
 
-def _missing(look: Look, lives: Mapping[str, NodeState], now: float) -> list[Action]:
+def _missing(look: Snapshot, lives: Mapping[str, NodeState], now: float) -> list[Action]:
     held: dict[str, list[KubernetesPod]] = {}
     for pod in look.pods:
         if pod.holds_node:

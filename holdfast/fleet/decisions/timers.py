@@ -16,8 +16,8 @@ SETTLED = (*IDLE, _S.ALLOCATED, _S.REMOVED)
 
 
 class Timers:
-    def __init__(self, judgement: VerdictState, unsaved: Unsaved) -> None:
-        self._judge, self._unsaved = judgement, unsaved
+    def __init__(self, state: VerdictState, unsaved: Unsaved) -> None:
+        self._state, self._unsaved = state, unsaved
         self._began: float | None = None  # silence counts from here: before, we were not there to hear
         self._alarmed: set[str] = set()  # nodes whose blindness was told
 
@@ -26,9 +26,9 @@ class Timers:
 
     def tick(self, now: float) -> list[Step]:
         self.begin(now)
-        judge = self._judge
+        state = self._state
         self._note_silence(now)
-        judge.guards.end_what_is_over(now, judge.policy, lambda name: self._fails(name, now))
+        state.guards.end_what_is_over(now, state.policy, lambda name: self._fails(name, now))
         steps = [step for node in self._stirring(now) for step in self._next_for(node, now)]
         steps += self._promote(now)
         self._close_breakers(now)
@@ -36,26 +36,26 @@ class Timers:
 
     def _fails(self, name: str, now: float) -> bool:
         """On trial and held counts as failing until a test, or the check that it fell ill with, says otherwise."""
-        node = self._judge.nodes.get(name)
+        node = self._state.nodes.get(name)
         on_trial = node is not None and node.stage is _S.TESTING and bool(node.held)
-        on_trial = on_trial and self._judge.guards.ill_by(name) is not None
-        return on_trial or self._judge.failing(name) is not None or self._silent(name, now)
+        on_trial = on_trial and self._state.guards.ill_by(name) is not None
+        return on_trial or self._state.failing(name) is not None or self._silent(name, now)
 
     def _silent(self, name: str, now: float) -> bool:
         began = now if self._began is None else self._began
-        return now - max(self._judge.heard.get(name, now), began) > self._judge.policy.silent_seconds
+        return now - max(self._state.heard.get(name, now), began) > self._state.policy.silent_seconds
 
     def _stirring(self, now: float) -> list[NodeState]:
         """Nodes that time may bring something to. Most of a large fleet is well, and not looked at more than this."""
-        judge, policy = self._judge, self._judge.policy
-        troubled = judge.standing.troubled()
-        suites = {pool: policy.of(pool).suite for pool in judge.guards.tallies}
+        state, policy = self._state, self._state.policy
+        troubled = state.current.troubled()
+        suites = {pool: policy.of(pool).suite for pool in state.guards.tallies}
         self._alarmed &= troubled
         if any(window.active(now) for window in policy.maintenance):
-            return list(judge.nodes.values())
+            return list(state.nodes.values())
         return [
             node
-            for node in judge.nodes.values()
+            for node in state.nodes.values()
             if node.held
             or node.stage not in SETTLED
             or node.name in troubled
@@ -63,67 +63,67 @@ class Timers:
         ]
 
     def _note_silence(self, now: float) -> None:
-        judge = self._judge
-        for name in judge.nodes.keys() - judge.heard.keys():
-            judge.heard[name] = now
-        since = now - judge.policy.silent_seconds
+        state = self._state
+        for name in state.nodes.keys() - state.heard.keys():
+            state.heard[name] = now
+        since = now - state.policy.silent_seconds
         silent = [
             name
-            for name in judge.nodes
-            if judge.heard[name] < since and self._silent(name, now)
-            if planned(judge.nodes[name], now, judge.policy) is None
+            for name in state.nodes
+            if state.heard[name] < since and self._silent(name, now)
+            if planned(state.nodes[name], now, state.policy) is None
         ]
-        judge.guards.fell_ill_together(silent, SILENT, now, judge.policy)
+        state.guards.fell_ill_together(silent, SILENT, now, state.policy)
         for name in silent:
             self._tell_silence(name, now)
 
     def _tell_silence(self, name: str, now: float) -> None:
-        judge, subject = self._judge, f"node/{name}"
-        if parent := judge.incidents.explaining(name) or judge.incidents.root_of(name, (SILENT,)):
-            judge.incidents.close(subject, now, f"absorbed by {parent}", absorbed=True)
-        elif subject not in judge.incidents.open:
-            reason = f"the agent of {name} has not been heard for {now - judge.heard[name]:.0f} s"
-            judge.incidents.raise_(subject, SILENT, reason, now)
+        state, subject = self._state, f"node/{name}"
+        if parent := state.incidents.explaining(name) or state.incidents.root_of(name, (SILENT,)):
+            state.incidents.close(subject, now, f"absorbed by {parent}", absorbed=True)
+        elif subject not in state.incidents.open:
+            reason = f"the agent of {name} has not been heard for {now - state.heard[name]:.0f} s"
+            state.incidents.raise_(subject, SILENT, reason, now)
 
     def _next_for(self, node: NodeState, now: float) -> list[Step]:
-        judge = self._judge
-        hold = judge.guards.hold(node, now, judge.policy, out=False, checks=self._complaints(node))
+        state = self._state
+        hold = state.guards.hold(node, now, state.policy, out=False, checks=self._complaints(node))
         if hold is None and node.stage is _S.QUARANTINED:
-            hold = judge.guards.pattern(node, now, judge.policy)
+            hold = state.guards.pattern(node, now, state.policy)
         if node.held and (freed := self._reconsider(node, hold is not None, now)):
             return freed
         waits = hold is not None and (node.stage is _S.QUARANTINED or hold.holder.startswith("maintenance/"))
-        waits = waits and not (node.stage is _S.QUARANTINED and is_a_persons_case(node, judge.policy))
+        waits = waits and not (node.stage is _S.QUARANTINED and is_a_persons_case(node, state.policy))
         if hold is not None and waits and node.held != hold.holder and node.stage is not _S.REMOVED:
-            return judge.held(node.name, hold, node.cause, now)
+            return state.held(node.name, hold, node.cause, now)
         return self._next_of_stage(node, waits, now) + self._note_blindness(node, now)
 
     def _complaints(self, node: NodeState) -> list[str]:
         """What it may be held for: in service whatever its checks say, out of it what took it out."""
         if node.stage not in (*JUDGED_STAGES, _S.TESTING):
             return [node.cause]
-        told = [one.check for one in self._judge.standing.complaints(node.name)]
-        return [*told, self._judge.guards.ill_by(node.name) or ""]
+        told = [one.check for one in self._state.current.complaints(node.name)]
+        return [*told, self._state.guards.ill_by(node.name) or ""]
 
     def _next_of_stage(self, node: NodeState, held: bool, now: float) -> list[Step]:
-        judge, name = self._judge, node.name
-        if node.stage is _S.CLEANING and judge.scheduled and now - node.since < LOOKED_AT_SECONDS:
+        state, name = self._state, node.name
+        if node.stage is _S.CLEANING and state.scheduled and now - node.since < LOOKED_AT_SECONDS:
             return []
         if node.stage is _S.CLEANING:
             return self.cleaned(node, now)
-        if node.stage is _S.DRAINING and not judge.scheduled and not node.jobs:
+        if node.stage is _S.DRAINING and not state.scheduled and not node.jobs:
             return self.released(node, _H.EMPTIED, now)
-        if node.stage is _S.QUARANTINED and not held and may_climb(node, judge.policy):
-            return judge.step(name, NodeEvent(kind=_H.CLIMB, cause=node.cause), now)
+        if node.stage is _S.QUARANTINED and not held and may_climb(node, state.policy):
+            return state.step(name, NodeEvent(kind=_H.CLIMB, cause=node.cause), now)
         if node.stage is _S.TESTING:
             return self._on_trial(node, now)
         if node.stage is _S.RESETTING:
             return self._resetting(node, now)
-        if node.stage in JUDGED_STAGES and (failing := judge.failing(name)) is not None:
-            return judge.failed(name, failing, now)
-        if node.stage in IDLE and node.tested_suite != (suite := judge.policy.of(node.pool).suite):
+        if node.stage in JUDGED_STAGES and (failing := state.failing(name)) is not None:
+            return state.failed(name, failing, now)
+        if node.stage in IDLE and node.tested_suite != (suite := state.policy.of(node.pool).suite):
             reason = f"tested by suite {node.tested_suite}, but suite {suite} is asked for"
-            return judge.step(name, NodeEvent(kind=_H.RETEST, reason=reason), now)
+            return state.step(name, NodeEvent(kind=_H.RETEST, reason=reason), now)
         return []
 
     def cleaned(self, node: NodeState, now: float) -> list[Step]:
@@ -131,86 +131,86 @@ class Timers:
 
     def released(self, node: NodeState, how: EventKind, now: float) -> list[Step]:
         """Not before what only its memory holds of a training is in storage, or was waited for long enough."""
-        if self._unsaved.holds(node, now, self._judge.policy):
+        if self._unsaved.holds(node, now, self._state.policy):
             return []
-        return self._judge.step(node.name, NodeEvent(kind=how, reason=self._unsaved.left(node.name)), now)
+        return self._state.step(node.name, NodeEvent(kind=how, reason=self._unsaved.left(node.name)), now)
 
     def _resetting(self, node: NodeState, now: float) -> list[Step]:
-        own = self._judge.policy.of(node.pool)
+        own = self._state.policy.of(node.pool)
         by_a_person = own.ladder[node.rung - 1 : node.rung] == (Verb.INSPECT,)
         if by_a_person or now - node.since <= own.reset_seconds:
             return []
         reason = f"not back within {own.reset_seconds:g} s"
-        return self._judge.step(node.name, NodeEvent(kind=_H.RESET_FAILED, reason=reason), now)
+        return self._state.step(node.name, NodeEvent(kind=_H.RESET_FAILED, reason=reason), now)
 
     def _lost(self, node: NodeState, now: float) -> bool:
         """Whether it went silent by a reset, for which nothing that it shares with others accounts."""
-        waited = node.asked_at is not None and now - node.asked_at > self._judge.policy.of(node.pool).reset_seconds
-        return waited and node.failed and node.rung > 0 and not self._judge.incidents.explaining(node.name)
+        waited = node.asked_at is not None and now - node.asked_at > self._state.policy.of(node.pool).reset_seconds
+        return waited and node.failed and node.rung > 0 and not self._state.incidents.explaining(node.name)
 
     def _on_trial(self, node: NodeState, now: float) -> list[Step]:
         """A test without an answer is unknown; an agent that is silent was not even asked."""
-        budget = self._judge.policy.of(node.pool).suite_seconds
+        budget = self._state.policy.of(node.pool).suite_seconds
         if node.held and now - node.held_since >= HELD_RETEST_SECONDS and node.asked_at is None:
-            return self._judge.step(node.name, NodeEvent(kind=_H.RETEST, reason="held for long; tried again"), now)
+            return self._state.step(node.name, NodeEvent(kind=_H.RETEST, reason="held for long; tried again"), now)
         if node.asked_at is None or now - node.asked_at <= budget:
             return []
         if self._silent(node.name, now) and not self._lost(node, now):
             return []
         event = NodeEvent(kind=_H.TEST_UNKNOWN, cause="suite", reason=f"no answer within its {budget:g} s")
-        return self._judge.guarded(node.name, event, now)
+        return self._state.guarded(node.name, event, now)
 
     def _reconsider(self, node: NodeState, still: bool, now: float) -> list[Step]:
         """A hold that is over. Whoever was kept from a test or taken out by what is over now is tested in full."""
-        judge, maintained = self._judge, node.held.startswith("maintenance/")
+        state, maintained = self._state, node.held.startswith("maintenance/")
         on_trial = node.stage is _S.TESTING
-        judged = node.stage in JUDGED_STAGES and judge.failing(node.name) is not None
+        judged = node.stage in JUDGED_STAGES and state.failing(node.name) is not None
         if still or (judged and not maintained):
             return []  # a failure that is still there is judged as one, and freed by that
-        if on_trial and judge.guards.hold(node, now, judge.policy, out=True) is not None:
+        if on_trial and state.guards.hold(node, now, state.policy, out=True) is not None:
             return []
         why = f"{node.held.rstrip('?')} no longer holds it"
-        steps = judge.step(node.name, NodeEvent(kind=_H.FREED, reason=why), now)
-        for change in judge.standing.complaints(node.name) if node.stage in JUDGED_STAGES else ():
+        steps = state.step(node.name, NodeEvent(kind=_H.FREED, reason=why), now)
+        for change in state.current.complaints(node.name) if node.stage in JUDGED_STAGES else ():
             if node.degraded_by != change.check:  # what is true now is judged
-                steps += judge.guarded(node.name, event_of(_H.DEGRADED, change), now)
-        waiting = on_trial or (node.stage is _S.QUARANTINED and not is_a_persons_case(node, judge.policy))
+                steps += state.guarded(node.name, event_of(_H.DEGRADED, change), now)
+        waiting = on_trial or (node.stage is _S.QUARANTINED and not is_a_persons_case(node, state.policy))
         if waiting or (maintained and node.stage in IDLE):
-            steps += judge.step(node.name, NodeEvent(kind=_H.RETEST, reason=why), now)
+            steps += state.step(node.name, NodeEvent(kind=_H.RETEST, reason=why), now)
         return steps
 
     def _note_blindness(self, node: NodeState, now: float) -> list[Step]:
         """A check unknown for too long in service is told once, until the node sees again."""
-        since = self._judge.standing.blind_since(node.name)
+        since = self._state.current.blind_since(node.name)
         if since is None:
             return []
-        if now - since > self._judge.policy.of(node.pool).blind_seconds and node.name not in self._alarmed:
+        if now - since > self._state.policy.of(node.pool).blind_seconds and node.name not in self._alarmed:
             self._alarmed.add(node.name)
             event = NodeEvent(kind=_H.BLIND, reason="a check has been unknown too long")
-            return self._judge.step(node.name, event, now)
+            return self._state.step(node.name, event, now)
         return []
 
     def _promote(self, now: float) -> list[Step]:
         """As many spares as are too many now that others are out: tested, and never more than needed."""
-        judge = self._judge
+        state = self._state
         steps: list[Step] = []
-        for pool, counted in judge.guards.tallies.items():
-            too_many = len(counted.spares) - spares_wanted(counted, pool, judge.policy)
+        for pool, counted in state.guards.tallies.items():
+            too_many = len(counted.spares) - spares_wanted(counted, pool, state.policy)
             for name in sorted(counted.spares)[: max(0, too_many)]:
                 reason = f"{counted.out + counted.removed} nodes of pool {pool} are out"
-                steps += judge.step(name, NodeEvent(kind=_H.PROMOTED, reason=reason), now)
+                steps += state.step(name, NodeEvent(kind=_H.PROMOTED, reason=reason), now)
         return steps
 
     def _close_breakers(self, now: float) -> None:
         """A breaker's incident ends when there is room again, or when nobody is kept in service by it any more."""
-        judge = self._judge
-        for subject in [one for one in judge.incidents.open if one.startswith("pool/")]:
+        state = self._state
+        for subject in [one for one in state.incidents.open if one.startswith("pool/")]:
             pool = subject.partition("/")[2]
-            members = judge.incidents.members(subject)
-            kept = [name for name in members if judge.nodes[name].held == subject]
-            if not breaker_of(judge.guards.tallies[pool], pool, judge.policy).open:
-                judge.incidents.close(subject, now, "there is room again")
+            members = state.incidents.members(subject)
+            kept = [name for name in members if state.nodes[name].held == subject]
+            if not breaker_of(state.guards.tallies[pool], pool, state.policy).open:
+                state.incidents.close(subject, now, "there is room again")
             elif not kept:
-                parents = sorted({judge.incidents.explaining(name) for name in members} - {""})
+                parents = sorted({state.incidents.explaining(name) for name in members} - {""})
                 why = f"absorbed by {', '.join(parents)}" if parents else "nobody is kept in service by it any more"
-                judge.incidents.close(subject, now, why, absorbed=bool(parents))
+                state.incidents.close(subject, now, why, absorbed=bool(parents))

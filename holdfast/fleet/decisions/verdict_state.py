@@ -40,14 +40,14 @@ class VerdictState:
         self.nodes = {node.name: node for node in nodes}
         self.heard: dict[str, float] = {}
         self.scheduled = scheduled
-        self.standing = CurrentVerdicts(verdicts or {})
+        self.current = CurrentVerdicts(verdicts or {})
         self.incidents = Incidents(incidents)
         self.guards = Guards(self.nodes.values(), self.incidents)
-        self.lemons = RepeatOffenders(self.nodes)
+        self.repeat_offenders = RepeatOffenders(self.nodes)
         for node in self.nodes.values():
             if node.held and node.stage is Stage.TESTING:
                 self.guards.remember(node.name, "", node.held_since)
-        for name in self.standing.failing_nodes():
+        for name in self.current.failing_nodes():
             if (failing := self.failing(name)) is not None:
                 self.guards.remember(name, failing.check, failing.at)
 
@@ -57,11 +57,11 @@ class VerdictState:
         if node is None:
             return None
         shadow = self.policy.of(node.pool).shadow_checks
-        first = self.standing.failing(name, shadow)
+        first = self.current.failing(name, shadow)
         if first is None or not self.incidents.root_of(name, (first.check,)):
             return first
-        absorbed = {one.check for one in self.standing.verdicts(name) if self.incidents.root_of(name, (one.check,))}
-        return self.standing.failing(name, absorbed.union(shadow)) or first  # its own failure before a seam's symptom
+        absorbed = {one.check for one in self.current.verdicts(name) if self.incidents.root_of(name, (one.check,))}
+        return self.current.failing(name, absorbed.union(shadow)) or first  # its own failure before a seam's symptom
 
     def step(self, name: str, event: NodeEvent, now: float) -> list[Step]:
         node = self.nodes.get(name)
@@ -121,7 +121,7 @@ class VerdictState:
 
     def well_again(self, name: str, now: float) -> list[Step]:
         """No check of it fails any more. One that is held on trial is tried at once; what only a test found stays."""
-        if self.standing.knows(name, self.guards.ill_by(name) or ""):
+        if self.current.knows(name, self.guards.ill_by(name) or ""):
             self.guards.recovered(name)
         node = self.nodes[name]
         waits = node.stage is Stage.TESTING and node.held and node.asked_at is None
@@ -164,7 +164,7 @@ class VerdictState:
         """A failure of a repeat offender says so, in the story too."""
         if event.kind not in (_H.FAILED, _H.TEST_FAILED):
             return event
-        why = self.lemons.why(node, now, self.policy.of(node.pool))
+        why = self.repeat_offenders.why(node, now, self.policy.of(node.pool))
         return replace(event, lemon=why, evidence=(*event.evidence, why)) if why else event
 
     def _wants_spare(self, node: NodeState) -> bool:

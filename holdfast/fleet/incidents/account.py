@@ -9,7 +9,7 @@ from holdfast.economics.costs.finding import bill
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.fleet.incidents.losses import losses
 from holdfast.fleet.incidents.past import called
-from holdfast.model.account import Account, Bill, Chart, Loss, Moment, Other
+from holdfast.model.account import Account, Bill, Chart, Loss, Moment
 from holdfast.model.finding import Finding, Symptom
 from holdfast.model.panel import Panel
 from holdfast.model.topology import Topology
@@ -44,7 +44,7 @@ def account(
         symptoms=tuple(one.says() for one in finding.symptoms[:MOST_SYMPTOMS]),
         victims=tuple(sorted(finding.victims)[:MOST_VICTIMS]),
         evidence=finding.evidence,
-        rivals=tuple(Other(cause=one.cause, kind=one.kind, why=one.why) for one in finding.rivals),
+        rivals=finding.rivals,
         unknown=finding.unknown,
         owners=owners,
         on_call=on_call,
@@ -64,7 +64,9 @@ def sentence(finding: Finding, found: Sequence[Loss], priced: Bill, on_call: dic
     if measured:
         names = ", ".join(called(one.subject) for one in measured)
         per_hour = priced.gpu_hours_per_hour
-        money = _money(finding, priced)
+        money = (
+            f" ({priced.cost_per_hour:.3g} {priced.currency} an hour)" if priced.hours and priced.horizon_hours else ""
+        )
         said.append(f"it costs {names} {per_hour:.3g} GPU-hours an hour{money}")
     elif found:
         said.append(f"it reaches {', '.join(called(one.subject) for one in found)}, whose loss is not measured")
@@ -77,14 +79,6 @@ def sentence(finding: Finding, found: Sequence[Loss], priced: Bill, on_call: dic
             break
     said += [f"{team} on call: {who}" for team, who in on_call.items()]
     return "; ".join(said)
-
-
-def _money(finding: Finding, priced: Bill) -> str:
-    if not priced.hours or not priced.horizon_hours:
-        return ""
-    growing = [one for one in priced.layers if one.name != "labour"]
-    now, then = (sum(getattr(one, name) or 0.0 for one in growing) for name in ("so_far", "if_it_goes_on"))
-    return f" ({(then - now) / priced.horizon_hours:.3g} {priced.currency} an hour)"
 
 
 def timeline(finding: Finding, panel: Panel, before: Sequence[Moment] = ()) -> tuple[Moment, ...]:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast.config.tables import Document
@@ -62,14 +61,6 @@ class BusinessContext:
     def milestone_of(self, subject: str) -> Milestone | None:
         job = self.jobs.get(subject)
         return self.milestones.get(job.milestone) if job is not None else None
-
-
-def load(path: str) -> BusinessContext:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: cannot be read: {error}") from None
-    return parse(text, path)
 
 
 def parse(text: str, origin: str) -> BusinessContext:

@@ -1,6 +1,6 @@
 """Jobs as the agents see them: which process groups hold GPUs. Listened to where no scheduler tells it better."""
 
-from holdfast.fleet.controller.transaction import Transaction
+from holdfast.fleet.jobs.transaction import JobTransaction
 from holdfast.model.job import Job, JobState
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.wire.report import JobSeen, Report
@@ -17,7 +17,7 @@ class AgentJobs:
         self._latest: dict[str, tuple[str, int]] = {}  # node -> session and number of what it said last of its jobs
         self._known: dict[str, Job] = {}
 
-    def take(self, report: Report, transaction: Transaction) -> None:
+    def take(self, report: Report, transaction: JobTransaction) -> None:
         """What a node holds now, not what changed: a lost or late report is made up for by the next."""
         if transaction.epoch != self._epoch:
             self._recall(transaction)
@@ -37,13 +37,13 @@ class AgentJobs:
             [self._job(name, told.get(name), report.node, transaction) for name in sorted(changed)]
         )
 
-    def _recall(self, transaction: Transaction) -> None:
+    def _recall(self, transaction: JobTransaction) -> None:
         running = transaction.store.jobs(None, transaction.now, MOST_RUNNING)
         self._known = {job.id: job for job in running if job.source == SOURCE and job.end is None}
         self._latest.clear()
         self._epoch = transaction.epoch
 
-    def _is_late(self, report: Report, transaction: Transaction, *, changes: bool) -> bool:
+    def _is_late(self, report: Report, transaction: JobTransaction, *, changes: bool) -> bool:
         """What came after it may have been taken by an earlier leader: the store is asked, where it matters."""
         session, number = self._latest.get(report.node, ("", 0))
         if not session and changes:
@@ -53,7 +53,7 @@ class AgentJobs:
         self._latest[report.node] = (report.session, report.seq)
         return False
 
-    def _job(self, name: str, seen: JobSeen | None, node: str, transaction: Transaction) -> Job:
+    def _job(self, name: str, seen: JobSeen | None, node: str, transaction: JobTransaction) -> Job:
         """The whole job, put together from its nodes. It has ended when none of them holds it any more."""
         known = self._known.get(name) or Job(id=name, source=SOURCE)
         nodes = tuple(sorted({*known.nodes, node}))

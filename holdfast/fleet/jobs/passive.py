@@ -26,7 +26,7 @@ class PassiveJob:
     history: History
     nodes: dict[str, float] = field(default_factory=dict)  # when its digest last came
     gpus: dict[str, int] = field(default_factory=dict)
-    unjudged: int = 0
+    unevaluated: int = 0
     verdict: Verdict = field(default_factory=lambda: Verdict(rows=()))
 
     @property
@@ -59,9 +59,9 @@ class PassiveJobs:
             words = throttled(digest.get((index, REASONS)))
             signals.append(Signal(gpu_subject(node, index), "job_rank_hardware", words))
         job.history.add(Reading(source="digest", at=now, signals=signals))
-        job.unjudged += 1
-        if job.unjudged >= len(job.nodes):  # every node told another: each digest is looked at once
-            job.unjudged, job.verdict = 0, CHECK(job.history.window(now, CHECK.span))
+        job.unevaluated += 1
+        if job.unevaluated >= len(job.nodes):  # every node told another: each digest is looked at once
+            job.unevaluated, job.verdict = 0, CHECK(job.history.window(now, CHECK.span))
 
     def list(self, now: float) -> list[TrainingView]:
         self._forget(now)

@@ -37,7 +37,7 @@ class JobRecord:
     attempt: int = 0
     saved_step: int = -1
     heard_at: float = 0.0
-    unjudged: int = 0  # windows since the checks were last asked
+    unevaluated: int = 0  # windows since the checks were last asked
     trouble: str = ""
     _speaker: int = -1
     history: History = field(init=False)
@@ -80,7 +80,7 @@ class JobRecord:
         if known is None or known.window.session != window.session:
             known = self._new_session(node, window, known, now)
         known.node, known.window, known.heard_at = node, window, now
-        self.unjudged += 1
+        self.unevaluated += 1
         if window.steps:
             known.tokens_per_step = window.tokens / window.steps
         self.heard_at = now

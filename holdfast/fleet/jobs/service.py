@@ -1,10 +1,8 @@
-"""All training jobs that tell their progress. What ranks say ends here: it is shown, and moves no node."""
+"""All training jobs that report progress, and those that only their GPUs tell of. Reports of ranks move no node."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.jobs.checkpoints import where
 from holdfast.fleet.jobs.hardware import Digest
 from holdfast.fleet.jobs.incidents import Explaining, explaining, with_incidents
@@ -12,7 +10,8 @@ from holdfast.fleet.jobs.keepers import JobKeepers
 from holdfast.fleet.jobs.passive import PassiveJobs
 from holdfast.fleet.jobs.record import JobRecord
 from holdfast.fleet.jobs.show import detail, summary
-from holdfast.fleet.jobs.snapshot import keep, recall
+from holdfast.fleet.jobs.snapshot import dump, restore
+from holdfast.fleet.jobs.transaction import JobTransaction
 from holdfast.fleet.jobs.verdicts import JobVerdicts, Verdicts
 from holdfast.fleet.jobs.views import CheckpointsView, TrainingDetail, TrainingsView
 from holdfast.model.records import Training
@@ -24,9 +23,17 @@ log = logging.getLogger("holdfast.fleet.controller")
 MOST_JOBS = 2_000
 MOST_DIGESTS = 20_000
 STORE_SECONDS = 30.0
-STORED_RANKS_A_SECOND = 50.0
-TOLD_SECONDS = 300.0  # after it a job that told its progress is one that does not
+STORED_RANKS_PER_SECOND = 50.0
+REPORTED_SECONDS = 300.0  # a job that has not reported for so long is treated as one that never does
 Key = tuple[str, str]  # name and owner
+
+
+class UnknownJob(LookupError):
+    """No job of this name reports progress, and no node runs one of this id."""
+
+
+class SeveralJobs(LookupError):
+    """Several users have a job of this name."""
 
 
 class JobService:
@@ -35,115 +42,110 @@ class JobService:
     def __init__(self) -> None:
         self._jobs: dict[Key, JobVerdicts] = {}
         self._digests: dict[str, Digest] = {}
-        self._told_at: dict[str, float] = {}  # when a job on a node last told its progress
-        self._quiet = PassiveJobs()
+        self._reported_at: dict[str, float] = {}  # by node: when a job on it last reported progress
+        self._passive = PassiveJobs()
         self._keepers = JobKeepers()
         self._stored: dict[Key, tuple[float, int, str]] = {}  # when, and of which attempt and end
-        self._epoch: int | None = None  # of the lead in which the jobs were read from the store
+        self._epoch: int | None = None  # of the leadership in which the jobs were read from the store
 
-    def take(self, report: Report, transaction: Transaction) -> None:
-        self._recall(transaction)
-        touched = {self._hear(report.node, window, transaction.now) for window in report.progress}
-        self._take_digest(
-            report, transaction
-        )  # after the ranks' own words: a job that tells with its first report is no quiet one
+    def take(self, report: Report, transaction: JobTransaction) -> None:
+        self._restore(transaction)
+        touched = {self._take_window(report.node, window, transaction.now) for window in report.progress}
+        self._take_digest(report, transaction)  # after the progress: a job that reports is not passive
         self._keepers.take(report, transaction.now)
         explained = explaining(transaction.fleet.incidents.open.values())
         for key in touched:
-            self._judge(self._jobs[key], transaction.now, transaction.fleet.verdicts, explained)
+            self._evaluate(self._jobs[key], transaction.now, transaction.fleet.verdicts, explained)
         if due := [key for key in sorted(touched) if self._due(key, transaction.now)]:
             transaction.store.save_trainings([self._to_store(key, transaction.now) for key in due])
 
-    def _recall(self, transaction: Transaction) -> None:
-        """Whoever begins to lead goes on where the last one stood."""
+    def _restore(self, transaction: JobTransaction) -> None:
+        """A new leader continues where the last one stopped."""
         if self._epoch == transaction.epoch:
             return
         self._epoch = transaction.epoch
         self._jobs.clear()
-        for kept in reversed(transaction.store.trainings(MOST_JOBS)):
+        for stored in reversed(transaction.store.trainings(MOST_JOBS)):
             try:
-                self._jobs[kept.name, kept.owner] = recall(kept.name, kept.owner, kept.body)
+                self._jobs[stored.name, stored.owner] = restore(stored.name, stored.owner, stored.body)
             except ValueError as error:
-                log.warning("what was counted of job %s cannot be read and begins anew: %s", kept.name, error)
+                log.warning("the stored counts of job %s cannot be read; they start at 0: %s", stored.name, error)
 
     def _due(self, key: Key, now: float) -> bool:
-        """Now and then, large jobs more seldom; at once where an attempt begins or ends."""
+        """Every STORE_SECONDS, large jobs less often; at once where an attempt begins or ends."""
         record = self._jobs[key].record
         at, attempt, ended = self._stored.get(key, (0.0, -1, ""))
-        pause = STORE_SECONDS + len(record.ranks) / STORED_RANKS_A_SECOND
+        pause = STORE_SECONDS + len(record.ranks) / STORED_RANKS_PER_SECOND
         return now - at >= pause or (record.attempt, record.ended) != (attempt, ended)
 
     def _to_store(self, key: Key, now: float) -> Training:
         record = self._jobs[key].record
         self._stored[key] = (now, record.attempt, record.ended)
-        return Training(name=key[0], owner=key[1], at=now, body=keep(self._jobs[key]))
+        return Training(name=key[0], owner=key[1], at=now, body=dump(self._jobs[key]))
 
-    def _take_digest(self, report: Report, transaction: Transaction) -> None:
-        """Of a node whose job tells nothing itself, its GPUs are all that is known of it."""
+    def _take_digest(self, report: Report, transaction: JobTransaction) -> None:
+        """Of a job that reports no progress, the digests of its GPUs are all there is."""
         if not report.digest or (report.node not in self._digests and len(self._digests) >= MOST_DIGESTS):
             return
         self._digests[report.node] = found = digest.unpack(report.digest)
-        life = transaction.fleet.nodes.get(report.node)
-        told = transaction.now - self._told_at.get(report.node, 0.0) <= TOLD_SECONDS
-        if life is not None and len(life.jobs) == 1 and not told:
-            self._quiet.take(next(iter(life.jobs)), report.node, found, transaction.now)
+        node = transaction.fleet.nodes.get(report.node)
+        reported = transaction.now - self._reported_at.get(report.node, 0.0) <= REPORTED_SECONDS
+        if node is not None and len(node.jobs) == 1 and not reported:
+            self._passive.take(next(iter(node.jobs)), report.node, found, transaction.now)
 
-    def _hear(self, node: str, window: RankWindow, now: float) -> Key:
+    def _take_window(self, node: str, window: RankWindow, now: float) -> Key:
         key = (window.job.replace("/", "_"), window.owner)
         known = self._jobs.get(key)
         if known is None:
             self._make_room()
             known = self._jobs[key] = JobVerdicts(JobRecord(*key))
         known.record.take(node, window, now)
-        self._told_at[node] = now
+        self._reported_at[node] = now
         return key
 
     def _make_room(self) -> None:
-        """The one that was silent for longest goes."""
+        """The job that has been silent longest is dropped."""
         if len(self._jobs) >= MOST_JOBS:
             oldest = min(self._jobs, key=lambda key: self._jobs[key].record.heard_at)
-            log.warning("more than %d jobs tell their progress; %s is forgotten", MOST_JOBS, oldest[0])
+            log.warning("more than %d jobs report progress; %s is dropped", MOST_JOBS, oldest[0])
             del self._jobs[oldest]
             self._stored.pop(oldest, None)
 
-    def _judge(self, job: JobVerdicts, now: float, verdicts: Verdicts, explained: Explaining) -> None:
-        """Each window is looked at once: when every rank has told another."""
-        if job.record.unjudged < len(job.record.ranks):
+    def _evaluate(self, job: JobVerdicts, now: float, verdicts: Verdicts, explained: Explaining) -> None:
+        """Once every rank has reported another window, so that each window is evaluated once."""
+        if job.record.unevaluated < len(job.record.ranks):
             return
-        job.record.unjudged = 0
+        job.record.unevaluated = 0
         before = job.slow_since.keys() | set()
-        job.judge(now, verdicts, self._digests, explained)
+        job.evaluate(now, verdicts, self._digests, explained)
         if job.slow_since.keys() - before:
             log.info("%s", "; ".join(one.reason for one in job.verdicts if one.reason))
 
     # Asked by the API, in the writer's thread
 
-    def list(self, transaction: Transaction, fresh: Sequence[bool]) -> TrainingsView:
-        self._recall(transaction)
-        told = [summary(job, transaction.now, self._where(job, transaction.now)) for job in self._jobs.values()]
+    def list(self, transaction: JobTransaction, fresh: Sequence[bool]) -> TrainingsView:
+        self._restore(transaction)
+        reporting = [summary(job, transaction.now, self._where(job, transaction.now)) for job in self._jobs.values()]
         open_ = list(transaction.fleet.incidents.open.values())
-        shown = [with_incidents(one, open_) for one in told + self._quiet.list(transaction.now)]
+        shown = [with_incidents(one, open_) for one in reporting + self._passive.list(transaction.now)]
         return TrainingsView(jobs=tuple(sorted(shown, key=lambda view: (-view.heard_at, view.job))))
 
-    def show(self, name: str) -> Callable[[Transaction, Sequence[bool]], TrainingDetail]:
-        """`name` alone, or `owner:name` where several users have a job of that name."""
+    def show(self, name: str, transaction: JobTransaction) -> TrainingDetail:
+        """`name` alone, or `owner:name` where several users have a job of that name. Raises UnknownJob, SeveralJobs."""
+        self._restore(transaction)
+        return with_incidents(self._detail(name, transaction.now), transaction.fleet.incidents.open.values())
 
-        def do(transaction: Transaction, fresh: Sequence[bool]) -> TrainingDetail:
-            self._recall(transaction)
-            found = [key for key in self._jobs if name in (key[0], f"{key[1]}:{key[0]}")]
-            if not found and (quiet := self._quiet.show(name, transaction.now)) is not None:
-                return with_incidents(quiet, transaction.fleet.incidents.open.values())
-            if not found:
-                raise Problem(404, f"no job called {name[:80]!r} tells its progress, and no node holds one of that id")
-            if len(found) > 1:
-                named = ", ".join(f"{owner}:{job}" for job, owner in found)
-                words = f"several jobs are called {name[:80]!r}: ask for one of {named}"
-                raise Problem(409, words, code="several_jobs")
-            job = self._jobs[found[0]]
-            told = detail(job, transaction.now, self._where(job, transaction.now))
-            return with_incidents(told, transaction.fleet.incidents.open.values())
-
-        return do
+    def _detail(self, name: str, now: float) -> TrainingDetail:
+        found = [key for key in self._jobs if name in (key[0], f"{key[1]}:{key[0]}")]
+        if not found and (passive := self._passive.show(name, now)) is not None:
+            return passive
+        if not found:
+            raise UnknownJob(f"no job called {name[:80]!r} reports progress, and no node runs a job of that id")
+        if len(found) > 1:
+            named = ", ".join(f"{owner}:{job}" for job, owner in found)
+            raise SeveralJobs(f"several jobs are called {name[:80]!r}: ask for one of {named}")
+        job = self._jobs[found[0]]
+        return detail(job, now, self._where(job, now))
 
     def _where(self, job: JobVerdicts, now: float) -> CheckpointsView:
         return where(self._keepers.of(job.record, self._jobs), now)

@@ -39,7 +39,7 @@ class _Kept(msgspec.Struct):
     usual: dict[str, list[float]]
 
 
-def keep(judge: JobVerdicts) -> str:
+def dump(judge: JobVerdicts) -> str:
     record = judge.record
     kept = _Kept(
         ranks=list(record.ranks.values()),
@@ -55,7 +55,7 @@ def keep(judge: JobVerdicts) -> str:
     return msgspec.json.encode(kept).decode()
 
 
-def recall(name: str, owner: str, text: str) -> JobVerdicts:
+def restore(name: str, owner: str, text: str) -> JobVerdicts:
     """Raises ValueError where the text is none of ours, such as another version's."""
     try:
         kept = msgspec.json.decode(text, type=_Kept)

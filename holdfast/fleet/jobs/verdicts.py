@@ -36,7 +36,7 @@ class JobVerdicts:
     slow_since: dict[Subject, float] = field(default_factory=dict)
     usual: dict[str, deque[float]] = field(default_factory=lambda: {part: deque(maxlen=USUAL_LOOKS) for part in PARTS})
 
-    def judge(
+    def evaluate(
         self,
         now: float,
         verdicts: Verdicts,

@@ -1,59 +1,59 @@
-"""Runs that somebody asked for: some nodes, one of which leads and tells what all of them found. In memory alone, like
-sessions: a controller that restarts forgets them, and agents end when their time is over. No I/O and no clock.
+"""Probe runs that an operator requested: several nodes, one of which leads and reports for all. No I/O and no clock.
+
+Runs are in memory only, like sessions: a controller that restarts forgets them, and agents end at their deadline.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from secrets import token_hex
 from typing import Any
 
 import msgspec
 
-from holdfast.fleet.api.views.common import Order
-from holdfast.fleet.probe_sessions.sessions import KEY_BYTES, VERB
+from holdfast.fleet.probe_sessions.sessions import VERB, NewKey
 from holdfast.model.lifecycle import NodeState, Stage
-from holdfast.model.wire.probe import LONGEST_RUN_SECONDS, Guest, ProbePolicy, ProbeRequest, SweepRequest
+from holdfast.model.wire.order import Order
+from holdfast.model.wire.probe import LONGEST_RUN_SECONDS, Participant, ProbePolicy, ProbeRequest, SweepRequest
 from holdfast.model.wire.report import OrderOutcome
-from holdfast.node.probes.sweep.report import Report
+from holdfast.model.wire.sweep import SweepReport
 
-MAY_BE_ASKED = (Stage.READY, Stage.SPARE, Stage.QUARANTINED)
-MOST_KEPT = 16
+PROBED_STAGES = (Stage.READY, Stage.SPARE, Stage.QUARANTINED)
+MOST_ENDED = 16
 MOST_NODES = 128
 SET_UP = "set-up failed"
 
 
 @dataclass(slots=True, eq=False)
-class Run:
+class ProbeRun:
     number: int
     nodes: tuple[str, ...]
-    wish: SweepRequest
+    request: SweepRequest
     reason: str
     key: str
     since: float
-    waits_since: float  # for somebody to lead
-    leader: str = ""  # the first who came for its order: that one is there
-    orders: dict[str, Order] = field(default_factory=dict)  # handed over so far
-    said: dict[str, str] = field(default_factory=dict)  # of a node that could not take part: why
-    at: str = ""  # what it is at, in the words of who leads
+    waits_since: float  # for a leader
+    leader: str = ""  # the first node that fetched its order: it is there
+    orders: dict[str, Order] = field(default_factory=dict)  # sent so far
+    unable: dict[str, str] = field(default_factory=dict)  # node that cannot take part -> why
+    at: str = ""  # the current step, as the leader reports it
     ended: float | None = None
-    report: Report | None = None
+    report: SweepReport | None = None
 
 
-class Runs:
-    def __init__(self, nodes: Mapping[str, NodeState], number: Callable[[float], int]) -> None:
-        self._nodes, self._number = nodes, number
-        self._kept: dict[int, Run] = {}
-        self._of: dict[str, Run] = {}  # those under way, by node
+class ProbeRuns:
+    def __init__(self, nodes: Mapping[str, NodeState], number: Callable[[float], int], new_key: NewKey) -> None:
+        self._nodes, self._number, self._new_key = nodes, number, new_key
+        self._runs: dict[int, ProbeRun] = {}
+        self._of: dict[str, ProbeRun] = {}  # those under way, by node
         self._cancelled: dict[str, list[int]] = {}
 
     def __contains__(self, node: str) -> bool:
         return node in self._of
 
-    def under_way(self) -> list[Run]:
-        return [run for run in self._kept.values() if run.ended is None]
+    def under_way(self) -> list[ProbeRun]:
+        return [run for run in self._runs.values() if run.ended is None]
 
-    def get(self, number: int) -> Run | None:
-        return self._kept.get(number)
+    def get(self, number: int) -> ProbeRun | None:
+        return self._runs.get(number)
 
     def refusal(self, names: Sequence[str]) -> str:
         """Why these cannot be probed, in one sentence; '' if they can."""
@@ -68,58 +68,60 @@ class Runs:
         if node.jobs or node.stage is Stage.ALLOCATED:
             work = f"job {min(node.jobs)} runs on it" if node.jobs else "it is allocated"
             return f"{name}: {work}: a probe would take its bandwidth"
-        if node.stage not in MAY_BE_ASKED:
+        if node.stage not in PROBED_STAGES:
             return f"{name} is {node.stage.value}: only nodes that are ready, spare or quarantined are probed"
         if node.twin:
-            return f"{name} is simulated: it has nobody to send"
+            return f"{name} is simulated: it has no agent that could probe"
         return f"{name} is in run {self._of[name].number} already" if name in self else ""
 
-    def begin(self, names: Sequence[str], wish: SweepRequest, reason: str, now: float) -> Run:
-        run = Run(self._number(now), tuple(names), wish, reason, token_hex(KEY_BYTES), now, now)
-        self._kept[run.number] = run
+    def begin(self, names: Sequence[str], request: SweepRequest, reason: str, now: float) -> ProbeRun:
+        run = ProbeRun(self._number(now), tuple(names), request, reason, self._new_key(), now, now)
+        self._runs[run.number] = run
         self._of.update(dict.fromkeys(names, run))
-        for old in [one.number for one in self._kept.values() if one.ended is not None][:-MOST_KEPT]:
-            del self._kept[old]
+        for old in [one.number for one in self._runs.values() if one.ended is not None][:-MOST_ENDED]:
+            del self._runs[old]
         return run
 
-    def handed_over(self, node: str, policy: ProbePolicy, now: float) -> tuple[Order, ...]:
-        """Once each; whoever comes first leads."""
+    def orders_for(self, node: str, policy: ProbePolicy, now: float) -> tuple[Order, ...]:
+        """Sent once to each node; the first that fetches its order leads."""
         run = self._of.get(node)
-        if run is None or node in run.said:
+        if run is None or node in run.unable:
             return ()
-        if self._wanted(node):
-            self._let_go(run, node, now)
-        if node in run.orders or node in run.said:
+        if self._needed(node):
+            self._release(run, node, now)
+        if node in run.orders or node in run.unable:
             return ()
         run.leader = run.leader or node
-        ask = self._ask(run, node, policy)
-        run.orders[node] = Order(id=self._number(now), verb=VERB, suite="", reason=run.reason, probe=ask)
+        request = self._request(run, node, policy)
+        run.orders[node] = Order(id=self._number(now), verb=VERB, reason=run.reason, probe=request)
         return (run.orders[node],)
 
-    def _ask(self, run: Run, node: str, policy: ProbePolicy) -> ProbeRequest:
+    def _request(self, run: ProbeRun, node: str, policy: ProbePolicy) -> ProbeRequest:
         leads = node == run.leader
         return ProbeRequest(
             peer="" if leads else run.leader,
             rank=0 if leads else 1,
-            address=self._guest(node).address,
-            master=self._guest(run.leader).address.partition(",")[0] or run.leader,
+            address=self._participant(node).address,
+            master=self._participant(run.leader).address.partition(",")[0] or run.leader,
             port=policy.port,
-            bytes=run.wish.pair_bytes,
+            bytes=run.request.pair_bytes,
             seconds=policy.patience_seconds,
             key=run.key,
-            guests=tuple(self._guest(name) for name in run.nodes if name not in run.said) if leads else (),
-            sweep=run.wish if leads else None,
+            participants=tuple(map(self._participant, (name for name in run.nodes if name not in run.unable)))
+            if leads
+            else (),
+            sweep=run.request if leads else None,
         )
 
-    def _guest(self, name: str) -> Guest:
+    def _participant(self, name: str) -> Participant:
         place = self._nodes[name].place
-        return Guest(name=name, address=place.get("address", ""), leaf=place.get("leaf", ""))
+        return Participant(name=name, address=place.get("address", ""), leaf=place.get("leaf", ""))
 
     def cancelled(self, node: str) -> tuple[int, ...]:
         return tuple(self._cancelled.pop(node, ()))
 
     def answered(self, node: str, outcome: OrderOutcome, now: float) -> None:
-        """Who leads tells how far it is and what all of them found; another, if it could not come, why."""
+        """The leader reports progress and the result; any other node only why it cannot take part."""
         run = self._of.get(node)
         order = run.orders.get(node) if run else None
         if run is None or order is None or order.id != outcome.order:
@@ -127,72 +129,72 @@ class Runs:
         if outcome.under_way:
             run.at = outcome.reason
         elif not outcome.ok:
-            self._unable(run, node, outcome.reason, now)
+            self._drop(run, node, outcome.reason, now)
         elif node == run.leader:
-            self._end(run, now, _read(outcome.document))
+            self._end(run, now, _decode(outcome.document))
 
-    def _unable(self, run: Run, node: str, why: str, now: float) -> None:
-        """Without the one who was to lead, the others begin again with the next who comes."""
-        run.said[node] = why if why.startswith(SET_UP) else f"{SET_UP}: {why}"
-        if len(run.nodes) - len(run.said) < 2:
+    def _drop(self, run: ProbeRun, node: str, why: str, now: float) -> None:
+        """Without its leader, the run starts again with the next node that fetches its order."""
+        run.unable[node] = why if why.startswith(SET_UP) else f"{SET_UP}: {why}"
+        if len(run.nodes) - len(run.unable) < 2:
             self._end(run, now, None)
         elif node == run.leader:
             self._cancel(run, run.orders)
             run.leader, run.orders, run.at, run.waits_since = "", {}, "", now
 
-    def stop(self, run: Run, now: float) -> None:
+    def stop(self, run: ProbeRun, now: float) -> None:
         if run.ended is None:
             self._end(run, now, None)
 
     def tick(self, heard: Callable[[str], bool], patience: float, now: float) -> None:
-        """Work goes before: a node that is wanted leaves at once. One that led and is heard no more tells nothing."""
+        """Workloads come first: a node that is needed leaves at once. So does a leader whose agent is silent."""
         for run in set(self._of.values()):
-            for name in [one for one in run.nodes if one not in run.said]:
-                if self._wanted(name):
-                    self._let_go(run, name, now)
+            for name in [one for one in run.nodes if one not in run.unable]:
+                if self._needed(name):
+                    self._release(run, name, now)
                 elif name == run.leader and not heard(name):
-                    self._unable(run, name, "it led and is heard no more", now)
-            waited_in_vain = not run.leader and now - run.waits_since > patience
-            if run.ended is None and (waited_in_vain or now - run.since > LONGEST_RUN_SECONDS):
+                    self._drop(run, name, "it led and its agent is silent", now)
+            no_leader_came = not run.leader and now - run.waits_since > patience
+            if run.ended is None and (no_leader_came or now - run.since > LONGEST_RUN_SECONDS):
                 self._end(run, now, None)
 
-    def _let_go(self, run: Run, name: str, now: float) -> None:
+    def _release(self, run: ProbeRun, name: str, now: float) -> None:
         self._cancel(run, [name])
-        self._unable(run, name, "let go: the node is wanted", now)
+        self._drop(run, name, "released: a workload needs the node", now)
 
-    def _wanted(self, name: str) -> bool:
+    def _needed(self, name: str) -> bool:
         node = self._nodes.get(name)
-        return node is None or bool(node.jobs) or node.stage not in MAY_BE_ASKED
+        return node is None or bool(node.jobs) or node.stage not in PROBED_STAGES
 
-    def _end(self, run: Run, now: float, report: Report | None) -> None:
-        run.ended, run.report = now, _whole(report or Report(operation=run.wish.operation), run)
+    def _end(self, run: ProbeRun, now: float, report: SweepReport | None) -> None:
+        run.ended, run.report = now, _complete(report or SweepReport(operation=run.request.operation), run)
         self._cancel(
-            run, [name for name in run.orders if name not in run.said and (report is None or name != run.leader)]
+            run, [name for name in run.orders if name not in run.unable and (report is None or name != run.leader)]
         )
         for name in run.nodes:
             self._of.pop(name, None)
 
-    def _cancel(self, run: Run, names: Iterable[str]) -> None:
+    def _cancel(self, run: ProbeRun, names: Iterable[str]) -> None:
         for name in names:
-            if name in run.orders and name not in run.said:
+            if name in run.orders and name not in run.unable:
                 self._cancelled.setdefault(name, []).append(run.orders[name].id)
 
 
-def _read(document: str) -> Report | None:
+def _decode(document: str) -> SweepReport | None:
     try:
-        return msgspec.json.decode(document, type=Report)
+        return msgspec.json.decode(document, type=SweepReport)
     except (msgspec.MsgspecError, UnicodeError):
         return None
 
 
-def _whole(report: Report, run: Run) -> Report:
-    """Every node that was asked has a verdict; one that said itself why it could not come, in its own words."""
-    told: dict[str, dict[str, Any]] = {str(verdict.get("subject")): verdict for verdict in report.verdicts}
-    led = f"{run.leader} led and told nothing" if run.leader else "its agent did not come for its order"
+def _complete(report: SweepReport, run: ProbeRun) -> SweepReport:
+    """A verdict for every node of the run. A node that could not take part is unknown, with its own reason."""
+    verdicts: dict[str, dict[str, Any]] = {str(verdict.get("subject")): verdict for verdict in report.verdicts}
+    missing = f"{run.leader} led and reported nothing" if run.leader else "its agent did not fetch its order"
     for name in run.nodes:
         subject = f"node/{name}"
-        if name in run.said or subject not in told:
-            why = run.said.get(name) or f"{SET_UP}: {led}"
-            told[subject] = {"subject": subject, "health": "unknown", "reason": why}
-    report.verdicts = list(told.values())
+        if name in run.unable or subject not in verdicts:
+            why = run.unable.get(name) or f"{SET_UP}: {missing}"
+            verdicts[subject] = {"subject": subject, "health": "unknown", "reason": why}
+    report.verdicts = list(verdicts.values())
     return report

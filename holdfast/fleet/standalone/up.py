@@ -1,89 +1,104 @@
-"""Controller, console and this machine's agent as one: what `holdfast up` does. Needs the extra [controller]."""
+"""Runs controller, console and this machine's agent, or a simulated fleet, as one. Needs the extra [controller]."""
 
 import asyncio
 import json
-import logging
 import signal
-import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-import typer
-
-from holdfast.cli.up import words as up_words
 from holdfast.client.client import client_file, state_directory
 from holdfast.fleet.controller import bootstrap
+from holdfast.fleet.controller.seam_settings import SeamSettings
 from holdfast.fleet.controller.server import serve
 from holdfast.fleet.controller.settings import AGENT, SIMULATED, Controlling, Listening
-from holdfast.fleet.standalone.parts import Children, agent_config, make_private, only_one, start, stopped_afterwards
-from holdfast.fleet.standalone.summary import summary
+from holdfast.fleet.standalone.processes import Children, agent_config, lock, make_private, start, stopped_afterwards
+from holdfast.fleet.standalone.summary import Summary, summarize
 from holdfast.fleet.store import Store, StoreError
-from holdfast.lab.demo import files as up_demo
 from holdfast.model.lifecycle import Verb
 from holdfast.model.records import Role
 from holdfast.model.refusal import Refusal
+from holdfast.node.agent import launch
 
 ADMIN_FILE = "admin.token"
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 BY_AGENTS = (Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    demo: bool
-    listen: str
+class Simulation:
+    """A simulated fleet that takes the place of this machine's agent."""
+
     nodes: int
     speed: float
-    seconds: float
-    agent: bool
-    verbose: bool
+    module: str
+    """Runs the fleet as a process: `python -m MODULE --url ... --nodes ...`."""
+    scenario: str
+    write_files: Callable[[Path], SeamSettings]
+    """Writes policy, topology and prices into the state directory."""
 
 
-def run(wanted: Wanted) -> None:
-    """Blocks until it is told to stop or its time is over; then everything it started has ended."""
-    logging.basicConfig(level=logging.INFO if wanted.verbose else logging.WARNING, stream=sys.stderr)
-    state = state_directory() / "demo" if wanted.demo else state_directory()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    listen: str
+    seconds: float = 0.0
+    agent: bool = True
+    verbose: bool = False
+    simulation: Simulation | None = None
+
+
+class Output(Protocol):
+    """Where progress is shown."""
+
+    def step(self, text: str) -> None: ...
+
+    def ready(self, address: str, viewer_token: str, admin_file: Path) -> None: ...
+
+
+def run(options: UpOptions, output: Output) -> Summary | None:
+    """Blocks until it is stopped or its time is over; then every process it started has ended."""
+    simulated = options.simulation
+    state = state_directory() / "demo" if simulated else state_directory()
     make_private(state)
-    with only_one(state):
-        if wanted.demo:
-            _start_anew(state)
-            up_demo.write(state, wanted.nodes)
+    with lock(state):
+        if simulated:
+            _delete_store(state)
+        seams = simulated.write_files(state) if simulated else None
         began = time.time()
-        settings = _settings(wanted, state)
+        settings = _settings(options, state, seams)
         try:
-            _serve(settings, state, wanted)
-            if wanted.seconds:
-                typer.echo("\n" + summary(settings.base.store, began))
+            _serve(settings, state, options, output)
+            return summarize(settings.base.store, began) if options.seconds else None
         except StoreError as error:
             raise Refusal(str(error), 1) from None
 
 
-def _serve(settings: Controlling, state: Path, wanted: Wanted) -> None:
+def _serve(settings: Controlling, state: Path, options: UpOptions, output: Output) -> None:
     url = settings.base.store
-    up_words.step(f"the store is {url.removeprefix('sqlite:///')}")
-    tokens = _tokens(url, state, wanted.nodes if wanted.demo else 1, demo=wanted.demo)
+    output.step(f"the store is {url.removeprefix('sqlite:///')}")
+    tokens = _tokens(url, state, options.simulation)
     with stopped_afterwards() as children:
         watch = Watch(children)
-        serve(settings, lambda address: _ready(address, tokens, state, wanted, watch))
-        if watch.fall:
-            raise Refusal(f"{watch.fall}, so everything was ended; what it said stands above", 1)
+        serve(settings, lambda address: _ready(address, tokens, state, options, watch, output))
+        if watch.failure:
+            raise Refusal(f"{watch.failure}, so everything was stopped; its own messages are above", 1)
 
 
-def _settings(wanted: Wanted, state: Path) -> Controlling:
-    demo = wanted.demo
+def _settings(options: UpOptions, state: Path, seams: SeamSettings | None) -> Controlling:
     base = Listening(
         store=f"sqlite:///{(state / 'holdfast.db').absolute()}",
-        listen=wanted.listen,
+        listen=options.listen,
         policy=_policy(state),
         admin_token_file=str(state / ADMIN_FILE),
-        demo=demo,
-        time_factor=wanted.speed if demo else 1.0,
+        demo=options.simulation is not None,
+        time_factor=options.simulation.speed if options.simulation else 1.0,
     )
-    if not demo:
+    if seams is None:
         return Controlling(base=base)
     actions = {verb: AGENT if verb in BY_AGENTS else SIMULATED for verb in Verb}
-    return Controlling(base=base, actions=actions, seams=up_demo.seams(state, wanted.nodes))
+    return Controlling(base=base, actions=actions, seams=seams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,62 +109,60 @@ class Tokens:
     site: str
 
 
-def _tokens(url: str, state: Path, uses: int, *, demo: bool) -> Tokens:
+def _tokens(url: str, state: Path, simulation: Simulation | None) -> Tokens:
     store = Store.open(url)
     try:
         return Tokens(
             bootstrap.admin_token(store, state / ADMIN_FILE),
             bootstrap.kept_token(store, state / "viewer.token", Role.VIEWER),
-            bootstrap.join_token(store, uses),
-            bootstrap.kept_token(store, state / "site.token", Role.OPERATOR) if demo else "",
+            bootstrap.join_token(store, simulation.nodes if simulation else 1),
+            bootstrap.kept_token(store, state / "site.token", Role.OPERATOR) if simulation else "",
         )
     finally:
         store.close()
 
 
-def _ready(address: str, tokens: Tokens, state: Path, wanted: Wanted, watch: "Watch") -> None:
+def _ready(address: str, tokens: Tokens, state: Path, options: UpOptions, watch: "Watch", output: Output) -> None:
     """Called in the controller's event loop when it listens."""
     make_private(client_file().parent)
-    where = {"url": address, "token": tokens.admin, "store": str(state / "holdfast.db")}
-    bootstrap.write_private(client_file(), json.dumps(where) + "\n")
-    up_words.step(f"the controller listens on {address}")
-    if wanted.demo:
-        up_words.step(f"{wanted.nodes} simulated nodes of 8 GPUs enrol; their time runs {wanted.speed:g} times as fast")
-        size = ("--nodes", str(wanted.nodes), "--speed", f"{wanted.speed:g}", "--scenario", up_demo.SCENARIO)
-        loud = ("--verbose",) if wanted.verbose else ()
-        told = ("--url", address, "--join-token", tokens.join, "--site-token", tokens.site, *size, *loud)
-        watch.children.append(start("the simulated fleet", "holdfast.lab.twin.fleet", *told))
-    elif wanted.agent:
-        up_words.step("this machine's agent starts")
+    connection = {"url": address, "token": tokens.admin, "store": str(state / "holdfast.db")}
+    bootstrap.write_private(client_file(), json.dumps(connection) + "\n")
+    output.step(f"the controller listens on {address}")
+    fleet = options.simulation
+    if fleet:
+        output.step(f"{fleet.nodes} simulated nodes of 8 GPUs enrol; their time runs {fleet.speed:g} times as fast")
+        arguments = ["--url", address, "--join-token", tokens.join, "--site-token", tokens.site]
+        arguments += ["--nodes", str(fleet.nodes), "--speed", f"{fleet.speed:g}", "--scenario", fleet.scenario]
+        arguments += ["--verbose"] if options.verbose else []
+        watch.children.append(start("the simulated fleet", fleet.module, *arguments))
+    elif options.agent:
+        output.step("this machine's agent starts")
         config = agent_config(address, tokens.join, state)
-        watch.children.append(start("this machine's agent", "holdfast.node.agent", "--config", str(config)))
-    viewer = "" if wanted.demo else tokens.viewer  # in a demo reading needs no token
-    up_words.where_to_look(address, viewer, state / ADMIN_FILE, demo=wanted.demo)
-    if wanted.demo:
-        up_words.tell_live(address)
-    if wanted.seconds:
-        asyncio.get_running_loop().call_later(wanted.seconds, watch.end)
-    watch.look()
+        watch.children.append(start("this machine's agent", launch.MODULE, "--config", str(config)))
+    output.ready(address, "" if fleet else tokens.viewer, state / ADMIN_FILE)  # a demo is read without a token
+    if options.seconds:
+        asyncio.get_running_loop().call_later(options.seconds, watch.end)
+    watch.poll()
 
 
 class Watch:
-    """Whoever was started is still there; without one of them the rest would be half of what was asked for."""
+    """Stops everything when one of the started processes ends."""
 
     def __init__(self, children: Children) -> None:
-        self.children, self.fall = children, ""
+        self.children, self.failure = children, ""
         self._ending = False
 
-    def look(self) -> None:
+    def poll(self) -> None:
         if self._ending:
             return
-        self.fall = next((child.fall for child in self.children if child.fall), "")
-        if self.fall:
+        self.failure = next((child.failure for child in self.children if child.failure), "")
+        if self.failure:
             signal.raise_signal(signal.SIGTERM)
         else:
-            asyncio.get_running_loop().call_later(LOOK_SECONDS, self.look)
+            asyncio.get_running_loop().call_later(POLL_SECONDS, self.poll)
 
     def end(self) -> None:
-        """The fleet first, so that it does not complain about a controller that is gone."""
+        """The fleet ends first, so that it does not complain about a controller that is gone."""
         self._ending = True
         for child in self.children:
             child.process.terminate()
@@ -161,7 +174,7 @@ def _policy(state: Path) -> str:
     return str(path) if path.exists() else ""
 
 
-def _start_anew(state: Path) -> None:
-    """A demo tells its own story from the beginning."""
+def _delete_store(state: Path) -> None:
+    """Every demo starts with an empty history."""
     for name in ("holdfast.db", "holdfast.db-wal", "holdfast.db-shm"):
         (state / name).unlink(missing_ok=True)

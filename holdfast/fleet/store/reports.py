@@ -4,24 +4,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, text, tuple_, update
+from sqlalchemy import Connection, bindparam, func, literal_column, select, text, tuple_, update
 
 from holdfast.fleet.store.bulk import Rows, as_document, given, insert_many
 from holdfast.fleet.store.schema import events, sessions, verdict_changes, verdicts
 from holdfast.fleet.store.sequence import Seen
 from holdfast.fleet.store.text import clean, decode, encode
 from holdfast.model.signal import Event
-from holdfast.model.wire.report import Report, VerdictChange
+from holdfast.model.wire.report import Report, Sent, VerdictChange, is_current
 
 Key = tuple[str, str]  # node, session
 Held = tuple[Seen, float | None]  # the numbers stored, the last heartbeat
 MOST_KNOWN = 100_000
 KEYS_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
 
-_IF_LATER = (
+_NEW = Sent(*(literal_column(f"excluded.{name}") for name in Sent._fields))
+_IF_CURRENT = (
     "ON CONFLICT (node, check_name) DO UPDATE "
     "SET session = excluded.session, seq = excluded.seq, at = excluded.at, body = excluded.body WHERE "
-    "CASE WHEN verdicts.session = excluded.session THEN verdicts.seq < excluded.seq ELSE verdicts.at <= excluded.at END"
+    f"{is_current(_NEW, Sent(verdicts.c.session, verdicts.c.seq, verdicts.c.at))}"
 )
 _update_one = (
     update(sessions)
@@ -146,19 +147,17 @@ def _verdict(report: Report, change: VerdictChange, now: float) -> dict[str, Any
 
 
 def _keep_latest(connection: Connection, rows: Rows) -> None:
-    """The verdict in force: a late report changes history, not the present. Within a session its numbers say which is
-    later, as an agent's clock may be set back; between sessions there is only the time."""
+    """The current verdict of each check: a late report changes history, not the present."""
     latest: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         key = (row["node"], row["check_name"])
-        if key not in latest or _is_later(row, latest[key]):
+        if key not in latest or is_current(_sent(row), _sent(latest[key])):
             latest[key] = row
-    insert_many(connection, verdicts, [latest[key] for key in sorted(latest)], _IF_LATER)
+    insert_many(connection, verdicts, [latest[key] for key in sorted(latest)], _IF_CURRENT)
 
 
-def _is_later(row: dict[str, Any], than: dict[str, Any]) -> bool:
-    order = "seq" if row["session"] == than["session"] else "at"
-    return bool(row[order] >= than[order])
+def _sent(row: dict[str, Any]) -> Sent:
+    return Sent(row["session"], row["seq"], row["at"])
 
 
 def heartbeats(connection: Connection) -> dict[str, float]:

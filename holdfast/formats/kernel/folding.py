@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from holdfast.model.event_fold import MAX_PROCESSES, Key, key_of
+from holdfast.model.event_log import MAX_PROCESSES, Key, key_of
 from holdfast.model.signal import Event
 
 MAX_DISTINCT = 4096

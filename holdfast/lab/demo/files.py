@@ -1,4 +1,4 @@
-"""The files of a demo: its policy, what its building consists of, its prices and dates."""
+"""The files of a demo: its policy, its topology, and the prices and dates of its incidents."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ period_hours = 0.1
 minutes_per_day = 1000.0
 patience_seconds = 600.0
 """
-PROGRAMME = """# What the demo's incidents are priced with; all of it is made up.
+BUSINESS_CONTEXT = """# Prices, dates and on-call names of the demo's incidents; all of it is made up.
 horizon_hours = 24
 [prices]
 gpu_hour = 2.35
@@ -43,26 +43,26 @@ training = "Grace, pager 17"
 network = "Radia, pager 23"
 hardware = "Lynn, pager 8"
 """
-DAYS_TO_THE_DATE = 45
-SEVERAL_NODES = 500
-LOOK_SECONDS, CLOSE_SECONDS = 30.0, 300.0
+DAYS_TO_RELEASE = 45
+LARGE_FLEET_NODES = 500
+EVALUATE_SECONDS, CLOSE_SECONDS = 30.0, 300.0
 
 
-def write(state: Path, nodes: int) -> None:
-    """A policy that somebody changed stays; the rest belongs to this fleet."""
-    due = datetime.fromtimestamp(time.time(), UTC) + timedelta(days=DAYS_TO_THE_DATE)
+def write(state: Path, nodes: int) -> SeamSettings:
+    """Writes the files and returns the settings that name them. A policy that the user changed stays.
+
+    Findings over thousands of nodes take seconds, and the demo's time runs faster than the clock: a larger fleet is
+    evaluated less often.
+    """
+    due = datetime.fromtimestamp(time.time(), UTC) + timedelta(days=DAYS_TO_RELEASE)
     if not (state / "policy.toml").exists():
         bootstrap.write_private(state / "policy.toml", POLICY)
     bootstrap.write_private(state / "topology.toml", topology(scenario(SCENARIO), nodes))
-    bootstrap.write_private(state / "programme.toml", PROGRAMME.format(due=due))
-
-
-def seams(state: Path, nodes: int) -> SeamSettings:
-    """Of thousands of nodes a look takes seconds, and the demo's time runs faster than the clock: fewer looks then."""
-    look = LOOK_SECONDS * max(1.0, nodes / SEVERAL_NODES)
+    bootstrap.write_private(state / "business.toml", BUSINESS_CONTEXT.format(due=due))
+    every = EVALUATE_SECONDS * max(1.0, nodes / LARGE_FLEET_NODES)
     return SeamSettings(
         topology=str(state / "topology.toml"),
-        programme=str(state / "programme.toml"),
-        look_seconds=look,
-        close_seconds=max(CLOSE_SECONDS, look),
+        programme=str(state / "business.toml"),
+        look_seconds=every,
+        close_seconds=max(CLOSE_SECONDS, every),
     )

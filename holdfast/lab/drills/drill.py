@@ -1,21 +1,11 @@
-"""A drill: a plant, what goes wrong in it and what it is priced with."""
+"""A drill: a plant, what goes wrong in it, and the prices of a live incident."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
+from holdfast.economics.costs.finding import Prices
 from holdfast.lab.twin.plant.fault import Distractor, Fault
 from holdfast.lab.twin.plant.layout import Layout
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
-    """What the drill's cost is reckoned with; economics of a fleet that nobody told of."""
-
-    price_per_gpu_hour: float = 2.35
-    people: float = 4.0
-    people_hours: float = 3.0
-    wage: float = 140.0
-    day_value: float | None = None
-    float_days: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +21,14 @@ class Drill:
     faults: tuple[Fault, ...] = ()
     distractors: tuple[Distractor, ...] = ()
     prices: Prices = field(default_factory=Prices)
+    day_value: float | None = None
+    """Of the schedule, in dollars; None: schedule slip has no price."""
+    float_days: float = 0.0
+
+    def listed(self) -> dict[str, Any]:
+        """For a list of drills, as JSON."""
+        return {
+            "name": self.name, "title": self.title, "about": self.about, "pair": self.pair,
+            "kinds": [fault.kind for fault in self.faults], "nodes": self.layout.fleet.nodes,
+            "lasts_seconds": self.lasts,
+        }  # fmt: skip

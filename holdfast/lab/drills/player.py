@@ -63,7 +63,7 @@ def _paces(staged: Staged) -> list[dict[str, Any]]:
     found = []
     for signal, words in PACES.items():
         for subject in staged.panel.of(signal).subjects:
-            for panel, whose in ((staged.panel, ""), (staged.calm, " without the fault")):
+            for panel, whose in ((staged.panel, ""), (staged.healthy, " without the fault")):
                 found.append({"name": f"{subject} {words}{whose}", "points": _points(panel, signal, subject)})
     return found
 

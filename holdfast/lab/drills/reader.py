@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.config.tables import Document
+from holdfast.economics.costs.finding import Prices
 from holdfast.economics.studies.text import Table
 from holdfast.formats.slurm.hostlist import NotAHostlist, expand
-from holdfast.lab.drills.drill import Drill, Prices
+from holdfast.lab.drills.drill import Drill
 from holdfast.lab.drills.subjects import Known
 from holdfast.lab.twin.plant.fault import DISTRACTORS, Distractor, Fault, kinds
 from holdfast.lab.twin.plant.layout import Fleet, JobSpec, Layout, Serving
@@ -17,7 +18,7 @@ from holdfast.model.refusal import Refusal
 from holdfast.model.settings import SettingsError
 
 SECTIONS = ("title", "about", "pair", "lasts", "step", "seed", "storages", "fleet", "job", "pool", "fault",
-            "distractor", "cost")  # fmt: skip
+            "distractor", "prices")  # fmt: skip
 FLEET = {"nodes": (1, 4096), "gpus_per_node": (1, 16), "nodes_per_rack": (1, 128), "racks_per_cdu": (1, 64),
          "cdus_per_room": (1, 64), "nodes_per_leaf": (1, 256), "spines": (1, 64)}  # fmt: skip
 LONGEST = 12 * 3600.0
@@ -49,7 +50,12 @@ class Reader:
             ("seed", lambda: top.whole("seed", 1)),
             ("step", lambda: self._between("step", "10s", 1.0, 60.0)),
             ("lasts", lambda: self._between("lasts", "1h", 600.0, LONGEST)),
-            ("prices", lambda: self._prices()),
+            ("prices", self._prices),
+            (
+                "day_value",
+                lambda: self._price_table().number("day_value") if "day_value" in self._price_table() else None,
+            ),
+            ("float_days", lambda: self._price_table().number("float_days", 0.0, 0, 1e4)),
         )
         for key, reading in readings:
             with self._noting():
@@ -90,20 +96,22 @@ class Reader:
         return seconds
 
     def _prices(self) -> Prices:
-        table = Table(self._document, self._document.raw.get("cost", {}), "cost")
-        usual = Prices()
-        value = table.number("day_value") if "day_value" in table else None
-        table.raw("day_value")
+        """The same prices as those of a live incident."""
+        table, usual = self._price_table(), Prices()
         made = Prices(
-            price_per_gpu_hour=table.number("price_per_gpu_hour", usual.price_per_gpu_hour, 0.01, 1e4),
+            gpu_hour=table.number("gpu_hour", usual.gpu_hour, 0.01, 1e4),
+            alternative_gpu_hour=table.number("alternative_gpu_hour", usual.alternative_gpu_hour, 0, 1e4),
+            queued_chance=table.share("queued_chance", usual.queued_chance),
+            wage=table.number("wage", usual.wage, 0, 1e5),
             people=table.number("people", usual.people, 0, 1e4),
             people_hours=table.number("people_hours", usual.people_hours, 0, 1e4),
-            wage=table.number("wage", usual.wage, 0, 1e5),
-            day_value=value,
-            float_days=table.number("float_days", 0.0, 0, 1e4),
         )
+        table.raw("day_value"), table.raw("float_days")
         table.done()
         return made
+
+    def _price_table(self) -> Table:
+        return Table(self._document, self._document.raw.get("prices", {}), "prices")
 
     def _layout(self) -> Layout:
         fleet = Fleet()

@@ -1,4 +1,4 @@
-"""A drill played through the real path in fast time: plant, panel, findings by the minute, truth, score and cost."""
+"""Plays a drill in fast time through the real path: plant, panel, findings per minute, truth, score and cost."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import numpy as np
 
 from holdfast import seams
 from holdfast.lab.drills.alerts import Alert, alerts
-from holdfast.lab.drills.cost import Loss, cost_document, losses
 from holdfast.lab.drills.drill import Drill
+from holdfast.lab.drills.pricing import Loser, cost_document, losers
 from holdfast.lab.drills.reliability import Claim
 from holdfast.lab.drills.score import Judged, Named, Score, Truth, first_seen, score
 from holdfast.lab.twin.plant.fault import Fault
@@ -21,23 +21,24 @@ from holdfast.model.panel import Panel
 from holdfast.seams.instruments import LOST_SECONDS
 
 JUDGE_EVERY = 60.0
-LEAD = 900.0  # of calm before minute 0: there must be something to compare with
-LOOKS_BACK = 120 * 60.0  # as a controller's window
+LEAD = 900.0  # before minute 0, without faults: the baseline to compare with
+WINDOW_SECONDS = 120 * 60.0  # as a controller's window
 
 
 @dataclass(frozen=True)
 class Staged:
     drill: Drill
     panel: Panel
-    calm: Panel
+    healthy: Panel
+    """The same drill without its faults."""
     truths: tuple[Truth, ...]
     judged: tuple[Judged, ...]
-    losses: tuple[Loss, ...]
+    losers: tuple[Loser, ...]
 
     @cached_property
     def alerts(self) -> list[Alert]:
-        """Of those that would not have come without the faults."""
-        usual = {(one.subject, one.signal) for one in alerts(self.calm)}
+        """Alerts that would not have come without the faults."""
+        usual = {(one.subject, one.signal) for one in alerts(self.healthy)}
         return [one for one in alerts(self.panel) if (one.subject, one.signal) not in usual]
 
     @cached_property
@@ -47,7 +48,7 @@ class Staged:
 
     @property
     def claims(self) -> list[Claim]:
-        """Every finding once, as it was last said; without those that are neither right nor wrong."""
+        """Every finding once, in its last form; without those that are neither right nor wrong."""
         right = {truth.named for truth in self.truths}
         either = {one for truth in self.truths for one in truth.accepts} | tolerated(self.drill)
         return [
@@ -68,12 +69,12 @@ class Staged:
                 for at, finding in first_seen(self.judged).values()
             ],
             "score": self.score.as_json(),
-            "cost": cost_document(self.drill.prices, self.losses),
+            "cost": cost_document(self.drill, self.losers, self.panel),
         }  # fmt: skip
 
 
 def tolerated(drill: Drill) -> frozenset[Named]:
-    """A gap so long that a person would call the sensor silent may be said to be one."""
+    """A gap so long that an operator would call the sensor silent may be found as one."""
     gaps = [one for one in drill.distractors if one.kind == "sensor_gap" and one.seconds >= LOST_SECONDS]
     return frozenset((one.subject, "sensor.lost") for one in gaps)
 
@@ -82,42 +83,42 @@ def plant_of(drill: Drill) -> Plant:
     return Plant(drill.layout, drill.faults, drill.distractors, drill.seed, drill.step)
 
 
-def stage(drill: Drill, told: Callable[[float], None] = lambda _: None) -> Staged:
-    """All of it. `told` hears how far it has come, from 0 to 1."""
+def stage(drill: Drill, progress: Callable[[float], None] = lambda _: None) -> Staged:
+    """Plays all of it. `progress` is called with the share that is done, from 0 to 1."""
     plant = plant_of(drill)
     panel = plant.panel(drill.lasts, LEAD)
     without_any = plant_of(drill)
     for fault in drill.faults:
         without_any = without(without_any, next(one for one in without_any.faults if one == fault))
-    calm = without_any.panel(drill.lasts, LEAD)
-    truths = tuple(_true(drill, fault, panel, calm) for fault in drill.faults)
-    told(0.2)
+    healthy = without_any.panel(drill.lasts, LEAD)
+    truths = tuple(_true(drill, fault, panel, healthy) for fault in drill.faults)
+    progress(0.2)
     topology = drill.layout.topology
     moments = np.arange(JUDGE_EVERY, drill.lasts + 1, JUDGE_EVERY)
     judged = []
     for number, moment in enumerate(moments):
-        seen = panel.until(float(moment)).last(LOOKS_BACK)
-        past = panel.until(0.0) if seen.times[0] > 0 else None  # as a controller remembers a calm quarter of an hour
+        seen = panel.until(float(moment)).last(WINDOW_SECONDS)
+        past = panel.until(0.0) if seen.times[0] > 0 else None  # as a controller remembers its baseline
         found = seams.explain(seen, topology, seams.ALL, past)
         judged.append(Judged(float(moment), _ranked(found)))
-        told(0.2 + 0.8 * (number + 1) / len(moments))
-    return Staged(drill, panel, calm, truths, tuple(judged), losses(drill, plant, without_any, panel, calm))
+        progress(0.2 + 0.8 * (number + 1) / len(moments))
+    return Staged(drill, panel, healthy, truths, tuple(judged), losers(drill, panel, healthy))
 
 
 def _ranked(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda finding: -finding.confidence))
 
 
-def _true(drill: Drill, fault: Fault, panel: Panel, calm: Panel) -> Truth:
+def _true(drill: Drill, fault: Fault, panel: Panel, healthy: Panel) -> Truth:
     """Where there are several faults, each is compared with the drill that has all of the others."""
     if len(drill.faults) > 1:
-        calm = without(plant_of(drill), fault).panel(drill.lasts, LEAD)
+        healthy = without(plant_of(drill), fault).panel(drill.lasts, LEAD)
     accepts: tuple[tuple[str, str], ...] = ()
     if fault.kind == "schedule.degraded_kept":
         accepts = ((f"{fault.subject}/gpu/0", "gpu.slow"),)
     return Truth(
         cause=fault.subject, kind=fault.kind, start=fault.start, end=fault.end, accepts=accepts,
-        visible=first_visible(fault, panel, calm),
+        visible=first_visible(fault, panel, healthy),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ BACKENDS = ("gloo", "nccl")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guest:
+class Participant:
     """A node that whoever leads a meeting waits for."""
 
     name: str
@@ -56,7 +56,7 @@ class ProbeRequest:
     bytes: int
     seconds: float  # from when it is received: whoever has not met by then gives up
     key: str = ""  # known to those who were asked, and to nobody else on the fabric
-    guests: tuple[Guest, ...] = ()  # of who leads: everybody who was asked
+    participants: tuple[Participant, ...] = ()  # of who leads: everybody who was asked
     sweep: SweepRequest | None = None  # of who leads a run that was asked for; without, a pair meets once
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any, NamedTuple
 
 from holdfast.model.job import JobState
 from holdfast.model.signal import Event
@@ -24,6 +25,24 @@ MOST_SUBJECTS = 1_024
 MOST_EVIDENCE = 64
 LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 and what names them
 LARGEST_SEQUENCE = 2**53 - 1  # what a JSON number carries exactly
+
+
+class Sent(NamedTuple):
+    """When something was reported: the session of the agent, the number of the report, the time of the change.
+
+    Values, or the columns of a table that hold them.
+    """
+
+    session: Any
+    seq: Any
+    at: Any
+
+
+def is_current(new: Sent, old: Sent) -> Any:
+    """Whether `new` replaces `old`. Within a session the report's number decides, as an agent's clock may be set back;
+    between sessions there is only the time. Of columns, the answer is an SQL expression."""
+    same = (new.session == old.session) & (new.seq >= old.seq)
+    return same | ((new.session != old.session) & (new.at >= old.at))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

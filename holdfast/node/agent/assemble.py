@@ -28,7 +28,7 @@ from holdfast.node.sources.host.repairs import RepairsSource
 from holdfast.node.sources.host.storage import SharedStorageSource
 from holdfast.node.sources.jobs.jobs import JobsSource
 from holdfast.node.sources.jobs.socket import JobSocketSource
-from holdfast.node.sources.source import Source
+from holdfast.runtime.source import Source
 
 DEFAULT_CONFIG = "/etc/holdfast/holdfast.toml"
 LIMITS = {check.name: dict(check.limits) for check in checks.ALL}

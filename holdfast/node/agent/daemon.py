@@ -20,7 +20,7 @@ from holdfast.node.agent.clock import SteadyClock
 from holdfast.node.agent.http import serve
 from holdfast.node.agent.node import Change, Node
 from holdfast.node.agent.once import prepare
-from holdfast.node.agent.orders.commands import Gate, gated
+from holdfast.node.agent.orders.gpu_reset import DriverGate, gated
 from holdfast.node.agent.reporting.wiring import Reporting
 from holdfast.node.agent.runner import Runner
 from holdfast.node.agent.state import ChangeLog, Lock, encode, write_atomically
@@ -40,7 +40,7 @@ class Agent:
         self.settings = settings
         self.clock = SteadyClock()
         self.node = Node(census(settings), [*questions(settings, "passive"), *questions_of_itself(settings)])
-        gate = Gate()
+        gate = DriverGate()
         self._jobs = progress = job_socket(settings)
         chosen = [*gated(sources(settings, "passive"), gate), *([progress] if progress else [])]
         prepare(self.node, chosen)

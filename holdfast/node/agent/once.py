@@ -19,7 +19,7 @@ from holdfast.node.agent.node import Node
 from holdfast.node.agent.runner import read_guarded, silent
 from holdfast.node.probes.active import history as kept
 from holdfast.node.probes.active.source import ActiveSource
-from holdfast.node.sources.source import Source
+from holdfast.runtime.source import Source
 
 log = logging.getLogger("holdfast.node.agent")
 

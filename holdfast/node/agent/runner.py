@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from holdfast.model.signal import Reading
 from holdfast.node.agent.clock import SteadyClock
-from holdfast.node.sources.source import Source
+from holdfast.runtime.source import Source
 
 log = logging.getLogger("holdfast.node.agent")
 

@@ -27,7 +27,7 @@ from holdfast.node.checks.probe.fingerprint import DIGEST, KEY, UNSTABLE
 LOOK_SECONDS = 0.5
 
 
-class Result(msgspec.Struct, frozen=True):
+class SuiteResult(msgspec.Struct, frozen=True):
     health: Health
     cause: str  # the check that decided
     reason: str
@@ -35,12 +35,12 @@ class Result(msgspec.Struct, frozen=True):
     fingerprints: tuple[Fingerprint, ...] = ()
 
 
-def run(settings: Settings) -> Result:
+def run(settings: Settings) -> SuiteResult:
     node = look_at(settings, "bootstrap")
     cause, _, reason = node.reason().partition(": ")
     if node.health is Health.PASS:
-        cause, reason = "", told(node.verdicts.values())
-    return Result(node.health, cause, reason, settings.agent.suite, tuple(fingerprints(node)))
+        cause, reason = "", coverage(node.verdicts.values())
+    return SuiteResult(node.health, cause, reason, settings.agent.suite, tuple(fingerprints(node)))
 
 
 def fingerprints(node: Node) -> Iterator[Fingerprint]:
@@ -53,7 +53,7 @@ def fingerprints(node: Node) -> Iterator[Fingerprint]:
             yield Fingerprint(subject, str(told[KEY])[:LONGEST_NAME], str(told[DIGEST])[:LONGEST_NAME])
 
 
-def told(verdicts: Collection[Verdict]) -> str:
+def coverage(verdicts: Collection[Verdict]) -> str:
     """A pass names what it was not asked: whoever reads the story must see how full the full suite was."""
     out = [f"{verdict.check} ({verdict.reason})" for verdict in verdicts if verdict.disabled]
     asked = f"{len(verdicts) - len(out)} checks"

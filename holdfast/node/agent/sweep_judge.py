@@ -9,6 +9,7 @@ from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import node
 from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
+from holdfast.model.wire.sweep import SweepReport
 from holdfast.node import checks
 from holdfast.node.checks.sweep import baseline as sweep_baseline
 from holdfast.node.checks.sweep import facts as sweep_facts
@@ -16,14 +17,13 @@ from holdfast.node.checks.sweep import steps as sweep_steps
 from holdfast.node.checks.sweep.facts import RATE, VARIATION, by_size
 from holdfast.node.probes.sweep import code_paths
 from holdfast.node.probes.sweep.history import Past
-from holdfast.node.probes.sweep.report import Report
 
 
 class UnknownFabric(ValueError):
     """The catalog has no such fabric."""
 
 
-def judged(report: Report, fabric: str, past: Mapping[int, Past] | None) -> list[Verdict]:
+def judged(report: SweepReport, fabric: str, past: Mapping[int, Past] | None) -> list[Verdict]:
     """The verdicts of a sweep. `fabric` names limits of the catalog; else the GPU model does; else none are known."""
     window = _window(report, fabric, past)
     return [checks.BY_NAME[name](window) for name in _asked(past)]
@@ -34,7 +34,7 @@ def _asked(past: Mapping[int, Past] | None) -> list[str]:
     return [name for name in checks.OF_A_SWEEP if past is not None or name != sweep_baseline.CHECK.name]
 
 
-def slow_band(report: Report, fabric: str, past: Mapping[int, Past] | None) -> list[int]:
+def slow_band(report: SweepReport, fabric: str, past: Mapping[int, Past] | None) -> list[int]:
     """The sizes that a failing check means; a few of them, for each is run again on every code path."""
     window = _window(report, fabric, past)
     bad = {name for name in _asked(past) if checks.BY_NAME[name](window).health in (Health.FAIL, Health.DEGRADED)}
@@ -57,7 +57,7 @@ def require_known(fabric: str) -> None:
         raise UnknownFabric(f"expected one of {', '.join(fabrics())}, found {fabric!r}")
 
 
-def _window(report: Report, fabric: str, past: Mapping[int, Past] | None) -> Window:
+def _window(report: SweepReport, fabric: str, past: Mapping[int, Past] | None) -> Window:
     require_known(fabric)
     about = node("sweep")
     signals = [Signal(about, "sweep_fabric", fabric), Signal(about, "gpu_model", report.gpu_model)]

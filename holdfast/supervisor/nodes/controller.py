@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from holdfast.client import history
 from holdfast.client.client import Client, node_path
 from holdfast.diagnosis.evidence import fleet as fleet_evidence
 from holdfast.model.evidence import Evidence
@@ -33,7 +34,7 @@ class ControllerFleet:
         found: list[Evidence] = []
         for node in nodes:
             try:
-                page = self._client.get(node_path(node, "story"), limit=_PAGE)
+                page = history.of_node(self._client, node, _PAGE)
             except Refusal as why:
                 self._tell(f"{node}: nothing from the controller: {why}")
                 continue

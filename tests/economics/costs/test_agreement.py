@@ -11,6 +11,8 @@ import agreement
 import agreement_page
 import agreement_titan
 
+from ...real import captures  # noqa: TID252  tests are no package to name
+
 PAGE = (Path(__file__).parents[3] / "docs" / "agreement.md").read_text()
 
 
@@ -21,7 +23,7 @@ def test_every_row_is_within_its_tolerance_and_on_the_page(row: agreement.Row) -
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not agreement_titan.available(), reason="no lifetimes at hand")
+@captures.needs(captures.DATA / "lifetimes")
 def test_titan_is_within_what_drawing_by_chance_allows() -> None:
     for row in agreement_titan.rows():
         assert row.agrees, row.line()

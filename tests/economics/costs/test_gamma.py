@@ -62,3 +62,16 @@ def test_the_large_form_meets_the_exact_one(z: float) -> None:
 def test_chances_grow_with_x_and_stay_chances(shape: float, one: float, other: float) -> None:
     low, high = sorted((one, other))
     assert 0 <= gamma_cdf(shape, low) <= gamma_cdf(shape, high) + 1e-9 <= 1 + 1e-9
+
+
+def test_the_ends_of_a_chance() -> None:
+    assert (gamma_cdf(2.0, 0.0), gamma_cdf(2.0, -1.0), gamma_cdf(2.0, math.inf)) == (0.0, 0.0, 1.0)
+    assert (gamma_quantile(2.0, 0.0), gamma_quantile(2.0, -1.0)) == (0.0, 0.0)
+    assert (chi_square_tail(0.0, 1), chi_square_tail(-1.0, 1)) == (1.0, 1.0)
+    assert chi_square_tail(0.454936, 1) == pytest.approx(0.5, abs=1e-6)
+    assert (poisson_cdf(-1, 3.0), poisson_cdf(0, 0.0)) == (0.0, 1.0)
+
+
+def test_a_chance_far_out_in_the_tail_is_found() -> None:
+    assert gamma_quantile(1.0, 1 - 1e-12) == pytest.approx(27.631, abs=1e-2)
+    assert poisson_quantile(1 - 1e-13, 0.01) == 5

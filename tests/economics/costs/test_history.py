@@ -63,3 +63,24 @@ def test_nodes_are_apart_and_order_does_not_matter() -> None:
     both = read([*reversed(FAILED), *other], now=270)
     assert (both.failures, both.service_seconds) == (2, pytest.approx(400))
     assert read([], now=5).failures == 0
+
+
+def test_a_new_node_that_never_passed_is_no_failure_of_the_fleet_but_a_failed_test_is() -> None:
+    stillborn = [change(0, S.PROVISIONING, S.QUARANTINED, H.FAILED)]
+    assert read(stillborn, now=50).failures == 0
+    for stage in (S.READY, S.ALLOCATED, S.CLEANING, S.TESTING):
+        assert read([change(0, stage, S.DRAINING, H.FAILED)], now=50).failures == 1
+    assert read([change(0, S.RESETTING, S.QUARANTINED, H.TEST_FAILED)], now=50).failures == 0
+
+
+def test_a_second_failure_after_the_repair_is_another() -> None:
+    again = [*FAILED, change(270, S.READY, S.DRAINING, H.FAILED), change(300, S.TESTING, S.READY, H.TEST_PASSED)]
+    found = read(again, now=310)
+    assert (found.failures, found.repairs, found.mean_repair_seconds, found.still_out) == (2, (60, 30), 45, 0)
+    assert found.service_seconds == 100 + 100 + 10
+
+
+def test_nothing_is_service_after_now_and_a_clock_behind_takes_nothing_away() -> None:
+    assert read(BORN, now=10).service_seconds == 0
+    assert read(BORN, now=5).service_seconds == 0
+    assert read(BORN, now=12).service_seconds == 2

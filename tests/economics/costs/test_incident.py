@@ -63,3 +63,39 @@ def test_the_total_is_the_sum_and_more_never_costs_less(
 def test_what_cannot_be_is_said(wrong: dict[str, float]) -> None:
     with pytest.raises(BadNumber):
         layers(replace(KNOWN, **wrong))
+
+
+def test_each_layer_by_hand() -> None:
+    """10 GPUs at 2.00: 1 + 2 + 3 hours down, 8 GPUs wait 5 hours for the repair, 4 hours are repeated."""
+    here = Incident(
+        gpus=10, price=2.0, detect_hours=1, diagnose_hours=2, restore_hours=3, rework_hours=4, slow_share=0.5,
+        slow_hours=6, blast_gpus=8, repair_hours=5, alternative_price=2.5, queued_chance=0.5, people=3,
+        people_hours=2, wage=100.0, day_value=2400.0, float_days=0.5, critical_chance=0.5,
+    )  # fmt: skip
+    assert (here.down_hours, here.delay_hours, here.lost_gpu_hours) == (6, 13, 130)
+    assert [layer.cost for layer in layers(here)] == [
+        (10 * 6 + 8 * 5) * 2.0,
+        10 * 6 * 0.5 * 0.5,
+        10 * 2.0 * (4 + 3),
+        600.0,
+        pytest.approx(2400 * (13 / 24 - 0.5) * 0.5),
+    ]
+    assert total(layers(here)) == pytest.approx(200 + 15 + 140 + 600 + 50)
+
+
+def test_what_is_left_out_costs_nothing() -> None:
+    bare = Incident(gpus=1, price=1.0)
+    assert [layer.cost for layer in layers(bare)] == [0, 0, 0, 0, None]
+    assert (bare.wage, bare.critical_chance) == (140.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["detect_hours", "diagnose_hours", "restore_hours", "rework_hours", "slow_hours", "repair_hours", "people_hours",
+     "people", "wage", "float_days", "blast_gpus", "alternative_price", "day_value", "queued_chance",
+     "critical_chance", "slow_share"],
+)  # fmt: skip
+def test_nothing_is_below_nothing(name: str) -> None:
+    layers(replace(KNOWN, **{name: 0.0}))
+    with pytest.raises(BadNumber):
+        layers(replace(KNOWN, **{name: -0.1}))

@@ -94,3 +94,26 @@ def test_a_played_run_wastes_what_the_schedule_says() -> None:
     done = saved * step
     # Waste is told per productive second, as the first-order formula counts it.
     assert (clock - done) / done == pytest.approx(found.waste, rel=0.06)
+
+
+def test_a_level_that_should_be_written_oftener_is_written_with_the_one_below() -> None:
+    found = schedule([level("memory", 10, 1e-6), level("storage", 11, 1e-4)])
+    assert found.multiples == (1, 1)
+
+
+def test_all_of_the_time_is_too_much() -> None:
+    """One level: sqrt(2 d lambda) and the restarts."""
+    with pytest.raises(NoProgress):
+        schedule([level("storage", 1.0, 0.5)])  # just all of it
+    assert schedule([level("storage", 1.0, 0.499)]).waste == pytest.approx(sqrt(0.998))
+    with pytest.raises(NoProgress):
+        storage_write_seconds_for(0.9, level("memory", 0.5, 0.01), level("storage", 1.0, 0.01))
+
+
+def test_memory_that_is_no_better_does_not_win() -> None:
+    found = memory_or_storage(level("memory", 1, 1e-4), level("storage", 60, 1e-6))
+    even = memory_or_storage(
+        level("memory", 1, 1e-4), level("storage", 60, 1e-6), memory_overhead=found.storage_only - found.with_memory
+    )
+    assert found.memory_wins
+    assert not even.memory_wins or even.with_memory < even.storage_only

@@ -64,3 +64,42 @@ def test_nothing_to_fit_is_said() -> None:
         observed_rate([])
     with pytest.raises(BadNumber, match="both cohorts"):
         compare([Lifetime(1.0, False)], [Lifetime(1.0, True)])
+
+
+def test_the_ratio_of_two_cohorts_by_hand() -> None:
+    """20 and 5 failures in 100 years each: 4 times, within exp(+-1.96 sqrt(1/20 + 1/5)) = 2.665."""
+    first = [Lifetime(1.0, n < 20) for n in range(100)]
+    second = [Lifetime(1.0, n < 5) for n in range(100)]
+    found = compare(first, second)
+    assert (found.ratio, found.low, found.high) == (
+        pytest.approx(4.0), pytest.approx(4 / 2.6645, rel=1e-4), pytest.approx(4 * 2.6645, rel=1e-4)
+    )  # fmt: skip
+    # Of 25 failures at one age, 12.5 would be each cohort's: (20 - 12.5)^2 / (25/4 * 175/199).
+    assert found.chi_square == pytest.approx(7.5**2 / (25 / 4 * 175 / 199))
+    with pytest.raises(BadNumber, match="both cohorts"):
+        compare(first, [Lifetime(1.0, False)])
+
+
+def test_where_all_fail_together_nothing_can_be_told() -> None:
+    both = [Lifetime(1.0, True)]
+    assert compare(both, both).chi_square == 0.0
+
+
+def test_survival_holds_from_the_moment_of_a_failure() -> None:
+    steps = kaplan_meier([Lifetime(1.0, True), Lifetime(2.0, True)])
+    assert [surviving(steps, years) for years in (0.99, 1.0, 1.99, 2.0)] == [1.0, 0.5, 0.5, 0.0]
+    assert steps[-1].error == 0.0
+
+
+def test_two_ages_are_enough_to_fit_and_an_age_of_nothing_is_none() -> None:
+    both = [Lifetime(1.0, True), Lifetime(2.0, True)]
+    found = fit_weibull(both)
+    assert found.shape == pytest.approx(3.4615, abs=1e-3)
+    assert fit_weibull([*both, Lifetime(0.0, True), Lifetime(0.0, False)]) == found
+
+
+def test_a_fit_does_not_depend_on_the_unit_of_time() -> None:
+    years = [Lifetime(age, True) for age in (1.0, 2.0, 4.0, 5.0)]
+    weeks = [Lifetime(52 * life.years, True) for life in years]
+    assert fit_weibull(weeks).shape == pytest.approx(fit_weibull(years).shape)
+    assert fit_weibull(weeks).scale_years == pytest.approx(52 * fit_weibull(years).scale_years)

@@ -43,3 +43,26 @@ def test_what_no_size_delivers_is_said() -> None:
     with pytest.raises(NoProgress, match="even one GPU"):
         largest(replace(STORAGE, bytes_per_second=1e4, state_bytes=1e18), 0.5)
     assert stalled_by_restarts(STORAGE) == inf
+
+
+@pytest.mark.parametrize("goodput", [0.0, 1.0, 1.5, -0.1])
+def test_a_share_is_between_nothing_and_all(goodput: float) -> None:
+    with pytest.raises(NoProgress, match="between 0 and 1"):
+        largest(STORAGE, goodput)
+
+
+def test_restarts_stall_a_run_when_failures_come_as_fast() -> None:
+    assert stalled_by_restarts(replace(STORAGE, restart_seconds=600.0)) == pytest.approx(3e5)
+
+
+def test_state_and_bandwidth_grow_as_they_are_said_to() -> None:
+    growing = replace(STORAGE, growing=True)
+    assert STORAGE.state(163_840) == 5e12
+    assert growing.state(16_384) == pytest.approx(5e12)
+    assert growing.state(163_840) > growing.state(16_384) > growing.state(1_638.4)
+    assert replace(STORAGE, network_exponent=0.5).write_seconds(100) == pytest.approx(5e12 / 2e12 / 10)
+    assert STORAGE.between(1000) == pytest.approx(1.8e5)
+
+
+def test_a_size_where_nothing_gets_done_delivers_nothing() -> None:
+    assert STORAGE.goodput(2 * wall(STORAGE)) == 0.0

@@ -75,3 +75,105 @@ def test_every_second_is_told_once(story: list[Told], ran: list[Job], interval: 
         assert one.begin == reached and one.end > one.begin
         reached = one.end
     assert reached == 100
+
+
+def parts(
+    story: list[Told], ran: list[Job] | None = None, interval: float = 0.0
+) -> list[tuple[float, float, str, str]]:
+    found = slices(["n1"], story, ran or [], 0, 100, interval)
+    return [(one.begin, one.end, one.part, one.cause) for one in found]
+
+
+def test_a_node_tested_between_workloads_is_not_out_and_one_that_failed_its_test_is() -> None:
+    passed = [change(0, S.ALLOCATED, S.CLEANING, H.JOB_ENDED), change(10, S.CLEANING, S.TESTING, H.CLEANED)]
+    assert parts(passed) == [
+        (0, 10, "restart", "tested between workloads"),
+        (10, 100, "restart", "tested between workloads"),
+    ]
+    failed = [*passed, change(20, S.TESTING, S.TESTING, H.TEST_FAILED, "dcgm.diag")]
+    assert parts(failed)[-1] == (20, 100, "waiting", "dcgm.diag")
+
+
+def test_without_a_cause_what_happened_is_the_cause() -> None:
+    assert parts([change(0, S.READY, S.DRAINING, H.QUARANTINE)]) == [(0, 100, "waiting", "quarantine")]
+    assert parts([change(0, S.TESTING, S.PROVISIONING, H.ENROLLED)]) == [(0, 100, "waiting", "not in service yet")]
+
+
+def test_a_node_that_works_again_is_out_no_more() -> None:
+    story = [
+        change(0, S.READY, S.DRAINING, H.FAILED, "gpu_xid"),
+        change(10, S.DRAINING, S.ALLOCATED, H.RELEASE),
+        change(20, S.ALLOCATED, S.CLEANING, H.JOB_ENDED),
+    ]
+    assert parts(story) == [
+        (0, 10, "waiting", "gpu_xid"),
+        (10, 20, "productive", ""),
+        (20, 100, "restart", "tested between workloads"),
+    ]
+
+
+def test_degraded_lasts_until_it_recovers_or_passes_a_test() -> None:
+    story = [
+        change(0, S.ALLOCATED, S.ALLOCATED, H.DEGRADED),
+        change(10, S.ALLOCATED, S.ALLOCATED, H.JOB_STARTED),
+        change(20, S.ALLOCATED, S.ALLOCATED, H.RECOVERED),
+        change(30, S.ALLOCATED, S.ALLOCATED, H.DEGRADED, "gpu_ecc"),
+        change(40, S.ALLOCATED, S.ALLOCATED, H.TEST_PASSED),
+    ]
+    assert parts(story) == [
+        (0, 10, "degraded", "degraded"), (10, 20, "degraded", "degraded"), (20, 30, "productive", ""),
+        (30, 40, "degraded", "gpu_ecc"), (40, 100, "productive", ""),
+    ]  # fmt: skip
+
+
+ALLOCATED = [change(0, S.READY, S.ALLOCATED, H.JOB_STARTED)]
+
+
+def job(start: float | None, end: float | None, state: JobState = JobState.COMPLETED, **more: str) -> Job:
+    return Job(id=more.pop("id", "7"), source="slurm", nodes=("n1",), start=start, end=end, state=state, **more)
+
+
+def whose(ran: list[Job], interval: float = 0.0) -> list[tuple[float, float, str, str, str]]:
+    found = slices(["n1"], ALLOCATED, ran, 0, 100, interval)
+    return [(one.begin, one.end, one.part, one.job, one.team) for one in found]
+
+
+def test_allocated_time_is_shared_out_to_the_jobs_that_ran_then() -> None:
+    found = whose([job(50, 80, id="b"), job(10, 40, id="a", account="vision"), job(None, 90, id="c")])
+    assert found == [
+        (0, 10, "productive", "no job", "no job"), (10, 40, "productive", "a", "vision"),
+        (40, 50, "productive", "no job", "no job"), (50, 80, "productive", "b", "no account"),
+        (80, 100, "productive", "no job", "no job"),
+    ]  # fmt: skip
+
+
+def test_a_job_that_still_runs_reaches_to_the_end_and_one_beside_it_is_told_as_the_first() -> None:
+    assert whose([job(0, None, id="a"), job(10, 40, id="b")]) == [(0, 100, "productive", "a", "no account")]
+    assert [row[3] for row in whose([job(0, 50, id="a"), job(10, 80, id="b")])] == ["a", "b", "no job"]
+
+
+def test_a_job_is_called_as_its_scheduler_shows_it() -> None:
+    assert whose([job(0, 100, shown_as="7_3")])[0][3] == "7_3"
+
+
+def test_a_job_that_died_repeats_half_an_interval_and_one_that_ended_does_not() -> None:
+    assert whose([job(0, 50, JobState.FAILED)], 20)[:2] == [
+        (0, 40, "productive", "7", "no account"), (40, 50, "rework", "7", "no account")
+    ]  # fmt: skip
+    assert whose([job(0, 50)], 20)[0] == (0, 50, "productive", "7", "no account")
+    assert whose([job(45, 50, JobState.FAILED)], 20)[1] == (45, 50, "rework", "7", "no account")
+    assert whose([job(0, 150, JobState.FAILED)], 20) == [(0, 100, "productive", "7", "no account")]
+
+
+def test_outages_of_several_nodes_are_apart() -> None:
+    story = [
+        change(0, S.READY, S.DRAINING, H.FAILED, "gpu_xid"),
+        change(10, S.DRAINING, S.QUARANTINED, H.EMPTIED),
+        change(50, S.TESTING, S.READY, H.TEST_PASSED),
+        change(60, S.READY, S.DRAINING, H.FAILED, "gpu_xid"),
+        change(0, S.READY, S.DRAINING, H.FAILED, "gpu_ecc", "n2"),
+    ]
+    found = outages(slices(["n1", "n2"], story, [], 0, 100))
+    assert [(one.node, one.begin, one.end, one.what) for one in found] == [
+        ("n1", 0, 50, "gpu_xid"), ("n1", 60, 100, "gpu_xid"), ("n2", 0, 100, "gpu_ecc")
+    ]  # fmt: skip

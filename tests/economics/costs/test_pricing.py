@@ -73,3 +73,75 @@ def test_a_claim_holds_its_evidence_and_its_last_day() -> None:
     assert [o.what for o in claim.evidence] == ["gpu.lost: GPU 3", "fabric.port_down"]
     with pytest.raises(BadNumber):
         claims(outages, 10, 10, 1, AGREEMENT)
+
+
+def test_a_tier_is_missed_only_below_it() -> None:
+    assert AGREEMENT.credit_share(0.999) == 0
+    assert AGREEMENT.credit_share(0.9989) == 0.1
+    assert AGREEMENT.credit_share(0.99) == 0.1
+    uncapped = Agreement(name="x", tiers=AGREEMENT.tiers)
+    assert (uncapped.credit_share(0.9), uncapped.cap, uncapped.claim_days) == (0.25, 1.0, 30)
+    with pytest.raises(BadNumber):
+        AGREEMENT.credit_share(1.1)
+
+
+def claimed(*spans: tuple[float, float]) -> float:
+    """Seconds down within a period of a thousand seconds, from 0."""
+    outages = [Outage(node="n1", begin=begin, end=end, what="x") for begin, end in spans]
+    found = claims(outages, 0.0, 1000.0, fee=100, agreement=AGREEMENT)
+    return found[0].down_seconds if found else 0.0
+
+
+@pytest.mark.parametrize(
+    ("spans", "down"),
+    [
+        ([(100, 200), (150, 180)], 100),  # one inside the other
+        ([(100, 200), (300, 400)], 200),
+        ([(100, 200), (200, 300)], 200),
+        ([(-50, 50)], 50),  # what was before the period is not of it
+        ([(950, 2000)], 50),
+        ([(-50, 0), (1000, 1100)], 0),
+    ],
+)
+def test_what_was_down_within_the_period_is_counted_once(spans: list[tuple[float, float]], down: float) -> None:
+    assert claimed(*spans) == down
+
+
+def test_the_largest_claim_comes_first_and_then_by_name() -> None:
+    outages = [
+        Outage(node="n3", begin=0, end=5, what="x"),
+        Outage(node="n2", begin=0, end=50, what="x"),
+        Outage(node="n1", begin=0, end=5, what="x"),
+    ]
+    found = claims(outages, 0.0, 1000.0, fee=100, agreement=AGREEMENT)
+    assert [claim.node for claim in found] == ["n2", "n1", "n3"]
+    assert [claim.credit for claim in found] == [pytest.approx(20), pytest.approx(10), pytest.approx(10)]
+    assert found[0].uptime == pytest.approx(0.95)
+
+
+def test_an_outage_tells_what_was_seen_where_it_was() -> None:
+    assert Outage(node="n1", begin=0, end=1, what="gpu.lost", seen="GPU 3").said == "gpu.lost: GPU 3"
+    assert Outage(node="n1", begin=0, end=1, what="gpu.lost").said == "gpu.lost"
+
+
+def test_extras_are_paid_and_credits_paid_back() -> None:
+    offer = Offer(name="a", price=2.0, goodput=0.5, extras=0.3, credits=0.1)
+    assert (offer.paid, offer.effective_price) == (pytest.approx(2.2), pytest.approx(4.4))
+    with pytest.raises(BadNumber):
+        _ = Offer(name="a", price=0.0, goodput=0.5).effective_price
+    with pytest.raises(BadNumber):
+        restart_expense(STAGES, -1, 2.0)
+
+
+def test_the_evidence_of_a_claim_is_of_the_period_alone() -> None:
+    outages = [
+        Outage(node="n1", begin=-50, end=0, what="before"),
+        Outage(node="n1", begin=100, end=300, what="within"),
+        Outage(node="n1", begin=1000, end=1100, what="after"),
+        Outage(node="n2", begin=-50, end=-10, what="before"),
+    ]
+    (claim,) = claims(outages, 0.0, 1000.0, fee=1.0, agreement=AGREEMENT)
+    assert [one.what for one in claim.evidence] == ["within"]
+    assert claim.credit == pytest.approx(0.2)
+    later = claims([Outage(node="n1", begin=5100, end=5300, what="x")], 5000.0, 6000.0, 1.0, AGREEMENT)
+    assert later[0].uptime == pytest.approx(0.8)

@@ -42,3 +42,10 @@ def test_a_third_copy_helps() -> None:
 def test_what_cannot_be_is_said(nodes: int, replicas: int, dead: int) -> None:
     with pytest.raises(BadNumber):
         loss_chance(nodes, replicas, dead)
+
+
+def test_a_domain_smaller_than_a_group_takes_no_group() -> None:
+    small = Domain(name="chassis", nodes=2, failures_per_second=1e-8)
+    assert loss_rate(120, 3, 1e-7, 600, (small,), spread=False) == loss_rate(120, 3, 1e-7, 600)
+    just = Domain(name="chassis", nodes=3, failures_per_second=1e-8)
+    assert loss_rate(120, 3, 1e-7, 600, (just,), spread=False) > loss_rate(120, 3, 1e-7, 600)

@@ -65,3 +65,30 @@ def test_only_what_stays_away_needs_a_spare() -> None:
 
 def test_crews_that_are_all_but_overrun_are_answered_at_once() -> None:
     assert Crews(40, 39.99999999999999).spares_for(0.5) > 1e12
+
+
+def test_two_crews_are_erlangs_queue_by_hand() -> None:
+    """M/M/2 with a load of 1: none out with 1/3, one with 1/3, two with 1/6, and half as likely each time after."""
+    crews = Crews(2, 1.0)
+    assert crews.waits == pytest.approx(1 / 3)
+    assert [crews.covered(spares) for spares in range(4)] == [
+        pytest.approx(1 / 3), pytest.approx(2 / 3), pytest.approx(5 / 6), pytest.approx(11 / 12)
+    ]  # fmt: skip
+    assert [crews.spares_for(level) for level in (0.3, 0.5, 0.8, 0.9, 0.95)] == [0, 1, 2, 3, 4]
+
+
+def test_five_crews_cover_what_their_terms_say() -> None:
+    """Load 2 of 5: P(0) = 1 / (sum of 2^n/n! for n < 5, plus 2^5/5! * 5/3)."""
+    terms = [1.0, 2.0, 2.0, 4 / 3, 2 / 3]
+    whole = sum(terms) + 2**5 / 120 * 5 / 3
+    crews = Crews(5, 2.0)
+    for spares in range(5):
+        assert crews.covered(spares) == pytest.approx(sum(terms[: spares + 1]) / whole)
+    for level in (0.5, 0.9, 0.99, 0.999):
+        needed = crews.spares_for(level)
+        assert crews.covered(needed) >= level > crews.covered(needed - 1)
+
+
+def test_where_nothing_fails_no_spare_is_needed() -> None:
+    assert (Crews(1, 0.0).spares_for(0.999), Crews(1, 0.0).covered(0)) == (0, 1.0)
+    assert erlang_b(0, 1.0) == 1.0

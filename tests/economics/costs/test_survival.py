@@ -79,3 +79,15 @@ def test_nothing_seen_is_not_nothing_possible() -> None:
 def test_a_probability_is_one(wrong: float) -> None:
     with pytest.raises(BadNumber, match="probability"):
         rate_from_probability(wrong)
+
+
+def test_the_hazard_of_parts_that_wear_by_hand() -> None:
+    """Shape 2 and scale 4: 2/4 * age/4 failures a year."""
+    worn = Weibull(2.0, 4.0)
+    assert (worn.hazard(0), worn.hazard(2.0), worn.hazard(8.0)) == (0.0, pytest.approx(0.25), pytest.approx(1.0))
+    assert Weibull(1.0, 4.0).hazard(0) == pytest.approx(0.25)
+
+
+def test_the_first_failure_of_many_by_hand() -> None:
+    """Shape 1/2: scale / N^2 times Gamma(3) = 2."""
+    assert Weibull(0.5, 100.0).mean_first_failure_years(10) == pytest.approx(2.0)

@@ -1,13 +1,17 @@
 """A small HTTP server on loopback that answers as a test tells it to and remembers what it was sent."""
 
+import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from holdfast.fleet.actions import process
 
 
 @dataclass
@@ -23,6 +27,20 @@ class Request:
 
 
 Answer = tuple[int, dict[str, str], bytes]
+TimeIsUp = Callable[[Callable[[], bool]], None]
+
+
+@pytest.fixture
+def time_is_up(monkeypatch: pytest.MonkeyPatch) -> TimeIsUp:
+    """Stops the clock of commands until a condition holds; then what runs has run too long."""
+    monkeypatch.setattr(process, "_LOOK_SECONDS", 0.01)
+
+    def when(holds: Callable[[], bool]) -> None:
+        later = itertools.count(1e6, 1e6)
+        clock = SimpleNamespace(monotonic=lambda: next(later) if holds() else 0.0)
+        monkeypatch.setattr(process, "time", clock)
+
+    return when
 
 
 @dataclass

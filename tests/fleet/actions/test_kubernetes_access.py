@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fleet.actions.backend import NoAnswer
 from holdfast.fleet.actions.kubernetes import access as kubernetes_access
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings, open_access
+from holdfast.runtime.errors import NoAnswer
 
 
 def config(user: Any = None, cluster: Any = None, **more: Any) -> dict[str, Any]:

@@ -10,12 +10,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from holdfast.fleet.actions.backend import NoAnswer, Result
+from holdfast.fleet.actions.backend import Result
+from holdfast.fleet.actions.kubernetes import mirror as kubernetes_mirror
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.kubernetes.api import KubernetesApi
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
 from holdfast.fleet.actions.kubernetes.mirror import Mirror
 from holdfast.model.lifecycle import Action, Verb
+from holdfast.runtime.errors import NoAnswer
 
 from .conftest import Peer, Request
 
@@ -31,7 +33,7 @@ def settings(peer: Peer, tmp_path: Path) -> KubernetesSettings:
         "users": [{"name": "x", "user": {"token": "secret-token"}}],
     }
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(document))
-    return KubernetesSettings(kubeconfig=str(tmp_path / "kubeconfig"), timeout=2.0)
+    return KubernetesSettings(kubeconfig=str(tmp_path / "kubeconfig"), timeout=60.0)
 
 
 def says(peer: Peer, answer: Callable[[str, Query], tuple[int, bytes]]) -> None:
@@ -108,9 +110,10 @@ def test_the_version_of_eviction_is_what_the_server_offers(
 
 
 def test_a_mirror_follows_reads_again_when_told_and_says_when_it_is_blind(
-    peer: Peer, settings: KubernetesSettings
+    peer: Peer, settings: KubernetesSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The watch brings a change and a deletion, then the version is too old; the second list is the truth."""
+    monkeypatch.setattr(kubernetes_mirror, "PAUSE_SECONDS", 0.01)
     lists = iter([["a", "b"], ["c"]])
     seen: list[tuple[str, ...]] = []
     done = threading.Event()
@@ -144,6 +147,6 @@ def test_a_mirror_follows_reads_again_when_told_and_says_when_it_is_blind(
     with pytest.raises(NoAnswer, match="not been read yet"):
         mirror.held()
     mirror.start()
-    assert done.wait(20)
+    assert done.wait(60)
     mirror.stop()
     assert seen[:4] == [("a", "b"), ("a", "b", "x"), ("b", "x"), ("c",)]

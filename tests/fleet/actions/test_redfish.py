@@ -3,12 +3,10 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,8 @@ from holdfast.fleet.actions.backend import Outcome, Result
 from holdfast.fleet.actions.redfish.backend import Redfish, RedfishSettings
 from holdfast.fleet.actions.secret import Secret
 from holdfast.model.lifecycle import Action, Verb
+from tests.ports import free_port
+from tests.waiting import until
 
 ACTION = Action(node="n1", verb=Verb.REBOOT, reason="rung 2", at=1_700_000_000.0)
 SYSTEM = "/redfish/v1/Systems/1"
@@ -186,9 +186,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip("no sushy-tools here (pip install sushy-tools)")
     bcrypt = pytest.importorskip("bcrypt")
     root = tmp_path_factory.mktemp("sushy")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     (root / "htpasswd").write_bytes(b"admin:" + bcrypt.hashpw(b"pw-of-the-bmc", bcrypt.gensalt(4)) + b"\n")
     system = {"uuid": UUID, "name": "n1", "power_state": "On", "nics": []}
     (root / "conf").write_text(
@@ -203,11 +201,11 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         )
     url = f"http://127.0.0.1:{port}"
     try:
-        wait_until(lambda: answers(f"{url}/redfish/v1/"), root / "log")
+        until(lambda: answers(f"{url}/redfish/v1/"), (root / "log").read_text)
         yield url
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def answers(url: str) -> bool:
@@ -216,13 +214,6 @@ def answers(url: str) -> bool:
             return bool(reply.status == 200)
     except OSError:
         return False
-
-
-def wait_until(true: Callable[[], bool], log: Path, within: float = 20.0) -> None:
-    deadline = time.monotonic() + within
-    while not true():
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.1)
 
 
 @pytest.mark.slow

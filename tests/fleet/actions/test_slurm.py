@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.actions.backend import NoAnswer, Outcome, Result
+from holdfast.fleet.actions.backend import Outcome, Result
 from holdfast.fleet.actions.slurm.backend import Slurm, SlurmSettings
 from holdfast.model.lifecycle import Action, Verb
+from holdfast.runtime.errors import NoAnswer
+
+from .conftest import TimeIsUp
 
 IDLE = "NodeName=g1 Arch=x\n   State=IDLE ThreadsPerCore=1 Weight=1\n"
 OURS = (
@@ -68,11 +71,15 @@ def test_an_update_that_is_taken_but_not_done_is_a_failure_worth_another_try(com
     assert commands.do(Verb.UNCORDON).retryable
 
 
-def test_an_update_that_hangs_is_given_up_on_and_finds_itself_done_the_next_time(commands: Commands) -> None:
+def test_an_update_that_hangs_is_given_up_on_and_finds_itself_done_the_next_time(
+    commands: Commands, time_is_up: TimeIsUp
+) -> None:
     commands.update = "sleep 600"
+    time_is_up(lambda: len(commands.calls("update")) == 1)
     commands.shows(IDLE, OURS)
     outcome = commands.do(Verb.DRAIN, timeout=1.0)
     assert (outcome.result, outcome.retryable) == (Result.FAILED, True)
+    time_is_up(lambda: False)
     assert commands.do(Verb.DRAIN).result is Result.NOTHING_TO_DO
     assert len(commands.calls("update")) == 1
 

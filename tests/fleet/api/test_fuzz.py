@@ -48,7 +48,6 @@ ANYTHING = st.binary(max_size=2_000) | JSON.map(lambda it: json.dumps(it).encode
 
 
 @given(ANYTHING)
-@settings(max_examples=400, deadline=None)
 def test_any_body_is_reports_or_a_problem_in_one_sentence(body: bytes) -> None:
     try:
         assert decode(body)
@@ -74,18 +73,18 @@ def answered(controller: "Controller", agent: "Agent", body: bytes, clock: bytes
 
 
 CLOCKS = st.text("0123456789.eE+-naif", max_size=20).map(str.encode)
-SHARED = [HealthCheck.function_scoped_fixture]
+SHARED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 
 
 @given(ANYTHING, CLOCKS)
-@settings(max_examples=100, deadline=None, suppress_health_check=SHARED)
+@settings(suppress_health_check=SHARED)
 def test_any_body_is_answered(controller: "Controller", fuzzed: "Agent", body: bytes, clock: bytes) -> None:
     answered(controller, fuzzed, body, clock)
 
 
 @pytest.mark.soak
 @given(ANYTHING, CLOCKS)
-@settings(max_examples=10_000, deadline=None, suppress_health_check=SHARED)
+@settings(max_examples=10_000, suppress_health_check=SHARED)
 def test_ten_thousand_bodies_are_answered(controller: "Controller", fuzzed: "Agent", body: bytes, clock: bytes) -> None:
     answered(controller, fuzzed, body, clock)
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 import shutil
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import httpx
 import pytest
 
 from tests.fleet.controller.running import until
+from tests.ports import free_port
 
 FLOW, SUPPLY, RETURN, PUMP, PRESSURE = range(5)
 REGISTERS = """
@@ -133,7 +133,7 @@ class Hook:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def at(self, path: str) -> list[Any]:
@@ -174,10 +174,3 @@ def alertmanager(directory: Path, hook: str) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(timeout=30)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

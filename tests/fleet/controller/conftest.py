@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own, where one is installed."""
+"""A controller for all tests whose nodes have names of their own; a PostgreSQL server where one is installed."""
 
 import subprocess
 import sys
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from .running import Controller, running
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "throwaway_postgres.py"
 
@@ -20,3 +22,10 @@ def postgres() -> Iterator[str]:
         pytest.skip(process.stderr.read().strip())
     yield url
     process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    policy = "dry_run = false\nbreaker_share = 1.0\n"
+    with running(tmp_path_factory.mktemp("controller"), policy=policy) as one:
+        yield one

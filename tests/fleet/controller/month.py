@@ -9,13 +9,14 @@ from holdfast.fleet.store import Store
 from holdfast.model.job import Job
 from holdfast.model.lifecycle import NodeEvent, NodeState
 from holdfast.model.records import Step, Transition
+from tests.stores import new_store
 
 Story = Sequence[tuple[float, NodeEvent]]
 
 
 def remember(directory: Path, stories: Mapping[str, Story], jobs: Sequence[Job]) -> None:
     """Into the store that `running` in this directory will open."""
-    store = Store.open(f"sqlite:///{directory}/holdfast.db")
+    store = Store.open(new_store(directory / "holdfast.db"))
     try:
         epoch = store.lead("the past", 1.0, now=1.0)
         assert epoch is not None

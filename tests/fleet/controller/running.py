@@ -7,7 +7,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,17 +15,7 @@ from typing import Any
 
 import httpx
 
-PATIENCE_SECONDS = 90.0
-
-
-def until(holds: Callable[[], Any], what: str, patience: float = PATIENCE_SECONDS) -> Any:
-    """The first true answer. It waits for another process, so it must look again and again."""
-    deadline = time.monotonic() + patience
-    while time.monotonic() < deadline:
-        if found := holds():
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"not within {patience:g} s: {what}")
+from tests.waiting import until
 
 
 @dataclass

@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import EventKind
-from holdfast.node.agent.orders.tested import TestedMark
+from holdfast.node.agent.orders.retest import TestedMark
 
 from ..slurm.conftest import NEEDED, SBIN, boot  # noqa: TID252  tests are no package to name
 from .running import Agent, Controller, running, start

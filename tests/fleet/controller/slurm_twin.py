@@ -49,7 +49,7 @@ def agent_on_twin(site: Site, node: str) -> Iterator[Path]:
         config.write(f'\n[controller]\nurl = "{site.controller.url}"\njoin_token_file = "{token}"\n')
         config.write("".join(f'[checks."{check}"]\nenabled = false\n' for check in NOT_ON_A_TWIN))
     with (home / "agent.log").open("w") as log:
-        command = [HOLDFAST, "agent", "--config", str(home / "holdfast.toml")]
+        command = [str(HOLDFAST), "agent", "--config", str(home / "holdfast.toml")]
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         yield home

@@ -1,19 +1,12 @@
 """Jobs that agents see move a node: allocated, cleaned, tested, ready; late and lost words change nothing for long."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .running import Agent, Controller, running, until
-
-
-@pytest.fixture(scope="module")
-def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    with running(tmp_path_factory.mktemp("jobs"), policy="dry_run = false\nbreaker_share = 1.0\n") as one:
-        yield one
 
 
 def holds(agent: Agent, *jobs: str, **more: Any) -> None:

@@ -2,25 +2,18 @@
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from holdfast.cli.app import run
 
-from .running import Agent, Controller, running
+from .running import Agent, Controller
 
 XID = {
     "kind": "xid", "text": "NVRM: Xid (PCI:0000:9b:00): 79, GPU has fallen off the bus.", "device": "0000:9b:00",
     "code": 79, "severity": "fatal", "action": "restart_node",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
-    with running(tmp_path_factory.mktemp("diagnose")) as one:
-        yield one
 
 
 @pytest.fixture(autouse=True)

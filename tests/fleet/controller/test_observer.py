@@ -15,6 +15,7 @@ from holdfast.fleet.store import Store
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
+from tests.stores import new_store
 
 READY = NodeState(name="n1", stage=Stage.READY, since=100.0, tested_at=90.0, tested_suite="1", used_until=80.0)
 IDLE = NodeStatus(node="n1", accepts_work=True, cordoned=False, down=False, busy=False)
@@ -41,7 +42,7 @@ class World:
 
 @pytest.fixture
 def store(tmp_path: Path):  # type: ignore[no-untyped-def]
-    one = Store.open(f"sqlite:///{tmp_path}/holdfast.db")
+    one = Store.open(new_store(tmp_path / "holdfast.db"))
     yield one
     one.close()
 

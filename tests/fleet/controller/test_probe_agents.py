@@ -14,7 +14,7 @@ pytest.importorskip("litestar", reason="needs the extra [controller]")
 pytest.importorskip("torch", reason="probes need torch: make torch")
 
 from tests.fleet.controller.running import Controller, running
-from tests.fleet.controller.test_trainings import free_port
+from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))

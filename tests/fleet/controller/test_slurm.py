@@ -32,10 +32,8 @@ def test_a_broken_twin_is_drained_finishes_its_job_and_is_idle_again_after_the_t
         job = slurm.submit(node, f"while test ! -e {finish}; do sleep 0.1; done")
         slurm.eventually(lambda: slurm.job(job) == "RUNNING")
         until(lambda: site.controller.stage(node) == "allocated", "the job is seen")
-        broken = time.monotonic()
         inject(twin, "gpu_off_bus", gpu=3)
         slurm.eventually(lambda: slurm.state(node) == "drng")
-        assert time.monotonic() - broken < 10.0  # bench/slurm_drain.py measures it; this machine is shared
         assert slurm.reason(node).startswith(("holdfast: gpu.xid", "holdfast: gpu.lost"))
         assert slurm.job(job) == "RUNNING"
         assert site.controller.stage(node) == "draining"

@@ -91,7 +91,7 @@ def test_with_the_controller_away_a_used_node_stays_out_and_returns_with_it(site
     (site.slurm.root / "away").mkdir()
     (site.slurm.root / "away" / "scontrol").symlink_to("/bin/false")
     away = f"test $SLURMD_NODENAME = node1 && export PATH={site.slurm.root}/away:/usr/bin:/bin"
-    mark = f'exec {site.slurm.root}/holdfast/untested/sh "job $SLURM_JOB_ID ended here"'
+    mark = f'exec {site.slurm.root}/holdfast/untested.sh "job $SLURM_JOB_ID ended here"'
     site.controller.kill()
     with replaced(site, "epilog.sh", f"#!/bin/sh\n{away}\n{mark}\n"):
         first = {node: site.timed("-w", node) for node in ("node1", "node2")}

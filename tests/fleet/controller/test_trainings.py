@@ -5,13 +5,15 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.ports import free_port
+from tests.waiting import until
 
 from .running import Controller, running
 
@@ -28,14 +30,6 @@ def started(*command: str, log: Path, **more: Any) -> Iterator[subprocess.Popen[
             yield process
         finally:
             process.kill()
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def job(controller: Controller, *words: str) -> Any:
@@ -102,12 +96,7 @@ def test_a_rank_that_loses_its_processor_is_named_and_not_those_that_wait_for_it
 
 def patiently(holds: Callable[[], Any], what: str) -> Any:
     """Four ranks that load torch on a busy machine take their time."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        if found := holds():
-            return found
-        time.sleep(0.5)
-    raise AssertionError(f"not within {PATIENCE_SECONDS:g} s: {what}")
+    return until(holds, what, PATIENCE_SECONDS)
 
 
 def _only_the_slow_one(controller: Controller) -> Any:

@@ -2,15 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
 from .running import Controller, running, until
-
-
-@pytest.fixture(scope="module")
-def controller(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
-    with running(tmp_path_factory.mktemp("vertical"), policy="dry_run = false\nbreaker_share = 1.0\n") as one:
-        yield one
 
 
 def test_a_node_that_fails_is_quarantined_reset_tested_and_returned(controller: Controller) -> None:

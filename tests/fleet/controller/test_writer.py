@@ -21,11 +21,12 @@ from holdfast.fleet.store import Store, StoreError
 from holdfast.model.incident import Incident
 from holdfast.model.records import AuditEntry
 from holdfast.model.wire.report import Report
+from tests.stores import new_store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/holdfast.db")
+    opened = Store.open(new_store(tmp_path / "holdfast.db"))
     yield opened
     opened.close()
 

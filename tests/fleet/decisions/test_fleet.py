@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,3 +69,56 @@ def test_counting_node_by_node_is_counting_them_all(moves: list[tuple[int, Stage
         kept.count(nodes[before.name], 1)
     assert kept == tally(nodes.values(), "default")
     assert isinstance(kept, Tally)
+
+
+@pytest.mark.parametrize(
+    ("size", "share", "most", "cap"),
+    [
+        (100, 0.1, 20, 10),  # the share is smaller
+        (100, 0.1, 8, 8),  # the cap is smaller
+        (19, 0.1, 8, 1),  # a part of a node is no node
+        (20, 0.1, 8, 2),
+        (4, 0.0, 0, 1),  # one may always leave
+    ],
+)
+def test_what_a_pool_may_lose(size: int, share: float, most: int, cap: int) -> None:
+    policy = Policy(breaker_share=share, breaker_nodes=most)
+    assert breaker(fleet(size), "default", policy).cap == cap
+    assert not breaker(fleet(size, out=cap - 1), "default", policy).open
+    assert breaker(fleet(size, out=cap), "default", policy).open
+
+
+def test_an_open_breaker_says_so_and_a_closed_one_says_how_many_are_out() -> None:
+    words = "2 of 10 nodes of pool default are out of service, 1 may be"
+    assert breaker(fleet(10, out=2), "default", Policy()).reason == f"breaker open: {words}; observing only"
+    closed = breaker(fleet(10), "default", Policy())
+    assert closed.reason == "0 of 10 nodes of pool default are out of service, 1 may be"
+
+
+def test_a_node_that_a_person_has_is_not_of_the_pool_and_needs_a_spare_all_the_same() -> None:
+    gone = NodeState(name="gone", stage=Stage.REMOVED)
+    counted = tally([*fleet(4, out=1), gone], "default")
+    assert (counted.here, counted.out, counted.removed) == (4, 1, 1)
+    policy = Policy(spares=5)
+    assert spares_wanted(counted, "default", policy) == 3
+    assert spares_wanted(counted, "default", policy, returning=1) == 4
+    counted.count(gone, -1)
+    assert counted.removed == 0
+
+
+def test_nodes_of_other_pools_do_not_count() -> None:
+    other = [replace(node, pool="other") for node in fleet(9, out=3, spares=2)]
+    counted = tally([*fleet(5, out=1, spares=1), *other], "default")
+    assert (counted.here, counted.out, counted.spares) == (5, 1, {"n1"})
+
+
+def test_spares_are_known_by_name_while_they_are_spares() -> None:
+    counted = tally(fleet(3, spares=2), "default")
+    assert counted.spares == {"n0", "n1"}
+    counted.count(NodeState(name="n0", stage=Stage.SPARE), -1)
+    assert counted.spares == {"n1"}
+
+
+@pytest.mark.parametrize(("held", "short"), [(0, 2), (1, 1), (2, 0), (3, 0)])
+def test_how_many_spares_a_pool_lacks(held: int, short: int) -> None:
+    assert spares_short(fleet(10, spares=held), "default", Policy(spares=2)) == short

@@ -1,6 +1,6 @@
 """Steps from memory are the machine's, whatever happened before and whenever."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fleet.decisions.lifecycle import machine
@@ -42,7 +42,6 @@ def comparable(life: NodeState, recent: list[Offence], degraded: list[Offence]) 
     )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
 @given(STORY, POLICIES, st.sampled_from((Stage.READY, Stage.SPARE)))
 def test_memory_answers_what_the_machine_does(story: list[tuple[Heard, float]], policy: Policy, stage: Stage) -> None:
     recall = Recall(policy)
@@ -77,3 +76,46 @@ def test_a_question_is_asked_of_the_machine_once() -> None:
     assert recall.step(one, failed, 5.0) is recall.step(other, failed, 900.0)
     assert one.standing is other.standing
     assert (one.offences, other.offences) == ([5.0], [900.0])
+
+
+def test_a_step_tells_whether_the_pool_counts_the_node_differently() -> None:
+    recall = Recall(Policy())
+    course = recall.begin(Stage.READY)
+    degraded = recall.step(course, (EventKind.DEGRADED, "gpu", "", False), 1.0)
+    assert (degraded.recount, degraded.offended, degraded.degraded) == (False, False, True)
+    assert course.degradations == [1.0]
+    failed = recall.step(course, (EventKind.FAILED, "gpu", "", False), 2.0)
+    assert (failed.recount, failed.offended, failed.degraded) == (True, True, False)
+    assert course.offences == [2.0]
+    emptied = recall.step(course, (EventKind.EMPTIED, "gpu", "", False), 3.0)
+    assert (emptied.recount, emptied.offended) == (False, False)
+    assert (course.offences, course.degradations) == ([2.0], [1.0])
+    spare = recall.begin(Stage.SPARE)
+    assert recall.step(spare, (EventKind.PROMOTED, "", "", False), 4.0).recount
+
+
+def test_only_an_offence_makes_the_course_forget() -> None:
+    recall = Recall(Policy(lemon_seconds=10.0))
+    course = recall.begin(Stage.READY)
+    recall.step(course, (EventKind.DEGRADED, "gpu", "", False), 0.0)
+    recall.step(course, (EventKind.RECOVERED, "gpu", "", False), 50.0)
+    assert course.degradations == [0.0]
+    recall.step(course, (EventKind.DEGRADED, "nvlink", "", False), 60.0)
+    assert course.degradations == [60.0]
+    assert [one.cause for one in course.standing.life.degradations] == ["nvlink"]
+
+
+def test_what_is_just_recent_enough_is_kept() -> None:
+    recall = Recall(Policy(lemon_seconds=10.0))
+    course = recall.begin(Stage.READY)
+    for at, cause in ((0.0, "gpu"), (10.0, "nvlink")):
+        recall.step(course, (EventKind.DEGRADED, cause, "", False), at)
+    assert course.degradations == [0.0, 10.0]
+    recall.step(course, (EventKind.DEGRADED, "gpu", "", False), 10.5)
+    assert course.degradations == [10.0, 10.5]
+
+
+def test_a_course_begins_where_another_began() -> None:
+    recall = Recall(Policy())
+    assert recall.begin(Stage.READY).standing is recall.begin(Stage.READY).standing
+    assert recall.begin(Stage.READY).standing is not recall.begin(Stage.SPARE).standing

@@ -16,8 +16,7 @@ import yaml
 
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
-
-from ..slurm.conftest import free_ports  # noqa: TID252  tests are no package to name
+from tests.ports import free_ports
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "holdfast" / "kubernetes"
 BINARIES = Path(os.environ.get("HOLDFAST_KUBERNETES") or CACHE)

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.ports import free_ports
+
 from ..controller.running import Controller, running, until  # noqa: TID252  tests are no package to name
-from ..slurm.conftest import free_ports  # noqa: TID252
 from .conftest import BINARIES, Cluster
 
 pytestmark = pytest.mark.slow

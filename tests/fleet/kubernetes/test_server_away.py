@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.actions.backend import NoAnswer, Result
+from holdfast.fleet.actions.backend import Result
 from holdfast.model.lifecycle import Action, Verb
+from holdfast.runtime.errors import NoAnswer
 
 from ..controller.running import running, until  # noqa: TID252  tests are no package to name
 from .conftest import Cluster

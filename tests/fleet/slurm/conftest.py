@@ -5,14 +5,15 @@ import getpass
 import os
 import shutil
 import signal
-import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_ports
+from tests.waiting import until
 
 SBIN = "/usr/sbin:/sbin"
 NEEDED = ("munged", "slurmctld", "slurmd", "scontrol", "sinfo", "sbatch")
@@ -95,11 +96,7 @@ class Slurm:
 
     def eventually(self, true: Callable[[], object], within: float = 60.0) -> None:
         """Wait for what Slurm does in its own time; fail with the daemons' last words if it does not."""
-        deadline = time.monotonic() + within
-        while not true():
-            if time.monotonic() > deadline:
-                pytest.fail(f"not within {within:.0f} s; {self.run('sinfo', '-o', '%N %t %E')}\n{self.last_words()}")
-            time.sleep(0.05)
+        until(true, lambda: f"{self.run('sinfo', '-o', '%N %t %E')}\n{self.last_words()}", within)
 
     def last_words(self) -> str:
         logs = sorted(self.root.glob("*.log"))
@@ -123,16 +120,6 @@ class Slurm:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-
-
-def free_ports(count: int) -> list[int]:
-    held = [socket.socket() for _ in range(count)]
-    for one in held:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
 
 
 def boot(root: Path, nodes: int, extra: str) -> Slurm:

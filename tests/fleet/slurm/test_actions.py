@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from holdfast.fleet.actions.backend import NoAnswer, Outcome, Result
+from holdfast.fleet.actions.backend import Outcome, Result
 from holdfast.fleet.actions.slurm.backend import Slurm, SlurmSettings
 from holdfast.formats.slurm import jobs as slurm_jobs
 from holdfast.formats.slurm import nodes as slurm_nodes
 from holdfast.formats.slurm.hostlist import compress
 from holdfast.model.job import JobState
 from holdfast.model.lifecycle import Action, Verb
+from holdfast.runtime.errors import NoAnswer
 
 pytestmark = pytest.mark.slow
 

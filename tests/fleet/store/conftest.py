@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from holdfast.fleet.store import Store
+from tests.stores import new_store
 
 SCRIPT = Path(__file__).parents[3] / "scripts" / "throwaway_postgres.py"
 
@@ -18,8 +19,8 @@ class Server:
     """The throw-away server, by its standard input and output."""
 
     def __init__(self) -> None:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.process = subprocess.Popen([sys.executable, str(SCRIPT), "fsync=off"], text=True, **pipes)
+        command, pipe = [sys.executable, str(SCRIPT), "fsync=off"], subprocess.PIPE
+        self.process = subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, stderr=pipe)
         self.url = self.said()
         self.template = self.new_database("template1")
         Store.open(self.template).close()
@@ -63,7 +64,7 @@ def postgres() -> Iterator[Server]:
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A store nobody has used yet."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/holdfast.db"
+        return new_store(tmp_path / "holdfast.db")
     server: Server = request.getfixturevalue("postgres")
     return server.new_store()
 

@@ -10,6 +10,7 @@ from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import NodeState
 from holdfast.model.records import Leader, Outcome
 
+from .engines import ON_POSTGRESQL
 from .lives import arrived, proposed, step
 
 
@@ -103,12 +104,10 @@ def test_nobody_acts_before_somebody_leads(store: Store) -> None:
         store.transit_all([arrived(NodeState(name="n1"))], 1)
 
 
-@pytest.mark.slow
+@ON_POSTGRESQL  # SQLite has one controller
 def test_a_leader_that_sleeps_inside_a_transaction_does_not_hold_up_the_next(
-    open_store: Callable[[], Store], url: str
+    open_store: Callable[[], Store],
 ) -> None:
-    if url.startswith("sqlite"):
-        pytest.skip("SQLite has one controller")
     old, new = open_store(), open_store()
     first = old.lead("old", 10, now=100.0)
     with pytest.raises(StoreError), old._writing() as asleep:

@@ -9,6 +9,7 @@ from holdfast.fleet.store import Store, StoreError
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage, Verb
 from holdfast.model.records import Outcome
 
+from .engines import ON_SQLITE
 from .lives import arrived, proposed, step, waiting
 
 
@@ -122,9 +123,8 @@ def test_finishing_what_does_not_exist_or_not_finally_is_refused_in_one_sentence
         store.finish(77, Outcome.CLAIMED, "", epoch, 1.0)
 
 
+@ON_SQLITE
 def test_a_reader_in_another_process_is_never_locked_out_by_the_writer(store: Store, epoch: int, url: str) -> None:
-    if not url.startswith("sqlite"):
-        pytest.skip("about SQLite's write-ahead log")
     proposed(store, epoch, "n1")
     with store._writing():
         other = sqlite3.connect(url.removeprefix("sqlite:///"), timeout=0)

@@ -50,7 +50,7 @@ sends = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(batches=sends)
 def test_any_interleaving_of_duplicates_and_late_reports_stores_the_same_set(
     open_store: Callable[[], Store], batches: list[list[tuple[str, str, int]]]

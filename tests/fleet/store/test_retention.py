@@ -13,6 +13,7 @@ from holdfast.model.records import AuditEntry, Credential, JoinToken, Outcome, R
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import Report, VerdictChange
 
+from .engines import ON_POSTGRESQL, ON_SQLITE
 from .lives import proposed
 
 WEEK = 7 * 86400.0
@@ -46,9 +47,8 @@ def test_nothing_old_means_nothing_to_do(store: Store) -> None:
     assert store.retain(1_000_000_000.0) == 0
 
 
-def test_on_sqlite_a_bite_is_bounded(store: Store, url: str) -> None:
-    if not url.startswith("sqlite"):
-        pytest.skip("PostgreSQL drops whole weeks")
+@ON_SQLITE  # PostgreSQL drops whole weeks
+def test_on_sqlite_a_bite_is_bounded(store: Store) -> None:
     events(store, OLD, count=100)
     bites = forget(store, NEW, most=10)
     assert len(bites) >= 10
@@ -103,11 +103,10 @@ def test_sessions_that_are_silent_and_tokens_that_ended_go_and_those_in_use_stay
 
 @pytest.fixture
 def weeks(url: str) -> Callable[[], dict[str, int]]:
-    if url.startswith("sqlite"):
-        pytest.skip("about PostgreSQL's partitions")
     return lambda: tables(url, "events\\_%")
 
 
+@ON_POSTGRESQL
 def test_a_week_has_its_partition_before_it_begins(store: Store, weeks: Callable[[], dict[str, int]]) -> None:
     before = set(weeks())
     events(store, NEW)
@@ -120,6 +119,7 @@ def test_a_week_has_its_partition_before_it_begins(store: Store, weeks: Callable
     assert sum(held.values()) == 9
 
 
+@ON_POSTGRESQL
 def test_old_weeks_are_dropped_whole(store: Store, weeks: Callable[[], dict[str, int]]) -> None:
     for week in range(6):
         events(store, OLD + week * WEEK)
@@ -130,6 +130,7 @@ def test_old_weeks_are_dropped_whole(store: Store, weeks: Callable[[], dict[str,
     assert sorted({line.at for line in store.story("n1").lines}) == [OLD + week * WEEK for week in (3, 4, 5)]
 
 
+@ON_POSTGRESQL
 def test_rows_of_no_week_wait_in_the_default_partition_and_move_when_it_is_made(
     store: Store, weeks: Callable[[], dict[str, int]]
 ) -> None:

@@ -62,7 +62,7 @@ def test_a_node_nobody_knows_has_no_story(store: Store) -> None:
     assert store.story("nobody").older == ""
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     events=st.lists(st.integers(1, 4), max_size=12),
     changes=st.lists(st.integers(1, 4), max_size=6),

@@ -3,7 +3,6 @@
 import json
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from holdfast.fleet.store import Store
 from holdfast.lab.twin.node import Node, make_node
 from holdfast.model.records import Outcome, StoredAction
 from tests.fleet.controller.running import Controller, start, until
+from tests.ports import free_port
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 MOST_ACTIONS = 100_000
@@ -26,12 +26,6 @@ RECORDER = """#!/bin/sh
 echo "$1" >> {journal}
 mkdir {deeds}/"$1" 2>/dev/null || true
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class LivingAgent:
@@ -140,12 +134,9 @@ class World:
 
     def settled(self) -> None:
         """Everything the kernels said has arrived, and nothing is left to be done but what agents are asked."""
-        deadline = time.monotonic() + SETTLE_SECONDS
         store = Store.open(self.store)
         try:
-            while lacking := self._lacking(store):
-                assert time.monotonic() < deadline, f"not within {SETTLE_SECONDS:g} s: {lacking[:3]}"
-                time.sleep(0.2)
+            until(lambda: not self._lacking(store), lambda: str(self._lacking(store)[:3]), SETTLE_SECONDS)
         finally:
             store.close()
 

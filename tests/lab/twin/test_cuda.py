@@ -1,7 +1,6 @@
 """The twin of the CUDA runtime beside the vendor's own header and library, where the machine has them."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +16,7 @@ LIBRARIES = [path for home in TOOLKITS for path in sorted(home.glob("lib*/libcud
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not HEADERS or not shutil.which("gcc"), reason="no CUDA toolkit with its headers, or no gcc")
+@pytest.mark.skipif(not HEADERS, reason="no CUDA toolkit with its headers here")
 @pytest.mark.parametrize("unit", ["runtime.c", "memory.c"])
 def test_every_function_and_number_is_as_the_vendor_declares_it(tmp_path: Path, unit: str) -> None:
     """The compiler refuses a function that is declared otherwise than it is defined."""

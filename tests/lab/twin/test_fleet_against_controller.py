@@ -2,16 +2,18 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.ports import free_port
+from tests.waiting import until
 
 pytest.importorskip("litestar", reason="needs the extra [controller]")
 
@@ -24,9 +26,7 @@ LIFE = ("draining", "quarantined", "resetting", "testing", "ready")
 
 class Demo:
     def __init__(self, home: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
+        self.url = f"http://127.0.0.1:{free_port()}"
         environ = {**os.environ, "HOLDFAST_STATE": str(home / "state"), "XDG_CONFIG_HOME": str(home), "HOME": str(home)}
         command = [
             HOLDFAST,
@@ -48,16 +48,11 @@ class Demo:
             return json.load(answer)
 
     def until(self, reached: Callable[[], Any]) -> Any:
-        end = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < end:
-            assert self.process.poll() is None, self.log.read_text()[-2000:]
-            try:
-                if found := reached():
-                    return found
-            except OSError:
-                pass  # it does not listen yet
-            time.sleep(0.2)  # waiting on other processes
-        raise AssertionError(f"not reached; log: {self.log.read_text()[-3000:]}")
+        def holds() -> Any:
+            with suppress(OSError):  # it does not listen yet
+                return reached()
+
+        return until(holds, self.log.read_text, PATIENCE_SECONDS, lambda: self.process.poll() is None)
 
     def story(self, node: str) -> list[dict[str, Any]]:
         """Oldest first."""

@@ -2,12 +2,12 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,6 +18,7 @@ import pytest
 
 from holdfast.lab.twin.inject import clear, inject
 from holdfast.lab.twin.node import make_node
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -44,27 +45,19 @@ class Running:
             )
 
     def until(self, reached: Callable[[dict[str, Document]], bool]) -> dict[str, Document]:
-        end = time.monotonic() + PATIENCE_SECONDS
-        seen: dict[str, Document] = {}
-        while time.monotonic() < end:
-            try:
-                document = json.loads((self.home / "run" / "verdict.json").read_bytes())
-                seen = {verdict["check"]: verdict for verdict in document["verdicts"]}
-                if reached(seen):
-                    return seen
-            except FileNotFoundError:
-                pass
-            time.sleep(0.1)  # waiting on a file that another process writes
-        raise AssertionError(f"not reached; log: {self.log.read_text()[-2000:]}")
+        return until(lambda: self._seen(reached), self.log.read_text, PATIENCE_SECONDS) or {}
+
+    def _seen(self, reached: Callable[[dict[str, Document]], bool]) -> dict[str, Document] | None:
+        try:
+            document = json.loads((self.home / "run" / "verdict.json").read_bytes())
+        except FileNotFoundError:
+            return None
+        seen = {verdict["check"]: verdict for verdict in document["verdicts"]}
+        return seen if reached(seen) else None
 
     def address(self) -> str:
-        end = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < end:
-            for line in self.log.read_text().splitlines():
-                if "listening on " in line:
-                    return line.rsplit("listening on ", 1)[1]
-            time.sleep(0.1)
-        raise AssertionError(self.log.read_text())
+        said = r"listening on (\S+)\n"  # the whole line: it may be half written
+        return until(lambda: re.findall(said, self.log.read_text()), self.log.read_text, PATIENCE_SECONDS)[0]
 
     def get(self, path: str) -> bytes:
         with urllib.request.urlopen(self.address() + path, timeout=10) as answer:
@@ -72,7 +65,7 @@ class Running:
 
     def stop(self) -> int:
         self.process.terminate()
-        return self.process.wait(10)
+        return self.process.wait(60)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from holdfast.lab.twin.node import make_node, open_node
 from holdfast.model.wire.report import OrderOutcome
 from holdfast.node.agent.assemble import load_settings, node_name
 from holdfast.node.agent.once import look_at
-from holdfast.node.agent.orders.commands import Gate, reset_gpu
+from holdfast.node.agent.orders.gpu_reset import DriverGate, reset_gpu
 from holdfast.node.agent.orders.gpu_situation import situation
 from holdfast.node.agent.orders.handler import Order
 from holdfast.node.sources.host.repairs import FILE as REPAIRS
@@ -41,14 +41,14 @@ def tool(home: Path, script: str) -> str:
 def perform(home: Path, script: str = "") -> OrderOutcome:
     settings = load_settings(str(home / "holdfast.toml"))
     node, now = look_at(settings, "passive"), time.time()
-    deed = reset_gpu(
+    action = reset_gpu(
         settings,
         node_name(settings),
-        Gate(),
+        DriverGate(),
         lambda: situation(node, threading.Lock(), settings, time.time()),
         command=tool(home, script),
     )
-    return deed.perform(Order(id=1, verb="reset_gpu", reason="it asks for one"), now)
+    return action.perform(Order(id=1, verb="reset_gpu", reason="it asks for one"), now)
 
 
 def mend(home: Path) -> str:

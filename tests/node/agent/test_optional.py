@@ -7,7 +7,7 @@ from holdfast.model.health import Health
 from holdfast.model.settings import CheckSettings, Roots, Settings
 from holdfast.model.verdict import Row, Verdict
 from holdfast.node.agent.assemble import questions
-from holdfast.node.agent.suite import told
+from holdfast.node.agent.suite import coverage
 from holdfast.node.checks import BY_NAME
 from holdfast.node.checks.check import disabled
 
@@ -48,6 +48,6 @@ def test_one_switched_off_says_who_did() -> None:
 
 def test_a_pass_tells_what_it_was_not_asked() -> None:
     passed = Verdict(check="gpu.xid", rows=(Row("node/n1", Health.PASS),))
-    assert told([passed]) == "1 checks"
+    assert coverage([passed]) == "1 checks"
     left = disabled(BY_NAME["dcgm.diag"], "dcgmi is not installed")
-    assert told([passed, left]) == "1 checks; not asked: dcgm.diag (dcgmi is not installed)"
+    assert coverage([passed, left]) == "1 checks; not asked: dcgm.diag (dcgmi is not installed)"

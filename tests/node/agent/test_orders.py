@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.fleet.actions.gpu_reset import GpuSituation
 from holdfast.lab.twin.inject import inject
 from holdfast.lab.twin.node import make_node
 from holdfast.model.settings import ControllerSettings, SettingsError, parse
@@ -14,26 +13,35 @@ from holdfast.model.signal import Reading
 from holdfast.model.wire.report import OrderOutcome
 from holdfast.node.agent.assemble import load_settings, node_name
 from holdfast.node.agent.once import look_at
-from holdfast.node.agent.orders.commands import Gate, Gated, reset_gpu, retest
-from holdfast.node.agent.orders.handler import MOST_REMEMBERED, REPEAT_SECONDS, STALE_SECONDS, Deed, Order, Orders
+from holdfast.node.agent.orders.gpu_reset import DriverGate, GatedSource, reset_gpu
+from holdfast.node.agent.orders.gpu_situation import GpuSituation
+from holdfast.node.agent.orders.handler import (
+    MOST_REMEMBERED,
+    REPEAT_SECONDS,
+    STALE_SECONDS,
+    Order,
+    OrderAction,
+    Orders,
+)
+from holdfast.node.agent.orders.retest import retest
 from holdfast.node.sources.host.repairs import FILE as REPAIRS
 
 NOW = 1_800_000_000.0
 RETEST = Order(id=1, verb="retest", suite="1")
 
 
-class Desk:
+class Bench:
     """Orders in, outcomes out, and how often each verb was really done."""
 
     def __init__(self, home: Path, obeys: tuple[str, ...] = ("retest", "reset_gpu")) -> None:
         self.now = NOW
         self.done: list[str] = []
         self.outcomes: list[OrderOutcome] = []
-        deeds = {
-            "retest": Deed(perform=self._do, repeatable=True),
-            "reset_gpu": Deed(perform=self._do, repeatable=False),
+        actions = {
+            "retest": OrderAction(perform=self._do, repeatable=True),
+            "reset_gpu": OrderAction(perform=self._do, repeatable=False),
         }
-        self.orders = Orders(deeds, obeys, home / "orders.jsonl", lambda: self.now, self.outcomes.append)
+        self.orders = Orders(actions, obeys, home / "orders.jsonl", lambda: self.now, self.outcomes.append)
 
     def _do(self, order: Order, now: float) -> OrderOutcome:
         self.done.append(order.verb)
@@ -49,21 +57,21 @@ class Desk:
 
 
 def test_an_order_seen_twice_is_done_once_and_answered_with_the_first_outcome(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.give(RETEST)
-    desk.give(RETEST)
-    assert len(desk.outcomes) == 1, "the answer may still be on its way"
-    desk.now += REPEAT_SECONDS
-    desk.give(RETEST)
-    assert desk.done == ["retest"]
-    assert desk.outcomes[0] == desk.outcomes[1]
+    bench = Bench(tmp_path)
+    bench.give(RETEST)
+    bench.give(RETEST)
+    assert len(bench.outcomes) == 1, "the answer may still be on its way"
+    bench.now += REPEAT_SECONDS
+    bench.give(RETEST)
+    assert bench.done == ["retest"]
+    assert bench.outcomes[0] == bench.outcomes[1]
 
 
 def test_an_order_done_by_the_agent_before_a_crash_is_not_done_again(tmp_path: Path) -> None:
-    Desk(tmp_path).give(RETEST)
+    Bench(tmp_path).give(RETEST)
     with (tmp_path / "orders.jsonl").open("ab") as file:
         file.write(b'\n{"order": 9, "verb": "ret')  # torn
-    after = Desk(tmp_path)
+    after = Bench(tmp_path)
     after.give(RETEST)
     assert after.done == []
     assert [outcome.reason for outcome in after.outcomes] == ["well"]
@@ -71,26 +79,26 @@ def test_an_order_done_by_the_agent_before_a_crash_is_not_done_again(tmp_path: P
 
 def test_a_reset_cut_short_by_a_crash_is_told_as_unknown_and_not_repeated(tmp_path: Path) -> None:
     (tmp_path / "orders.jsonl").write_bytes(b'\n{"begun":5}')
-    desk = Desk(tmp_path)
-    desk.give(Order(id=5, verb="reset_gpu"))
-    assert desk.done == []
-    assert not desk.outcomes[0].ok
-    assert "not known" in desk.outcomes[0].reason
+    bench = Bench(tmp_path)
+    bench.give(Order(id=5, verb="reset_gpu"))
+    assert bench.done == []
+    assert not bench.outcomes[0].ok
+    assert "not known" in bench.outcomes[0].reason
 
 
 @pytest.mark.parametrize("verb", ["reboot", "rm -rf", ""])
 def test_a_verb_nobody_knows_is_refused_with_a_reason(tmp_path: Path, verb: str) -> None:
-    desk = Desk(tmp_path)
-    desk.give(Order(id=2, verb=verb))
-    assert not desk.outcomes[0].ok
-    assert "does not know how to" in desk.outcomes[0].reason
+    bench = Bench(tmp_path)
+    bench.give(Order(id=2, verb=verb))
+    assert not bench.outcomes[0].ok
+    assert "does not know how to" in bench.outcomes[0].reason
 
 
 def test_a_verb_the_local_policy_does_not_list_is_refused(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, obeys=("retest",))
-    desk.give(Order(id=3, verb="reset_gpu"))
-    assert desk.done == []
-    assert desk.outcomes[0].reason == "this node's own policy does not list reset_gpu"
+    bench = Bench(tmp_path, obeys=("retest",))
+    bench.give(Order(id=3, verb="reset_gpu"))
+    assert bench.done == []
+    assert bench.outcomes[0].reason == "this node's own policy does not list reset_gpu"
 
 
 def test_a_deed_that_breaks_down_is_an_answer_too(tmp_path: Path) -> None:
@@ -99,7 +107,11 @@ def test_a_deed_that_breaks_down_is_an_answer_too(tmp_path: Path) -> None:
 
     outcomes: list[OrderOutcome] = []
     orders = Orders(
-        {"retest": Deed(perform=broken, repeatable=True)}, ("retest",), tmp_path / "o", lambda: NOW, outcomes.append
+        {"retest": OrderAction(perform=broken, repeatable=True)},
+        ("retest",),
+        tmp_path / "o",
+        lambda: NOW,
+        outcomes.append,
     )
     orders.carry_out(RETEST)
     assert not outcomes[0].ok
@@ -181,13 +193,13 @@ class TestReset:
         make_node(tmp_path / "n01")
         return tmp_path / "n01"
 
-    def perform(self, home: Path, look: Callable[[], GpuSituation], gate: Gate | None = None) -> OrderOutcome:
+    def perform(self, home: Path, look: Callable[[], GpuSituation], gate: DriverGate | None = None) -> OrderOutcome:
         tool = home / "nvidia-smi"
         tool.write_text(f'#!/bin/sh\necho "$@" >> {home}/called\n')
         tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
         settings = load_settings(str(home / "holdfast.toml"))
-        deed = reset_gpu(settings, node_name(settings), gate or Gate(), look, command=str(tool))
-        return deed.perform(Order(id=4, verb="reset_gpu", reason="Xid 119"), NOW)
+        action = reset_gpu(settings, node_name(settings), gate or DriverGate(), look, command=str(tool))
+        return action.perform(Order(id=4, verb="reset_gpu", reason="Xid 119"), NOW)
 
     def situation(self, **fields: object) -> GpuSituation:
         gpus = {number: f"GPU-{number}" for number in range(8)}
@@ -219,7 +231,7 @@ class TestReset:
 
     def test_on_a_twin_the_machines_own_tool_is_never_called(self, home: Path) -> None:
         settings = load_settings(str(home / "holdfast.toml"))
-        outcome = reset_gpu(settings, "n01", Gate(), self.situation).perform(Order(id=4, verb="reset_gpu"), NOW)
+        outcome = reset_gpu(settings, "n01", DriverGate(), self.situation).perform(Order(id=4, verb="reset_gpu"), NOW)
         assert not outcome.ok
         assert "simulated" in outcome.reason
 
@@ -232,8 +244,8 @@ class _Driver:
 
 
 def test_while_gpus_are_reset_nobody_asks_the_driver_and_blindness_says_why() -> None:
-    gate = Gate()
-    source = Gated(_Driver(), gate)
+    gate = DriverGate()
+    source = GatedSource(_Driver(), gate)
     assert source.read(NOW).blind == ""
     with gate.closed():
         assert source.read(NOW).blind == "the GPUs are being reset"
@@ -241,31 +253,31 @@ def test_while_gpus_are_reset_nobody_asks_the_driver_and_blindness_says_why() ->
 
 
 def test_a_store_that_was_lost_counts_anew_and_its_order_is_really_done(tmp_path: Path) -> None:
-    Desk(tmp_path).give(Order(id=1, verb="retest", suite="1", key="n01:retest:1.000"))
-    after = Desk(tmp_path)
+    Bench(tmp_path).give(Order(id=1, verb="retest", suite="1", key="n01:retest:1.000"))
+    after = Bench(tmp_path)
     after.give(Order(id=1, verb="retest", suite="1", key="n01:retest:2.000"))
     assert after.done == ["retest"], "the outcome of the first store's order 1 must not pass for this one's"
     assert [outcome.key for outcome in after.outcomes] == ["n01:retest:2.000"]
 
 
 def test_a_number_that_was_another_verbs_is_another_order(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.give(Order(id=1, verb="reset_gpu"))
-    desk.give(RETEST)
-    assert desk.done == ["reset_gpu", "retest"]
+    bench = Bench(tmp_path)
+    bench.give(Order(id=1, verb="reset_gpu"))
+    bench.give(RETEST)
+    assert bench.done == ["reset_gpu", "retest"]
 
 
 def test_a_test_of_long_ago_is_no_answer_to_a_restored_store(tmp_path: Path) -> None:
-    Desk(tmp_path).give(RETEST)
-    after = Desk(tmp_path)
+    Bench(tmp_path).give(RETEST)
+    after = Bench(tmp_path)
     after.now += STALE_SECONDS + 1
     after.give(RETEST)
     assert after.done == ["retest"]
 
 
 def test_what_is_remembered_while_it_runs_has_an_end(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    bench = Bench(tmp_path)
     for number in range(5 * MOST_REMEMBERED):
-        desk.give(Order(id=number, verb="uncordon"))
+        bench.give(Order(id=number, verb="uncordon"))
     assert len((tmp_path / "orders.jsonl").read_bytes().splitlines()) <= 4 * MOST_REMEMBERED
-    assert len(desk.orders._done) < 5 * MOST_REMEMBERED
+    assert len(bench.orders._done) < 5 * MOST_REMEMBERED

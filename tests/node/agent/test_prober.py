@@ -1,20 +1,20 @@
 """An agent that meets another: it measures, lets go when the node is wanted, and never calls a set-up failure slow."""
 
 import importlib.util
-import socket
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from holdfast.model.wire.probe import Guest, ProbeRequest, SweepRequest
+from holdfast.model.wire.probe import Participant, ProbeRequest, SweepRequest
 from holdfast.model.wire.report import OrderOutcome
 from holdfast.node.agent.orders.handler import Order
 from holdfast.node.agent.orders.prober import Prober
+from tests.ports import free_port
+from tests.waiting import until
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
@@ -29,15 +29,9 @@ def order(rank: int, port: int, seconds: float = 60.0, address: str = "127.0.0.1
         bytes=1 << 20,
         seconds=seconds,
         key="secret",
-        guests=tuple(Guest(name=name, address=address) for name in ("n0", "n1")) if rank == 0 else (),
+        participants=tuple(Participant(name=name, address=address) for name in ("n0", "n1")) if rank == 0 else (),
     )
     return Order(id=10 + rank, verb="probe", probe=ask)
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def both(tmp_path: Path, orders: dict[int, Order], pythons: dict[int, str] | None = None) -> dict[int, OrderOutcome]:
@@ -73,10 +67,10 @@ def test_two_agents_meet_on_all_their_rails_and_the_slowest_counts(tmp_path: Pat
 def test_who_leads_runs_a_whole_probe_and_tells_all_of_it(tmp_path: Path) -> None:
     port = free_port()
     wish = SweepRequest(smallest=1024, largest=2048, pair_bytes=1 << 16)
-    guests = (Guest(name="n0", leaf="l0"), Guest(name="n1", leaf="l1"), Guest(name="n2"))
+    participants = (Participant(name="n0", leaf="l0"), Participant(name="n1", leaf="l1"), Participant(name="n2"))
     led, came = order(0, port, 5.0), order(1, port, 60.0)
     assert led.probe is not None
-    orders = {0: replace(led, probe=replace(led.probe, peer="", guests=guests, sweep=wish)), 1: came}
+    orders = {0: replace(led, probe=replace(led.probe, peer="", participants=participants, sweep=wish)), 1: came}
     outcomes = both(tmp_path, orders, {1: python_without_torch(tmp_path)})
     report = msgspec.json.decode(outcomes[0].document)
     found = {one["subject"]: (one["health"], one["reason"]) for one in report["verdicts"]}
@@ -97,15 +91,14 @@ def test_a_node_that_is_wanted_is_let_go_of(tmp_path: Path, sign: str) -> None:
     meeting = threading.Thread(target=lambda: outcomes.append(prober.perform(asked, 0.0)))
     meeting.start()
     mark = tmp_path / "v.probing"
-    while not mark.exists():
-        time.sleep(0.01)
+    until(mark.exists, "the node is marked")
     if sign == "mark":
         mark.unlink()
     elif sign == "cancel":
         prober.cancel([asked.id])
     else:
         jobs.append("slurm-7")
-    meeting.join(30.0)
+    meeting.join(90.0)
     assert not meeting.is_alive()
     assert not outcomes[0].ok
     assert outcomes[0].bytes_per_second is None

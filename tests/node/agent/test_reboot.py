@@ -25,8 +25,8 @@ orders(Path(sys.argv[1]), ("sh", "-c", "kill -9 $PPID"), []).carry_out(ORDER)
 def orders(home: Path, command: tuple[str, ...], answers: list[OrderOutcome], obeys: str = "reboot") -> Orders:
     controller = ControllerSettings(obeys=(obeys,), reboot_command=command)
     settings = Settings(roots=Roots(proc=str(home)), controller=controller)
-    deeds = {"reboot": reboot(settings, goes_down_seconds=0.01)}
-    return Orders(deeds, (obeys,), home / "orders.jsonl", time.time, answers.append)
+    actions = {"reboot": reboot(settings, goes_down_seconds=0.01)}
+    return Orders(actions, (obeys,), home / "orders.jsonl", time.time, answers.append)
 
 
 def boot(home: Path, name: str) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from holdfast.lab import twin
 from holdfast.node.agent.assemble import load_settings
-from holdfast.node.agent.orders.commands import retest
 from holdfast.node.agent.orders.handler import Order
+from holdfast.node.agent.orders.retest import retest
 from tests.node.probes.test_active import living_of_group, one_child, until
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
@@ -58,7 +58,7 @@ def test_a_node_that_is_wanted_ends_its_suite_at_once(tmp_path: Path) -> None:
     suite = until(lambda: one_child(own, "holdfast.node.agent.suite"))
     probes = until(lambda: one_child(suite, "holdfast.node.probes.active.suite"))
     Path(settings.agent.verdict_file).with_suffix(".testing").unlink()
-    worker.join(10.0)
+    worker.join(90.0)
     assert outcomes and outcomes[0].health == "unknown"
     assert "was used" in outcomes[0].reason
-    until(lambda: not living_of_group(probes), seconds=5.0)
+    until(lambda: not living_of_group(probes))

@@ -21,7 +21,7 @@ class Hung:
         self.release = threading.Event()
 
     def read(self, now: float) -> Reading:
-        self.release.wait(30)
+        self.release.wait(120)
         return Reading(source=self.name, at=now)
 
 
@@ -37,7 +37,7 @@ def take_until(runner: Runner, wanted: str, most: int = 400) -> list[Reading]:
     got = []
     for _ in range(most):
         runner.report_silence()
-        got.append(runner.readings.get(timeout=5))
+        got.append(runner.readings.get(timeout=60))
         if got[-1].source == wanted and got[-1].blind:
             return got
     raise AssertionError(f"{wanted} was never reported silent")

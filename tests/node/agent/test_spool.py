@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.signal import Event
@@ -129,7 +129,6 @@ def test_a_restarted_agent_knows_up_to_when_events_were_told(tmp_path: Path) -> 
 
 
 @given(st.binary(max_size=400))
-@settings(max_examples=200)
 def test_any_bytes_in_the_file_are_survived(tmp_path_factory: pytest.TempPathFactory, garbage: bytes) -> None:
     path = tmp_path_factory.mktemp("spool") / "spool"
     path.write_bytes(garbage)
@@ -142,7 +141,6 @@ STEPS = st.lists(st.sampled_from(("news", "beat", "send", "restart", "lose")), m
 
 
 @given(STEPS)
-@settings(max_examples=150)
 def test_whatever_happens_every_report_is_sent_or_counted(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]
 ) -> None:

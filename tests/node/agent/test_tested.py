@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from holdfast.node.agent.orders.tested import TestedMark
+from holdfast.node.agent.orders.retest import TestedMark
 
 
 def used(directory: Path) -> None:

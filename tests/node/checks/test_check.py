@@ -1,12 +1,19 @@
 """The rule that blindness never passes and never hides a failure, on the Check class itself."""
 
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.history import History
 from holdfast.model.inventory import Inventory
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.verdict import Row, Verdict
-from holdfast.model.window import Window
-from holdfast.node.checks.check import Check, Limits
+from holdfast.model.window import Run, Window
+from holdfast.node.checks import ALL, STAGES, one_look
+from holdfast.node.checks.check import Check, Limits, disabled
 
 GPUS = tuple(f"node/n1/gpu/{i}" for i in range(3))
 
@@ -75,3 +82,82 @@ def test_a_part_the_node_is_known_to_lack_is_not_judged_even_where_something_ans
     history = seen(temp={0: 95, 1: 50, 2: 50}, power={0: 1, 1: 1, 2: 1})
     history.inventory = Inventory(node="n1", subjects=frozenset(GPUS), lacks={"gpu": "manifest: switched off here"})
     assert CHECK(history.window(0, 600)).health is Health.NOT_APPLICABLE
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "checks.md").read_text()
+TOLD = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
+
+
+@pytest.mark.parametrize("check", ALL, ids=lambda check: check.name)
+def test_operators_are_told_how_far_a_check_looks_back_and_its_limits(check: Check) -> None:
+    told = TOLD[check.name]
+    assert f"- looks back: {check.span:g} s\n" in told
+    stages = [stage for stage in STAGES if re.search(rf"stages: .*\b{stage}\b", told)]
+    assert stages == [stage for stage, names in STAGES.items() if check.name in names]
+    assert dict(re.findall(r"`(\w+) = ([^`]+)`", told)) == {key: f"{value:g}" for key, value in check.limits.items()}
+
+
+def test_a_signal_of_the_node_counts_for_every_subject() -> None:
+    history = seen(temp={0: 50, 1: 50, 2: 50})
+    history.add(Reading(source="bmc", at=0, signals=[Signal("node/n1", "power", 1.0)]))
+    assert CHECK(history.window(0, 600)).health is Health.PASS
+
+
+def test_a_failure_stands_though_something_was_not_read() -> None:
+    verdict = CHECK(seen(temp={0: 95, 1: 50, 2: 50}).window(0, 600))
+    assert healths(verdict) == {GPUS[0]: Health.FAIL, GPUS[1]: Health.UNKNOWN, GPUS[2]: Health.UNKNOWN}
+
+
+def test_what_was_never_expected_is_judged_where_nothing_was_promised() -> None:
+    history = seen(temp={0: 50}, power={0: 1})
+    history.inventory = Inventory(node="n1")
+    assert healths(CHECK(history.window(0, 600))) == {GPUS[0]: Health.PASS}
+
+
+def test_remedy_owner_and_class_are_told_of_trouble_only() -> None:
+    good = CHECK(seen(temp={0: 1, 1: 1, 2: 1}, power={0: 1, 1: 1, 2: 1}).window(0, 600))
+    assert (good.health, good.remedy, good.owner, good.failure_class) == (Health.PASS, "", "", None)
+    bad = CHECK(seen(temp={0: 95, 1: 1, 2: 1}, power={0: 1, 1: 1, 2: 1}).window(0, 600))
+    assert (bad.remedy, bad.owner, bad.failure_class) == ("cool it", "hardware", FailureClass.SLOWDOWN)
+
+
+def test_a_verdicts_own_words_win_over_the_checks() -> None:
+    def own(window: Window, limits: Limits) -> Verdict:
+        rows = tuple(Row(gpu, Health.DEGRADED) for gpu in GPUS)
+        return Verdict(rows=rows, remedy="move it", owner="network", failure_class=FailureClass.CRASH)
+
+    verdict = replace(CHECK, judge=own)(seen(temp={}).window(0, 600))
+    assert (verdict.remedy, verdict.owner, verdict.failure_class) == ("move it", "network", FailureClass.CRASH)
+
+
+def test_a_check_that_is_switched_off_is_seen_to_be() -> None:
+    verdict = disabled(CHECK, "the manifest says so")
+    assert (verdict.check, verdict.disabled, verdict.reason, verdict.rows) == (
+        "gpu.hot",
+        True,
+        "the manifest says so",
+        (),
+    )
+
+
+@pytest.mark.parametrize(
+    ("looks", "seconds"),
+    [([], 0.0), ([(5.0, 5.0)], 0.0), ([(5.0, 9.0)], 4.0), ([(5.0, 9.0), (9.0, 30.0)], 25.0)],
+)
+def test_how_long_something_was_watched(looks: list[tuple[float, float]], seconds: float) -> None:
+    assert one_look.seconds_seen([Run(start, end, 0.0) for start, end in looks]) == seconds
+
+
+def test_one_look_speaks_for_passes_only() -> None:
+    passed, failed = Row("node/n1", Health.PASS), Row("node/n1", Health.FAIL, reason="hot")
+    assert one_look.not_judged(passed).reason == one_look.ONE_LOOK
+    assert one_look.not_judged(Row("node/n1", Health.PASS, reason="cold")).reason == "cold"
+    assert one_look.not_judged(failed) is failed
+    assert one_look.told([failed, one_look.not_judged(passed)]) == (one_look.ONE_LOOK,)
+    assert one_look.told([failed]) == ()
+
+
+def test_what_could_be_read_and_was_not_judged_is_said_not_to_be_seen() -> None:
+    nobody = replace(CHECK, judge=lambda window, limits: Verdict(rows=()))
+    verdict = nobody(seen(temp={0: 1, 1: 1, 2: 1}, power={0: 1, 1: 1, 2: 1}).window(0, 600))
+    assert {row.reason for row in verdict.rows} == {"not seen"}

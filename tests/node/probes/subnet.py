@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 PRELOAD = Path("/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so")
 TOOLS = ("ibnetdiscover", "ibqueryerrors", "perfquery", "dump_fts", "ibroute", "opensm")
@@ -119,10 +120,3 @@ def routed(tables: str, nodes: int) -> bool:
     """Every table leads to everybody."""
     told = [line for line in tables.splitlines() if line.endswith("valid lids dumped ")]
     return bool(told) and all(int(line.split()[0]) == nodes for line in told)
-
-
-def until(asked, otherwise: str, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not asked():
-        assert time.monotonic() < end, otherwise
-        time.sleep(0.05)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from holdfast.node.agent.assemble import questions, sources
 from holdfast.node.agent.optional import left_out
 from holdfast.node.checks import STAGES
 from holdfast.node.probes.active.probes import PROBES
+from tests.waiting import until
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -129,14 +129,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def until(asked, seconds: float = 60.0):
-    end = time.monotonic() + seconds
-    while not (answer := asked()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
-    return answer
 
 
 def why_off(settings: Settings) -> set[str]:

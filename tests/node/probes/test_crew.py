@@ -3,18 +3,18 @@
 import importlib.util
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.isolation.isolation import Measured
 from holdfast.node.probes.sweep.crew import Crew, Worker
-from holdfast.node.probes.sweep.hosts import Host
 from holdfast.node.probes.sweep.pairs import Pairs
+from tests.ports import free_port
+from tests.waiting import until
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 BIN = Path(sys.executable).parent
@@ -61,18 +61,14 @@ def test_a_group_that_could_not_form_leaves_nothing_that_a_later_one_trips_over(
         crew.workers["a"].ask(
             {"do": "exchange", "id": 9, "rank": 1, "world": 2, "master": "127.0.0.1:9", "address": ""}
         )
-    until = time.monotonic() + 20.0
-    while left and Path(f"/proc/{left}").exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    assert left and not Path(f"/proc/{left}").exists()
+    assert left
+    until(lambda: not Path(f"/proc/{left}").exists(), "it ends with its shell")
 
 
 @needs_torch
 @pytest.mark.slow
 def test_processes_of_torchrun_are_the_workers_and_the_first_tells():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     words = [
         "--nnodes",
         "2",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.probe.fingerprint import judge, learned
+from holdfast.node.probes.runs.fingerprint import judge, learned
 
 pytest.importorskip("torch", reason="torch is not installed")
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))

@@ -1,12 +1,13 @@
 """Nodes that come together without a shell: who was asked and knows the key is let in, nobody else."""
 
+import itertools
 import json
 import socket
 import threading
 
 import pytest
 
-from holdfast.model.wire.probe import Guest
+from holdfast.model.wire.probe import Participant
 from holdfast.node.probes.sweep import rendezvous as gathering
 from holdfast.node.probes.sweep.rendezvous import CannotMeet, Gathering
 
@@ -14,10 +15,9 @@ KEY = "k" * 32
 PATIENCE = 60.0
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+def gather(*names: str) -> tuple[Gathering, int]:
+    place = Gathering([Participant(name=name) for name in names], "127.0.0.1", 0, KEY)
+    return place, int(place._listener.getsockname()[1])
 
 
 def never() -> bool:
@@ -28,19 +28,25 @@ def quietly(words: str) -> None:
     """Nobody listens."""
 
 
-def come(name: str, port: int, key: str = KEY, seconds: float = PATIENCE) -> socket.socket:
-    return gathering.come(name, "127.0.0.1", port, key, seconds, never)
+def come(name: str, port: int, key: str = KEY, tries: int | None = None) -> socket.socket:
+    unwanted = never if tries is None else map(lambda number: number >= tries, itertools.count()).__next__
+    return gathering.come(name, "127.0.0.1", port, key, PATIENCE, unwanted)
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "LOOK_SECONDS", 0.01)
 
 
 def test_whoever_was_asked_comes_and_is_asked_over_its_line() -> None:
-    port = free_port()
-    place = Gathering([Guest(name="n2", leaf="l1"), Guest(name="n3")], "127.0.0.1", port, KEY)
+    place = Gathering([Participant(name="n2", leaf="l1"), Participant(name="n3")], "127.0.0.1", 0, KEY)
+    port = place._listener.getsockname()[1]
     ends: dict[str, socket.socket] = {}
-    guests = [threading.Thread(target=lambda n=name: ends.update({n: come(n, port)})) for name in ("n2", "n3")]
-    for guest in guests:
+    participants = [threading.Thread(target=lambda n=name: ends.update({n: come(n, port)})) for name in ("n2", "n3")]
+    for guest in participants:
         guest.start()
     lines = place.wait(PATIENCE, quietly, never)
-    for guest in guests:
+    for guest in participants:
         guest.join()
     assert {name: line.trouble for name, line in lines.items()} == {"n2": "", "n3": ""}
     assert (lines["n2"].host.address, lines["n2"].host.leaf) == ("127.0.0.1", "l1")
@@ -57,17 +63,16 @@ def test_whoever_was_asked_comes_and_is_asked_over_its_line() -> None:
 
 
 def test_who_does_not_come_is_told_apart() -> None:
-    lines = Gathering([Guest(name="n2")], "127.0.0.1", free_port(), KEY).wait(0.0, quietly, never)
+    lines = gather("n2")[0].wait(0.0, quietly, never)
     assert lines["n2"].answer(0.0)["error"] == "set-up failed: it did not come within 0 s"
     lines["n2"].ask({"do": "port"})
 
 
 @pytest.mark.parametrize(("name", "key"), [("n2", "another"), ("n9", KEY), ("", KEY)])
 def test_a_stranger_is_not_let_in(name: str, key: str) -> None:
-    port = free_port()
-    place = Gathering([Guest(name="n2")], "127.0.0.1", port, KEY)
+    place, port = gather("n2")
     with pytest.raises(CannotMeet, match="is not who leads"):
-        come(name, port, key, seconds=0.5)
+        come(name, port, key, tries=2)
     assert place.wait(0.0, quietly, never)["n2"].trouble
 
 
@@ -75,8 +80,7 @@ def test_a_stranger_is_not_let_in(name: str, key: str) -> None:
     "said", [b"\n", b"[]\n", b"\xff\xfe\n", b'{"name": 3}\n', b"x" * 5000, b"{" * 900 + b"\n", b""]
 )
 def test_strange_greetings_hold_up_nobody(said: bytes) -> None:
-    port = free_port()
-    place = Gathering([Guest(name="n2")], "127.0.0.1", port, KEY)
+    place, port = gather("n2")
     with socket.create_connection(("127.0.0.1", port)) as stranger:
         stranger.sendall(said)
         end = come("n2", port)
@@ -88,7 +92,7 @@ def test_somebody_else_on_that_port_is_not_believed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         threading.Thread(target=lambda: other.accept()[0].sendall(b'{"name": "", "proof": "0"}\n'), daemon=True).start()
         with pytest.raises(CannotMeet, match="does not know the key"):
-            come("n2", other.getsockname()[1], seconds=0.1)
+            come("n2", other.getsockname()[1], tries=1)
 
 
 def test_a_port_that_is_taken_is_said() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.node.probes.sweep.hosts import Host, HostsError, parse
+from holdfast.node.probes.isolation.hosts import Host, HostsError, parse
 
 
 def test_a_line_names_a_host_its_address_its_leaf_and_how_to_get_there():

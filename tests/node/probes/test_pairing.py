@@ -45,3 +45,49 @@ def test_the_first_round_crosses_from_every_leaf_to_others():
     crossing = [one for one in next_round(nodes, 0, leaves=leaves) if leaves[one[0]] != leaves[one[1]]]
     assert len(crossing) >= 24
     assert {leaves[end] for one in crossing for end in one} == set(leaves.values())
+
+
+def test_a_pair_is_the_same_whoever_is_named_first():
+    assert pair("b", "a") == pair("a", "b") == ("a", "b")
+
+
+def test_who_is_taken_already_meets_nobody_else():
+    """A pair under suspicion comes first; a suspect or a good one in it is not free any more."""
+    nodes = ["a", "b", "c", "d"]
+    assert next_round(nodes, 0, suspect_pairs=[("a", "b"), ("b", "c"), ("c", "a")])[0] == ("a", "b")
+    assert len(next_round(nodes, 0, suspect_pairs=[("a", "b"), ("b", "c")])) == 2
+    pairs = next_round(nodes, 0, suspect_pairs=[("a", "b")], suspects=["a", "c"], trusted=["b", "d"])
+    assert sorted(pairs) == [("a", "b"), ("c", "d")]
+
+
+def test_who_left_meets_nobody():
+    nodes = ["a", "b", "c", "d"]
+    known = {"suspect_pairs": [("a", "x"), ("x", "b")], "suspects": ["x", "a"], "trusted": ["x", "d"]}
+    pairs = next_round(nodes, 0, **known)
+    assert ("a", "d") in pairs
+    assert sorted(end for one in pairs for end in one) == nodes
+
+
+def test_a_suspect_that_met_everybody_good_waits_for_its_turn():
+    pairs = next_round(["a", "b", "c", "d"], 0, suspects=["a"], trusted=["d"], met={("a", "d")})
+    assert pairs == every_pair(["a", "b", "c", "d"])[0]
+
+
+def test_without_leaves_the_order_is_that_of_the_nodes():
+    assert next_round(["d", "c", "b", "a"], 0) == every_pair(["d", "c", "b", "a"])[0]
+    assert next_round(["n1", "n2"], 5) == [("n1", "n2")]
+
+
+def test_after_a_whole_turn_it_begins_again():
+    nodes = [f"n{number}" for number in range(6)]
+    rounds = [frozenset(next_round(nodes, number)) for number in range(10)]
+    assert len(set(rounds[:5])) == 5
+    assert rounds[5:] == rounds[:5]
+
+
+def test_one_of_every_leaf_in_turn():
+    """The first of both leaves sit first, the last last: the circle pairs them, and those in the middle."""
+    nodes = ["a1", "a2", "a3", "b1", "b2", "b3"]
+    pairs = next_round(nodes, 0, leaves={name: name[0] for name in nodes})
+    assert sorted(int(one[1]) + int(other[1]) for one, other in pairs) == [4, 4, 4]
+    assert ("a2", "b2") in pairs

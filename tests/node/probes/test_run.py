@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli import app
 from tests.node.probes.fabric import fabric
 
 HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
@@ -117,11 +118,11 @@ def test_a_host_that_cannot_start_is_a_set_up_failure_never_a_slow_fabric(tmp_pa
         (["--local", "2", "--spoil", "2:4096"], "a rank from 0 to 1"),
     ],
 )
-def test_a_wrong_wish_is_refused_in_one_sentence(words, said):
-    done = subprocess.run([HOLDFAST, "probe", "run", *words], capture_output=True, text=True)
-    assert done.returncode == 64
-    assert said in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+def test_a_wrong_wish_is_refused_in_one_sentence(words, said, capfd):
+    assert app.run(["probe", "run", *words]) == 64
+    refusal = capfd.readouterr().err
+    assert said in refusal
+    assert len(refusal.strip().splitlines()) == 1
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ class Days:
         return made
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(leaves=st.integers(2, 6), per_leaf=st.integers(1, 5), share=st.floats(0.2, 1.0))
 def test_every_pair_of_leaves_and_every_node_meets_within_each_period(leaves: int, per_leaf: int, share: float) -> None:
     policy = ProbePolicy(enabled=True, share=share, period_hours=6.0, minutes_per_day=120.0)
@@ -64,7 +64,7 @@ def test_every_pair_of_leaves_and_every_node_meets_within_each_period(leaves: in
             assert all(days.coverage.node_proven(node) > since for node in days.nodes)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     leaves=st.integers(1, 4),
     per_leaf=st.integers(1, 6),

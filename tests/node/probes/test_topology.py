@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.probe.topology import find
 from holdfast.formats.fabric import routes as ib_routes
 from holdfast.formats.fabric import subnet as ib_topology
 from holdfast.model.refusal import Refusal
 from holdfast.node.probes.isolation.fabric_map import FabricMap, by_cables
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.isolation.isolation import Measured, learn, suspects
 from holdfast.node.probes.isolation.pairing import every_pair
-from holdfast.node.probes.sweep.hosts import Host
+from holdfast.node.probes.runs.topology import find
 from tests.node.probes.fabric import fabric
 from tests.node.probes.subnet import needs_ibsim, subnet
 

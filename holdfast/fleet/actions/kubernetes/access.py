@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
-from holdfast.fleet.actions import http
-from holdfast.fleet.actions.backend import NoAnswer
 from holdfast.fleet.actions.secret import Secret
+from holdfast.runtime import http
+from holdfast.runtime.errors import NoAnswer
 
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 

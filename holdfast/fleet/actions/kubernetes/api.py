@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx
 
-from holdfast.fleet.actions.backend import NoAnswer
 from holdfast.fleet.actions.kubernetes.access import Access, KubernetesSettings, open_access
 from holdfast.formats.kubernetes import objects as words
+from holdfast.runtime.errors import NoAnswer
 
 PAGE = 500
 MERGE = "application/merge-patch+json"

@@ -11,20 +11,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from holdfast.fleet.actions.backend import NoAnswer, Outcome, done, failed, nothing_to_do, refused, would
+from holdfast.fleet.actions.backend import Outcome, done, failed, nothing_to_do, refused, would
 from holdfast.fleet.actions.kubernetes import marks
 from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.kubernetes.api import CONFLICT, NOT_FOUND, STRATEGIC, KubernetesApi, Refused
 from holdfast.fleet.actions.kubernetes.eviction import Eviction
 from holdfast.fleet.actions.kubernetes.mirror import Mirror
-from holdfast.fleet.actions.kubernetes.snapshot import Look, Watched, statuses
+from holdfast.fleet.actions.kubernetes.snapshot import Watched
 from holdfast.formats.kubernetes import objects as words
 from holdfast.formats.kubernetes.nodes import KubernetesNode
 from holdfast.formats.kubernetes.nodes import node as read_node
 from holdfast.formats.kubernetes.pods import KubernetesPod
 from holdfast.formats.kubernetes.pods import pod as read_pod
+from holdfast.formats.kubernetes.snapshot import Snapshot, statuses
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.node_status import NodeStatus
+from holdfast.runtime.errors import NoAnswer
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _NODES, _PODS = "/api/v1/nodes", "/api/v1/pods"
@@ -80,16 +82,16 @@ class Kubernetes:
         except Refused as error:
             if error.status == NOT_FOUND:
                 return refused(f"Kubernetes knows no node {action.node}")
-            return error.outcome
+            return failed(str(error), retryable=error.retryable)
         except NoAnswer as error:
-            return error.outcome
+            return failed(str(error), retryable=error.retryable)
 
     # ------------------------------------------------------------ looking
 
-    def look(self) -> Look:
+    def look(self) -> Snapshot:
         nodes = [self._read_node(item) for item in self._api.everything(_NODES)]
         pods = [self._read_pod(item) for item in self._api.everything(_PODS, **_BOUND)]
-        return Look(tuple(one for one in nodes if one), tuple(one for one in pods if one))
+        return Snapshot(tuple(one for one in nodes if one), tuple(one for one in pods if one))
 
     def keep_looking(self, changed: Callable[[], None]) -> Watched:
         """The same, kept up to date. `changed` is called from another thread whenever it differs."""

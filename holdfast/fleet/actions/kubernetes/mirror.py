@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from holdfast.fleet.actions.backend import NoAnswer
 from holdfast.fleet.actions.kubernetes.api import KubernetesApi
 from holdfast.formats.kubernetes import objects as words
+from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.actions")
 T = TypeVar("T")

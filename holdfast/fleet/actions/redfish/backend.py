@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from holdfast.fleet.actions import http, template
-from holdfast.fleet.actions.backend import NoAnswer, Outcome, done, failed, nothing_to_do, refused, would
+from holdfast.fleet.actions import template
+from holdfast.fleet.actions.backend import Outcome, done, failed, nothing_to_do, refused, would
 from holdfast.fleet.actions.redfish.session import RedfishSession
 from holdfast.fleet.actions.secret import Secret
 from holdfast.formats.slurm import fields as slurm
 from holdfast.model.lifecycle import Action, Verb
+from holdfast.runtime import http
+from holdfast.runtime.errors import NoAnswer
 
 _RESET = "#ComputerSystem.Reset"
 _ALLOWED = "ResetType@Redfish.AllowableValues"
@@ -67,7 +69,7 @@ class Redfish:
             with self._connect(action) as bmc:
                 return self._restart(bmc, action, dry_run)
         except NoAnswer as error:
-            return error.outcome
+            return failed(str(error), retryable=error.retryable)
 
     def _connect(self, action: Action) -> RedfishSession:
         one = self._settings

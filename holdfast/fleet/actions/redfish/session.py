@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from holdfast.fleet.actions import http
-from holdfast.fleet.actions.backend import NoAnswer
+from holdfast.runtime import http
+from holdfast.runtime.errors import NoAnswer
 
 _SESSIONS = "/redfish/v1/SessionService/Sessions"
 
@@ -78,5 +78,5 @@ def _message(reply: http.Reply) -> str:
     try:
         message = json.loads(reply.body)["error"]["message"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return reply.said
+        return reply.message
     return " ".join(str(message).split())[:200]

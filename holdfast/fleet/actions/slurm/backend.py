@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.fleet.actions.backend import NoAnswer, Outcome, done, failed, nothing_to_do, refused, would
+from holdfast.fleet.actions.backend import Outcome, done, failed, nothing_to_do, refused, would
 from holdfast.fleet.actions.slurm import preference as slurm_preference
 from holdfast.fleet.actions.slurm.commands import SlurmCommands
 from holdfast.fleet.actions.slurm.marks import Marks
@@ -21,6 +21,7 @@ from holdfast.formats.slurm.nodes import SlurmNode
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.node_status import NodeStatus
+from holdfast.runtime.errors import NoAnswer
 
 _JOB = re.compile(r"[0-9]+(_[0-9]+)?")
 # Slurm's own notes on a node it lost; ours says more, and keeps the node out when it comes back by itself.
@@ -75,7 +76,7 @@ class Slurm:
                 return refused(f"Slurm knows no node {action.node}")
             return deed(action, node, dry_run)
         except NoAnswer as error:
-            return error.outcome
+            return failed(str(error), retryable=error.retryable)
 
     # ------------------------------------------------------------ looking
 
@@ -217,7 +218,7 @@ class Slurm:
             self._requeue(commands)
             return done(f"job {job} goes back to the queue, and {off}")
         except NoAnswer as error:
-            return error.outcome
+            return failed(str(error), retryable=error.retryable)
         except hostlist.NotAHostlist as error:
             return refused(str(error))
 

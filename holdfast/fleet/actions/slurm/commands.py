@@ -4,12 +4,12 @@ import os
 import time
 from collections.abc import Callable, Mapping
 
-from holdfast.fleet.actions import process
-from holdfast.fleet.actions.backend import NoAnswer
 from holdfast.formats.slurm import jobs as slurm_jobs
 from holdfast.formats.slurm import nodes as slurm_nodes
 from holdfast.formats.slurm.nodes import SlurmNode
 from holdfast.model.job import Job
+from holdfast.runtime import process
+from holdfast.runtime.errors import NoAnswer
 
 # Asking again does not help against these.
 _FINAL = ("invalid", "denied", "not permitted", "not found", "unrecognized", "no longer", "disabled")
@@ -43,7 +43,7 @@ class SlurmCommands:
         binary = process.find(command[0], self._environ.get("PATH", ""))
         answer = process.run((binary, *command[1:]), self._environ, self._timeout)
         if answer.code != 0:
-            said = answer.said or f"exit code {answer.code}"
+            said = answer.message or f"exit code {answer.code}"
             final = any(word in said.lower() for word in _FINAL)
             raise NoAnswer(f"{' '.join(command[:2])}: {said}", retryable=not final)
         return answer.out

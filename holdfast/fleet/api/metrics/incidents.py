@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from prometheus_client.core import Metric
 
 from holdfast.fleet.api.metrics.families import gauge
-from holdfast.model.account import Bill, LayerCost
+from holdfast.model.account import Bill, Layer
 from holdfast.model.incident import Incident
 
 INCIDENT = ("incident", "subject", "cause")
@@ -23,7 +23,7 @@ _PROGRESS: tuple[tuple[str, str, Callable[[Bill], float]], ...] = (
         lambda bill: bill.finish_shift_hours * SECONDS_PER_HOUR,
     ),
 )
-_MONEY: tuple[tuple[str, str, Callable[[LayerCost], float | None]], ...] = (
+_MONEY: tuple[tuple[str, str, Callable[[Layer], float | None]], ...] = (
     ("cost", "Money lost so far, by layer; a layer that cannot be priced is left out.", lambda layer: layer.so_far),
     ("cost_if_it_goes_on", "Money lost by the end of its horizon, by layer.", lambda layer: layer.if_it_goes_on),
 )

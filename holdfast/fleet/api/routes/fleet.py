@@ -12,7 +12,6 @@ from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.routes import tokens
 from holdfast.fleet.api.service import Asked
 from holdfast.fleet.api.views.common import (
-    Ack,
     ActionsView,
     AuditView,
     Enrolled,
@@ -29,6 +28,7 @@ from holdfast.fleet.api.views.common import (
 from holdfast.fleet.api.views.show import action_view, transition_view
 from holdfast.fleet.probe_sessions.views import ProbesView
 from holdfast.model.incident import IncidentState
+from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import Report
 
 Most = Annotated[int, Parameter(ge=1, le=10_000, description="At most so many.")]

@@ -9,7 +9,6 @@ from holdfast.model.incident import Incident
 from holdfast.model.job import Job
 from holdfast.model.lifecycle import EventKind, Stage, Verb
 from holdfast.model.records import AuditEntry, Outcome, Role
-from holdfast.model.wire.probe import ProbeRequest
 from holdfast.model.wire.report import Report
 
 
@@ -160,38 +159,6 @@ class Enrolled:
     credential: str
     """Shown this once; the controller keeps only its hash."""
     expires: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """Something the agent of a node is asked to do, if its own policy lets it."""
-
-    id: int
-    verb: str
-    suite: str
-    reason: str
-    key: str = ""
-    """Of the deed: agents tell by it whether they did this one, for numbers begin anew when a store is lost."""
-    probe: ProbeRequest | None = None
-    """Of the verb probe: whom to meet, and where."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ack:
-    """Given after the reports are committed. False stands for a report that was stored before."""
-
-    accepted: tuple[bool, ...]
-    orders: tuple[Order, ...] = ()
-    tell_all: bool = False
-    """Earlier reports of this agent are not in the store (any more): it should tell every verdict anew."""
-    cancel: tuple[int, ...] = ()
-    """Orders that are not wanted any more: a probe on a node that is."""
-    renew: bool = False
-    """The credential expires before long: it should ask for a new one."""
-    closed: str = ""
-    """Why nothing may start on the node, where no scheduler keeps work away from it; the gate says so."""
-    flush_seconds: float = 0.0
-    """The node is to be released: training state in its memory belongs into storage, within so long. 0: it is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

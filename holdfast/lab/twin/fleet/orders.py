@@ -1,13 +1,12 @@
 """What the simulated agents do when they are told to: each order once, after the time it takes, with its chance."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.lab.twin.fleet.node import Fault, FleetNode
 from holdfast.model.health import Health
-from holdfast.model.wire.probe import ProbeRequest
+from holdfast.model.wire.order import Order as Order
 from holdfast.model.wire.report import OrderOutcome
 
 if TYPE_CHECKING:
@@ -19,15 +18,6 @@ REBOOT_SECONDS = 240.0
 BLIND_SHARE = 0.01  # of suites that could not see enough
 MOST_REMEMBERED = 32
 GATE = {"cordon": False, "drain": False, "uncordon": True}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    id: int
-    verb: str
-    suite: str = ""
-    reason: str = ""
-    probe: ProbeRequest | None = None
 
 
 _Finish = Callable[[FleetNode, Order, float], None]

@@ -1,8 +1,9 @@
-"""What a reset has to know of this node's GPUs at this moment: who answers, who is ill, who is in use."""
+"""What a reset must know of this node's GPUs now: which answer, which fail a check, which are in use."""
 
 import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from holdfast.fleet.actions.gpu_reset import GpuSituation
 from holdfast.model import subject
 from holdfast.model.health import Health
 from holdfast.model.settings import Settings
@@ -18,8 +19,27 @@ _ARCHITECTURES = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuSituation:
+    """What the agent knows at this moment. None is unknown, which never allows a reset."""
+
+    gpus: Mapping[int, str]
+    """Every GPU that answers: our number, and the UUID or PCI address that names it whatever NVML calls it today."""
+    suspects: tuple[int, ...] = ()
+    """Those to reset; empty means all."""
+    processes: Mapping[int, Sequence[int]] | None
+    """Process ids on each GPU; a GPU without an answer has no entry."""
+    allocated: bool | None
+    """Does a workload own this node, or may one start here?"""
+    architecture: str = ""
+    nvlink: bool = True
+    nvswitch: bool | None = None
+    fabric_manager: bool | None = None
+    """Is fabric manager running?"""
+
+
 def situation(node: Node, guard: threading.Lock, settings: Settings, now: float) -> GpuSituation:
-    """Processes are asked of the driver now; the rest is what the agent saw last."""
+    """Processes are read from the driver now; the rest is the agent's last reading."""
     processes = NvmlSlowSource(node.census.node, settings.roots.nvml).processes()
     here = subject.node(node.census.node)
     with guard:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.model.wire.probe import ProbeRequest
+from holdfast.model.wire.order import Order as Order
 from holdfast.model.wire.report import LONGEST_NAME, LONGEST_TEXT, OrderOutcome
 from holdfast.node.agent.state import write_atomically
 
@@ -22,17 +22,7 @@ STALE_SECONDS = 3_600.0  # what can simply be done again is, when its outcome is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    id: int
-    verb: str
-    suite: str = ""
-    reason: str = ""
-    key: str = ""  # of the deed itself: a store that was lost counts its orders from 1 again
-    probe: ProbeRequest | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deed:
+class OrderAction:
     """How a verb is carried out, and whether one that was interrupted may simply be done again."""
 
     perform: Callable[[Order, float], OrderOutcome]
@@ -54,13 +44,13 @@ class Orders:
 
     def __init__(
         self,
-        deeds: Mapping[str, Deed],
+        actions: Mapping[str, OrderAction],
         obeys: Collection[str],
         path: Path,
         clock: Callable[[], float],
         answer: Callable[[OrderOutcome], None],
     ) -> None:
-        self._deeds = deeds
+        self._actions = actions
         self._obeys = obeys
         self._path = path
         self._clock = clock
@@ -97,9 +87,9 @@ class Orders:
         done = self._done.get(order.id)
         if done is None or done.verb != order.verb[:LONGEST_NAME] or done.key != order.key:
             return None
-        deed = self._deeds.get(order.verb)
+        action = self._actions.get(order.verb)
         told = max(done.began, self._answered_at.get(order.id, 0.0))
-        return None if deed is not None and deed.repeatable and now - told > STALE_SECONDS else done
+        return None if action is not None and action.repeatable and now - told > STALE_SECONDS else done
 
     def _work(self) -> None:
         while (order := self._waiting.get()) is not None:
@@ -118,23 +108,23 @@ class Orders:
         self._answer(outcome)
 
     def _refusal(self, order: Order) -> OrderOutcome | None:
-        if order.verb not in self._deeds:
+        if order.verb not in self._actions:
             return refused(order, f"this agent does not know how to {order.verb[:100]!r}")
         if order.verb not in self._obeys:
             return refused(order, f"this node's own policy does not list {order.verb}")
-        deed = self._deeds[order.verb]
+        action = self._actions[order.verb]
         begun = self._begun.get(order.id)
-        if begun is None or begun.key not in ("", order.key) or deed.repeatable:
+        if begun is None or begun.key not in ("", order.key) or action.repeatable:
             return None
         unknown = f"the agent ended while it was carrying out {order.verb}; what came of it is not known"
-        return deed.settle(order, begun.mark) or refused(order, unknown)
+        return action.settle(order, begun.mark) or refused(order, unknown)
 
     def _perform(self, order: Order, now: float) -> OrderOutcome:
-        deed = self._deeds[order.verb]
-        if not deed.repeatable:
-            self._note(_Begun(order.id, deed.mark(), order.key))
+        action = self._actions[order.verb]
+        if not action.repeatable:
+            self._note(_Begun(order.id, action.mark(), order.key))
         try:
-            return deed.perform(order, now)
+            return action.perform(order, now)
         except Exception as error:
             log.exception("order %d, %s", order.id, order.verb)
             return refused(order, f"{order.verb} failed: {type(error).__name__}: {error}"[:LONGEST_TEXT])

@@ -9,17 +9,17 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model.wire.probe import LONGEST_RUN_SECONDS, Guest, SweepRequest
+from holdfast.model.wire.probe import LONGEST_RUN_SECONDS, Participant, SweepRequest
 from holdfast.model.wire.report import LONGEST_DOCUMENT, LONGEST_TEXT, OrderOutcome
+from holdfast.model.wire.sweep import SweepReport
 from holdfast.node.agent.orders.handler import Order, refused
 from holdfast.node.agent.sweep_judge import slow_band
 from holdfast.node.probes.isolation.fabric_map import by_hosts
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep import rendezvous as gathering
 from holdfast.node.probes.sweep.crew import Crew, Worker
-from holdfast.node.probes.sweep.hosts import Host
 from holdfast.node.probes.sweep.pairs import Pairs
 from holdfast.node.probes.sweep.rendezvous import CannotMeet, Gathering
-from holdfast.node.probes.sweep.report import Report
 from holdfast.node.probes.sweep.run import Options, probe
 
 BUDGET_SECONDS = 1.0  # of repeated exchanges of a pair
@@ -91,10 +91,10 @@ class ProbeSession:
 
     def _lead(self) -> OrderOutcome:
         ask = self._ask
-        asked = ask.guests or (Guest(name=ask.peer),)
-        guests = [guest for guest in asked if guest.name != self._node]
+        asked = ask.participants or (Participant(name=ask.peer),)
+        participants = [guest for guest in asked if guest.name != self._node]
         leaf = next((guest.leaf for guest in asked if guest.name == self._node), "")
-        place = Gathering(guests, ask.address.partition(",")[0], ask.port, ask.key)
+        place = Gathering(participants, ask.address.partition(",")[0], ask.port, ask.key)
         self._on_stop(place.close)
         own = Worker(Host(self._node), self._python)  # it loads torch while the others are on their way
         self._on_stop(own.stop)
@@ -157,7 +157,7 @@ def _told(rates: list[float]) -> str:
     return f"{words} over rail {rates.index(min(rates))}, {max(rates) / 1e9:.2f} over the fastest of {len(rates)},"
 
 
-def _document(report: Report) -> str:
+def _document(report: SweepReport) -> str:
     """As JSON; of very many pairs the last are left out, for it goes with a report of bounded size."""
     text = msgspec.json.encode(asdict(report)).decode()
     while len(text) > LONGEST_DOCUMENT and report.pairs:

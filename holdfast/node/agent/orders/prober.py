@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.model.wire.report import OrderOutcome
-from holdfast.node.agent.orders.handler import Deed, Order, refused
+from holdfast.node.agent.orders.handler import Order, OrderAction, refused
 
 if TYPE_CHECKING:
     from holdfast.node.agent.orders.probe_session import ProbeSession
@@ -38,8 +38,8 @@ class Prober:
         self._mark = Path(verdict_file).with_suffix(".probing")
         self._cancelled: set[int] = set()
 
-    def deed(self) -> Deed:
-        return Deed(perform=self.perform, repeatable=True)
+    def action(self) -> OrderAction:
+        return OrderAction(perform=self.perform, repeatable=True)
 
     def cancel(self, numbers: Sequence[int]) -> None:
         self._cancelled.update(numbers)

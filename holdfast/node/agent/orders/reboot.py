@@ -4,18 +4,18 @@ import os
 import time
 from pathlib import Path
 
-from holdfast.fleet.actions import process
-from holdfast.fleet.actions.backend import NoAnswer
 from holdfast.model.settings import Settings
 from holdfast.model.wire.report import LONGEST_TEXT, OrderOutcome
-from holdfast.node.agent.orders.handler import Deed, Order, refused
+from holdfast.node.agent.orders.handler import Order, OrderAction, refused
+from holdfast.runtime import process
+from holdfast.runtime.errors import NoAnswer
 
 COMMAND_SECONDS = 60.0
 GOES_DOWN_SECONDS = 300.0
 BOOT_ID = "sys/kernel/random/boot_id"
 
 
-def reboot(settings: Settings, goes_down_seconds: float = GOES_DOWN_SECONDS) -> Deed:
+def reboot(settings: Settings, goes_down_seconds: float = GOES_DOWN_SECONDS) -> OrderAction:
     """The order is answered by the agent of the next boot: this one goes down with the machine."""
 
     def boot() -> str:
@@ -30,7 +30,7 @@ def reboot(settings: Settings, goes_down_seconds: float = GOES_DOWN_SECONDS) -> 
         except NoAnswer as error:
             return refused(order, f"the restart failed: {error}"[:LONGEST_TEXT])
         if answer.code != 0:
-            return refused(order, f"the restart failed, exit code {answer.code}: {answer.said}")
+            return refused(order, f"the restart failed, exit code {answer.code}: {answer.message}")
         time.sleep(goes_down_seconds)
         return refused(order, f"{goes_down_seconds:g} s after the command to restart, the node is still up")
 
@@ -39,4 +39,4 @@ def reboot(settings: Settings, goes_down_seconds: float = GOES_DOWN_SECONDS) -> 
             return None
         return OrderOutcome(order=order.id, verb=order.verb, ok=True, reason="the node was restarted")
 
-    return Deed(perform=perform, repeatable=False, mark=boot, settle=settle)
+    return OrderAction(perform=perform, repeatable=False, mark=boot, settle=settle)

@@ -14,11 +14,12 @@ from holdfast.model.wire.report import OrderOutcome
 from holdfast.node.agent.clock import SteadyClock
 from holdfast.node.agent.node import Change, Node
 from holdfast.node.agent.orders.closed import ClosedMark
-from holdfast.node.agent.orders.commands import Gate, reset_gpu, retest
+from holdfast.node.agent.orders.gpu_reset import DriverGate, reset_gpu
 from holdfast.node.agent.orders.gpu_situation import situation
-from holdfast.node.agent.orders.handler import Deed, Order, Orders
+from holdfast.node.agent.orders.handler import Order, OrderAction, Orders
 from holdfast.node.agent.orders.prober import Prober
 from holdfast.node.agent.orders.reboot import reboot
+from holdfast.node.agent.orders.retest import retest
 from holdfast.node.agent.reporting.connection import Link
 from holdfast.node.agent.reporting.enrolment import Enrolment
 from holdfast.node.agent.reporting.jobs import JobsHere
@@ -38,7 +39,7 @@ class Reporting:
         node: Node,
         guard: threading.Lock,
         clock: SteadyClock,
-        gate: Gate,
+        gate: DriverGate,
         progress: JobSocketSource | None = None,
     ) -> None:
         directory, controller, name = Path(settings.agent.state_dir), settings.controller, node.census.node
@@ -75,13 +76,13 @@ class Reporting:
             keepers=lambda: self._kept()[1],
         )
         prober = Prober(name, self._held_by, settings.agent.verdict_file, self._reporter.answer)
-        deeds = {
-            "probe": prober.deed(),
+        actions = {
+            "probe": prober.action(),
             "retest": self._without_jobs(retest(settings)),
             "reboot": reboot(settings),
             "reset_gpu": reset_gpu(settings, name, gate, lambda: situation(node, guard, settings, clock.now())),
         }
-        self._orders = Orders(deeds, controller.obeys, directory / "orders.jsonl", clock.now, self._reporter.answer)
+        self._orders = Orders(actions, controller.obeys, directory / "orders.jsonl", clock.now, self._reporter.answer)
         self._reporter.on_orders(self._orders.take)
         self._reporter.on_cancelled(prober.cancel)
         self._reporter.on_tell_all(self._standing)
@@ -121,14 +122,14 @@ class Reporting:
         ]
         self._reporter.tell(changes, owned)
 
-    def _without_jobs(self, deed: Deed) -> Deed:
+    def _without_jobs(self, action: OrderAction) -> OrderAction:
         """What the suite runs on the GPUs is no job."""
 
         def carry_out(order: Order, now: float) -> OrderOutcome:
             with self._jobs.testing():
-                return deed.perform(order, now)
+                return action.perform(order, now)
 
-        return replace(deed, perform=carry_out)
+        return replace(action, perform=carry_out)
 
     def _held_by(self) -> list[str]:
         return [job.id for job in self._jobs.seen() or ()]

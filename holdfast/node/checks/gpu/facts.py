@@ -36,12 +36,12 @@ def conclude(findings: Iterable[Finding | None], evidence: Iterable[str] = ()) -
     """Rows of all; remedy and class of the worst. None stands for a GPU that could not be seen."""
     found = [finding for finding in findings if finding is not None]
     worst_health = worst(finding.row.health for finding in found)
-    leading = next((finding for finding in found if finding.row.health is worst_health), None)
-    told = leading is not None and worst_health in (Health.FAIL, Health.DEGRADED)
+    bad = worst_health in (Health.FAIL, Health.DEGRADED)
+    leading = next((finding for finding in found if bad and finding.row.health is worst_health), None)
     return Verdict(
         rows=tuple(finding.row for finding in found),
-        remedy=leading.remedy if leading and told else "",
-        failure_class=leading.failure_class if leading and told else None,
+        remedy=leading.remedy if leading else "",
+        failure_class=leading.failure_class if leading else None,
         evidence=tuple(evidence),
     )
 

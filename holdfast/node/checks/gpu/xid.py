@@ -1,7 +1,7 @@
 """gpu.xid: has the driver reported an error of a GPU that needs more than a restart of the program?"""
 
 from holdfast.catalog import xid as catalog
-from holdfast.model.event_fold import processes
+from holdfast.model.event_log import processes
 from holdfast.model.health import FailureClass, Health, worst
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject

@@ -5,8 +5,8 @@ from statistics import median
 from typing import Any
 
 from holdfast.node.probes.active.bench import Bench, CannotMeasure, Device
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep.crew import Crew
-from holdfast.node.probes.sweep.hosts import Host
 
 MOST_ON_A_CPU = 2  # processes that stand for devices where there is no GPU
 PATIENCE_SECONDS = 60.0

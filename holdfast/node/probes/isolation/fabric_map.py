@@ -1,7 +1,7 @@
-"""What a pair of hosts runs over: cables and switches where routes are known, leaves where they are not. Pure.
+"""The fabric between two hosts: cables and switches where routes are known, leaf switches where they are not. Pure.
 
-Under adaptive routing (or ECMP) a packet's way is nobody's to know: the two leaves are named, and the counters of the
-ports between them are asked.
+Under adaptive routing or ECMP the route of a packet is unknown: the two leaves are named, and the counters of the ports
+between them are read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +11,8 @@ from itertools import chain
 
 from holdfast.formats.fabric.routes import Routes
 from holdfast.formats.fabric.subnet import SWITCH, End, IbFabric, leaf_ends
+from holdfast.node.probes.isolation.hosts import Host, seat_name
 from holdfast.node.probes.isolation.isolation import Parts, between, leaf_parts
-from holdfast.node.probes.sweep.crew import seat_name
-from holdfast.node.probes.sweep.hosts import Host
 
 MOST_HOPS = 64
 

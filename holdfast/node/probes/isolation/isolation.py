@@ -192,8 +192,7 @@ class _Trial:
         return sum(gains) - math.log(self._kinds[part.partition("/")[0]])
 
     def _common_shift(self, users: Sequence[int]) -> float:
-        shifts = [self._shift[index] for index in users]
-        return median(shifts) if len(shifts) > 2 else sum(shifts) / len(shifts)
+        return median(self._shift[index] for index in users)
 
     def _misfit(self, shift: float) -> float:
         return min(abs(shift) / self._spread, self._limits.bounded) ** 2 / 2
@@ -206,7 +205,7 @@ class _Trial:
         return Suspect(
             part=part,
             loss=1 - math.exp(shift),
-            confidence=1 / (1 + math.exp(-min(score, 50.0))),
+            confidence=1 / (1 + math.exp(-score)),
             slow=len(slow),
             measured=len(users),
             evidence=tuple(dict.fromkeys(self._pairs[index] for index in sorted(slow, key=lambda i: self._shift[i]))),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any
 
-from holdfast.node.probes.sweep.hosts import Host
+from holdfast.node.probes.isolation.hosts import Host
 
 NOT_OURS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # a login shell may greet
 Answer = dict[str, Any]

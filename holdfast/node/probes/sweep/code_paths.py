@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from holdfast.node.probes.sweep.report import SweepRow
+from holdfast.model.wire.sweep import SweepRow
 
 PATHS = tuple((algorithm, protocol) for algorithm in ("Ring", "Tree") for protocol in ("LL", "LL128", "Simple"))
 NOT_HERE = "gloo has no algorithms and protocols to choose from: pinning NCCL_ALGO and NCCL_PROTO does not apply"

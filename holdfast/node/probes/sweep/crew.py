@@ -13,23 +13,11 @@ from itertools import count
 from typing import Protocol
 
 from holdfast.formats.nccl import tests as nccl_tests
+from holdfast.node.probes.isolation.hosts import Host, host_of, number_of
 from holdfast.node.probes.sweep.channel import Answer, Line, Progress
-from holdfast.node.probes.sweep.hosts import Host
 
 START_SECONDS = 120.0  # a cold torch on a shared file system takes its time
 GRACE_SECONDS = 10.0  # a rank that waits in vain is heard before it counts as silent itself
-
-
-def seat_name(host: str, number: int) -> str:
-    return f"{host}#{number}" if number else host
-
-
-def host_of(seat: str) -> str:
-    return seat.partition("#")[0]
-
-
-def number_of(seat: str) -> int:
-    return int(seat.partition("#")[2] or 0)
 
 
 class Hand(Protocol):

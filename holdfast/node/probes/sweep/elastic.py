@@ -15,9 +15,9 @@ from typing import Any
 
 from torch.distributed.rendezvous import rendezvous
 
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep.channel import Answer, Progress
 from holdfast.node.probes.sweep.crew import Crew
-from holdfast.node.probes.sweep.hosts import Host
 from holdfast.node.probes.sweep.worker import hello, perform, say
 
 LOOK_SECONDS = 0.01

@@ -6,9 +6,10 @@ from statistics import median
 from typing import Any
 
 from holdfast.node.probes.isolation import isolation
+from holdfast.node.probes.isolation.hosts import seat_name
 from holdfast.node.probes.isolation.isolation import FEW_HOSTS, Measured
 from holdfast.node.probes.isolation.pairing import Pair, every_pair, next_round, pair
-from holdfast.node.probes.sweep.crew import Crew, seat_name
+from holdfast.node.probes.sweep.crew import Crew
 
 ROUNDS = 3  # with more than a few hosts
 VAIN_PARTNERS = 2  # with so many in vain, and with nobody not, the fault is a host's own

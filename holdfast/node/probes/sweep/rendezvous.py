@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from holdfast.model.wire.probe import Guest
+from holdfast.model.wire.probe import Participant
+from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep.channel import Line
-from holdfast.node.probes.sweep.hosts import Host
 
 LOOK_SECONDS = 0.2
 GREET_SECONDS = 5.0
@@ -45,14 +45,14 @@ class GuestLine(Line):
 class Gathering:
     """What the one who leads holds open until everybody who was asked has come."""
 
-    def __init__(self, guests: Sequence[Guest], address: str, port: int, key: str) -> None:
-        self._guests = {guest.name: guest for guest in guests}
+    def __init__(self, participants: Sequence[Participant], address: str, port: int, key: str) -> None:
+        self._guests = {guest.name: guest for guest in participants}
         self._key = key
         self._come: dict[str, GuestLine] = {}
         self._changed = threading.Condition()
         self.address = address  # where the first who came reached us, if nobody said
         try:
-            self._listener = socket.create_server((address, port), backlog=len(guests) + 8)
+            self._listener = socket.create_server((address, port), backlog=len(participants) + 8)
         except OSError as error:
             raise CannotMeet(f"cannot listen at {address or 'any address'}:{port}: {error.strerror}") from None
         threading.Thread(target=self._accept, daemon=True).start()
@@ -87,7 +87,7 @@ class Gathering:
                 threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
 
     def _greet(self, connection: socket.socket) -> None:
-        """Slow, strange and unasked guests hold up nobody else."""
+        """Slow, strange and unasked participants hold up nobody else."""
         try:
             name = self._name_of(_heard(connection))
             connection.sendall(_greeting(self._key, LEADS))

@@ -1,48 +1,12 @@
 """What a probe found, in the shape of its JSON document."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from statistics import fmean, median, pstdev
 from typing import Any
 
+from holdfast.model.wire.sweep import SweepFinding, SweepRow
 from holdfast.node.probes.isolation.isolation import Measured, Suspect
 from holdfast.node.probes.sweep.sizes import bus_share
-
-
-@dataclass(frozen=True, slots=True)
-class SweepRow:
-    bytes: int
-    p50_seconds: float
-    p95_seconds: float
-    algbw_bytes_per_second: float
-    busbw_bytes_per_second: float
-    correct: bool | None  # None: not compared
-    variation_ratio: float | None = None  # the deviation of the times as a share of their mean
-    wrong_ranks: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    subject: str
-    kind: str  # node, pair, trunk, leaf, uplinks, rail, rank
-    confidence: float
-    evidence: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class Report:
-    hosts: list[str] = field(default_factory=list)
-    operation: str = "all_reduce"
-    sweep: list[SweepRow] = field(default_factory=list)
-    stopped: str = ""
-    pairs: list[dict[str, Any]] = field(default_factory=list)
-    suspects: list[Finding] = field(default_factory=list)
-    verdicts: list[dict[str, Any]] = field(default_factory=list)
-    judgement: list[dict[str, Any]] = field(default_factory=list)  # of the sweep as a whole, by regime
-    ranks: int = 0
-    gpu_model: str = ""
-    network: str = ""  # the plugin that NCCL chose: IB, Socket, ...
-    code_paths: list[str] = field(default_factory=list)  # of a slow band, with NCCL_ALGO and NCCL_PROTO pinned
 
 
 def sweep_rows(answers: Sequence[dict[str, Any]], operation: str) -> list[SweepRow]:
@@ -71,7 +35,7 @@ def _percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def finding(suspect: Suspect, measured: Sequence[Measured]) -> Finding:
+def finding(suspect: Suspect, measured: Sequence[Measured]) -> SweepFinding:
     kind = suspect.part.partition("/")[0]
     evidence = [
         f"{suspect.slow} of {suspect.measured} measurements over it are slow,"
@@ -82,4 +46,4 @@ def finding(suspect: Suspect, measured: Sequence[Measured]) -> Finding:
         met = [m for m in measured if {m.one, m.other} == {one, other}]
         rates = [m.bytes_per_second for m in met if "rail/" not in suspect.part or m.rail == rail]
         evidence.append(f"{one} with {other}: {median(rates) / 1e6:.1f} MB/s")
-    return Finding(suspect.part, kind, round(suspect.confidence, 4), tuple(evidence))
+    return SweepFinding(suspect.part, kind, round(suspect.confidence, 4), tuple(evidence))

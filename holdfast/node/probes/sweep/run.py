@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.formats.nccl.tests import network_among
+from holdfast.model.wire.sweep import SweepFinding, SweepReport
 from holdfast.node.probes.isolation import isolation
 from holdfast.node.probes.isolation.fabric_map import FabricMap
+from holdfast.node.probes.isolation.hosts import host_of, number_of, seat_name
 from holdfast.node.probes.sweep import code_paths
-from holdfast.node.probes.sweep.crew import Crew, host_of, number_of, seat_name
+from holdfast.node.probes.sweep.crew import Crew
 from holdfast.node.probes.sweep.pairs import Pairs
-from holdfast.node.probes.sweep.report import Finding, Report, finding, sweep_rows
+from holdfast.node.probes.sweep.report import finding, sweep_rows
 from holdfast.node.probes.sweep.sizes import fitting, sizes
 
 Tell = Callable[[str], None]
-SlowBand = Callable[[Report], Sequence[int]]
+SlowBand = Callable[[SweepReport], Sequence[int]]
 COPIES = 4
 
 
@@ -31,7 +33,7 @@ class Options:
     spoil: tuple[int, int] | None = None  # a drill: this rank is wrong at this size
 
 
-def probe(crew: Crew, options: Options, known: FabricMap, slow_band: SlowBand, tell: Tell) -> Report:
+def probe(crew: Crew, options: Options, known: FabricMap, slow_band: SlowBand, tell: Tell) -> SweepReport:
     """`slow_band` judges a sweep and tells the sizes that are worth another look. The crew is let go at the end."""
     with crew:
         tell(f"waiting for the workers of {len(crew.workers)} hosts")
@@ -50,7 +52,7 @@ def probe(crew: Crew, options: Options, known: FabricMap, slow_band: SlowBand, t
 class _Run:
     def __init__(self, crew: Crew, options: Options, tell: Tell) -> None:
         self._crew, self._options, self._tell = crew, options, tell
-        self.report = Report(operation=options.operation)
+        self.report = SweepReport(operation=options.operation)
         self._pairs = Pairs(crew, self._command([options.pair_bytes], None), options.patience_seconds, {})
 
     @property
@@ -141,7 +143,7 @@ class _Run:
         ranks = self._seats(self.report.hosts)
         for seat in seats:
             words = f"rank {ranks.index(seat)} puts wrong numbers in {where}"
-            self.report.suspects.append(Finding(self._subject(seat), "rank", 1.0, (words,)))
+            self.report.suspects.append(SweepFinding(self._subject(seat), "rank", 1.0, (words,)))
 
     def _subject(self, seat: str) -> str:
         name = host_of(seat)

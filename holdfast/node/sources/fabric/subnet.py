@@ -14,7 +14,7 @@ from holdfast.formats.fabric.routes import Routes
 from holdfast.formats.fabric.subnet import SWITCH, IbFabric
 from holdfast.model.signal import Reading
 from holdfast.model.subject import Subject
-from holdfast.node.sources.notes import Notes
+from holdfast.runtime.source import ReadingBuilder
 
 PATIENCE_SECONDS = 120.0
 TOPOLOGY_SECONDS = 3600.0  # cables move seldom, and asking for all of them costs more than asking for errors
@@ -100,18 +100,18 @@ class IbFabricSource:
             bad = {(one.guid, one.port): one.counts for one in errors()}
         except CannotAsk as error:
             return Reading(source=self.name, at=now, blind=str(error))
-        return self._notes(self._fabric, bad).reading(self.name, now)
+        return self._build(self._fabric, bad).build(self.name, now)
 
-    def _notes(self, fabric: IbFabric, bad: dict[tuple[str, int], dict[str, int]]) -> Notes:
+    def _build(self, fabric: IbFabric, bad: dict[tuple[str, int], dict[str, int]]) -> ReadingBuilder:
         """A switch port that is not in the report has no errors: ibqueryerrors tells only of those that have."""
-        notes, labels = Notes(), fabric.labels()
+        builder, labels = ReadingBuilder(), fabric.labels()
         for guid, port in fabric.cables:
             if fabric.nodes[guid].kind == SWITCH:
                 counts = bad.get((guid, port), {})
                 for counter in CARRIED:
-                    notes.say(
+                    builder.add(
                         f"switch/{labels[guid]}/port/{port}",
                         ib_counters.signal_of(counter)[0],
                         float(counts.get(counter, 0)),
                     )
-        return notes
+        return builder

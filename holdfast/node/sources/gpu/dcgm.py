@@ -8,7 +8,7 @@ from holdfast.formats.dcgm.diag_result import CONFIGURATION_SEVERITY, FAIL, PASS
 from holdfast.model import subject
 from holdfast.model.signal import Reading
 from holdfast.model.subject import Subject
-from holdfast.node.sources.notes import Notes
+from holdfast.runtime.source import ReadingBuilder
 
 _COUNTS = {
     PASS: "dcgm_diag_tests_passed",
@@ -43,11 +43,11 @@ class DcgmDiagSource:
         if not found.results:
             said = found.error or trouble
             return Reading(source=self.name, at=now, blind=f"the DCGM diagnostic did not run: {said}")
-        notes = Notes()
+        builder = ReadingBuilder()
         node = subject.node(self._node)
-        notes.say(node, "dcgm_diag_level", float(self._level))
+        builder.add(node, "dcgm_diag_level", float(self._level))
         if found.dcgm_version:
-            notes.say(node, "dcgm_version", found.dcgm_version)
+            builder.add(node, "dcgm_version", found.dcgm_version)
         unfinished = found.error or ("" if found.complete else trouble or "its output breaks off")
         by_subject: dict[Subject, list[Result]] = {node: []}
         for result in found.results:
@@ -56,8 +56,8 @@ class DcgmDiagSource:
         if unfinished:
             by_subject[node].append(Result("diagnostic", SKIP, None, f"did not finish: {unfinished}"))
         for about, results in by_subject.items():
-            _tell(notes, about, results)
-        return notes.reading(self.name, now)
+            _tell(builder, about, results)
+        return builder.build(self.name, now)
 
     def _run(self) -> tuple[str, str]:
         """What dcgmi printed, and what went wrong should that turn out to hold no result."""
@@ -76,17 +76,17 @@ class DcgmDiagSource:
         return text or done.stderr.decode(errors="replace"), f"dcgmi ended with code {done.returncode}"
 
 
-def _tell(notes: Notes, about: Subject, results: list[Result]) -> None:
+def _tell(builder: ReadingBuilder, about: Subject, results: list[Result]) -> None:
     counts = Counter(_effective(result) for result in results)
     for status, name in _COUNTS.items():
-        notes.say(about, name, float(counts[status]))
+        builder.add(about, name, float(counts[status]))
     bad = [result for result in results if _effective(result) in (FAIL, WARN)]
     bad.sort(key=lambda result: result.status != FAIL)
-    notes.say(about, "dcgm_diag_complaint", "; ".join(_sentence(result) for result in bad))
+    builder.add(about, "dcgm_diag_complaint", "; ".join(_sentence(result) for result in bad))
     skipped = [_sentence(result) for result in results if result.status == SKIP]
-    notes.say(about, "dcgm_diag_skipped_names", ", ".join(skipped))
+    builder.add(about, "dcgm_diag_skipped_names", ", ".join(skipped))
     only = bool(bad) and all(result.severity == CONFIGURATION_SEVERITY for result in bad)
-    notes.say(about, "dcgm_diag_only_configuration", float(only))
+    builder.add(about, "dcgm_diag_only_configuration", float(only))
 
 
 def _effective(result: Result) -> str:

@@ -5,8 +5,8 @@ import os
 from holdfast.formats.host.proc import same_command
 from holdfast.model import subject
 from holdfast.model.signal import Reading
-from holdfast.node.sources.notes import Notes
 from holdfast.node.sources.small_file import text_or_nothing
+from holdfast.runtime.source import ReadingBuilder
 
 PROGRAM = "nv-fabricmanager"
 
@@ -27,10 +27,10 @@ class FabricManagerSource:
             running = self._is_it(self._pid) or self._find()
         except OSError as error:
             return Reading(source=self.name, at=now, blind=f"{self._proc} cannot be listed: {error.strerror}")
-        notes = Notes()
-        notes.say(self._node, "fabric_manager_running", float(running))
-        notes.say(self._node, "nvswitch_devices", float(self._switches()))
-        return notes.reading(self.name, now, [self._node])
+        builder = ReadingBuilder()
+        builder.add(self._node, "fabric_manager_running", float(running))
+        builder.add(self._node, "nvswitch_devices", float(self._switches()))
+        return builder.build(self.name, now, [self._node])
 
     def _is_it(self, pid: str) -> bool:
         return bool(pid) and same_command(text_or_nothing(f"{self._proc}/{pid}/comm"), PROGRAM)

@@ -6,7 +6,7 @@ import os
 from holdfast.formats.host.timex import ClockState, from_kernel, from_text
 from holdfast.model import subject
 from holdfast.model.signal import Reading
-from holdfast.node.sources.notes import Notes
+from holdfast.runtime.source import ReadingBuilder
 
 
 class _Timex(ctypes.Structure):
@@ -37,11 +37,11 @@ class ClockSource:
         state = _from_file(self._timex) if self._timex else _from_kernel()
         if isinstance(state, str):
             return Reading(source=self.name, at=now, present=[self._node], blind=state)
-        notes = Notes()
-        notes.say(self._node, "clock_synchronised", float(state.synchronised))
-        notes.say(self._node, "clock_offset_seconds", state.offset_seconds)
-        notes.say(self._node, "clock_max_error_seconds", state.max_error_seconds)
-        return notes.reading(self.name, now, [self._node])
+        builder = ReadingBuilder()
+        builder.add(self._node, "clock_synchronised", float(state.synchronised))
+        builder.add(self._node, "clock_offset_seconds", state.offset_seconds)
+        builder.add(self._node, "clock_max_error_seconds", state.max_error_seconds)
+        return builder.build(self.name, now, [self._node])
 
 
 def _from_kernel() -> ClockState | str:

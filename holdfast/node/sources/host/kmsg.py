@@ -11,8 +11,7 @@ from holdfast.formats.kernel.folding import Folder, ends_a_fault, state_of
 from holdfast.formats.kernel.line import sequence_of
 from holdfast.formats.kernel.log import KernelLog
 from holdfast.model import subject
-from holdfast.model.event_fold import Key, key_of
-from holdfast.model.event_log import FOLD_SECONDS
+from holdfast.model.event_log import FOLD_SECONDS, Key, key_of
 from holdfast.model.signal import Event, Reading, Signal
 from holdfast.node.sources.host.kmsg_reader import DeviceReader, FileReader, Reader
 

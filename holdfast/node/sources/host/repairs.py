@@ -42,7 +42,7 @@ class RepairsSource:
         return marks
 
 
-def tell(state_dir: str, subject: Subject, at: float, reason: str) -> None:
+def record_repair(state_dir: str, subject: Subject, at: float, reason: str) -> None:
     """Append a mark; one write, so that two tellers never mix their lines. OSError when it cannot be kept."""
     line = json.dumps({"at": at, "subject": subject, "reason": reason}) + "\n"
     handle = os.open(Path(state_dir) / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

@@ -15,7 +15,7 @@ from holdfast.model import subject
 from holdfast.model.signal import Reading
 from holdfast.model.subject import Subject
 from holdfast.node.sources.host.view import HostView, host_view
-from holdfast.node.sources.notes import Notes
+from holdfast.runtime.source import ReadingBuilder
 
 PROBE = ("stat", "--file-system", "--")
 _POLL_SECONDS = 0.005
@@ -52,7 +52,7 @@ class SharedStorageSource:
         weakref.finalize(self, _abandon, self._out)
 
     def read(self, now: float) -> Reading:
-        notes = Notes()
+        builder = ReadingBuilder()
         node = subject.node(self._node_name)
         view = host_view(self._proc)
         found = [path for path in formats.shared(view.table) if path not in self._listed]
@@ -60,26 +60,26 @@ class SharedStorageSource:
         answered = self._gather()
         table = host_view(self._proc).table if answered else view.table  # asking may have mounted it (autofs)
         found = [path for path in found if path in table]  # a pod's volume may have gone while we asked
-        self._tell_gone(notes, self._found - set(found))
+        self._tell_gone(builder, self._found - set(found))
         self._found = set(found)
         paths = [*self._listed, *found]
         if refused or not (view.table or paths):
-            notes.miss(node, next(iter(refused.values()), f"{self._proc}/mounts cannot be read"), "storage_mounts")
+            builder.miss(node, next(iter(refused.values()), f"{self._proc}/mounts cannot be read"), "storage_mounts")
         else:
-            notes.say(node, "storage_mounts", float(len(paths)))
+            builder.add(node, "storage_mounts", float(len(paths)))
         for path in paths:
             about = subject.storage(self._node_name, path)
             if path in refused:
-                notes.miss(about, refused[path], *_OF_ONE)
+                builder.miss(about, refused[path], *_OF_ONE)
             elif path in answered or path in self._out:
-                self._tell(notes, about, path, answered.get(path))
-                self._tell_mounted(notes, about, path, table)
+                self._tell(builder, about, path, answered.get(path))
+                self._tell_mounted(builder, about, path, table)
         listed = [subject.storage(self._node_name, path) for path in self._listed]
-        return notes.reading(self.name, now, [node, *listed])
+        return builder.build(self.name, now, [node, *listed])
 
-    def _tell_gone(self, notes: Notes, gone: set[str]) -> None:
+    def _tell_gone(self, builder: ReadingBuilder, gone: set[str]) -> None:
         for path in gone:
-            notes.miss(subject.storage(self._node_name, path), f"{path} is no longer mounted", *_OF_ONE)
+            builder.miss(subject.storage(self._node_name, path), f"{path} is no longer mounted", *_OF_ONE)
             if path in self._out:
                 self._out[path].child.kill()
 
@@ -118,24 +118,26 @@ class SharedStorageSource:
                 return answered
             time.sleep(_POLL_SECONDS)
 
-    def _tell(self, notes: Notes, about: Subject, path: str, answer: tuple[float, str] | None) -> None:
+    def _tell(self, builder: ReadingBuilder, about: Subject, path: str, answer: tuple[float, str] | None) -> None:
         if answer is None:
             waited = time.monotonic() - self._out[path].since
-            notes.say(about, "storage_hung_seconds", round(waited, 3))
+            builder.add(about, "storage_hung_seconds", round(waited, 3))
             reason = f"has not answered for {waited:.0f} s"
-            notes.miss(about, reason, "storage_answer_seconds", "storage_error")
+            builder.miss(about, reason, "storage_answer_seconds", "storage_error")
             return
-        notes.say(about, "storage_hung_seconds", 0.0)
-        notes.say(about, "storage_answer_seconds", round(answer[0], 3))
-        notes.say(about, "storage_error", answer[1])
+        builder.add(about, "storage_hung_seconds", 0.0)
+        builder.add(about, "storage_answer_seconds", round(answer[0], 3))
+        builder.add(about, "storage_error", answer[1])
 
-    def _tell_mounted(self, notes: Notes, about: Subject, path: str, table: dict[str, formats.Mount]) -> None:
+    def _tell_mounted(
+        self, builder: ReadingBuilder, about: Subject, path: str, table: dict[str, formats.Mount]
+    ) -> None:
         """A directory below a mounted file system is as good as the mount itself; one on '/' is an empty stand-in."""
         if not table:
-            notes.miss(about, f"{self._proc}/mounts cannot be read", "storage_mounted")
+            builder.miss(about, f"{self._proc}/mounts cannot be read", "storage_mounted")
             return
         mount = formats.mount_of(path, table)
-        notes.say(about, "storage_mounted", float(mount is not None and mount.path != "/"))
+        builder.add(about, "storage_mounted", float(mount is not None and mount.path != "/"))
 
 
 def _complaint(ask: _Ask) -> str:

@@ -1,0 +1,22 @@
+"""Starts a command that ends with its parent: `python -m holdfast.fleet.controller.child PARENT COMMAND...`.
+
+The kernel ends it when the parent dies, even by kill -9. The setting survives the exec below. A parent that died before
+the setting was made is noticed by its process id.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+
+
+def main(parent: int, command: list[str]) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() == parent:
+        os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,40 @@
+"""The report of a sweep over several nodes: what `holdfast probe run --json` prints and a leading agent sends."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    bytes: int
+    p50_seconds: float
+    p95_seconds: float
+    algbw_bytes_per_second: float
+    busbw_bytes_per_second: float
+    correct: bool | None  # None: not compared
+    variation_ratio: float | None = None  # the deviation of the times as a share of their mean
+    wrong_ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFinding:
+    subject: str
+    kind: str  # node, pair, trunk, leaf, uplinks, rail, rank
+    confidence: float
+    evidence: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class SweepReport:
+    hosts: list[str] = field(default_factory=list)
+    operation: str = "all_reduce"
+    sweep: list[SweepRow] = field(default_factory=list)
+    stopped: str = ""
+    pairs: list[dict[str, Any]] = field(default_factory=list)
+    suspects: list[SweepFinding] = field(default_factory=list)
+    verdicts: list[dict[str, Any]] = field(default_factory=list)
+    judgement: list[dict[str, Any]] = field(default_factory=list)  # of the sweep as a whole, by regime
+    ranks: int = 0
+    gpu_model: str = ""
+    network: str = ""  # the plugin that NCCL chose: IB, Socket, ...
+    code_paths: list[str] = field(default_factory=list)  # of a slow band, with NCCL_ALGO and NCCL_PROTO pinned

@@ -1,0 +1,1 @@
+"""Probe runs that an operator starts from one machine: a fabric sweep, fingerprints, a stress load."""

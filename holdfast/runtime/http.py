@@ -1,0 +1,94 @@
+"""One bounded HTTP request: http and https only, no redirects, no proxies of the environment, a timeout."""
+
+import http.client
+import ssl
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from holdfast.runtime.errors import NoAnswer
+
+MOST_BYTES = 4 << 20
+_RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes
+
+    @property
+    def retryable(self) -> bool:
+        return self.status in _RETRYABLE
+
+    @property
+    def message(self) -> str:
+        """The beginning of the body, on one line."""
+        return " ".join(self.body[:200].decode("utf-8", "replace").split())
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirected POST becomes a GET and is lost, and a redirect could carry credentials to another host."""
+
+    def redirect_request(self, *args: object, **kwargs: object) -> None:
+        return None
+
+
+def check_url(where: str, url: str) -> None:
+    """Raise ValueError, with the place, for anything that is not a plain http or https address."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{where}: expected an http or https address, found {shown(url)!r}")
+    if parts.username or parts.password:
+        raise ValueError(f"{where}: no user name or password in an address; name a secret instead")
+
+
+def shown(url: str) -> str:
+    """The address without query and credentials, which may be secret."""
+    parts = urllib.parse.urlsplit(url)
+    return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def tls(ca_file: str, verify: bool) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=ca_file or None)
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def send(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes | None,
+    timeout: float,
+    context: ssl.SSLContext | None = None,
+    *,
+    most_bytes: int = MOST_BYTES,
+) -> Reply:
+    """The reply, whatever its status, with at most `most_bytes` of its body. Raises NoAnswer if there was none."""
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), _NoRedirects(), urllib.request.HTTPSHandler(context=context)
+    )
+    try:
+        request = urllib.request.Request(url, data=body, headers=dict(headers), method=method)
+        try:
+            answer = opener.open(request, timeout=timeout)
+        except urllib.error.HTTPError as error:
+            answer = error  # a reply like any other
+        with answer:
+            received = {name.lower(): value for name, value in answer.headers.items()}
+            return Reply(answer.status, received, answer.read(most_bytes))
+    except urllib.error.URLError as error:
+        final = isinstance(error.reason, ssl.SSLCertVerificationError)
+        raise NoAnswer(f"{shown(url)} cannot be reached: {error.reason}", retryable=not final) from None
+    except (OSError, http.client.HTTPException) as error:
+        why = f"no answer within {timeout:g} s" if isinstance(error, TimeoutError) else str(error) or repr(error)
+        raise NoAnswer(f"{shown(url)}: {why}", retryable=True) from None
+    except ValueError as error:
+        raise NoAnswer(f"not a usable address: {error}", retryable=False) from None

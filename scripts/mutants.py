@@ -1,0 +1,364 @@
+"""Tests that notice: changes the code a little and counts how often a package's own quick tests fail.
+
+`make mutants` takes a sample of each package in scripts/mutants.toml, always the same one; `--all` takes every mutant.
+A first, traced run says which tests execute which line, so that a mutant meets only tests that can notice it. Each
+meets them in a fork of a process that has collected the tests already and exchanges the code of one function there;
+a mutant outside of functions (a limit) needs its module loaded anew, in a fork of one that has imported only others'.
+"""
+
+import argparse
+import gc
+import hashlib
+import importlib
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import threading
+import time
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import hypothesis
+import pytest
+from mutations import Mutant, mutants, mutate
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "scripts" / "mutants.toml"
+RESULTS = ROOT / "bench" / "results" / "mutants.json"
+OPTIONS = ["-x", "-q", "-s", "-m", "not slow and not soak", "-p", "no:rerunfailures", "-o", "timeout=0", "--no-header"]
+PATIENCE_SECONDS = 20.0  # and four times what the same tests take unchanged: a mutant that hangs is noticed
+MOST_MEMORY = 6 * 2**30
+FORK = multiprocessing.get_context("fork")
+LOAD_ANEW = 99  # an exit code
+Line = tuple[str, int]
+Start = Callable[[Mutant, list[str]], None]
+
+
+@dataclass
+class Seen:
+    """What the unchanged run told: per test the lines of the package it executed, and its seconds."""
+
+    lines: dict[str, set[Line]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    imports: set[Line] = field(default_factory=set)  # executed while modules were loaded
+    modules: list[str] = field(default_factory=list)  # not ours, worth importing before forks
+
+    def chosen(self, mutant: Mutant) -> list[str]:
+        """Tests that execute the mutant, the cheapest first; what is executed at import concerns every test."""
+        places = _places(mutant)
+        own = Path(mutant.path).stem
+
+        def order(test: str) -> tuple[bool, bool, bool, float]:
+            lines = self.lines[test]
+            touches = any(path == mutant.path for path, _ in lines)
+            return places.isdisjoint(lines), not touches, f"test_{own}." not in test, self.seconds[test]
+
+        everyone = not mutant.inside or not places.isdisjoint(self.imports)
+        return sorted((one for one in self.seconds if everyone or places & self.lines[one]), key=order)
+
+
+def _places(mutant: Mutant) -> set[Line]:
+    return {(mutant.path, line) for line in mutant.lines}
+
+
+class Fixed:
+    """A pytest plugin: Hypothesis always tries the same examples, and only the given tests run, in their order."""
+
+    def __init__(self, tests: Sequence[str] | None = None) -> None:
+        self._order = None if tests is None else {test: place for place, test in enumerate(tests)}
+
+    def pytest_sessionstart(self) -> None:
+        hypothesis.settings.register_profile(
+            "mutants",
+            deadline=None,
+            derandomize=True,
+            database=None,
+            phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
+            suppress_health_check=list(hypothesis.HealthCheck),  # a trace makes everything slow
+        )
+        hypothesis.settings.load_profile("mutants")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if (order := self._order) is not None:
+            items[:] = sorted((one for one in items if one.nodeid in order), key=lambda one: order[one.nodeid])
+
+
+class Collected(Fixed):
+    """Collects once, traces every test, and meets the mutants in forks.
+
+    A fixture of several tests counts for each of them, a cache for nobody.
+    """
+
+    def __init__(self, paths: Iterable[str], some: Sequence[Mutant], jobs: int, answer: Connection) -> None:
+        super().__init__()
+        self._tracers = {str(ROOT / path): self._lines_of(path) for path in paths}
+        self._now: set[Line] = set()
+        self._shared: dict[str, set[Line]] = defaultdict(set)
+        self._seen = Seen(imports=self._now)
+        self._some, self._jobs, self._answer = some, jobs, answer
+        self._items: dict[str, pytest.Item] = {}
+        threading.settrace(self._call)  # now: what a conftest imports is loaded before a session starts
+        sys.settrace(self._call)
+
+    def _lines_of(self, path: str) -> Callable[[FrameType, str, object], Any]:
+        def line(frame: FrameType, event: str, _: object) -> Any:
+            self._now.add((path, frame.f_lineno))
+            return line
+
+        return line
+
+    def _call(self, frame: FrameType, event: str, _: object) -> Any:
+        return self._tracers.get(frame.f_code.co_filename)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._items = {item.nodeid: item for item in session.items}
+        passed = _run(session, session.items, self._follow)
+        threading.settrace(None)
+        sys.settrace(None)
+        if not passed:
+            self._answer.send((None, None))
+            return True
+        ours = ("holdfast", "tests", "conftest", "test_", "__m", "_pytest")
+        seen = self._seen
+        seen.modules = [name for name in sys.modules if not name.startswith(ours)]
+        now = [one for one in self._some if one.inside and seen.imports.isdisjoint(_places(one))]
+        self._answer.send((seen, meet(now, seen, self._jobs, partial(self._exchange, session))))
+        return True
+
+    @contextmanager
+    def _follow(self, item: pytest.Item) -> Iterator[None]:
+        _forget(self._tracers)
+        before, self._now = self._now, self._seen.lines.setdefault(item.nodeid, set())
+        begun = time.monotonic()
+        yield
+        self._seen.seconds[item.nodeid] = time.monotonic() - begun
+        self._now.update(*(self._shared[name] for name in getattr(item, "fixturenames", ())))
+        self._now = before
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
+        before = self._now
+        if fixturedef.scope != "function":
+            self._now = self._shared[fixturedef.argname]
+        try:
+            return (yield)
+        finally:
+            self._now = before
+
+    def _exchange(self, session: pytest.Session, mutant: Mutant, tests: list[str]) -> None:
+        _forget(self._tracers)
+        try:
+            exchange(mutant)
+        except ValueError:  # it closes over other names than before
+            os._exit(LOAD_ANEW)
+        os._exit(not _run(session, [self._items[test] for test in tests]))
+
+
+def _run(session: pytest.Session, items: list[pytest.Item], around: Any = nullcontext) -> bool:
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        with around(item):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return False
+    return True
+
+
+def _forget(paths: Container[str]) -> None:
+    """What a cache of the package holds was computed before the change."""
+    for one in gc.get_objects():
+        if type(one).__name__ == "_lru_cache_wrapper" and one.__wrapped__.__code__.co_filename in paths:
+            one.cache_clear()
+
+
+def exchange(mutant: Mutant) -> None:
+    """Every function of the module that is alive gets the code that the changed source has for it."""
+    codes: dict[tuple[str, int], CodeType] = {}
+    left = [Changed(mutant).get_code("")]
+    while left:
+        for one in left.pop().co_consts:
+            if isinstance(one, CodeType):
+                left.append(one)
+                key = one.co_qualname, one.co_firstlineno
+                if codes.setdefault(key, one) != one:
+                    raise ValueError(key)  # two lambdas of one line
+    path = str(ROOT / mutant.path)
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__code__.co_filename == path:
+            key = function.__code__.co_qualname, function.__code__.co_firstlineno
+            function.__code__ = codes[key]
+
+
+class Changed(SourceFileLoader):
+    """Loads one module with its mutant instead of what is written."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self._mutant = mutant
+        name = mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        super().__init__(name, str(ROOT / mutant.path))
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(mutate(Path(self.path).read_text(), self._mutant), self.path, "exec", dont_inherit=True)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return spec_from_file_location(name, self.path, loader=self) if name == self.name else None
+
+
+def _quietly() -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+
+
+def _files(tests: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(test.partition("::")[0] for test in tests))
+
+
+def _collect(paths: list[str], tests: list[str], some: list[Mutant], jobs: int, answer: Connection) -> None:
+    _quietly()
+    pytest.main([*tests, *OPTIONS], plugins=[Collected(paths, some, jobs, answer)])
+
+
+def _load_anew(mutant: Mutant, tests: list[str]) -> None:
+    _quietly()
+    sys.meta_path.insert(0, Changed(mutant))
+    os._exit(int(pytest.main([*_files(tests), *OPTIONS], plugins=[Fixed(tests)])))
+
+
+@dataclass
+class Fate:
+    alive: list[Mutant] = field(default_factory=list)
+    dead: list[Mutant] = field(default_factory=list)
+    hung: list[Mutant] = field(default_factory=list)  # dead, too
+
+    def add(self, mutant: Mutant, child: BaseProcess) -> None:
+        if hung := child.is_alive():
+            child.kill()
+        child.join()
+        if hung:
+            self.hung.append(mutant)
+        elif child.exitcode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            self.alive.append(mutant)
+        elif child.exitcode != LOAD_ANEW:
+            self.dead.append(mutant)
+
+
+def meet(some: Sequence[Mutant], seen: Seen, jobs: int, start: Start) -> Fate:
+    """Every mutant meets the tests that can notice it; in no list is who has to be loaded anew."""
+    waiting, fate = list(reversed(some)), Fate()
+    running: dict[int, tuple[BaseProcess, Mutant, float]] = {}
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            mutant = waiting.pop()
+            if not (tests := seen.chosen(mutant)):
+                fate.alive.append(mutant)
+                continue
+            child: BaseProcess = FORK.Process(target=start, args=(mutant, tests))
+            child.start()
+            until = time.monotonic() + PATIENCE_SECONDS + 4 * sum(seen.seconds[test] for test in tests)
+            running[child.sentinel] = child, mutant, until
+        if running:
+            wait(list(running), timeout=max(0.0, min(until for _, _, until in running.values()) - time.monotonic()))
+        for sentinel, (child, mutant, until) in list(running.items()):
+            if not child.is_alive() or time.monotonic() >= until:
+                del running[sentinel]
+                fate.add(mutant, child)
+    return fate
+
+
+def judge(paths: list[str], tests: list[str], some: list[Mutant], jobs: int) -> Fate:
+    here, there = FORK.Pipe(duplex=False)
+    child = FORK.Process(target=_collect, args=(paths, tests, some, jobs, there))
+    child.start()
+    there.close()
+    seen, fate = here.recv()
+    child.join()
+    if seen is None:
+        sys.exit(f"the tests in {' '.join(tests)} do not pass before anything is changed")
+    for module in seen.modules:
+        with suppress(ImportError):  # of a kind that only a test makes
+            importlib.import_module(module)
+    met = {*fate.alive, *fate.dead, *fate.hung}
+    more = meet([one for one in some if one not in met], seen, jobs, _load_anew)
+    return Fate(fate.alive + more.alive, fate.dead + more.dead, fate.hung + more.hung)
+
+
+def sample(found: list[Mutant], count: int, seed: int) -> list[Mutant]:
+    """The same mutants again as long as they exist, whatever else changes in the package."""
+    by_chance = sorted(found, key=lambda one: hashlib.sha256(f"{seed} {one.path} {one.text}".encode()).digest())
+    return sorted(by_chance[:count], key=lambda one: (one.path, one.line))
+
+
+def examine(
+    name: str, entry: dict[str, list[str]], options: argparse.Namespace, why: dict[tuple[str, str], str]
+) -> dict[str, Any]:
+    begun = time.monotonic()
+    roots = [ROOT / path for path in entry["code"]]
+    files = [one for root in roots for one in (sorted(root.rglob("*.py")) if root.is_dir() else [root])]
+    paths = [str(one.relative_to(ROOT)) for one in files]
+    found = [one for path in paths for one in mutants(ROOT, path) if options.only in f"{path} {one.text}"]
+    taken = found if options.all or options.only else sample(found, options.count, options.seed)
+    fate = judge(paths, entry["tests"], taken, options.jobs)
+    left = sorted(fate.alive, key=lambda one: (one.path, one.line))
+    excused = [one for one in left if (one.path, one.text) in why]
+    judged = len(taken) - len(excused)
+    alive = [f"{one.path}:{one.line} {one.text}" for one in left if one not in excused]
+    rate = 1 - len(alive) / judged if judged else 1.0
+    print(f"{name:<12} {rate:6.1%} of {judged} mutants killed ({len(fate.hung)} by the clock)", end="")
+    print(f", {len(excused)} excused ({len(found)} possible, {time.monotonic() - begun:.0f} s)")
+    for one in alive:
+        print(f"  {one}")
+    return {
+        "possible": len(found),
+        "judged": judged,
+        "killed": judged - len(alive),
+        "killed_by_the_clock": len(fate.hung),
+        "excused": len(excused),
+        "rate": round(rate, 4),
+        "survivors": alive,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("packages", nargs="*", help="of scripts/mutants.toml; all without a name")
+    parser.add_argument("--all", action="store_true", help="every mutant, not a sample: hours")
+    parser.add_argument("--count", type=int, default=40, help="mutants per package (40)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="every mutant whose file and text contain this; nothing is kept")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    table = tomllib.loads(TABLE.read_text())
+    why = {(one["file"], one["text"]): one["why"] for one in table.get("excused", [])}
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    failed = []
+    for name, entry in table["package"].items():
+        if not options.packages or name in options.packages:
+            told = examine(name, entry, options, why)
+            results[name] = {"seed": options.seed, "every": options.all, **told}
+            failed += [name] if told["rate"] < table["least"] else []
+    if not options.only:
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    if failed:
+        print(f"too few mutants are noticed in {', '.join(failed)}: below {table['least']:.0%}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Which candidate follows from which; how sure a candidate is; what is told first."""
+
+import pytest
+
+from holdfast.diagnosis.rules.candidate import Candidate
+from holdfast.diagnosis.rules.causality import roots
+from tests.diagnosis.telling import NOON, candidate, told
+
+
+def one(
+    cause: str, at: float = 0.0, *, sure: float = 0.8, line: int = 1, file: str = "a.log", **more: object
+) -> Candidate:
+    return candidate(cause, told("x", "strong", cause, at=at, line=line, file=file), base=sure, **more)
+
+
+def names(*candidates: Candidate) -> list[str]:
+    return [found.name for found in roots(candidates)]
+
+
+@pytest.mark.parametrize(
+    ("why", "first", "second", "left"),
+    [
+        ("a lost GPU explains an exception", one("gpu.gsp", NOON), one("job.exception", NOON + 5), ["gpu.gsp"]),
+        ("clocks differ by two minutes", one("gpu.gsp", NOON), one("job.exception", NOON - 120), ["gpu.gsp"]),
+        ("what came clearly sooner does not follow", one("gpu.gsp", NOON), one("job.exception", NOON - 121), ["gpu.gsp", "job.exception"]),
+        ("without a time it follows", one("gpu.gsp"), one("job.exception", NOON - 500), ["gpu.gsp"]),
+        ("a doubtful one explains nothing", one("gpu.gsp", sure=0.29), one("job.exception", sure=0.2), ["gpu.gsp", "job.exception"]),
+        ("a likely one does", one("gpu.gsp", sure=0.3), one("job.exception", sure=0.3), ["gpu.gsp"]),
+        ("not what is surer, unless it is likely itself", one("gpu.gsp", sure=0.49), one("job.exception", sure=0.5), ["job.exception", "gpu.gsp"]),
+        ("a likely one explains what is surer", one("gpu.gsp", sure=0.5), one("job.exception", sure=0.9), ["gpu.gsp"]),
+        ("what it cannot explain stays", one("host.oom"), one("gpu.gsp"), ["gpu.gsp", "host.oom"]),
+    ],
+)  # fmt: skip
+def test_what_follows_from_another_is_no_root(why: str, first: Candidate, second: Candidate, left: list[str]) -> None:
+    assert sorted(names(first, second)) == sorted(left), why
+
+
+@pytest.mark.parametrize(
+    ("why", "mine", "theirs", "root"),
+    [
+        ("told sooner", {"at": NOON}, {"at": NOON + 1}, "job.exception"),
+        ("told later", {"at": NOON + 1}, {"at": NOON}, "launcher.setup"),
+        ("above it in the same file", {"line": 3}, {"line": 4}, "job.exception"),
+        ("below it in the same file", {"line": 4}, {"line": 3}, "launcher.setup"),
+        ("the same moment, above it", {"at": NOON, "line": 3}, {"at": NOON, "line": 4}, "job.exception"),
+        ("in two files, only one with a time", {"at": NOON, "file": "b.log"}, {"file": "a.log"}, "job.exception"),
+        ("in two files, the lines tell nothing", {"file": "a.log", "line": 9}, {"file": "b.log", "line": 3}, "job.exception"),
+        ("in two files, the other way round", {"file": "b.log", "line": 3}, {"file": "a.log", "line": 9}, "launcher.setup"),
+    ],
+)  # fmt: skip
+def test_of_two_that_may_follow_from_each_other(why: str, mine: dict, theirs: dict, root: str) -> None:
+    assert names(one("job.exception", **mine), one("launcher.setup", **theirs)) == [root], why
+    assert names(one("launcher.setup", **theirs), one("job.exception", **mine)) == [root], why
+
+
+def test_the_further_from_the_symptom_the_sooner_it_is_told() -> None:
+    """Sure ones first; among them by four levels at a time, then by how sure they are."""
+    oom, other = one("job.cuda_oom", sure=0.6), one("host.oom", sure=0.5, host="n1")
+    weak = one("gpu.gsp", sure=0.39, at=NOON)
+    assert names(weak, other, oom) == ["job.cuda_oom", "host.oom", "gpu.gsp"]
+    assert names(one("gpu.gsp", sure=0.4), one("storage.full", sure=0.9)) == ["gpu.gsp", "storage.full"]
+
+
+def test_a_cause_told_with_and_without_its_place_is_one() -> None:
+    placed, placeless = one("gpu.gsp", host="n1"), one("gpu.gsp", line=2)
+    (found,) = roots([placeless, placed])
+    assert found is placed
+    assert found.explains == ["gpu.gsp (a.log:2)"]
+    assert len(roots([one("gpu.gsp", host="n1"), one("gpu.gsp", host="n2")])) == 2
+    assert len(roots([one("job.exception", ranks=(1,)), one("job.exception", line=2)])) == 1
+
+
+def test_one_cause_of_one_subject_found_in_two_ways_is_told_once() -> None:
+    first, second = one("gpu.gsp", host="n1", sure=0.9), one("gpu.gsp", host="n1", line=2)
+    (found,) = roots([second, first])
+    assert (found.confidence, [item.event.line for item in found.evidence]) == (0.9, [1, 2])
+    (again,) = roots([found, one("gpu.gsp", host="n1", line=2)])
+    assert len(again.evidence) == 2, "the same line is not told twice"
+    assert len(roots([one("job.exception", ranks=(1,)), one("job.exception", ranks=(2,))])) == 2
+    assert len(roots([one("gpu.gsp", host="n1", device="0"), one("gpu.gsp", host="n1", device="1")])) == 2
+
+
+def test_what_a_root_explains_is_told_once_with_its_place() -> None:
+    root = one("gpu.gsp", NOON)
+    effects = [one("job.exception", NOON + 1, file="logs/r.log", line=7, ranks=(n,)) for n in (1, 2)]
+    (found,) = roots([root, *effects])
+    assert found.explains == ["job.exception (r.log:7)"]
+    (bare,) = roots([one("gpu.gsp", NOON), one("job.exception", NOON + 1, file="")])
+    assert bare.explains == ["job.exception"]
+
+
+def test_of_very_many_the_surest_are_compared() -> None:
+    many = [one("job.exception", ranks=(number,), sure=0.9) for number in range(300)]
+    assert "host.other" not in names(*many, one("host.other", host="n1", sure=0.1))
+    assert "host.other" in names(*many[:299], one("host.other", host="n1", sure=0.1))
+
+
+def test_how_sure_evidence_makes() -> None:
+    strong, weak, hint = (told(kind, role) for kind, role in (("a", "strong"), ("b", "weak"), ("c", "hint")))
+    other = told("d", "exit")
+    assert candidate("gpu.gsp", strong).confidence == 0.8
+    assert candidate("gpu.gsp", strong, strong).confidence == 0.8, "the same again proves nothing more"
+    assert candidate("gpu.gsp", weak).confidence == 0.45
+    assert candidate("gpu.gsp", hint).confidence == 0.25
+    assert candidate("gpu.gsp", other).confidence == 0.2
+    assert candidate("gpu.gsp", strong, weak).confidence == 0.89
+    everything = [told(f"k{n}", "strong") for n in range(5)]
+    assert candidate("gpu.gsp", *everything).confidence == 0.97
+
+
+def test_what_speaks_against_a_candidate_is_told_once_and_counts_each_time() -> None:
+    doubted = one("gpu.gsp", sure=0.8)
+    doubted.against(0.5, "late")
+    doubted.against(0.5, "late")
+    assert (doubted.confidence, doubted.contradicts) == (0.2, ["late"])
+
+
+def test_when_it_began_and_what_to_look_at_first() -> None:
+    items = [told("a", "hint", at=0.0), told("b", "weak", at=NOON), told("c", "strong", at=NOON - 5), told("d", "note")]
+    both = candidate("gpu.gsp", *items, told("e", "exit"), told("f", "watchdog"), told("g", "weak"))
+    assert both.began == NOON - 5
+    assert [item.event.kind for item in both.best_evidence()] == ["c", "b", "g", "e", "f", "a", "d"]
+    assert candidate("gpu.gsp", told("a")).began == 0.0

@@ -1,0 +1,142 @@
+"""What a finding costs so far and if it goes on, by hand for two jobs; what is not known is said and costs nothing."""
+
+import pytest
+
+from holdfast.economics.costs.feasible import BadNumber
+from holdfast.economics.costs.finding import LAYERS, Prices, bill
+from holdfast.model.account import Bill, Loss
+
+
+def loss(**more: object) -> Loss:
+    known: dict[str, object] = {"subject": "job/a", "gpus": 100.0, "share_now": 0.2, "share_so_far": 0.1}
+    return Loss(**{**known, **more})  # type: ignore[arg-type]
+
+
+def costs(of: Bill) -> dict[str, tuple[float | None, float | None]]:
+    return {layer.name: (layer.so_far, layer.if_it_goes_on) for layer in of.layers}
+
+
+def test_a_slow_job_by_hand() -> None:
+    """100 GPUs at 2.00: 10 % lost for 6 h so far, then 20 % for 24 h more. Two people, two hours each, at 100."""
+    prices = Prices(gpu_hour=2.0, wage=100.0)
+    found = bill([loss()], prices, hours=6.0)
+    assert found.gpu_hours == pytest.approx(60.0)
+    assert found.gpu_hours_if_it_goes_on == pytest.approx(60.0 + 480.0)
+    assert found.gpu_hours_per_hour == 20.0
+    assert costs(found) == {
+        "direct compute": (0.0, 0.0),
+        "reserved capacity": (0.0, 0.0),
+        "rollback": (pytest.approx(120.0), pytest.approx(1080.0)),
+        "labour": (400.0, 400.0),
+        "schedule slip": (None, None),
+    }
+    assert (found.finish_shift_hours, found.finish_shift_hours_if_it_goes_on) == (
+        pytest.approx(0.6),
+        pytest.approx(5.4),
+    )
+    assert (found.hours, found.horizon_hours, found.currency) == (6.0, 24.0, "USD")
+    assert tuple(layer.name for layer in found.layers) == LAYERS
+
+
+@pytest.mark.parametrize(("hours", "worked"), [(0.5, 0.5), (2.0, 2.0), (9.0, 2.0)])
+def test_people_have_worked_no_longer_than_it_lasted(hours: float, worked: float) -> None:
+    labour = costs(bill([loss()], Prices(), hours=hours))["labour"]
+    assert labour == (2 * worked * 140.0, 2 * 2 * 140.0)
+
+
+def test_jobs_add_up_and_the_latest_finish_counts() -> None:
+    small = loss(subject="job/b", gpus=10.0, share_now=0.5, share_so_far=0.5)
+    found = bill([loss(), small], Prices(gpu_hour=2.0), hours=10.0, horizon_hours=10.0)
+    assert found.gpu_hours == pytest.approx(100.0 + 50.0)
+    assert found.gpu_hours_per_hour == 25.0
+    assert found.finish_shift_hours == pytest.approx(5.0)
+    assert costs(found)["rollback"] == (pytest.approx(300.0), pytest.approx(2 * (300.0 + 100.0)))
+    assert costs(found)["labour"][0] == 560.0, "people are called once, not for each job"
+
+
+def test_a_day_has_a_price_only_where_somebody_gave_it() -> None:
+    valued = loss(subject="job/b", day_value=24_000.0)
+    found = bill([loss(), valued], Prices(), hours=10.0)
+    assert costs(found)["schedule slip"][0] == pytest.approx(1000.0)  # an hour late
+    assert found.unpriced == ("job/a: the value of a day is not in the programme",)
+    floating = bill([loss(day_value=24_000.0, float_days=1.0)], Prices(), hours=10.0)
+    assert costs(floating)["schedule slip"][0] == 0.0
+    unlikely = bill([loss(day_value=24_000.0, critical_chance=0.5)], Prices(), hours=10.0)
+    assert costs(unlikely)["schedule slip"][0] == pytest.approx(500.0)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "said"),
+    [
+        ({"gpus": None}, "job/a: how many GPUs it holds is not known"),
+        ({"gpus": 0.0}, "job/a: how many GPUs it holds is not known"),
+        ({"share_now": None}, "job/a: its slowdown is not measured"),
+    ],
+)
+def test_what_is_not_measured_is_said_and_not_priced(unknown: dict[str, object], said: str) -> None:
+    found = bill([loss(day_value=1.0, **unknown)], Prices(), hours=10.0)
+    assert found.unpriced == (said,)
+    assert found.gpu_hours == 0.0
+    assert costs(found)["rollback"] == (0.0, 0.0)
+    assert found.layers[0].formula == "no measured loss"
+    known = bill([loss(day_value=1.0)], Prices(), hours=10.0)
+    assert known.unpriced == ()
+    assert known.layers[0].formula != "no measured loss"
+
+
+def test_a_job_whose_past_is_not_measured_is_not_priced() -> None:
+    assert bill([loss(share_so_far=None)], Prices(), hours=10.0).gpu_hours == 0.0
+
+
+def test_tokens_are_counted_where_a_service_tells_them() -> None:
+    assert bill([loss()], Prices(), hours=10.0).tokens is None
+    served = loss(subject="pool/a", tokens_per_second=50.0)
+    assert bill([loss(), served], Prices(), hours=2.0).tokens == pytest.approx(50 * 0.1 * 2 * 3600)
+
+
+def test_more_than_all_of_it_cannot_be_lost() -> None:
+    found = bill([loss(share_now=3.0, share_so_far=1.5)], Prices(), hours=1.0)
+    assert found.gpu_hours == pytest.approx(100.0)
+    assert found.gpu_hours_if_it_goes_on == pytest.approx(2500.0)
+    assert bill([loss(share_now=-1.0, share_so_far=-1.0)], Prices(), hours=1.0).gpu_hours == 0.0
+
+
+def test_what_has_just_begun_has_cost_nothing_yet() -> None:
+    found = bill([loss()], Prices(), hours=0.0, horizon_hours=0.0)
+    assert (found.gpu_hours, found.gpu_hours_if_it_goes_on) == (0.0, 0.0)
+    assert bill([loss()], Prices(), hours=0.0).gpu_hours_if_it_goes_on == pytest.approx(480.0)
+
+
+def test_prices_left_out_are_the_documented_ones() -> None:
+    assert Prices() == Prices(
+        gpu_hour=2.35, alternative_gpu_hour=0.0, queued_chance=0.0, wage=140.0, people=2.0, people_hours=2.0
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"gpu_hour": 0.0}, {"gpu_hour": -1.0}, {"wage": -1.0}, {"people": -1.0}, {"people_hours": -0.1},
+     {"alternative_gpu_hour": -0.1}, {"queued_chance": 1.1}, {"queued_chance": -0.1}],
+)  # fmt: skip
+def test_a_price_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(BadNumber):
+        Prices(**wrong)  # type: ignore[arg-type]
+
+
+def test_what_costs_nothing_is_a_price() -> None:
+    free = Prices(wage=0.0, people=0.0, people_hours=0.0, queued_chance=1.0, gpu_hour=0.01)
+    assert costs(bill([loss()], free, hours=1.0))["labour"] == (0.0, 0.0)
+
+
+def test_the_latest_finish_counts_if_it_goes_on_too_and_nothing_is_late_without_a_loss() -> None:
+    late = loss(subject="job/b", share_now=0.9, share_so_far=0.0)
+    found = bill([loss(), late], Prices(), hours=10.0, horizon_hours=10.0)
+    assert (found.finish_shift_hours, found.finish_shift_hours_if_it_goes_on) == (
+        pytest.approx(1.0), pytest.approx(9.0)
+    )  # fmt: skip
+    nothing = bill([], Prices(), hours=10.0)
+    assert (nothing.finish_shift_hours, nothing.finish_shift_hours_if_it_goes_on) == (0.0, 0.0)
+    well = bill([loss(share_now=0.0, share_so_far=0.0, tokens_per_second=5.0)], Prices(), hours=10.0)
+    assert (well.gpu_hours, well.gpu_hours_if_it_goes_on, well.tokens) == (0.0, 0.0, 0.0)
+    over = bill([loss(share_now=0.0)], Prices(), hours=10.0, horizon_hours=10.0)
+    assert over.gpu_hours_if_it_goes_on == pytest.approx(over.gpu_hours)

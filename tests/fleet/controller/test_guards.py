@@ -1,0 +1,243 @@
+"""What stands between a failure and a quarantine, each guard by itself."""
+
+import pytest
+
+from holdfast.fleet.decisions.guards import Guards, planned
+from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.incidents.register import Incidents
+from holdfast.model.lifecycle import NodeState, Stage
+
+POLICY = Policy(shared_nodes=4, shared_share=0.5, shared_seconds=120.0, shared_wait_seconds=60.0)
+NOW = 1000.0
+
+
+def lives(count: int, **sizes: int) -> list[NodeState]:
+    return [
+        NodeState(name=f"n{i}", stage=Stage.READY, place={kind: f"{kind}{i // size}" for kind, size in sizes.items()})
+        for i in range(count)
+    ]
+
+
+def guards(count: int = 64, **sizes: int) -> Guards:
+    return Guards(lives(count, **(sizes or {"leaf": 8})), Incidents())
+
+
+def fail(made: Guards, *numbers: int, at: float = NOW, cause: str = "gpu.xid") -> None:
+    for number in numbers:
+        made.fell_ill(f"n{number}", cause, at, POLICY)
+
+
+def test_the_fourth_of_eight_makes_it_the_leafs_incident() -> None:
+    made = guards()
+    fail(made, 0, 1, 2)
+    assert not made.incidents.open
+    fail(made, 3)
+    assert list(made.incidents.open) == ["leaf/leaf0"]
+    assert made.incidents.members("leaf/leaf0") == {"n0", "n1", "n2", "n3"}
+
+
+def test_a_parent_with_fewer_nodes_than_a_shared_cause_needs_explains_nothing() -> None:
+    made = guards(64, rack=3)
+    fail(made, 0, 1, 2)
+    assert not made.incidents.open
+
+
+def test_one_more_behind_a_known_cause_joins_it_at_once() -> None:
+    made = guards(64, leaf=8, room=64)
+    fail(made, 0, 1, 2, 3)
+    fail(made, 4)
+    assert made.incidents.explaining("n4") == "leaf/leaf0"
+    assert made.incidents.members("leaf/leaf0") == {"n0", "n1", "n2", "n3", "n4"}
+    assert list(made.incidents.open) == ["leaf/leaf0"]
+
+
+def test_failures_too_far_apart_are_not_together() -> None:
+    for gap, shared in ((120.0, True), (121.0, False)):
+        made = guards()
+        fail(made, 0, 1, 2)
+        fail(made, 3, at=NOW + gap)
+        assert bool(made.incidents.open) is shared
+
+
+def test_who_fell_ill_before_is_not_counted_again_later() -> None:
+    made = guards()
+    fail(made, 0, 1, 2)
+    fail(made, 0, 1, 2, 3, at=NOW + 121)
+    assert not made.incidents.open
+
+
+def test_what_most_of_them_fail_by_names_the_incident() -> None:
+    made = guards()
+    fail(made, 0, cause="fabric.errors")
+    fail(made, 1, 2, 3, cause="gpu.xid")
+    assert made.incidents.open["leaf/leaf0"].cause == "gpu.xid"
+    tied = guards()
+    fail(tied, 0, 1, cause="gpu.xid")
+    fail(tied, 2, 3, cause="fabric.errors")
+    assert tied.incidents.open["leaf/leaf0"].cause == "fabric.errors"  # the first by name
+
+
+def test_a_node_recovers_from_what_it_fell_ill_with() -> None:
+    made = guards()
+    fail(made, 0, cause="gpu.xid")
+    made.recovered("n0", "agent.silent")
+    assert made.ill_by("n0") == "gpu.xid"
+    made.recovered("n0", "gpu.xid")
+    assert made.ill_by("n0") is None
+    fail(made, 1)
+    made.recovered("n1")
+    made.recovered("n1")
+    assert made.ill_by("n1") is None
+    fail(made, 2, 3, 4)
+    assert not made.incidents.open, "those that recovered are no evidence"
+
+
+def test_a_better_explanation_absorbs_the_one_it_makes_needless() -> None:
+    made = guards(64, leaf=8, loop=16)
+    fail(made, *range(8))
+    assert list(made.incidents.open) == ["leaf/leaf0"]
+    fail(made, *range(8, 14))
+    assert list(made.incidents.open) == ["loop/loop0"]
+    (closed,) = (one for one in made.incidents.take_changed() if one.subject == "leaf/leaf0")
+    assert closed.reason.endswith("; absorbed by loop/loop0")
+    assert made.incidents.members("loop/loop0") == {f"n{i}" for i in range(14)}
+
+
+def ended(made: Guards, still: set[str], at: float) -> None:
+    made.end_what_is_over(at, POLICY, lambda name: name in still)
+
+
+def test_a_shared_cause_is_over_when_none_of_its_nodes_fails() -> None:
+    made = guards()
+    fail(made, *range(6))
+    ended(made, {"n0", "n1", "n2", "n3"}, NOW + 1)
+    assert made.incidents.open
+    ended(made, set(), NOW + 2)
+    assert not made.incidents.open
+    assert made.incidents.take_changed()[-1].reason.endswith("; none of its nodes fails any more")
+
+
+def test_too_few_of_them_are_borne_for_two_minutes() -> None:
+    made = guards()
+    fail(made, *range(6))
+    few = {"n0", "n1"}
+    ended(made, few, NOW + 1)
+    ended(made, few, NOW + 120)
+    assert made.incidents.open
+    ended(made, few, NOW + 121)
+    assert not made.incidents.open
+    assert made.incidents.take_changed()[-1].reason.endswith("; 2 nodes still fail and are judged one by one")
+
+
+def test_a_cause_that_comes_back_begins_its_waning_anew() -> None:
+    made = guards()
+    fail(made, *range(6))
+    ended(made, {"n0", "n1"}, NOW + 1)
+    ended(made, {"n0", "n1", "n2", "n3"}, NOW + 60)
+    ended(made, {"n0", "n1"}, NOW + 100)
+    ended(made, {"n0", "n1"}, NOW + 219)
+    assert made.incidents.open
+    ended(made, {"n0", "n1"}, NOW + 220)
+    assert not made.incidents.open
+
+
+def test_those_that_still_fail_are_no_evidence_for_another_shared_cause() -> None:
+    made = guards()
+    fail(made, *range(6))
+    for at in (NOW + 1, NOW + 121):
+        ended(made, {"n0", "n1"}, at)
+    fail(made, 6, 7, at=NOW + 122)
+    assert not made.incidents.open
+    assert made.ill_by("n0") == "gpu.xid"
+
+
+def test_what_was_failing_when_we_began_is_counted_at_the_next_look() -> None:
+    made = guards()
+    for number in range(4):
+        made.remember(f"n{number}", "gpu.xid", NOW - 10)
+    assert not made.incidents.open
+    made.end_what_is_over(NOW, POLICY, lambda name: True)
+    assert list(made.incidents.open) == ["leaf/leaf0"]
+
+
+def test_a_whole_leaf_that_falls_silent_at_once_is_looked_at_once() -> None:
+    made = guards()
+    made.fell_ill_together([f"n{i}" for i in range(8)], "agent.silent", NOW, POLICY)
+    assert made.incidents.members("leaf/leaf0") == {f"n{i}" for i in range(8)}
+
+
+def held(made: Guards, number: int, *, out: bool = True, at: float = NOW, policy: Policy = POLICY) -> str:
+    found = made.hold(NodeState(name=f"n{number}"), at, policy, out=out)
+    return found.holder if found else ""
+
+
+def test_a_node_of_a_shared_cause_is_held_by_it_whether_it_would_leave_or_not() -> None:
+    made = guards()
+    fail(made, *range(4))
+    assert held(made, 0) == held(made, 0, out=False) == "leaf/leaf0"
+    assert held(made, 20) == ""
+
+
+def test_a_second_failure_waits_a_minute_for_the_pattern() -> None:
+    made = guards()
+    fail(made, 0)
+    fail(made, 1, at=NOW + 10)
+    assert held(made, 1, at=NOW + 10) == "leaf/leaf0?"
+    assert held(made, 1, out=False, at=NOW + 10) == ""
+    assert held(made, 1, at=NOW + 69.9) == "leaf/leaf0?"
+    assert held(made, 1, at=NOW + 70) == ""
+    assert held(made, 30) == ""
+
+
+def test_a_pool_that_lost_enough_holds_the_rest() -> None:
+    policy = Policy(breaker_share=0.1, breaker_nodes=2)
+    nodes = [NodeState(name=f"n{i}", stage=Stage.QUARANTINED if i < 2 else Stage.READY) for i in range(40)]
+    made = Guards(nodes, Incidents())
+    found = made.hold(nodes[5], NOW, policy, out=True)
+    assert found is not None
+    assert (found.holder, found.victim) == ("pool/default", False)
+    assert found.reason.startswith("breaker open: 2 of 40 nodes")
+    assert made.hold(nodes[5], NOW, policy, out=False) is None
+    assert made.hold(nodes[5], NOW, Policy(breaker_share=0.1, breaker_nodes=3), out=True) is None
+
+
+def test_planned_work_comes_before_everything() -> None:
+    window = Maintenance(name="winter", nodes=frozenset({"n0"}), start=NOW - 1, end=NOW + 1)
+    policy = Policy(maintenance=(Maintenance(name="other", nodes=frozenset({"n9"}), start=0.0, end=1e9), window))
+    made = guards()
+    fail(made, *range(4))
+    assert held(made, 0, policy=policy) == "maintenance/winter"
+    assert held(made, 1, policy=policy) == "leaf/leaf0"
+    assert planned(NodeState(name="n0"), NOW + 1, policy) is None
+
+
+def test_a_node_that_moved_is_behind_its_new_parent() -> None:
+    made = guards()
+    before = NodeState(name="n9", stage=Stage.READY, place={"leaf": "leaf1"})
+    made.moved(before, NodeState(name="n9", stage=Stage.READY, place={"leaf": "leaf0"}))
+    assert made.places.parents("n9") == ("leaf/leaf0",)
+    gone = NodeState(name="n9", stage=Stage.REMOVED, place={"leaf": "leaf0"})
+    made.moved(NodeState(name="n9", stage=Stage.READY, place={"leaf": "leaf0"}), gone)
+    assert made.places.parents("n9") == ()
+    made.moved(gone, NodeState(name="n9", stage=Stage.TESTING, place={"leaf": "leaf0"}))
+    assert made.places.parents("n9") == ("leaf/leaf0",)
+
+
+def test_a_pools_count_follows_its_nodes() -> None:
+    made = guards(4)
+    before = NodeState(name="n0", stage=Stage.READY, place={"leaf": "leaf0"})
+    made.moved(before, NodeState(name="n0", pool="other", stage=Stage.QUARANTINED, place={"leaf": "leaf0"}))
+    assert (made.tallies["default"].here, made.tallies["default"].out) == (3, 0)
+    assert (made.tallies["other"].here, made.tallies["other"].out) == (1, 1)
+
+
+@pytest.mark.parametrize("look_first", [True, False])
+def test_a_look_happens_once_for_what_is_new(look_first: bool) -> None:
+    made = guards(64, leaf=8, room=64)
+    fail(made, *range(3))
+    if look_first:
+        made.look(NOW, POLICY)
+    made.remember("n3", "gpu.xid", NOW)
+    ended(made, {"n0", "n1", "n2", "n3"}, NOW + 1)
+    assert bool(made.incidents.open) is not look_first

@@ -1,0 +1,369 @@
+"""What time alone brings, each deadline on both sides."""
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.fleet.decisions.lifecycle.maintenance import Maintenance
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.decisions.timers import Pace
+from holdfast.fleet.decisions.unsaved_state import Unsaved
+from holdfast.fleet.decisions.verdict_state import VerdictState
+from holdfast.model.account import Account
+from holdfast.model.incident import Incident
+from holdfast.model.lifecycle import NodeState, Stage, Verb
+from holdfast.model.wire.report import VerdictChange
+
+NOW = 100_000.0
+# One node behind a parent is enough for a shared cause: so that a single node can be held by it.
+LOOSE = Policy(shared_nodes=1, shared_share=0.0)
+TESTED = {"tested_at": 1.0, "tested_suite": "1"}
+
+
+def node(number: int = 0, stage: Stage = Stage.READY, **more: object) -> NodeState:
+    known: dict[str, object] = {"place": {"leaf": f"l{number // 8}"}, **TESTED, **more}
+    return NodeState(name=f"n{number}", stage=stage, **known)  # type: ignore[arg-type]
+
+
+class Clock:
+    """A judgement of these nodes and of others that are ready, and what a tick brings."""
+
+    def __init__(self, *first: NodeState, policy: Policy | None = None, count: int = 40, **more: object) -> None:
+        rest = [node(number) for number in range(len(first), count)]
+        self.judge = VerdictState(policy or Policy(), [*first, *rest], **more)  # type: ignore[arg-type]
+        self.pace = Pace(self.judge, Unsaved())
+
+    def tick(self, at: float = NOW, quiet: tuple[str, ...] = ()) -> dict[str, list[Verb]]:
+        """What is done to whom."""
+        self.judge.heard.update({name: at for name in self.judge.nodes if name not in quiet})
+        done: dict[str, list[Verb]] = {}
+        for step in self.pace.tick(at):
+            done.setdefault(step.node.name, []).extend(action.verb for action in step.actions)
+        return done
+
+    def stage(self, number: int = 0) -> Stage:
+        return self.judge.nodes[f"n{number}"].stage
+
+    def says(self, after: str, check: str = "gpu.xid", number: int = 0, at: float = NOW) -> None:
+        self.judge.standing.take(f"n{number}", VerdictChange(at=at, check=check, before="pass", after=after))
+
+
+def test_a_fleet_that_is_well_is_left_alone() -> None:
+    assert Clock().tick() == {}
+
+
+@pytest.mark.parametrize(("quiet_for", "told"), [(120.0, False), (121.0, True)])
+def test_an_agent_is_silent_after_two_minutes(quiet_for: float, told: bool) -> None:
+    clock = Clock()
+    clock.tick()
+    clock.tick(NOW + quiet_for, quiet=("n0",))
+    assert ("node/n0" in clock.judge.incidents.open) is told
+    assert clock.stage() is Stage.READY
+    assert clock.judge.guards.ill_by("n0") == ("agent.silent" if told else None)
+
+
+def test_silence_counts_from_when_we_began_to_listen() -> None:
+    clock = Clock()
+    clock.judge.heard["n0"] = 1.0
+    clock.tick(quiet=("n0",))
+    clock.tick(NOW + 120.0, quiet=("n0",))
+    assert not clock.judge.incidents.open
+    clock.tick(NOW + 121.0, quiet=("n0",))
+    assert list(clock.judge.incidents.open) == ["node/n0"]
+    reason = clock.judge.incidents.open["node/n0"].reason
+    clock.tick(NOW + 200.0, quiet=("n0",))
+    assert clock.judge.incidents.open["node/n0"].reason == reason  # told once
+
+
+def test_silence_in_planned_work_is_not_told() -> None:
+    clock = Clock(policy=Policy(maintenance=(Maintenance(name="w", nodes=frozenset({"n0"}), start=0.0, end=1e9),)))
+    clock.tick()
+    clock.tick(NOW + 500.0, quiet=("n0", "n1"))
+    assert list(clock.judge.incidents.open) == ["node/n1"]
+
+
+def test_the_silence_of_a_whole_leaf_is_the_leafs() -> None:
+    clock = Clock()
+    clock.tick()
+    clock.tick(NOW + 121.0, quiet=("n0",))
+    everyone = tuple(f"n{number}" for number in range(8))
+    clock.tick(NOW + 130.0, quiet=("n0",))
+    for name in everyone[1:]:
+        clock.judge.heard[name] = NOW
+    clock.tick(NOW + 140.0, quiet=everyone)
+    assert list(clock.judge.incidents.open) == ["leaf/l0"]
+    closed = [one for one in clock.judge.incidents.take_changed() if one.subject == "node/n0"]
+    assert closed[-1].reason.endswith("; absorbed by leaf/l0")
+    assert {one.partition("@")[0] for one in clock.judge.incidents.absorbed} == {"node/n0"}
+
+
+def test_the_silence_of_a_seams_victim_is_its_symptom() -> None:
+    power = Account(kind="power.feed_lost", confidence=0.9, since=0.0, lasted_seconds=1.0)
+    known = Incident(id="s", opened=0.0, subject="pdu/p1", cause=power.kind, evidence=("n0",), account=power)
+    clock = Clock(incidents=[known])
+    clock.tick()
+    clock.tick(NOW + 200.0, quiet=("n0",))
+    assert list(clock.judge.incidents.open) == ["pdu/p1"]
+
+
+def test_the_next_rung_is_climbed_and_a_persons_case_is_not() -> None:
+    assert Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True)).tick() == {"n0": [Verb.RESET_GPU]}
+    assert Clock(node(stage=Stage.QUARANTINED, cause="operator")).tick() == {}
+    assert Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", rung=3)).tick() == {}
+
+
+def test_a_quarantined_node_waits_for_the_pattern_and_for_what_holds_it() -> None:
+    clock = Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True))
+    for name in ("n0", "n1"):
+        clock.judge.guards.remember(name, "gpu.xid", NOW - 10)
+    clock.says("fail", number=1, at=NOW - 10)
+    clock.tick()
+    assert clock.stage() is Stage.QUARANTINED
+    assert clock.judge.nodes["n0"].held == "leaf/l0?"
+    shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n0",))
+    held = Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True), policy=LOOSE, incidents=[shared])
+    held.says("fail")
+    held.tick()
+    assert (held.stage(), held.judge.nodes["n0"].held) == (Stage.QUARANTINED, "leaf/l0")
+
+
+def test_a_person_is_not_told_of_planned_work_on_what_is_theirs() -> None:
+    window = Maintenance(name="w", start=0.0, end=1e9)
+    nodes = (
+        node(0, Stage.QUARANTINED, cause="operator", reason="mine"),
+        node(1, Stage.REMOVED, reason="mine"),
+        node(2, Stage.QUARANTINED, cause="gpu.xid", failed=True),
+    )
+    clock = Clock(*nodes, policy=Policy(maintenance=(window,)))
+    clock.tick()
+    held = {name: life.held for name, life in clock.judge.nodes.items()}
+    assert (held["n0"], held["n1"], held["n2"], held["n3"]) == ("", "", "maintenance/w", "maintenance/w")
+    assert clock.stage(2) is Stage.QUARANTINED
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "ago", "becomes"),
+    [
+        (False, 0.0, Stage.TESTING),
+        (True, 29.0, Stage.CLEANING),  # not before its scheduler was looked at again
+        (True, 30.0, Stage.TESTING),
+    ],
+)
+def test_a_cleaned_node_is_tested(scheduled: bool, ago: float, becomes: Stage) -> None:
+    clock = Clock(node(stage=Stage.CLEANING, since=NOW - ago), scheduled=scheduled)
+    clock.tick()
+    assert clock.stage() is becomes
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "jobs", "becomes"),
+    [
+        (False, frozenset(), Stage.QUARANTINED),
+        (False, frozenset({"a"}), Stage.DRAINING),
+        (True, frozenset(), Stage.DRAINING),  # its scheduler says when it is empty
+    ],
+)
+def test_without_a_scheduler_no_known_job_means_empty(scheduled: bool, jobs: frozenset[str], becomes: Stage) -> None:
+    clock = Clock(node(stage=Stage.DRAINING, cause="gpu.xid", failed=True, jobs=jobs), scheduled=scheduled)
+    clock.tick()
+    assert clock.stage() is becomes
+
+
+@pytest.mark.parametrize(
+    ("ago", "rung", "becomes"),
+    [
+        (3600.0, 1, Stage.RESETTING),
+        (3600.1, 1, Stage.QUARANTINED),
+        (3600.1, 2, Stage.QUARANTINED),
+        (1e5, 3, Stage.RESETTING),  # an inspection may last
+    ],
+)
+def test_a_reset_gets_an_hour(ago: float, rung: int, becomes: Stage) -> None:
+    clock = Clock(node(stage=Stage.RESETTING, cause="gpu.xid", failed=True, rung=rung, since=NOW - ago))
+    clock.tick()
+    assert clock.stage() is becomes
+
+
+def test_a_failure_that_nobody_acted_on_is_judged_again() -> None:
+    clock = Clock()
+    clock.says("fail")
+    assert clock.tick() == {"n0": [Verb.DRAIN]}
+    on_trial = Clock(node(stage=Stage.TESTING, asked_at=NOW - 1))
+    on_trial.says("fail")
+    assert on_trial.tick() == {}
+
+
+@pytest.mark.parametrize(
+    ("stage", "suite", "done"),
+    [
+        (Stage.READY, "0", [Verb.CORDON, Verb.RETEST]),
+        (Stage.SPARE, "0", [Verb.CORDON, Verb.RETEST]),
+        (Stage.READY, "1", []),
+        (Stage.ALLOCATED, "0", []),  # after its work
+    ],
+)
+def test_an_idle_node_of_an_old_suite_is_tested_anew(stage: Stage, suite: str, done: list[Verb]) -> None:
+    clock = Clock(node(stage=stage, tested_suite=suite), policy=Policy(spares=1))
+    assert clock.tick().get("n0", []) == done
+
+
+@pytest.mark.parametrize(("ago", "done"), [(3600.0, {}), (3600.1, {"n0": [Verb.RETEST]})])
+def test_a_test_gets_an_hour(ago: float, done: dict[str, list[Verb]]) -> None:
+    assert Clock(node(stage=Stage.TESTING, asked_at=NOW - ago)).tick() == done
+    assert Clock(node(stage=Stage.TESTING, asked_at=None)).tick() == {}
+
+
+@pytest.mark.parametrize(
+    ("failed", "rung", "asked_ago", "counts"),
+    [
+        (True, 1, 3601.0, True),  # lost by a reset: unknown though it is silent
+        (True, 0, 3601.0, False),
+        (False, 1, 3601.0, False),
+    ],
+)
+def test_a_silent_agent_was_not_even_asked_unless_a_reset_lost_it(
+    failed: bool, rung: int, asked_ago: float, counts: bool
+) -> None:
+    clock = Clock(node(stage=Stage.TESTING, failed=failed, rung=rung, asked_at=NOW + 200 - asked_ago))
+    clock.tick(quiet=("n0",))
+    clock.tick(NOW + 200.0, quiet=("n0",))
+    assert (clock.judge.nodes["n0"].tests == 1) is counts
+
+
+def test_a_node_is_lost_by_a_reset_only_after_what_the_reset_may_take() -> None:
+    policy = Policy(suite_seconds=60.0, reset_seconds=300.0)
+    clock = Clock(node(stage=Stage.TESTING, failed=True, rung=1, asked_at=NOW - 50), policy=policy)
+    for at, tests in ((NOW, 0), (NOW + 250.0, 0), (NOW + 251.0, 1)):
+        clock.tick(at, quiet=("n0",))
+        assert clock.judge.nodes["n0"].tests == tests
+
+
+@pytest.mark.parametrize(("ago", "again"), [(599.0, False), (600.0, True)])
+def test_a_node_held_on_trial_is_tried_again_every_ten_minutes(ago: float, again: bool) -> None:
+    shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n0",))
+    trial = node(stage=Stage.TESTING, held="leaf/l0", held_since=NOW - ago)
+    clock = Clock(trial, policy=LOOSE, incidents=[shared])
+    assert clock.tick() == ({"n0": [Verb.RETEST]} if again else {})
+    asked = Clock(replace(trial, asked_at=NOW - 5), policy=LOOSE, incidents=[shared])
+    assert asked.tick() == {}
+
+
+def test_a_node_on_trial_keeps_its_shared_cause_alive_until_a_test_says_otherwise() -> None:
+    shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n0",))
+    clock = Clock(node(stage=Stage.TESTING, held="leaf/l0", held_since=NOW - 5), policy=LOOSE, incidents=[shared])
+    clock.tick()
+    assert "leaf/l0" in clock.judge.incidents.open
+    clock.judge.guards.recovered("n0")
+    clock.tick(NOW + 1)
+    assert "leaf/l0" not in clock.judge.incidents.open
+    ready = Clock(node(stage=Stage.READY, held="leaf/l0"), policy=LOOSE, incidents=[shared])
+    ready.tick()
+    assert "leaf/l0" not in ready.judge.incidents.open
+    gone = Clock(count=1, policy=LOOSE, incidents=[Incident(id="s", opened=0.0, subject="leaf/l9", evidence=("n99",))])
+    gone.tick()
+    assert not gone.judge.incidents.open
+
+
+@pytest.mark.parametrize(
+    ("stage", "more", "done", "after"),
+    [
+        (Stage.QUARANTINED, {"cause": "gpu.xid", "failed": True}, [Verb.RETEST], Stage.TESTING),
+        (Stage.QUARANTINED, {"cause": "operator"}, [], Stage.QUARANTINED),
+        (Stage.READY, {}, [], Stage.READY),
+        (Stage.TESTING, {}, [Verb.RETEST], Stage.TESTING),
+    ],
+)
+def test_what_is_freed_is_tested_where_it_was_kept_from_it(
+    stage: Stage, more: dict[str, object], done: list[Verb], after: Stage
+) -> None:
+    clock = Clock(node(stage=stage, held="leaf/l0", held_since=NOW - 50, **more))
+    assert clock.tick().get("n0", []) == done
+    assert (clock.stage(), clock.judge.nodes["n0"].held) == (after, "")
+
+
+def test_after_planned_work_idle_nodes_are_tested_and_what_is_true_then_is_judged() -> None:
+    clock = Clock(node(held="maintenance/w"), node(1, Stage.ALLOCATED, held="maintenance/w", jobs=frozenset({"a"})))
+    done = clock.tick()
+    assert done["n0"] == [Verb.CORDON, Verb.RETEST]
+    assert done["n1"] == []
+    bad = Clock(
+        node(held="maintenance/w"), node(1, held="maintenance/w"), node(2, held="maintenance/w", degraded_by="gpu.ecc")
+    )
+    bad.says("fail")
+    for number in (1, 2):
+        bad.says("degraded", "gpu.ecc", number)
+    found = bad.tick()
+    assert Verb.CHOOSE_LAST in found["n1"]
+    assert Verb.CHOOSE_LAST not in found["n2"]
+    assert bad.judge.nodes["n0"].held == ""
+
+
+def test_a_failure_that_is_still_there_is_judged_and_freed_by_that() -> None:
+    clock = Clock(node(held="leaf/l0", held_since=NOW - 50))
+    clock.says("fail", at=NOW - 1000)
+    assert clock.tick() == {"n0": [Verb.DRAIN]}
+    assert clock.judge.nodes["n0"].held == ""
+
+
+def test_a_node_on_trial_is_not_freed_into_an_open_breaker() -> None:
+    out = [node(number, Stage.QUARANTINED, cause="operator") for number in range(4)]
+    trial = node(4, Stage.TESTING, held="leaf/l0", held_since=NOW - 50)
+    clock = Clock(*out, trial)
+    assert clock.tick() == {}
+    assert clock.judge.nodes["n4"].held == "leaf/l0"
+
+
+@pytest.mark.parametrize(("ago", "told"), [(600.0, False), (601.0, True)])
+def test_ten_minutes_of_blindness_are_told_once(ago: float, told: bool) -> None:
+    clock = Clock()
+    clock.says("unknown", at=NOW - ago)
+    assert clock.tick() == ({"n0": [Verb.TICKET]} if told else {})
+    assert clock.tick() == {}
+
+
+def test_blindness_that_comes_back_is_told_again() -> None:
+    clock = Clock()
+    clock.says("unknown", at=NOW - 700)
+    clock.tick()
+    clock.says("pass", at=NOW + 1)
+    clock.tick(NOW + 2)
+    clock.says("unknown", at=NOW + 3)
+    assert clock.tick(NOW + 800) == {"n0": [Verb.TICKET]}
+
+
+def test_a_spare_is_promoted_for_every_node_that_left() -> None:
+    spares = [node(number, Stage.SPARE) for number in (3, 1, 2)]
+    nodes = [node(0, Stage.READY), *spares]
+    assert Clock(*nodes, policy=Policy(spares=3), count=4).tick() == {}
+    out = [node(0, Stage.QUARANTINED, cause="operator"), *spares]
+    assert Clock(*out, policy=Policy(spares=3), count=4).tick() == {"n1": [Verb.UNCORDON]}
+    gone = [node(0, Stage.REMOVED), *spares]
+    assert Clock(*gone, policy=Policy(spares=3), count=4).tick() == {"n1": [Verb.UNCORDON]}
+    none = Clock(*nodes, policy=Policy(spares=0), count=4)
+    assert set(none.tick()) == {"n1", "n2", "n3"}
+    few = Clock(*nodes, policy=Policy(spares=9), count=4)
+    assert few.tick() == {}
+
+
+def held_by_the_breaker(*out: NodeState, held: bool = True) -> Clock:
+    number = len(out)
+    breaker = Incident(id="b", opened=0.0, subject="pool/default", cause="breaker", evidence=(f"n{number}",))
+    clock = Clock(*out, node(number, held="pool/default" if held else ""), incidents=[breaker])
+    clock.says("fail", number=number, at=NOW - 1000)
+    return clock
+
+
+def test_a_breakers_incident_ends_when_there_is_room_or_nobody_left() -> None:
+    out = [node(number, Stage.QUARANTINED, cause="operator") for number in range(4)]
+    kept = held_by_the_breaker(*out)
+    kept.tick()
+    assert "pool/default" in kept.judge.incidents.open
+    room = held_by_the_breaker()
+    room.tick()
+    assert "pool/default" not in room.judge.incidents.open
+    assert room.judge.incidents.take_changed()[-1].reason.endswith("there is room again")
+    nobody = Clock(*out, incidents=[Incident(id="b", opened=0.0, subject="pool/default", evidence=("n9",))])
+    nobody.tick()
+    (closed,) = nobody.judge.incidents.take_changed()
+    assert closed.reason.endswith("nobody is kept in service by it any more")
+    assert nobody.judge.incidents.absorbed == set()

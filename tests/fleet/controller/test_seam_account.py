@@ -1,0 +1,158 @@
+"""The account of a finding: one sentence, a timeline that keeps what it told, and charts of what moved most."""
+
+import numpy as np
+import pytest
+
+from holdfast.economics.costs.finding import Prices, bill
+from holdfast.fleet.incidents.account import account, charts, sentence, timeline
+from holdfast.fleet.incidents.business_context import BusinessContext
+from holdfast.model.account import Account, Loss, Moment
+from holdfast.model.finding import Finding, Rival, Symptom
+from holdfast.model.panel import Panel, table
+from holdfast.model.signal import Event
+from holdfast.model.topology import Topology
+
+NOW, SINCE = 6000.0, 3000.0
+TIMES = np.arange(0.0, NOW + 10.0, 10.0)
+HEAT, FLOW = "gpu_temperature_celsius", "cdu_flow_litres_per_minute"
+
+
+def finding(**more: object) -> Finding:
+    known: dict[str, object] = {"cause": "cdu/c2", "kind": "cooling.flow_low", "confidence": 0.9, "since": SINCE}
+    return Finding(**{**known, **more})  # type: ignore[arg-type]
+
+
+def panel(*events: Event, **rows: object) -> Panel:
+    return Panel(TIMES, {name: table(row) for name, row in rows.items()}, events=events)  # type: ignore[arg-type]
+
+
+def loss(subject: str = "job/llama", share: float | None = 0.5, **more: object) -> Loss:
+    return Loss(subject=subject, gpus=8.0, share_so_far=share, share_now=share, **more)  # type: ignore[arg-type]
+
+
+def said(*found: Loss, hours: float = 1.0, **on_call: str) -> str:
+    return sentence(finding(), found, bill(found, Prices(gpu_hour=2.0), hours), on_call)
+
+
+def test_the_sentence_of_a_measured_loss() -> None:
+    """Half of eight GPUs at 2.00 are 8 USD an hour; labour is paid once and grows no further."""
+    assert said(loss()) == "cdu/c2: coolant flow is low; it costs run llama 4 GPU-hours an hour (8 USD an hour)"
+    assert said(loss(), hours=0.0) == "cdu/c2: coolant flow is low; it costs run llama 4 GPU-hours an hour"
+
+
+def test_the_sentence_of_what_nobody_measured_and_of_nobody_hurt() -> None:
+    assert said(loss(share=None)).endswith("; it reaches run llama, whose loss is not measured")
+    assert said(loss(share=0.0)).endswith("; it reaches run llama, whose loss is not measured")
+    assert said().endswith("; no job has slowed yet")
+    assert said(facilities="ann").endswith("; facilities on call: ann")
+
+
+def test_a_milestone_that_slips_is_told() -> None:
+    told = said(loss(milestone="v1"))
+    assert "v1" in told
+    assert "if it goes on for 24 h more" in told
+    assert "goes on" not in said(loss())
+    assert "goes on" not in said(loss(share=None, milestone="v1"))
+
+
+def test_a_story_that_goes_on_keeps_its_beginning() -> None:
+    before = Account(kind="x", confidence=0.9, since=2000.0, lasted_seconds=1.0, path=("old", "cdu/c2 > a"))
+    found = account(finding(path=("cdu/c2 > a", "cdu/c2 > b")), panel(), Topology(), BusinessContext(), before)
+    assert (found.since, found.lasted_seconds) == (2000.0, 4000.0)
+    assert found.path == ("cdu/c2 > a", "cdu/c2 > b", "old")
+    fresh = account(finding(), panel(), Topology(), BusinessContext())
+    assert (fresh.since, fresh.lasted_seconds, fresh.runbook) == (3000.0, 3000.0, "cooling.flow_low")
+    later = Account(kind="x", confidence=0.9, since=5000.0, lasted_seconds=1.0)
+    assert account(finding(), panel(), Topology(), BusinessContext(), later).since == 3000.0
+    assert account(finding(since=7000.0), panel(), Topology(), BusinessContext()).lasted_seconds == 0.0
+    assert fresh.bill.hours == pytest.approx(3000 / 3600)
+
+
+def test_owners_are_the_findings_or_the_topologys_and_the_programme_says_whom_to_call() -> None:
+    topology = Topology(owners={"cdu": "facilities"})
+    programme = BusinessContext(on_call={"facilities": "ann"})
+    assert account(finding(), panel(), topology, programme).on_call == {"facilities": "ann"}
+    assert account(finding(owners=("network",)), panel(), topology, programme).on_call == {
+        "network": "nobody is named in the programme"
+    }
+    assert account(finding(), panel(), Topology(), programme).owners == ()
+
+
+def test_rivals_and_a_runbook_of_its_own_are_kept() -> None:
+    rival = Rival(cause="rack/r1", kind="cooling.rack_blocked", why="other racks are hot too")
+    found = account(finding(rivals=(rival,), runbook="other"), panel(), Topology(), BusinessContext())
+    assert [(one.cause, one.kind, one.why) for one in found.rivals] == [tuple(rival)[:3]]
+    assert found.runbook == "other"
+
+
+def symptom(number: int, since: float = SINCE, before: float = 50.0, now: float = 80.0, signal: str = HEAT) -> Symptom:
+    return Symptom(f"node/n{number}/gpu/0", signal, since, before, now)
+
+
+def test_the_timeline_is_in_order_and_what_was_told_first_stays() -> None:
+    found = finding(symptoms=(symptom(2, 3100.0), symptom(1, 3050.0)))
+    told = timeline(found, panel())
+    assert [(one.at, one.text.split()[0]) for one in told] == [(3050.0, "node/n1/gpu/0"), (3100.0, "node/n2/gpu/0")]
+    assert {one.domain for one in told} != {"other"}
+    first = Moment(at=3000.0, domain="x", text=f"node/n1/gpu/0 {HEAT}: 50 -> 60")
+    assert timeline(found, panel(), [first])[0] == first
+    assert timeline(finding(symptoms=(symptom(1, signal="strange"),)), panel())[0].domain == "other"
+
+
+@pytest.mark.parametrize(
+    ("subject", "at", "told"),
+    [
+        ("cdu/c2", SINCE - 900.0, True),
+        ("cdu/c2", SINCE - 901.0, False),
+        ("rack/r4", SINCE, True),  # on the path
+        ("node/n1", SINCE, True),  # a victim
+        ("rack/r9", SINCE, False),
+    ],
+)
+def test_events_of_those_concerned_are_told(subject: str, at: float, told: bool) -> None:
+    event = Event(kind="valve", at=at, text="closed", subject=subject)
+    found = finding(path=("cdu/c2 > rack/r4",), symptoms=(symptom(1),))
+    texts = [one.text for one in timeline(found, panel(event)) if one.domain == "events"]
+    assert texts == ([f"{subject} valve: closed"] if told else [])
+
+
+def flat(value: float) -> np.ndarray:  # type: ignore[type-arg]
+    return np.full(len(TIMES), value)
+
+
+def test_the_causes_own_signals_come_first_then_what_moved_most() -> None:
+    rows = {
+        FLOW: {"cdu/c2": flat(1.0)},
+        HEAT: {f"node/n{number}/gpu/0": flat(50.0) for number in (1, 2, 3)},
+    }
+    found = finding(symptoms=(symptom(1, now=60.0), symptom(2, now=90.0), symptom(3, now=20.0)))
+    drawn = charts(found, panel(**rows), SINCE)
+    assert [(one.signal, one.subject) for one in drawn] == [(FLOW, "cdu/c2"), (HEAT, "node/n2/gpu/0")]
+    own = finding(symptoms=(Symptom("cdu/c2", FLOW, SINCE, 1.0, 0.0),))
+    assert len(charts(own, panel(**rows), SINCE)) == 1
+    zero = finding(symptoms=(symptom(1, before=0.0, now=0.5), symptom(2, before=1.0, now=1.4)))
+    assert charts(zero, panel(**{HEAT: rows[HEAT]}), SINCE)[0].subject == "node/n1/gpu/0"
+
+
+def test_three_signals_of_the_cause_and_eight_in_all_are_drawn() -> None:
+    rows = {f"own_{number}": {"cdu/c2": flat(1.0)} for number in range(5)}
+    rows |= {f"s{number}": {f"node/n{number}/gpu/0": flat(1.0)} for number in range(9)}
+    found = finding(symptoms=tuple(symptom(number, signal=f"s{number}") for number in range(9)))
+    drawn = charts(found, panel(**rows), SINCE)
+    assert [one.signal for one in drawn] == ["own_0", "own_1", "own_2", "s0", "s1", "s2", "s3", "s4"]
+
+
+def test_a_chart_begins_a_quarter_of_an_hour_before_and_has_sixty_points_at_most() -> None:
+    row = np.arange(len(TIMES), dtype=float)
+    (drawn,) = charts(finding(), panel(**{FLOW: {"cdu/c2": row}}), SINCE)
+    assert drawn.start == 2100.0
+    assert drawn.step == 70.0  # 391 moments in 60 points: seven each
+    assert len(drawn.values) == 56
+    assert drawn.values[0] == pytest.approx(np.mean(np.arange(210, 217)))
+    assert charts(finding(), panel(**{FLOW: {"cdu/c2": row}}), 1e6) == ()
+    gap = np.where(TIMES < 2200.0, np.nan, 1.0)
+    (hole,) = charts(finding(), panel(**{FLOW: {"cdu/c2": gap}}), SINCE)
+    assert hole.values[:3] == (None, 1.0, 1.0)
+    short = Panel(TIMES[:5], {FLOW: table({"cdu/c2": row[:5]})})
+    (few,) = charts(finding(), short, 0.0)
+    assert (few.step, few.values) == (10.0, (0.0, 1.0, 2.0, 3.0, 4.0))

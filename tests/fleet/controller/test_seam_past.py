@@ -1,0 +1,58 @@
+"""What a seam found, told once it is over."""
+
+import pytest
+
+from holdfast.fleet.incidents.past import called, past
+from holdfast.model.account import Account, Bill, LayerCost, Loss
+
+
+def account(
+    *losses: Loss, gpu_hours: float = 0.0, cost: float | None = None, lasted: float = 720.0, **who: str
+) -> Account:
+    layers = () if cost is None else (LayerCost(name="x", so_far=cost, if_it_goes_on=None, formula="", inputs=""),)
+    return Account(
+        kind="cooling.flow_low", confidence=0.9, since=0.0, lasted_seconds=lasted, losses=losses,
+        bill=Bill(layers=layers, gpu_hours=gpu_hours), on_call=who,
+    )  # fmt: skip
+
+
+def loss(subject: str = "job/llama", share: float | None = 0.2) -> Loss:
+    return Loss(subject=subject, gpus=8.0, share_so_far=share, share_now=share)
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (account(loss(), gpu_hours=41.0, cost=96.4), "it cost run llama 41 GPU-hours (96 USD) in 12 min"),
+        (account(loss(), gpu_hours=41.0), "it cost run llama 41 GPU-hours in 12 min"),
+        (account(loss()), "it lasted 12 min and reached run llama, whose loss was not measured"),
+        (
+            account(loss(share=None), gpu_hours=41.0),
+            "it lasted 12 min and reached run llama, whose loss was not measured",
+        ),
+        (account(), "it lasted 12 min and no job had slowed"),
+        (account(loss(), loss("job/b", None), gpu_hours=1.0), "it cost run llama 1 GPU-hours in 12 min"),
+    ],
+)
+def test_what_it_cost_or_that_nobody_knows(told: Account, said: str) -> None:
+    assert past("cdu/c2", told) == f"cdu/c2: coolant flow is low; {said}"
+
+
+def test_who_was_on_call_is_told() -> None:
+    assert past("cdu/c2", account(facilities="ann")).endswith("; facilities on call: ann")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(89.0, "89 s"), (90.0, "2 min"), (5399.0, "90 min"), (5400.0, "1.5 h"), (36_000.0, "10 h")],
+)
+def test_how_long_it_lasted(seconds: float, said: str) -> None:
+    assert f"it lasted {said} and" in past("cdu/c2", account(lasted=seconds))
+
+
+@pytest.mark.parametrize(
+    ("subject", "said"),
+    [("job/llama", "run llama"), ("path/prefill-decode-2", "the path prefill to decode-2"), ("cdu/c2", "cdu/c2")],
+)
+def test_how_a_victim_is_called(subject: str, said: str) -> None:
+    assert called(subject) == said

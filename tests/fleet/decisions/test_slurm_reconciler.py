@@ -1,0 +1,88 @@
+"""What Slurm shows against what a node's stage asks: reminders, marks and fresh daemons, in virtual time."""
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.fleet.decisions.slurm_reconciler import AGAIN_SECONDS, SlurmReconciler
+from holdfast.model.lifecycle import NodeState, Stage, Verb
+from holdfast.model.node_status import NodeStatus
+
+READY = NodeState(name="n1", stage=Stage.READY, since=100.0, tested_at=90.0, used_until=80.0, reason="passed")
+OPEN = NodeStatus(node="n1", accepts_work=True, cordoned=False, down=False, busy=False, up_since=10.0)
+OURS = replace(OPEN, accepts_work=False, cordoned=True, ours=True, note="holdfast: gpu.xid: Xid 79")
+MARKED = replace(OURS, note="holdfast: untested: job 7 ended here", marked_at=50.0)
+THEIRS = replace(OURS, ours=False, note="ana: untested: swapping the fan tray")
+
+
+def due(keeper: SlurmReconciler, status: NodeStatus, life: NodeState, now: float) -> list[Verb]:
+    return [action.verb for action in keeper.due([status], {"n1": life}, now)]
+
+
+@pytest.mark.parametrize(
+    ("status", "stage", "cause", "verb"),
+    [
+        (OPEN, Stage.TESTING, "", Verb.CORDON),
+        (OPEN, Stage.CLEANING, "gpu.xid", Verb.CORDON),
+        (OPEN, Stage.QUARANTINED, "gpu.xid", Verb.DRAIN),
+        (OPEN, Stage.REMOVED, "", Verb.CORDON),
+        (OURS, Stage.READY, "", Verb.UNCORDON),
+        (MARKED, Stage.READY, "", Verb.UNCORDON),
+    ],
+)
+def test_what_is_missing_for_a_while_is_asked_for_again_and_not_sooner(
+    status: NodeStatus, stage: Stage, cause: str, verb: Verb
+) -> None:
+    keeper, life = SlurmReconciler(), replace(READY, stage=stage, cause=cause)
+    assert due(keeper, status, life, 1000.0) == []
+    assert due(keeper, status, life, 1000.0 + AGAIN_SECONDS - 1) == []
+    assert due(keeper, status, life, 1000.0 + AGAIN_SECONDS) == [verb]
+    assert due(keeper, status, life, 1001.0 + AGAIN_SECONDS) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "stage"),
+    [
+        (OPEN, Stage.READY),
+        (OPEN, Stage.ALLOCATED),
+        (THEIRS, Stage.READY),
+        (THEIRS, Stage.TESTING),
+        (OURS, Stage.TESTING),
+        (replace(OPEN, accepts_work=False, down=True), Stage.QUARANTINED),
+    ],
+)
+def test_what_is_as_it_should_be_or_is_anothers_is_left_alone(status: NodeStatus, stage: Stage) -> None:
+    keeper, life = SlurmReconciler(), replace(READY, stage=stage)
+    assert due(keeper, status, life, 1000.0) == []
+    assert due(keeper, status, life, 2000.0) == []
+
+
+def untested(keeper: SlurmReconciler, status: NodeStatus, life: NodeState = READY) -> list[str]:
+    return [why for _, why in keeper.untested([status], {"n1": life})]
+
+
+def test_a_mark_newer_than_the_test_means_that_the_node_was_used() -> None:
+    """Also one that came while the test's result was on its way, before the node was called ready."""
+    for marked_at in (90.1, 99.0, 101.0):
+        assert untested(SlurmReconciler(), replace(MARKED, marked_at=marked_at)) == ["untested: job 7 ended here"]
+    assert untested(SlurmReconciler(), replace(MARKED, marked_at=101.0), replace(READY, stage=Stage.SPARE))
+    assert untested(SlurmReconciler(), MARKED) == [], "an undrain that has not been done yet"
+    assert untested(SlurmReconciler(), replace(MARKED, marked_at=90.0)) == []
+    assert untested(SlurmReconciler(), THEIRS) == []
+    assert untested(SlurmReconciler(), replace(MARKED, marked_at=101.0), replace(READY, stage=Stage.TESTING)) == []
+
+
+def test_a_slurmd_that_started_anew_is_tested_once() -> None:
+    keeper = SlurmReconciler()
+    assert untested(keeper, OPEN) == []
+    assert untested(keeper, replace(OPEN, up_since=20.0)) == ["slurmd started after its last test"]
+    assert untested(keeper, replace(OPEN, up_since=20.0)) == []
+    assert untested(keeper, replace(OPEN, up_since=None)) == []
+
+
+def test_at_the_first_look_the_start_is_held_against_the_last_test() -> None:
+    assert untested(SlurmReconciler(), replace(OPEN, up_since=95.0)) == ["slurmd started after its last test"]
+    assert untested(SlurmReconciler(), replace(OPEN, up_since=90.0)), (
+        "it may have been 90.9, and the test began at 90.0"
+    )
+    assert untested(SlurmReconciler(), replace(OPEN, up_since=85.0)) == []

@@ -1,0 +1,215 @@
+"""Probing idle nodes: a slow node fails after a second look, a slow trunk is one incident, a wanted node is let go."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.probe_sessions.probing import CHECK
+from holdfast.model.lifecycle import Stage
+from holdfast.model.node_status import NodeStatus
+from holdfast.model.wire.order import Order
+from holdfast.model.wire.probe import ProbePolicy, Proof
+from holdfast.model.wire.report import OrderOutcome, Report
+from tests.fleet.decisions.simulated_fleet import SimulatedFleet
+
+PROBES = ProbePolicy(enabled=True, share=0.5, period_hours=2.0, minutes_per_day=240.0, patience_seconds=60.0)
+POLICY = Policy(dry_run=False, probes=PROBES)
+BEAT_SECONDS = 5.0
+
+
+class Site(SimulatedFleet):
+    """Nodes that meet when they are told to; how fast depends on what is broken."""
+
+    def __init__(self, count: int = 24, per_leaf: int = 6, seed: int = 1, policy: Policy = POLICY) -> None:
+        super().__init__(count, policy, per_leaf)
+        self.chance = random.Random(seed)
+        self.slow_nodes: dict[str, float] = {}
+        self.slow_trunks: dict[frozenset[str], float] = {}
+        self.dead: dict[str, str] = {}  # node -> what it answers instead of measuring
+        self.orders: dict[str, Order] = {}
+        self.kept: list[Proof] = []
+
+    def rate(self, one: str, other: str) -> float:
+        leaves = frozenset(self.fleet.nodes[name].place["leaf"] for name in (one, other))
+        share = min(self.slow_nodes.get(one, 1.0), self.slow_nodes.get(other, 1.0), self.slow_trunks.get(leaves, 1.0))
+        return 380e9 * share * self.chance.uniform(0.6, 1.0)
+
+    def beats(self) -> None:
+        """Every agent reports, and those that were told to meet do so."""
+        self.passes(BEAT_SECONDS)
+        for name, node in self.fleet.nodes.items():
+            orders, cancelled = self.fleet.probing.orders_for(node, self.now)
+            if name in self.orders and self.orders[name].id in cancelled:
+                del self.orders[name]
+            if orders:
+                self.orders[name] = orders[0]
+        for name, order in list(self.orders.items()):
+            assert order.probe is not None
+            if name in self.dead:
+                self.answers(name, order, ok=False, reason=self.dead[name])
+            elif order.probe.rank == 0 and order.probe.peer in self.orders.keys() - self.dead.keys():
+                rate = self.rate(name, order.probe.peer)
+                self.answers(name, order, rate=rate)
+                self.answers(order.probe.peer, self.orders[order.probe.peer], rate=1.01 * rate)
+        self.kept += self.fleet.probing.take_new()
+
+    def answers(self, name: str, order: Order, ok: bool = True, reason: str = "", rate: float | None = None) -> None:
+        self.orders.pop(name, None)
+        self._sequence += 1
+        outcome = OrderOutcome(order=order.id, verb="probe", ok=ok, reason=reason, bytes_per_second=rate)
+        report = Report(node=name, session="s", seq=self._sequence, at=self.now, outcomes=(outcome,))
+        self.steps += self.fleet.take(report, self.now)
+
+    def goes_on(self, beats: int = 120) -> None:
+        for _ in range(beats):
+            self.beats()
+
+    def stage(self, name: str) -> Stage:
+        return self.fleet.nodes[name].stage
+
+    @property
+    def out(self) -> set[str]:
+        return {name for name, node in self.fleet.nodes.items() if node.stage not in (Stage.READY, Stage.SPARE)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_nothing_slow_everything_is_proven_and_nobody_is_blamed(seed: int) -> None:
+    site = Site(seed=seed)
+    site.goes_on(400)
+    assert site.out == set()
+    assert site.incidents() == {}
+    assert len(site.fleet.probing.coverage.last_of_leaves()) == 10
+    assert all(site.fleet.probing.coverage.node_proven(name) > 0 for name in site.fleet.nodes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_slow_node_fails_after_another_look_with_a_partner_known_good(seed: int) -> None:
+    site = Site(seed=seed)
+    site.goes_on(60)
+    site.slow_nodes["n7"] = 0.3
+    for _ in range(800):
+        site.beats()
+        if site.out:
+            break
+    assert site.out == {"n7"}
+    node = site.fleet.nodes["n7"]
+    assert node.cause == CHECK
+    failed = next(step for step in site.steps if step.transition.event.cause == CHECK)
+    assert "node/n7 is slow" in failed.transition.reason
+    slow = [one for one in site.kept if "n7" in (one.one, one.other) and one.bytes_per_second < 150e9]
+    assert len({one.one if one.other == "n7" else one.other for one in slow}) >= 2, "at least two partners"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_slow_trunk_is_one_incident_and_nobody_is_quarantined(seed: int) -> None:
+    site = Site(seed=seed)
+    site.goes_on(60)
+    site.slow_trunks[frozenset(("l0", "l2"))] = 0.25
+    site.goes_on(900)
+    assert site.out == set()
+    assert list(site.incidents()) == ["fabric/trunk/l0+l2"]
+    site.slow_trunks.clear()
+    site.goes_on(900)
+    assert site.incidents() == {}, "mended, and seen to be"
+
+
+def test_a_repaired_node_starts_with_nothing_against_it_and_is_proven_first() -> None:
+    site = Site()
+    site.goes_on(60)
+    site.slow_nodes["n7"] = 0.2
+    while not site.out:
+        site.beats()
+    site.slow_nodes.clear()
+    site.goes_on(5)
+    assert site.stage("n7") is Stage.RESETTING
+    site.reset("n7")
+    site.test("n7")
+    assert site.stage("n7") is Stage.READY
+    back = site.now
+    site.goes_on(40)
+    assert site.stage("n7") is Stage.READY
+    assert site.fleet.probing.coverage.node_proven("n7") > back
+
+
+def test_a_node_that_is_wanted_is_let_go_at_once_and_its_partner_told() -> None:
+    site = Site()
+    site.passes(BEAT_SECONDS)
+    meeting = site.fleet.probing.sessions.running()[0]
+    one, other = meeting.nodes
+    for name in meeting.nodes:
+        assert site.fleet.probing.orders_for(site.fleet.nodes[name], site.now)[0]
+    busy = NodeStatus(node=one, accepts_work=False, cordoned=False, down=False, busy=True, jobs=frozenset({"j1"}))
+    site.steps += site.fleet.observe([busy], site.now)
+    assert site.fleet.probing.orders_for(site.fleet.nodes[one], site.now) == ((), (meeting.orders[one].id,))
+    assert site.fleet.probing.orders_for(site.fleet.nodes[other], site.now) == ((), (meeting.orders[other].id,))
+    assert one not in site.fleet.probing.sessions
+    site.answers(other, meeting.orders[other], rate=1e9)
+    assert site.fleet.probing.take_new() == [], "an answer that nobody waits for any more proves nothing"
+
+
+def test_a_node_without_torch_is_unknown_not_slow_and_left_alone_for_a_while() -> None:
+    site = Site()
+    site.dead["n3"] = "set-up failed: torch is not installed"
+    site.goes_on(200)
+    assert site.out == set()
+    assert site.incidents() == {}
+    assert site.fleet.probing.troubles["n3"][1] == "set-up failed: torch is not installed"
+    assert not [one for one in site.kept if "n3" in (one.one, one.other)]
+
+
+def test_wrong_numbers_make_a_node_fail_like_no_bandwidth_at_all() -> None:
+    site = Site()
+    site.goes_on(60)
+    site.slow_nodes["n7"] = 0.0
+    while not site.out:
+        site.beats()
+    assert site.out == {"n7"}
+
+
+def test_nobody_is_probed_until_it_is_switched_on() -> None:
+    site = Site(policy=replace(POLICY, probes=ProbePolicy()))
+    site.goes_on(20)
+    assert site.kept == []
+
+
+def test_an_open_breaker_keeps_a_slow_node_in_service_and_says_so() -> None:
+    site = Site(policy=replace(POLICY, breaker_nodes=1))
+    site.goes_on(60)
+    site.says("n0", "gpu.xid", "fail")
+    site.slow_nodes["n7"] = 0.2
+    site.goes_on(900)
+    assert site.stage("n7") is Stage.READY
+    assert site.fleet.nodes["n7"].held == "pool/default"
+
+
+def test_what_was_proven_survives_a_restart() -> None:
+    site = Site()
+    site.goes_on(60)
+    before = dict(site.fleet.probing.coverage.last_of_leaves())
+    site.restarts(proofs=site.kept)
+    assert site.fleet.probing.coverage.last_of_leaves() == before
+
+
+def test_the_one_who_leads_may_say_that_the_other_could_not_and_its_word_alone_is_a_proof() -> None:
+    site = Site()
+    site.passes(BEAT_SECONDS)
+    first, second, *_ = site.fleet.probing.sessions.running()
+    led, followed = (site.fleet.probing.orders_for(site.fleet.nodes[name], site.now)[0][0] for name in first.nodes)
+    assert led.probe is not None and followed.probe is not None
+    assert (led.probe.rank, followed.probe.rank) == (0, 1)
+    assert followed.probe.master == first.nodes[0]
+    site.answers(first.nodes[1], followed)
+    site.answers(first.nodes[0], led, rate=5e9, reason="5.00 GB/s over rail 3")
+    assert [(one.bytes_per_second, one.note) for one in site.fleet.probing.take_new()] == [
+        (5e9, "5.00 GB/s over rail 3")
+    ]
+    order = site.fleet.probing.orders_for(site.fleet.nodes[second.nodes[0]], site.now)[0][0]
+    absent = OrderOutcome(order=order.id, verb="probe", ok=False, reason="set-up failed: late", about=second.nodes[1])
+    site.fleet.probing.answered(second.nodes[0], absent, site.now)
+    assert {name: why for name, (_, why) in site.fleet.probing.troubles.items()} == {
+        second.nodes[1]: "set-up failed: late"
+    }

@@ -1,0 +1,161 @@
+"""Logs of jobs: what is read from them, in any pieces, and what is only quoted in them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.formats.job.log import JobLog
+from holdfast.model.evidence import Evidence
+
+STEPS = [f"step {n} loss {3 - n / 1000:.4f} time 12.00ms" for n in range(30)]
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB."
+TRACEBACK = ["Traceback (most recent call last):", '  File "/w/train.py", line 7, in main', "    y = model(x)", OOM]
+
+
+def read(*lines: str, piece: int = 0) -> list[Evidence]:
+    data = ("\n".join(lines) + "\n").encode()
+    log = JobLog()
+    for start in range(0, len(data), piece or len(data)):
+        log.feed(data[start : start + (piece or len(data))])
+    return [one for one in log.finish() if one.event.code != "progress"]
+
+
+def told(*lines: str) -> list[tuple[str, str]]:
+    return [(one.role, one.cause) for one in read(*lines)]
+
+
+MESSAGES = [
+    ("n1:5:6 [0] t.cc:9 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<33> with error 12, opcode 0, len 0, vendor err 129", "strong", "fabric.retry_exceeded"),
+    ("n1:5:6 [0] t.cc:9 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<33> with status=5 opcode=0 len=0 vendor err 249 (Recv)", "effect", ""),
+    ("n1:5:6 [0] t.cc:9 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<33> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129  hca mlx5_1", "strong", "fabric.retry_exceeded"),
+    ("n1:5:6 [0] t.cc:9 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<33> with status=IBV_WC_WR_FLUSH_ERR(5) opcode=IBV_WC_SEND(0) vendor_err=249  hca mlx5_1", "effect", ""),
+    ("n1:5:6 [0] t.cc:9 NCCL WARN NET/IBP:Got completion from peer 7.6.13.83<36315> with status=12 opcode=32698 len=32696 vendor err 129 (Send)", "strong", "fabric.retry_exceeded"),
+    ("n1:5:6 [0] t.cc:9 NCCL WARN NET/IB : Got async event : port error", "strong", "fabric.port_down"),
+    ("n1:5:6 [0] t.cc:9 NCCL WARN NET/IB : mlx5_0:1 async fatal event: local catastrophic error", "strong", "fabric.hca"),
+    ("n1:5:6 [0] t.cc:9 NCCL WARN NET/IB : mlx5_0:1 async fatal event on QP (0x7f6): local access violation work queue error", "weak", "fabric.hca"),
+    ("n1:5:6 [0] t.cc:9 NCCL WARN NET/IB : mlx5_0:1 Got non-fatal async event: GID table change(18)", "note", ""),
+    ("n1:5:6 [0] t.cc:9 NCCL WARN Cuda failure 2 'out of memory'", "strong", "job.cuda_oom"),
+    ("n1:5:6 [0] t.cc:9 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1b000", "strong", "launcher.setup"),
+    ("[Rank 1] NCCL watchdog thread terminated with exception: CUDA error: uncorrectable ECC error encountered", "strong", "gpu.ecc_uncorrectable"),
+    ("[Rank 1] NCCL watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered", "strong", "job.illegal_access"),
+    ("RuntimeError: cuda runtime error (39) : uncorrectable ECC error encountered at /p/aten/THC.cpp:265", "strong", "gpu.ecc_uncorrectable"),
+    ("Unable to determine the device handle for GPU0000:03:00.0: Unknown Error", "strong", "gpu.fell_off_bus"),
+    ("slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.batch cgroup. Some of your processes may have been killed.", "strong", "host.oom"),
+    ("slurmstepd: error: Detected 2 oom_kill events in StepId=13.13. Some of the step tasks have been OOM Killed.", "strong", "host.oom"),
+    ("RuntimeError: DataLoader worker (pid 9) is killed by signal: Bus error. It is possible that workers are out of shared memory.", "strong", "job.dataloader"),
+    ("[E socket.cpp:860] [c10d] The client socket has timed out after 60s while trying to connect to 10.0.0.1:1234", "strong", "launcher.setup"),
+    ("[W socket.cpp:601] [c10d] The client socket has failed to connect to [::]:29500 (errno: 99 - Cannot assign requested address).", "note", ""),
+    ("[E ProcessGroupNCCL.cpp:587] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800117 milliseconds before timing out.", "watchdog", ""),
+    ("ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 3 (pid: 9) of binary: /p", "exit", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "role", "cause"), MESSAGES)
+def test_a_message(line: str, role: str, cause: str) -> None:
+    assert (role, cause) in told(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sample 3: 'RuntimeError: CUDA out of memory. Tried to allocate 20 MiB'",
+        '{"text": "srun: error: n1: task 3: Out Of Memory"}',
+        "# n1:5:6 [0] NCCL WARN NET/IB : Got async event : port error",
+        '    raise OSError("No space left on device")',
+        'if "CUDA out of memory" in str(error):',
+        "get_socket_with_portz\0\0Address already in usez\0RuntimeError: CUDA out of memory",
+        "otherwise an ``address already in use`` error will happen.",
+        "we learned how to read NVRM: and Watchdog caught collective operation timeout lines",
+    ],
+)
+def test_words_about_errors_are_no_errors(line: str) -> None:
+    assert told(line) == []
+
+
+def test_an_exception_is_as_good_as_its_traceback() -> None:
+    assert told(*TRACEBACK) == [("strong", "job.cuda_oom")]
+    assert told("ValueError: no such thing") == [("weak", "job.exception")]
+
+
+def test_interleaved_tracebacks_keep_their_ranks() -> None:
+    first = [f"[rank3]: {line}" for line in TRACEBACK]
+    second = [f"[rank1]: {line}" for line in [*TRACEBACK[:3], "RuntimeError: NCCL communicator was aborted on rank 1."]]
+    mixed = [line for pair in zip(first, second, strict=True) for line in pair]
+    found = read(*mixed)
+    assert [(one.rank, one.role, one.cause) for one in found] == [(3, "strong", "job.cuda_oom"), (1, "effect", "")]
+    assert found[0].word("where") == "train.py:7 in main"
+
+
+def test_what_python_goes_on_after_is_not_told() -> None:
+    assert (
+        told("Exception ignored in: <function X.__del__ at 0x7f>", *TRACEBACK[:3], "TypeError: 'NoneType' object") == []
+    )
+
+
+def test_the_table_of_the_launcher_tells_rank_host_and_time() -> None:
+    found = read(
+        "Root Cause (first observed failure):", "[0]:", "  time      : 2026-03-04_11:00:05", "  host      : n7",
+        "  rank      : 12 (local_rank: 4)", "  exitcode  : -9 (pid: 14750)",
+    )  # fmt: skip
+    assert [(one.rank, one.host, one.word("first"), one.number("exit")) for one in found] == [(12, "n7", "yes", -9)]
+    assert found[0].at > 0
+
+
+def test_a_wrapped_watchdog_line_is_read_with_the_next() -> None:
+    found = read(
+        "[Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4, OpTy",
+        "pe=BROADCAST, NumelIn=112, NumelOut=112, Timeout(ms)=1800000) ran for 1800010 milliseconds before timing out.",
+    )
+    assert (found[0].number("seq"), found[0].number("ran_ms")) == (4, 1800010)
+
+
+def test_steps_after_an_error_are_counted_and_a_restart_is_none() -> None:
+    (oom,) = [one for one in read(*STEPS[:10], *TRACEBACK, *STEPS[10:]) if one.cause]
+    assert (oom.number("steps_after"), oom.number("step")) == (20, 9)
+    (oom,) = [one for one in read(*STEPS[:10], *TRACEBACK, *STEPS[:3]) if one.cause]
+    assert oom.number("steps_after") == 0
+
+
+def test_the_same_end_after_a_restart_is_known() -> None:
+    (oom,) = [one for one in read(*STEPS[:10], *TRACEBACK, *STEPS[:10], *TRACEBACK) if one.cause]
+    assert (oom.word("again"), oom.event.count) == ("yes", 2)
+
+
+def test_pieces_of_any_size_give_the_same() -> None:
+    lines = [
+        *STEPS,
+        *TRACEBACK,
+        "[rank1]: " + OOM,
+        "NVRM: Xid (PCI:0000:9b:00): 79, pid=1, GPU has fallen off the bus.",
+    ]
+    whole = read(*lines)
+    assert [read(*lines, piece=size) for size in (1, 7, 64, 1000)] == [whole] * 4
+
+
+def test_windows_line_ends_and_colours_change_nothing() -> None:
+    plain = [(one.role, one.cause, one.event.line) for one in read(*TRACEBACK)]
+    assert [(one.role, one.cause, one.event.line) for one in read(*[line + "\r" for line in TRACEBACK])] == plain
+    assert [(one.role, one.cause, one.event.line) for one in read(*[f"\x1b[31m{x}\x1b[0m" for x in TRACEBACK])] == plain
+
+
+def test_a_line_of_many_megabytes_is_passed_over_in_little_memory() -> None:
+    log = JobLog()
+    for _ in range(40):
+        log.feed(b"x" * (1 << 18))
+    log.feed(b"\n" + OOM.encode() + b"\n")
+    (oom,) = log.finish()
+    assert (oom.cause, oom.event.line) == ("job.cuda_oom", 2)
+
+
+def test_a_storm_is_one_piece_of_evidence() -> None:
+    found = read(*["n1:5:6 [0] t.cc:9 NCCL WARN NET/IB : Got async event : port error"] * 1000)
+    assert [(one.event.count, one.number("last_line")) for one in found] == [(1000, 1000)]
+
+
+@given(st.lists(st.sampled_from([*STEPS[:3], *TRACEBACK, *(line for line, _, _ in MESSAGES)])), st.binary(max_size=300))
+def test_no_log_is_too_strange(lines: list[str], noise: bytes) -> None:
+    log = JobLog()
+    log.feed("\n".join(lines).encode())
+    log.feed(noise)
+    log.feed("\n".join(lines).encode())
+    assert all(one.event.line > 0 for one in log.finish())

@@ -1,0 +1,321 @@
+"""The rules of isolation one by one, on exact numbers: each has a case on both sides of its limit.
+
+Rates are given as logarithms against a healthy pair, so that -0.5 is a loss of 39 %.
+"""
+
+import math
+from itertools import combinations
+
+import pytest
+
+from holdfast.node.probes.isolation.isolation import (
+    Baseline,
+    Limits,
+    Measured,
+    between,
+    doubts,
+    leaf_parts,
+    learn,
+    suspects,
+)
+
+HEALTHY = 100.0
+SPREAD = 0.1
+
+
+def met(one: str, other: str, shift: float = 0.0, rail: str = "") -> Measured:
+    return Measured(one, other, HEALTHY * math.exp(shift), rail)
+
+
+def strangers(shifts: list[float]) -> list[Measured]:
+    """Pairs that have no host in common."""
+    return [met(f"a{number}", f"b{number}", shift) for number, shift in enumerate(shifts)]
+
+
+def judged(*measured: Measured, least_shift: float = 0.0, spread: float = SPREAD, leaves=None, limits=None):
+    baseline = Baseline(math.log(HEALTHY), spread, least_shift)
+    return suspects(measured, leaf_parts(leaves or {}), baseline, limits)
+
+
+def score(suspect) -> float:
+    return math.log(suspect.confidence / (1 - suspect.confidence))
+
+
+def approximately(centre: float, spread: float, least_shift: float):
+    return pytest.approx((math.log(HEALTHY) + centre, spread, least_shift), abs=1e-9)
+
+
+def learnt(measured: list[Measured]) -> tuple[float, float, float]:
+    found = learn(measured)
+    return found.centre, found.spread, found.least_shift
+
+
+def test_of_nothing_nothing_is_learnt():
+    assert learn([]) == Baseline(0.0, 0.05, 0.0)
+    assert learn([Measured("a", "b", 0.0)]) == Baseline(0.0, 0.05, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("shifts", "centre"),
+    [([-3, -2, -1, 0.0], 0.0), ([-3, -3, -3, -3, -3, -3, -0.4, 0.0], -0.2), ([0.0, -1.0], 0.0), ([-3] * 9 + [0.0, 0.2, 0.4], 0.2)],
+)  # fmt: skip
+def test_of_a_few_the_fastest_quarter_is_believed(shifts, centre):
+    assert learnt(strangers(shifts)) == approximately(centre, 0.5, 1.0)
+
+
+def test_a_pair_that_did_not_work_at_all_is_left_out():
+    assert learnt([*strangers([0.0] * 3), Measured("x", "y", 0.0)]) == approximately(0.0, 0.5, 1.0)
+
+
+@pytest.mark.parametrize(("count", "spread", "least"), [(23, 0.5, 1.0), (24, 0.05, 0.06)])
+def test_from_24_measurements_on_they_tell_how_far_apart_healthy_ones_lie(count, spread, least):
+    assert learnt(strangers([0.0] * count)) == approximately(0.0, spread, least)
+
+
+def test_repeats_of_a_pair_tell_how_far_apart_healthy_ones_lie():
+    twice = [met("a", "b", 1.0), met("b", "a", -1.0), met("c", "d", 1.0)]
+    assert learnt(twice) == approximately(1.0, math.sqrt(2), 2 * math.sqrt(2))
+    thrice = [met("a", "b", 1.0), met("a", "b", 0.0), met("a", "b", -1.0)]
+    assert learnt(thrice) == approximately(1.0, 1.0, 2.0)
+    both = [*twice, met("e", "f", 0.0), met("e", "f", 0.0)]
+    assert learnt(both) == approximately(1.0, 1.0, 2.0), "the mean of the squares"
+
+
+def test_rails_of_a_pair_are_no_repeats_and_a_dead_one_is_none():
+    assert learnt([met("a", "b", 1.0, "0"), met("a", "b", -1.0, "1")]) == approximately(1.0, 0.5, 1.0)
+    assert learnt([met("a", "b"), Measured("a", "b", 0.0)]) == approximately(0.0, 0.5, 1.0)
+
+
+def every_pair_of(count: int, rounds: int, slow) -> list[Measured]:
+    names = [f"h{number}" for number in range(count)]
+    return [met(one, other, slow(one, other)) for _ in range(rounds) for one, other in combinations(names, 2)]
+
+
+def half_apart(shift: float):
+    """A trunk between the first half and the others: more than half of all pairs cross it."""
+    return lambda one, other: shift if (one < "h3") != (other < "h3") else 0.0
+
+
+@pytest.mark.parametrize(
+    ("why", "measured", "few"),
+    [
+        ("six hosts, most pairs far slower than the fastest", every_pair_of(6, 2, half_apart(-0.8)), True),
+        ("not by half", every_pair_of(6, 2, half_apart(-0.6)), False),
+        ("nine hosts are not few", every_pair_of(9, 1, lambda one, other: 0.0 if one == "h0" else -0.8), False),
+        ("eight are", every_pair_of(8, 1, lambda one, other: 0.0 if one == "h0" else -0.8), True),
+        ("who met more often than everybody would is no small fleet", every_pair_of(4, 11, lambda one, other: 0.0 if other == "h1" else -0.8)[:65], False),
+        ("as often as that", every_pair_of(4, 11, lambda one, other: 0.0 if other == "h1" else -0.8)[:64], True),
+    ],
+)  # fmt: skip
+def test_of_few_hosts_most_may_be_slow(why, measured, few):
+    assert (learn(measured).least_shift == pytest.approx(1.0)) is few, why
+
+
+def test_what_is_far_below_the_others_is_not_usual():
+    """Three of thirty are ten times slower: 2.3 below, where three deviations are 2.07; then they are left out."""
+    assert learnt(strangers([0.0] * 27 + [-2.303] * 3)) == approximately(0.0, 0.05, 0.06)
+    rest = [0.1, -0.1] * 15
+    assert learnt(strangers([*rest, -2.303, -2.303, -2.303]))[1:] == pytest.approx((0.1, 0.12))
+
+
+def test_what_is_a_little_below_belongs_to_them():
+    found = learn(strangers([0.0] * 27 + [-0.14] * 3))
+    assert found.spread == 0.05, "three deviations are 0.15 at least"
+    assert len([one for one in strangers([-0.14]) if doubts([one], found)[0]]) == 1
+
+
+@pytest.mark.parametrize(
+    ("why", "shift", "repeats", "spread"),
+    [
+        ("a slow rail in four is no usual one", -1.386, 1, 0.05),
+        ("what lies nearer may be", -1.1, 1, 1.1 * math.sqrt(3) / 4),
+    ],
+)
+def test_on_several_rails_one_slow_pair_does_not_pass_for_what_is_usual(why, shift, repeats, spread):
+    measured = [met(f"a{n}", f"b{n}", shift if rail == 0 else 0.0, str(rail)) for n in range(9) for rail in range(4)]
+    assert learn(measured).spread == pytest.approx(spread, abs=1e-3), why
+
+
+def test_rails_that_differ_from_time_to_time_may_differ_from_each_other():
+    """Repeats 0.25 either side of the middle are 0.354 apart: then 0.7 and not 0.4 is what rails may differ by."""
+    measured = [
+        met(f"a{n}", f"b{n}", (-1.6 if rail == 0 else 0.0) + 0.25 * (1 if again else -1), str(rail))
+        for n in range(5)
+        for rail in range(4)
+        for again in (0, 1)
+    ]
+    assert learn(measured).spread > 0.5
+
+
+LOW = -1.2 * SPREAD
+
+
+def test_who_should_meet_somebody_good_next():
+    measured = [met("a", "b", LOW - 0.01), met("c", "d", LOW + 0.01), met("e", "f", -1.0), met("g", "c", 0.1), Measured("z", "y", 0.0)]  # fmt: skip
+    doubtful, good = doubts(measured, Baseline(math.log(HEALTHY), SPREAD))
+    assert doubtful == ["z", "y", "e", "f", "a", "b"], "slowest first"
+    assert good == ["g", "c", "d"], "fastest first, without those in doubt"
+
+
+def test_who_is_in_doubt_is_not_good_however_fast_it_was_elsewhere():
+    doubtful, good = doubts([met("a", "b", -1.0), met("a", "c", 0.2)], Baseline(math.log(HEALTHY), SPREAD))
+    assert (doubtful, good) == (["a", "b"], ["c"])
+
+
+def slow_node(shift: float, good: float | None = 0.0, times: int = 1) -> list[Measured]:
+    """h1 is slow with h2 and h3; h2 and h3 met too, or not."""
+    pairs = [met("h1", other, shift) for other in ("h2", "h3") for _ in range(times)]
+    return pairs if good is None else [*pairs, met("h2", "h3", good)]
+
+
+@pytest.mark.parametrize(("loss", "found"), [(0.11, True), (0.09, False)])
+def test_a_loss_of_less_than_a_tenth_is_no_fault(loss, found):
+    measured = slow_node(math.log(1 - loss))
+    assert bool(judged(*measured, spread=0.01)) is found
+    less = judged(*measured, spread=0.01, limits=Limits(least_loss=0.08))
+    assert [one.part for one in less] == ["node/h1"]
+    assert less[0].loss == pytest.approx(loss)
+
+
+@pytest.mark.parametrize(("shift", "found"), [(-0.6, True), (-0.4, False)])
+def test_closer_to_healthy_than_the_baseline_allows_is_not_slow(shift, found):
+    assert bool(judged(*slow_node(shift), least_shift=0.5)) is found
+
+
+@pytest.mark.parametrize(("spreads", "found"), [(2.5, True), (2.4, False)])
+def test_what_is_twenty_times_likelier_slow_than_not_is_worth_a_look(spreads, found):
+    suspected = judged(met("a", "b", -spreads * SPREAD))
+    assert [one.part for one in suspected] == (["pair/a+b"] if found else [])
+    if found:
+        assert score(suspected[0]) == pytest.approx(spreads**2 / 2)
+        assert not suspected[0].confirmed
+
+
+@pytest.mark.parametrize(("spreads", "sure"), [(2.65, True), (2.6, False)])
+def test_a_pair_slow_twice_is_confirmed_from_a_thousand_to_one_on(spreads, sure):
+    (suspect,) = judged(met("a", "b", -spreads * SPREAD), met("b", "a", -spreads * SPREAD))
+    assert (suspect.part, suspect.confirmed, suspect.slow, suspect.measured) == ("pair/a+b", sure, 2, 2)
+    assert score(suspect) == pytest.approx(spreads**2)
+
+
+def test_a_pair_slow_once_is_not_confirmed_however_slow():
+    (suspect,) = judged(met("a", "b", -3.0))
+    assert not suspect.confirmed
+    assert score(suspect) == pytest.approx(6.0**2 / 2), "no single measurement speaks louder than six spreads"
+
+
+def test_nothing_at_all_is_as_bad_as_24_spreads():
+    (suspect,) = judged(Measured("a", "b", 0.0), spread=0.01)
+    assert suspect.loss == pytest.approx(1 - math.exp(-0.24))
+
+
+def test_the_number_of_parts_that_could_be_meant_is_paid_for():
+    one, many = judged(met("a", "b", -0.5)), judged(met("a", "b", -0.5), met("c", "d"), met("e", "f"))
+    assert score(one[0]) - score(many[0]) == pytest.approx(math.log(3))
+
+
+@pytest.mark.parametrize(
+    ("why", "good", "confirmed"),
+    [
+        ("its partners are fast with each other", 0.0, True),
+        ("nearly so", -0.19, True),
+        ("they are slow too: who is to blame?", -0.21, False),
+        ("they never met", None, False),
+    ],
+)
+def test_a_node_is_confirmed_with_a_partner_that_is_good(why, good, confirmed):
+    first = judged(*slow_node(-1.0, good))[0]
+    assert (first.part, first.confirmed) == ("node/h1", confirmed), why
+
+
+def test_a_partner_is_not_good_for_having_met_the_suspect():
+    """h1 was fast once with h4; that says nothing of h2 and h3."""
+    first = judged(*slow_node(-1.0, None, times=2), met("h1", "h4"))[0]
+    assert (first.part, first.slow, first.measured, first.confirmed) == ("node/h1", 4, 5, False)
+
+
+def test_somebody_else_who_is_good_is_no_partner():
+    first = judged(*slow_node(-1.0, None), met("h5", "h6"))[0]
+    assert (first.part, first.confirmed) == ("node/h1", False)
+
+
+def test_a_node_slow_once_is_not_confirmed():
+    measured = [met("h1", "h2", -1.0), met("h2", "h3"), met("h2", "h4"), met("h1", "h3", -0.39)]
+    first = judged(*measured, limits=Limits(doubt=1.0))[0]
+    assert (first.part, first.slow) == ("pair/h1+h2", 1)
+    leaf = judged(met("h1", "h2", -1.0), met("h2", "h3"), leaves={"h1": "x", "h2": "x"})[0]
+    assert (leaf.part, leaf.confirmed) == ("leaf/x", False)
+
+
+def test_the_evidence_is_of_the_slow_ones_slowest_first():
+    measured = [met("h1", "h2", -1.0), met("h1", "h3", -1.2), met("h1", "h4", -0.49), met("h1", "h5", -1.1), met("h1", "h6", -0.56)]  # fmt: skip
+    good = [met(one, other) for one, other in combinations(["h2", "h3", "h4", "h5", "h6"], 2)]
+    first = judged(*measured, *good)[0]
+    assert first.part == "node/h1"
+    assert first.loss == pytest.approx(1 - math.exp(-1.0)), "the middle one"
+    assert first.evidence == (("h1", "h3"), ("h1", "h5"), ("h1", "h2"), ("h1", "h6"))
+    assert (first.slow, first.measured) == (4, 5)
+
+
+def test_what_one_part_explains_speaks_for_no_other():
+    hosts = [f"h{number}" for number in range(1, 9)]
+    measured = [met(one, other, -1.0 if {"h1", "h2"} & {one, other} else 0.0) for one, other in combinations(hosts, 2)]
+    found = judged(*measured)
+    assert [(one.part, one.confirmed) for one in found] == [("node/h1", True), ("node/h2", True)]
+    assert [(one.slow, one.measured) for one in found] == [(7, 7), (6, 6)], "what they share counts once"
+
+
+def rails(slow: int, of: int, meetings: int = 3, shift: float = -1.0) -> list[Measured]:
+    """h0 meets others, all rails at once; some of its rails are slow."""
+    partners = [f"h{number}" for number in range(1, meetings + 1)]
+    mine = [met("h0", other, shift if rail < slow else 0.0, str(rail)) for other in partners for rail in range(of)]
+    return mine + [met(one, other, 0.0, str(rail)) for one, other in combinations(partners, 2) for rail in range(of)]
+
+
+@pytest.mark.parametrize(("slow", "of", "part"), [(4, 4, "node/h0"), (4, 5, "node/h0"), (3, 4, "node/h0/rail/0")])
+def test_a_node_whose_rails_are_all_slow_is_the_node(slow, of, part):
+    assert judged(*rails(slow, of))[0].part == part
+
+
+@pytest.mark.parametrize(("meetings", "confirmed"), [(1, False), (2, True)])
+def test_rails_that_met_at_the_same_moment_speak_once(meetings, confirmed):
+    measured = [met("a", "b", -1.0, str(rail)) for _ in range(meetings) for rail in range(4)]
+    others = [met("c", "d", 0.0, str(rail)) for rail in range(4)]
+    first = judged(*measured, *others)[0]
+    assert (first.part, first.confirmed) == ("pair/a+b", confirmed)
+    assert score(first) == pytest.approx(18.0 * meetings - math.log(2), abs=0.1)
+
+
+def test_a_measurement_without_a_rail_stands_beside_those_with_one():
+    first = judged(met("a", "b", -1.0), met("a", "b", -1.0, "0"))[0]
+    assert score(first) == pytest.approx(18.0), "one moment"
+
+
+def test_of_those_that_nothing_tells_apart_a_rail_is_named():
+    measured = [
+        met(one, other, -1.0 if rail == "1" else 0.0, rail) for one, other in combinations("abcd", 2) for rail in "01"
+    ]
+    leaves = {f"{host}#{rail}": f"l{rail}" for host in "abcd" for rail in "01"}
+    assert [one.part for one in judged(*measured, leaves=leaves)] == ["rail/1"]
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "parts"),
+    [
+        ("", "", ()),
+        ("x", "", ()),
+        ("", "x", ()),
+        ("x", "x", ("leaf/x",)),
+        ("y", "x", ("leaf/y", "leaf/x", "uplinks/y", "uplinks/x", "trunk/x+y")),
+    ],
+)
+def test_what_a_way_between_leaves_runs_over(here, there, parts):
+    between.cache_clear()
+    assert between(here, there) == parts
+
+
+@pytest.mark.parametrize(("place", "leaf"), [("a", "x"), ("a#0", "x"), ("a#1", "z"), ("b", "y"), ("b#1", "y")])
+def test_a_rail_hangs_on_its_own_leaf_where_that_is_known(place, leaf):
+    parts = leaf_parts({"a": "x", "a#1": "z", "b": "y"})
+    assert tuple(parts(place, place)) == (f"leaf/{leaf}",)
+    assert tuple(parts(place, "unknown")) == ()

@@ -1,0 +1,64 @@
+"""TLS is verified unless somebody says otherwise."""
+
+import http.server
+import shutil
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from holdfast.runtime import http as our_http
+from holdfast.runtime.errors import NoAnswer
+
+
+@pytest.fixture(scope="module")
+def https(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl here to make a certificate with")
+    root = tmp_path_factory.mktemp("tls")
+    key, certificate = str(root / "key.pem"), str(root / "cert.pem")
+    make = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate]
+    subprocess.run([openssl, *make, *names], check=True, capture_output=True)
+    server = http.server.HTTPServer(("127.0.0.1", 0), Quiet)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"https://localhost:{server.server_port}/", certificate
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class Quiet(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Tests speak for themselves."""
+
+
+def test_an_unknown_certificate_is_refused_and_not_tried_again(https: tuple[str, str]) -> None:
+    with pytest.raises(NoAnswer, match="certificate") as caught:
+        our_http.send("GET", https[0], {}, None, 5.0, our_http.tls("", verify=True))
+    assert not caught.value.retryable
+
+
+def test_a_certificate_of_ones_own_is_trusted_where_it_is_named(https: tuple[str, str]) -> None:
+    assert our_http.send("GET", https[0], {}, None, 5.0, our_http.tls(https[1], verify=True)).status == 204
+
+
+def test_a_certificate_for_another_name_is_refused(https: tuple[str, str]) -> None:
+    with pytest.raises(NoAnswer, match=r"127\.0\.0\.1"):
+        url = https[0].replace("localhost", "127.0.0.1")
+        our_http.send("GET", url, {}, None, 5.0, our_http.tls(https[1], verify=True))
+
+
+def test_verification_can_be_switched_off(https: tuple[str, str]) -> None:
+    assert our_http.send("GET", https[0], {}, None, 5.0, our_http.tls("", verify=False)).status == 204

@@ -1,0 +1,60 @@
+"""Commands end, one way or the other, and never through a shell."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.fleet.actions import process
+from holdfast.runtime.errors import NoAnswer
+from holdfast.runtime.process import find, run
+
+from .conftest import TimeIsUp
+
+
+def test_arguments_arrive_as_they_are() -> None:
+    nasty = ["$(id)", "a b", "; rm -rf x", "*", "'\""]
+    answer = run([sys.executable, "-c", "import sys; print(sys.argv[1:])", *nasty], {}, 30)
+    assert (answer.code, answer.out) == (0, f"{nasty}\n")
+
+
+def test_only_the_given_environment_is_seen() -> None:
+    code = "import os; print(sorted(set(os.environ) - {'LC_CTYPE'}))"
+    assert run([sys.executable, "-c", code], {"A": "1"}, 30).out == "['A']\n"
+
+
+def test_a_child_left_behind_does_not_hold_us_and_does_not_live_on(tmp_path: Path, time_is_up: TimeIsUp) -> None:
+    pid_file = tmp_path / "pid"
+    time_is_up(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
+    with pytest.raises(NoAnswer) as caught:
+        run(["/bin/sh", "-c", f"sleep 600 & echo $! > {pid_file}; wait"], dict(os.environ), 0.5)
+    assert caught.value.retryable
+    assert "did not end within 0.5 s" in str(caught.value)
+    stat = Path(f"/proc/{pid_file.read_text().strip()}/stat")
+    assert not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+
+
+def test_what_is_not_wanted_any_more_is_ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_LOOK_SECONDS", 0.01)
+    asked = iter(("", "is not wanted any more"))
+    with pytest.raises(NoAnswer, match="is not wanted any more"):
+        run(["/bin/sleep", "600"], {}, 600, lambda: next(asked))
+
+
+def test_what_cannot_be_run_is_said_and_not_tried_again() -> None:
+    for command in (["/nonexistent/command"], ["/bin/true", "a\0b"]):
+        with pytest.raises(NoAnswer) as caught:
+            run(command, {}, 1)
+        assert not caught.value.retryable
+
+
+def test_output_that_is_no_text_does_not_stop_us() -> None:
+    assert run([sys.executable, "-c", r"import os; os.write(1, b'\xff\xfe')"], {}, 30).out == "\ufffd\ufffd"
+
+
+def test_a_command_is_found_though_path_is_bare() -> None:
+    assert find("sh", "") in ("/usr/bin/sh", "/usr/local/bin/sh")
+    assert find("/any/where", "") == "/any/where"
+    with pytest.raises(NoAnswer, match="no_such_command is not installed here"):
+        find("no_such_command", "")

@@ -1,0 +1,260 @@
+"""Instruments that lie: how long still, how long gone, how far beyond what can be; and who wanders alone."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.model.topology import Edge
+from holdfast.seams.instruments import lies
+from holdfast.seams.rules.sensor_broken import SEAM as BROKEN
+from holdfast.seams.rules.sensor_drift import SEAM as DRIFT
+from tests.seams.making import START, Make, change, gpus, measured, nodes, of
+
+FLOW, RACK_FLOW = "cdu_flow_litres_per_minute", "rack_flow_litres_per_minute"
+SUPPLY, INLET, PRESSURE = "cdu_supply_celsius", "rack_inlet_celsius", "cdu_differential_pressure_pascals"
+HEAT, WATTS, CLOCK, USE, FAN = (
+    "gpu_temperature_celsius",
+    "gpu_power_watts",
+    "gpu_clock_sm_hertz",
+    "gpu_utilization_ratio",
+    "fan_speed_ratio",
+)
+NAN = float("nan")
+
+
+def _lies(world: Any, kind: str) -> list[tuple[str, str, float]]:
+    found = lies(world.tables, world.times)
+    return [(lie.subject, lie.signal, lie.since) for lie in found if lie.kind == kind]
+
+
+def _restless(world: Any, signal: str, every: int, until: int) -> Any:
+    """A row that changes every so many columns until it sticks where it was."""
+    row = world.tables[signal].values[0]
+    row[:until] = 200.0 + (np.arange(until) // every) % 2
+    row[until:] = row[until - 1]
+    return row
+
+
+@pytest.mark.parametrize(
+    ("why", "every", "until", "since"),
+    [
+        ("never still before, now for three minutes", 1, 223, 2220.0),
+        ("not for three minutes", 1, 224, None),
+        ("it rests now and then: not long enough", 4, 176, None),
+        ("long enough for one that rests", 4, 172, 1680.0),
+    ],
+)
+def test_how_long_an_instrument_must_be_still(
+    quiet: Any, why: str, every: int, until: int, since: float | None
+) -> None:
+    _restless(quiet, FLOW, every, until)
+    found = [lie for lie in _lies(quiet, "stuck") if lie[:2] == ("cdu/c1", FLOW)]
+    assert found == ([("cdu/c1", FLOW, since)] if since else []), why
+
+
+def test_a_sensor_sticks_where_it_was_and_falls_to_nothing_otherwise(quiet: Any) -> None:
+    row = _restless(quiet, FLOW, 1, 200)
+    assert _lies(quiet, "stuck") != []
+    for other in (0.0, 300.0):
+        row[200:] = other
+        assert [lie for lie in _lies(quiet, "stuck") if lie[1] == FLOW] == []
+
+
+@pytest.mark.parametrize("signal", [CLOCK, "job_step_seconds", "storage_latency_seconds"])
+def test_what_may_rest_never_sticks(quiet: Any, signal: str) -> None:
+    row = quiet.tables[signal].values[0]
+    row[:200] = row[0] * (1 + 0.01 * (np.arange(200) % 2))
+    row[200:] = row[199]
+    assert [lie for lie in _lies(quiet, "stuck") if lie[1] == signal] == []
+
+
+@pytest.mark.parametrize(
+    ("why", "columns", "value", "absurd"),
+    [
+        ("twice in the last minute", slice(238, 240), -1.0, True),
+        ("once", slice(239, 240), -1.0, False),
+        ("above what it can mean", slice(230, 240), 20_001.0, True),
+        ("just what it can mean", slice(230, 240), 20_000.0, False),
+        ("nothing flows", slice(230, 240), 0.0, False),
+        ("it was so for long, but is not in the last minute", slice(100, 234), -1.0, False),
+        ("twice at the beginning of the last minute", slice(234, 236), -1.0, True),
+    ],
+)
+def test_what_an_instrument_cannot_mean(quiet: Any, why: str, columns: slice, value: float, absurd: bool) -> None:
+    quiet.tables[FLOW].values[0, columns] = value
+    assert _lies(quiet, "absurd") == ([("cdu/c1", FLOW, 10.0 * columns.start)] if absurd else []), why
+
+
+@pytest.mark.parametrize(
+    ("why", "signal", "first", "lost"),
+    [
+        ("for five minutes and a half", FLOW, 207, True),
+        ("a gateway restarts", FLOW, 208, False),
+        ("it never spoke for long", FLOW, 16, False),
+        ("it spoke for long enough", FLOW, 17, True),
+        ("a job may be silent", "job_step_seconds", 150, False),
+        ("a value told now and then may be", "storage_write_bytes_per_second", 150, False),
+    ],
+)
+def test_when_an_instrument_is_gone(quiet: Any, why: str, signal: str, first: int, lost: bool) -> None:
+    if signal not in quiet.tables:
+        quiet.add(signal, {"storage/s1": 1.0})
+    quiet.tables[signal].values[0, first:] = NAN
+    subject = quiet.tables[signal].subjects[0]
+    assert _lies(quiet, "lost") == ([(subject, signal, 10.0 * first)] if lost else []), why
+
+
+def _broken(world: Any) -> set[tuple[str, str]]:
+    return {key for key in world.candidates(BROKEN) if key[1] != "sensor.stuck"}
+
+
+def _silent(signal: str, *subjects: str, at: int = 150) -> Make:
+    return change(signal, *subjects, times=NAN, at=at)
+
+
+CDUS = (FLOW, SUPPLY, PRESSURE, "cdu_pump_speed_ratio")
+
+
+@pytest.mark.parametrize(
+    ("why", "make", "found"),
+    [
+        ("all of a domain at once: its gateway", of(*(_silent(signal) for signal in CDUS)), {("cdu", "sensor.clock")}),
+        ("within a minute", of(*(_silent(signal, at=150 + 2 * n) for n, signal in enumerate(CDUS))), {("cdu", "sensor.clock")}),
+        ("one after the other", of(*(_silent(signal, at=150 + 3 * n) for n, signal in enumerate(CDUS))), {("cdu/c1", "sensor.lost"), ("cdu/c2", "sensor.lost")}),
+        ("seven of eight are not all", of(*(_silent(signal) for signal in CDUS[:3]), _silent(CDUS[3], "cdu/c1")), {("cdu/c1", "sensor.lost"), ("cdu/c2", "sensor.lost")}),
+        ("the only reading there is", _silent("ambient_celsius"), {("room/h1", "sensor.lost")}),
+        ("one signal of two", _silent("feed_voltage_volts"), {("feed", "sensor.clock")}),
+        ("a node of which nothing else was ever told", of(_silent(FAN, "node/n1"), _silent("node_inlet_celsius", "node/n1")), {("node/n1", "sensor.lost")}),
+        ("all fans of all nodes", of(_silent(FAN), _silent("node_inlet_celsius")), {(node, "sensor.lost") for node in nodes(1, 12)}),
+    ],
+)  # fmt: skip
+def test_whose_instruments_are_gone(quiet: Any, why: str, make: Make, found: set[tuple[str, str]]) -> None:
+    make(quiet)
+    assert _broken(quiet) == found, why
+
+
+@pytest.mark.parametrize(("speaks", "away"), [(False, True), (True, False)])
+def test_a_node_that_is_away_has_no_broken_instrument(quiet: Any, speaks: bool, away: bool) -> None:
+    """Its fans are lost, and of what may fall silent by design it tells nothing either, or still does."""
+    of(_silent(FAN, "node/n1"), _silent("node_inlet_celsius", "node/n1"))(quiet)
+    quiet.add("node_uptime_seconds", {"node/n1": 1.0, "node/n2": 1.0})
+    if not speaks:
+        quiet.tables["node_uptime_seconds"].values[0, 230:] = NAN
+    assert _broken(quiet) == (set() if away else {("node/n1", "sensor.lost")})
+
+
+@pytest.mark.parametrize(
+    ("why", "jobs", "idle", "found"),
+    [
+        ("two jobs of which nothing is told work on", 2, False, {("job", "sensor.clock")}),
+        ("one may hang", 1, False, set()),
+        ("they ended", 2, True, set()),
+    ],
+)
+def test_jobs_that_fall_silent_while_their_gpus_work(
+    quiet: Any, why: str, jobs: int, idle: bool, found: set[tuple[str, str]]
+) -> None:
+    names = ["job/llama", "job/b"][:jobs]
+    for signal in ("job_step_seconds", "job_throughput_ratio", "job_collective_seconds"):
+        quiet.add(signal, dict.fromkeys(names, 1.0))
+        _silent(signal)(quiet)
+    quiet.link(Edge("runs_on", "node/n1", "job/b"))
+    if idle:
+        gpus(USE, nodes(1, 12), times=0.0)(quiet)
+    assert _broken(quiet) == found, why
+
+
+def test_a_broken_instrument_is_proven_and_what_it_measured_is_not_known(quiet: Any) -> None:
+    _silent(FLOW, "cdu/c1")(quiet)
+    one = quiet.candidates(BROKEN)["cdu/c1", "sensor.lost"]
+    assert (one.score, one.proven, len(one.unknown)) == (START + 4, True, 1)
+    of(*(_silent(signal) for signal in CDUS))(quiet)
+    whole = quiet.candidates(BROKEN)["cdu", "sensor.clock"]
+    assert (whole.score, whole.proven, whole.since) == (START + 4, True, 1500.0)
+
+
+def _drifts(world: Any) -> dict[str, float]:
+    return {cause: one.score for (cause, _), one in world.candidates(DRIFT).items()}
+
+
+AGREE = 0.5
+
+
+@pytest.mark.parametrize(
+    ("why", "make", "found"),
+    [
+        ("flow that nobody sees fall", change(FLOW, "cdu/c1", times=0.9), {"cdu/c1": 3 + 2 * AGREE}),
+        ("its racks lose a third of that", of(change(FLOW, "cdu/c1", times=0.9), change(RACK_FLOW, "rack/r1", by=-6.1)), {}),
+        ("its racks lose less", of(change(FLOW, "cdu/c1", times=0.9), change(RACK_FLOW, "rack/r1", by=-5.9)), {"cdu/c1": 3 + 2 * AGREE}),
+        ("its pressure moves half of what is worth a word", of(change(FLOW, "cdu/c1", times=0.9), change(PRESSURE, "cdu/c1", times=0.94)), {}),
+        ("its pressure hardly moves", of(change(FLOW, "cdu/c1", times=0.9), change(PRESSURE, "cdu/c1", times=0.96)), {"cdu/c1": 3 + 2 * AGREE}),
+        ("for two minutes", change(FLOW, "cdu/c1", times=0.9, at=227), {"cdu/c1": 3 + 2 * AGREE}),
+        ("not yet", change(FLOW, "cdu/c1", times=0.9, at=228), {}),
+        ("warm supply, warm racks", of(change(SUPPLY, "cdu/c1", by=4.0), change(INLET, "rack/r1", "rack/r2", by=1.3)), {}),
+        ("colder racks do not agree with it", of(change(SUPPLY, "cdu/c1", by=4.0), change(INLET, "rack/r1", "rack/r2", by=-2.0)), {"cdu/c1": 3 + 2 * AGREE, "rack/r1": 3 + AGREE, "rack/r2": 3 + AGREE}),
+        ("a fan that turns faster for nothing", change(FAN, "node/n1", by=0.11), {"node/n1": 3 + 2 * AGREE}),
+        ("a little faster", change(FAN, "node/n1", by=0.09), {}),
+        ("one that turns slower fails", change(FAN, "node/n1", by=-0.2), {}),
+        ("its witnesses may lag for five minutes", change(FAN, "node/n1", by=0.2, at=210), {}),
+        ("then they would have told", change(FAN, "node/n1", by=0.2, at=209), {"node/n1": 3 + 2 * AGREE}),
+        ("a chip hot alone", change(HEAT, "node/n1/gpu/0", by=9.0), {"node/n1/gpu/0": 3 + 4 * AGREE}),
+        ("a chip a little hot", change(HEAT, "node/n1/gpu/0", by=7.9), {}),
+        ("its neighbour warms too", of(change(HEAT, "node/n1/gpu/0", by=9.0), change(HEAT, "node/n1/gpu/1", by=2.8)), {}),
+        ("it draws more", of(change(HEAT, "node/n1/gpu/0", by=9.0), change(WATTS, "node/n1/gpu/0", times=1.05)), {}),
+        ("its clock fell", of(change(HEAT, "node/n1/gpu/0", by=9.0), change(CLOCK, "node/n1/gpu/0", times=0.98)), {}),
+        ("its node's fan answers", of(change(HEAT, "node/n1/gpu/0", by=9.0), change(FAN, "node/n1", by=0.05)), {}),
+        ("power that warms nobody", change(WATTS, "node/n1/gpu/0", by=81.0), {"node/n1/gpu/0": 3 + 2 * AGREE}),
+        ("a little power", change(WATTS, "node/n1/gpu/0", by=79.0), {}),
+        ("a rack's flow", change(RACK_FLOW, "rack/r1", times=0.9), {"rack/r1": 3 + 2 * AGREE}),
+        ("its unit gives it less", of(change(RACK_FLOW, "rack/r1", times=0.9), change(FLOW, "cdu/c1", by=-3.1)), {}),
+        ("its GPUs warm", of(change(RACK_FLOW, "rack/r1", times=0.9), gpus(HEAT, nodes(1, 3), by=1.6)), {}),
+        ("the room", change("ambient_celsius", by=4.0), {"room/h1": 3 + 2 * AGREE}),
+        ("the air into its nodes", of(change("ambient_celsius", by=4.0), change("node_inlet_celsius", by=1.3)), {}),
+    ],
+)  # fmt: skip
+def test_who_wanders_alone(quiet: Any, why: str, make: Make, found: dict[str, float]) -> None:
+    make(quiet)
+    assert _drifts(quiet) == {cause: pytest.approx(START + score) for cause, score in found.items()}, why
+
+
+@pytest.mark.parametrize(
+    ("signal", "by", "most"), [(FLOW, -20.0, 4.0), (HEAT, 9.0, 1.2), (WATTS, 90.0, 1.2), (FAN, 0.2, 1.2)]
+)
+def test_a_chip_may_really_be_hot_alone(quiet: Any, signal: str, by: float, most: float) -> None:
+    quiet.change(signal, quiet.tables[signal].subjects[0], by=by)
+    (one,) = quiet.candidates(DRIFT).values()
+    assert (one.most, one.proven) == (most, True)
+
+
+@pytest.mark.parametrize(("count", "found"), [(8, 8), (9, 0)])
+def test_many_that_move_together_are_no_lone_instruments(quiet: Any, count: int, found: int) -> None:
+    quiet.change(FAN, *nodes(1, count), by=0.2)
+    assert len(_drifts(quiet)) == found
+
+
+def test_what_drifts_is_not_heard_by_others(quiet: Any) -> None:
+    quiet.change(FLOW, "cdu/c1", times=0.9)
+    scene = quiet.scene
+    list(DRIFT.explain(scene))
+    assert scene.distrusted == {(FLOW, "cdu/c1")}
+    assert scene.moved(FLOW) == {}
+
+
+def test_without_a_witness_nobody_wanders(quiet: Any) -> None:
+    measured("rack_power_watts", {"rack/r1": 40_000.0})(quiet)
+    quiet.change("rack_power_watts", times=0.5)
+    assert _drifts(quiet) == {}
+
+
+def test_a_witness_that_moved_and_came_back_agrees(quiet: Any) -> None:
+    """Over the whole time of the move, or over the last minute alone."""
+    quiet.change(FLOW, "cdu/c1", times=0.9)
+    quiet.change(RACK_FLOW, "rack/r1", by=-6.4)
+    quiet.change(RACK_FLOW, "rack/r1", by=6.4, at=234)
+    assert _drifts(quiet)  # 84 of 90 columns: 5.97 on average
+    quiet.change(RACK_FLOW, "rack/r1", by=-1.0)
+    assert not _drifts(quiet)
+    quiet.change(RACK_FLOW, "rack/r1", by=7.4)
+    quiet.change(RACK_FLOW, "rack/r1", by=-13.0, at=234)
+    assert not _drifts(quiet)
