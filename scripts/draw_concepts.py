@@ -109,14 +109,14 @@ def life() -> str:
     parts += [
         arrow((470, 169), (429, 169)),
         arrow((315, 169), (274, 169)),
-        text((294, 200), "next rung of the ladder", "small"),
+        text((294, 200), "next repair step", "small"),
     ]
     parts += [arrow((216, 150), (216, 100)), text((260, 124), "test again", "small")]
     parts += [
         arrow((371, 188), (371, 222), (61, 222), (61, 190)),
-        text((216, 232), "the ladder's end: a person", "small"),
+        text((216, 232), "all repair steps failed: an operator", "small"),
     ]
-    return picture(745, 242, "A node's life", *parts)
+    return picture(745, 242, "The node lifecycle", *parts)
 
 
 def downtime() -> str:
@@ -126,7 +126,7 @@ def downtime() -> str:
     for words, at in x.items():
         parts += [f'<line x1="{at}" y1="94" x2="{at}" y2="106"/>', text((at, 120), words, "small")]
     parts += [
-        box((60, 50), (190, 28), "down, and told at once", "warn"),
+        box((60, 50), (190, 28), "down, reported at once", "warn"),
         box((250, 50), (440, 28), "connections presumed lost", "bad"),
     ]
     parts += [text((60, 30), "the port goes down", "small"), text((690, 30), "PyTorch's watchdog", "small")]

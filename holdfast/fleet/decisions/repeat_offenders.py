@@ -10,7 +10,7 @@ from holdfast.model.lifecycle import NodeState
 
 MOST_DEATHS = 32  # remembered of a node
 RECKON_SECONDS = 600.0  # what a whole fleet carries changes slowly
-TIMES_THE_USUAL = 4.0  # on real lifetimes the worst hundredth died four times as often as the rest (docs/lemons.md)
+TIMES_THE_USUAL = 4.0  # on real lifetimes the worst 1 % died four times as often as the rest (docs/repeat-offenders.md)
 
 
 class RepeatOffenders:
