@@ -28,7 +28,7 @@ def test_a_failed_node_is_drained_reset_tested_and_returned() -> None:
     assert told.verbs("n3")[-4:] == expected
 
 
-def test_a_node_that_keeps_failing_climbs_the_ladder_and_ends_with_one_ticket() -> None:
+def test_a_node_that_keeps_failing_takes_every_repair_step_and_ends_with_one_ticket() -> None:
     told = SimulatedFleet()
     told.says("n3", "gpu.xid", "fail")
     for verb in ("reset_gpu", "reboot"):

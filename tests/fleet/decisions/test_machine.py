@@ -47,24 +47,26 @@ def test_running_work_finishes_before_a_failed_node_is_quarantined() -> None:
     assert walk(*TO_QUARANTINE)[0].stage is Stage.QUARANTINED
 
 
-def test_the_ladder_is_climbed_while_the_same_cause_returns_then_a_person_decides() -> None:
-    again = (H.CLIMB, H.RESET_DONE, H.TEST_FAILED)
+def test_repair_steps_follow_while_the_same_cause_returns_then_an_operator_decides() -> None:
+    again = (H.NEXT_REPAIR, H.RESET_DONE, H.TEST_FAILED)
     assert walk(*TO_QUARANTINE, *again)[1][-2:] == [Verb.RETEST, Verb.CORDON]
-    rungs = [v for v in walk(*TO_QUARANTINE, *again, *again, H.CLIMB)[1] if v in (*POLICY.ladder, Verb.TICKET)]
+    rungs = [
+        v for v in walk(*TO_QUARANTINE, *again, *again, H.NEXT_REPAIR)[1] if v in (*POLICY.repair_steps, Verb.TICKET)
+    ]
     assert rungs == [Verb.RESET_GPU, Verb.REBOOT, Verb.TICKET]
 
 
-def test_another_cause_starts_at_the_foot_of_the_ladder() -> None:
+def test_another_cause_starts_at_the_first_repair_step() -> None:
     other = NodeEvent(kind=H.TEST_FAILED, cause="nvlink.lanes")
-    node, done = walk(*TO_QUARANTINE, H.CLIMB, H.RESET_DONE, other, H.CLIMB)
+    node, done = walk(*TO_QUARANTINE, H.NEXT_REPAIR, H.RESET_DONE, other, H.NEXT_REPAIR)
     assert done[-1] is Verb.RESET_GPU
     assert node.cause == "nvlink.lanes"
 
 
 def test_a_repeat_offender_starts_one_rung_higher() -> None:
     cycle = [NodeEvent(kind=H.FAILED, cause=f"check.{i}") for i in range(4)]
-    back = (H.EMPTIED, H.CLIMB, H.RESET_DONE, H.TEST_PASSED)
-    events = [*TO_READY, *(e for failed in cycle[:3] for e in (failed, *back)), cycle[3], H.EMPTIED, H.CLIMB]
+    back = (H.EMPTIED, H.NEXT_REPAIR, H.RESET_DONE, H.TEST_PASSED)
+    events = [*TO_READY, *(e for failed in cycle[:3] for e in (failed, *back)), cycle[3], H.EMPTIED, H.NEXT_REPAIR]
     assert walk(*events)[1][-1] is Verb.REBOOT
 
 

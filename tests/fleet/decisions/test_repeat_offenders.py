@@ -1,4 +1,4 @@
-"""A node that has failed far more than its peers starts its ladder one rung up, and the story says why."""
+"""A node that has failed far more than its peers starts one repair step later, and its history says why."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from holdfast.model.wire.report import Report, VerdictChange
 
 DAY = 86_400.0
 NOW = 400 * DAY
-POLICY = Policy(lemon_offences=99, shared_wait_seconds=0.0)
+POLICY = Policy(repeat_offences=99, shared_wait_seconds=0.0)
 
 
 def ready(name, offences=()):
@@ -69,4 +69,4 @@ def test_jobs_that_died_on_it_count_by_their_size():
 
 def test_a_policy_can_do_without_the_score():
     past = [Offence(at=NOW - days * DAY, cause="gpu.ecc") for days in (100, 80, 60, 40)]
-    assert first_rung(fleet(ready("bad", past), replace(POLICY, lemon_score=0.0)))[0] is Verb.RESET_GPU
+    assert first_rung(fleet(ready("bad", past), replace(POLICY, repeat_offender_score=0.0)))[0] is Verb.RESET_GPU
