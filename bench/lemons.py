@@ -11,7 +11,7 @@ from functools import partial
 from itertools import product
 from zlib import crc32
 
-from holdfast.fleet.decisions.repeat_offender import DAY, Group, Neighbours, Weights, burden, score
+from holdfast.fleet.decisions.repeat_offenders import DAY, Group, Neighbours, Weights, burden, score
 from holdfast.model.lifecycle import Offence
 
 import titan

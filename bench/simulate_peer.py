@@ -40,8 +40,8 @@ class Asked:
         return self
 
     @property
-    def may_climb(self) -> bool:
-        return machine.may_climb(self.life, self.policy)
+    def may_repair(self) -> bool:
+        return machine.may_repair(self.life, self.policy)
 
 
 @dataclass(slots=True)
@@ -192,7 +192,7 @@ class Peer:
             fleet.happen(node, _H.JOB_ENDED, job=job)
         fleet.happen(node, _H.EMPTIED)
         while True:
-            verbs = fleet.happen(node, _H.CLIMB) if fleet.courses[node].standing.may_climb else ()
+            verbs = fleet.happen(node, _H.NEXT_REPAIR) if fleet.courses[node].standing.may_repair else ()
             if Verb.RESET_GPU in verbs or Verb.REBOOT in verbs:
                 yield self.env.timeout((repair.reset if Verb.RESET_GPU in verbs else repair.reboot).mean)
                 fleet.happen(node, _H.RESET_DONE)

@@ -74,7 +74,7 @@ def lifecycle_page() -> str:
             if (move := TABLE.get((stage, kind))) is not None:
                 becomes = move.to.value if move.to and move.to is not stage else "stays"
                 verbs = ", ".join(verb.value for verb in move.verbs)
-                lines.append(f"| {stage.value} | {kind.value} | {becomes} | {verbs} | {move.words} |")
+                lines.append(f"| {stage.value} | {kind.value} | {becomes} | {verbs} | {move.text} |")
     lines += ["\n## Policy\n", POLICY, "| name | default | meaning |", "|---|---|---|"]
     lines += [f"| `{name}` | {default} | {meaning} |" for name, default, meaning in _policy_fields()]
     return "\n".join(lines) + "\n"
@@ -106,7 +106,7 @@ def _default(value: Any) -> str:
 LIFECYCLE = """One table says what becomes of a node (`holdfast/fleet/decisions/lifecycle/table.py`).
 A pair that is not in it changes nothing.
 A few cells depend on what the node remembers: a test that began before the last workload ended does not
-count, a node that several jobs share is cleaned when the last has ended, each rung of the ladder has its own action,
+count, a node that several jobs share is cleaned when the last has ended, each repair step has its own action,
 and a node is degraded only so often. What stands before the table, over the whole fleet, is told in
 [controller.md](controller.md).
 """

@@ -758,7 +758,7 @@ export interface components {
             /** @default [] */
             evidence: string[];
             /** @default [] */
-            rivals: components["schemas"]["Other"][];
+            rivals: components["schemas"]["Rival"][];
             /** @default [] */
             unknown: string[];
             /** @default [] */
@@ -840,12 +840,15 @@ export interface components {
          *       "finish_shift_hours": 0,
          *       "finish_shift_hours_if_it_goes_on": 0,
          *       "currency": "USD",
-         *       "unpriced": []
+         *       "unpriced": [],
+         *       "total_so_far": 0,
+         *       "total_if_it_goes_on": 0,
+         *       "cost_per_hour": 0
          *     }
          */
         Bill: {
             /** @default [] */
-            layers: components["schemas"]["LayerCost"][];
+            layers: components["schemas"]["Layer"][];
             /** @default 0 */
             hours: number;
             /** @default 24 */
@@ -865,6 +868,12 @@ export interface components {
             currency: string;
             /** @default [] */
             unpriced: string[];
+            /** @default 0 */
+            total_so_far: number;
+            /** @default 0 */
+            total_if_it_goes_on: number;
+            /** @default 0 */
+            cost_per_hour: number;
         };
         /** CallerView */
         CallerView: {
@@ -1030,7 +1039,7 @@ export interface components {
          * @description What can happen to a node. The keys of the transition table.
          * @enum {string}
          */
-        EventKind: "enrolled" | "test_passed" | "test_failed" | "test_unknown" | "job_started" | "job_ended" | "cleaned" | "failed" | "degraded" | "blind" | "recovered" | "emptied" | "climb" | "reset_done" | "reset_failed" | "held" | "freed" | "promoted" | "reminded" | "quarantine" | "release" | "retest" | "remove";
+        EventKind: "enrolled" | "test_passed" | "test_failed" | "test_unknown" | "job_started" | "job_ended" | "cleaned" | "failed" | "degraded" | "blind" | "recovered" | "emptied" | "next_repair" | "reset_done" | "reset_failed" | "held" | "freed" | "promoted" | "reminded" | "quarantine" | "release" | "retest" | "remove";
         /**
          * Health
          * @enum {string}
@@ -1144,8 +1153,8 @@ export interface components {
             unsaved_step: number;
             holds: components["schemas"]["Holdings"];
         };
-        /** LayerCost */
-        LayerCost: {
+        /** Layer */
+        Layer: {
             name: string;
             so_far: number | null;
             if_it_goes_on: number | null;
@@ -1174,6 +1183,10 @@ export interface components {
             float_days: number;
             /** @default 1 */
             critical_chance: number;
+            /** @default 0 */
+            down_hours: number;
+            /** @default 0 */
+            rework_hours: number;
         };
         /** ProbeSessionView */
         ProbeSessionView: {
@@ -1197,7 +1210,7 @@ export interface components {
             reason: string;
             cause: string;
             health: components["schemas"]["Health"];
-            rung: number;
+            repair_step: number;
             tested_at: number | null;
             heard_at: number | null;
             degraded_by: string;
@@ -1221,7 +1234,7 @@ export interface components {
             reason: string;
             cause: string;
             health: components["schemas"]["Health"];
-            rung: number;
+            repair_step: number;
             tested_at: number | null;
             heard_at: number | null;
             degraded_by: string;
@@ -1240,7 +1253,9 @@ export interface components {
         Order: {
             id: number;
             verb: string;
+            /** @default  */
             suite: string;
+            /** @default  */
             reason: string;
             /** @default  */
             key: string;
@@ -1273,8 +1288,8 @@ export interface components {
             /** @default  */
             document: string;
         };
-        /** Other */
-        Other: {
+        /** Rival */
+        Rival: {
             cause: string;
             kind: string;
             why: string;
@@ -1599,9 +1614,9 @@ export interface components {
             /** @default  */
             trouble: string;
             /** @default [] */
-            holes: string[];
+            gaps: string[];
             /** @default 0 */
-            more_holes: number;
+            more_gaps: number;
         };
         /** Shipped */
         Shipped: {
@@ -1740,7 +1755,7 @@ export interface components {
         TrainingDetail: {
             job: string;
             owner: string;
-            told: boolean;
+            reports_progress: boolean;
             state: string;
             health: components["schemas"]["Health"];
             reason: string;
@@ -1785,7 +1800,7 @@ export interface components {
         TrainingView: {
             job: string;
             owner: string;
-            told: boolean;
+            reports_progress: boolean;
             state: string;
             health: components["schemas"]["Health"];
             reason: string;

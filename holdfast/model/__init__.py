@@ -1,1 +1,1 @@
-"""The shared words. Pure: no I/O, no clock, no randomness."""
+"""Core types and wire messages. Pure: no I/O, no clock, no randomness."""

@@ -36,9 +36,9 @@ class Layer:
 
     name: str
     so_far: float | None  # None: a value that pricing it needs was not given
-    if_it_goes_on: float | None = None
-    formula: str = ""
-    inputs: str = ""
+    if_it_goes_on: float | None  # None, too, of an incident that is over
+    formula: str
+    inputs: str
 
     @property
     def cost(self) -> float | None:

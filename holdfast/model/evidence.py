@@ -1,4 +1,4 @@
-"""Evidence: one event of a job's end, with the file, the host and the rank it was told by."""
+"""Evidence: one event of a job's end, with the file, the host and the rank it comes from."""
 
 from dataclasses import dataclass
 
@@ -18,11 +18,11 @@ class Evidence:
 
     @property
     def at(self) -> float:
-        """Seconds since the epoch, 0.0 where nobody told."""
+        """Seconds since the epoch, 0.0 where it is not known."""
         return self.event.at
 
     def number(self, name: str) -> int | None:
-        """A whole number of the detail, None where it is not told."""
+        """A whole number of the detail, None where it is missing."""
         value = self.event.detail.get(name)
         try:
             return int(value) if value is not None else None

@@ -17,7 +17,7 @@ class Symptom(NamedTuple):
     now: float
 
     def as_json(self) -> dict[str, Any]:
-        """Numbers that nobody saw are null."""
+        """Numbers that were not measured are null."""
         return {name: None if value != value else value for name, value in self._asdict().items()}
 
     def says(self) -> str:

@@ -63,7 +63,7 @@ class History:
         self._good_for[source] = seconds
 
     def promise(self, source: str, names: Sequence[str]) -> None:
-        """Which signals a source is there to carry, so that its blindness can be told before it ever spoke."""
+        """Which signals a source is there to carry, so that its blindness is known before its first reading."""
         for name in names:
             self._source_of.setdefault(name, source)
 
@@ -107,7 +107,7 @@ class History:
         return self._good_for.get(self._source_of.get(name, ""), DEFAULT_GOOD_FOR_SECONDS)
 
     def prune(self, now: float) -> None:
-        """Let go of what nobody has spoken of for a day: jobs end, mounts and devices come and go."""
+        """Drops what no source has reported for a day: jobs end, mounts and devices come and go."""
         oldest = now - FORGET_SECONDS
         for name, by_subject in list(self._series.items()):
             self._series[name] = {subject: kept for subject, kept in by_subject.items() if kept.end >= oldest}

@@ -30,7 +30,7 @@ class Inventory:
         return self._by_kind.get(subject_kind, ())
 
     def subject_of(self, device: str) -> Subject:
-        """The subject a device address belongs to, or '' if nobody knows it."""
+        """The subject a device address belongs to, or '' if it is not known."""
         return self.by_device.get(device) or self.by_device.get(device.rsplit(".", 1)[0], "")
 
 

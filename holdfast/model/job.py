@@ -20,7 +20,7 @@ class JobState(StrEnum):
 
     @property
     def holds_nodes(self) -> bool:
-        """Is there still something of it on its nodes? What nobody can tell counts as yes."""
+        """Is there still something of it on its nodes? Unknown counts as yes."""
         return self in _HOLDING
 
 
@@ -49,4 +49,4 @@ class Job:
     """When it ended; for a running job None, whatever its time limit says."""
     state: JobState = JobState.UNKNOWN
     exit_code: str = ""
-    """As the scheduler says it, such as 0:9 (exit code and signal); '' while it runs or where nobody says."""
+    """As the scheduler says it, such as 0:9 (exit code and signal); '' while it runs or where it is not known."""

@@ -1,4 +1,4 @@
-"""A node's life: where it is, what happened to it, and what should be done in the world about it."""
+"""The lifecycle of a node: its stage, the events that move it, and the actions that follow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -15,9 +15,9 @@ class Stage(StrEnum):
     ALLOCATED = "allocated"  # a workload runs here
     CLEANING = "cleaning"  # the workload ended; the suite has not begun
     DRAINING = "draining"  # failed or asked for; running work finishes first
-    QUARANTINED = "quarantined"  # out of service, empty, waiting for the next rung
-    RESETTING = "resetting"  # a rung of the ladder is being climbed
-    REMOVED = "removed"  # a person has it
+    QUARANTINED = "quarantined"  # out of service, empty, waiting for the next repair step
+    RESETTING = "resetting"  # a repair step runs
+    REMOVED = "removed"  # taken out for good by an operator
 
 
 OUT_OF_SERVICE = frozenset({Stage.DRAINING, Stage.QUARANTINED, Stage.RESETTING, Stage.REMOVED})
@@ -32,7 +32,7 @@ class Verb(StrEnum):
     RETEST = "retest"
     RESET_GPU = "reset_gpu"
     REBOOT = "reboot"
-    INSPECT = "inspect"  # a person looks at the hardware
+    INSPECT = "inspect"  # a technician inspects the hardware
     TICKET = "ticket"
     CHOOSE_LAST = "choose_last"  # the scheduler takes this node only when nothing better is free
     CHOOSE_NORMALLY = "choose_normally"
@@ -53,14 +53,14 @@ class EventKind(StrEnum):
     BLIND = "blind"  # unknown for longer than the policy bears
     RECOVERED = "recovered"
     EMPTIED = "emptied"  # the scheduler says that nothing runs here any more
-    CLIMB = "climb"  # the fleet allows the next rung of the ladder
+    NEXT_REPAIR = "next_repair"  # the fleet allows the next repair step
     RESET_DONE = "reset_done"
     RESET_FAILED = "reset_failed"
     HELD = "held"  # a failure that is observed only: a shared cause, an open breaker, maintenance
     FREED = "freed"  # whatever held it is over
     PROMOTED = "promoted"  # a spare that is needed now
     REMINDED = "reminded"  # the scheduler does not show what the stage asks of it; the stage stays
-    QUARANTINE = "quarantine"  # an operator's word, as are the three below
+    QUARANTINE = "quarantine"  # by an operator, as are the three below
     RELEASE = "release"
     RETEST = "retest"
     REMOVE = "remove"
@@ -74,9 +74,9 @@ class NodeEvent:
     evidence: tuple[str, ...] = ()
     job: str = ""
     suite: str = ""  # version of the suite a test ran
-    lemon: str = ""  # why the node counts as a repeat offender
+    repeat_offender: str = ""  # why the node counts as a repeat offender
     began: float | None = None  # when a test began: one that began before the workload ended proves nothing
-    by: str = "holdfast"  # who said so
+    by: str = "holdfast"  # who caused it
     spare: bool = False  # of a passed test: the pool wants this node as a spare
     holder: str = ""  # what holds a node: 'loop/c2', 'pool/train', 'maintenance/winter'
 
@@ -97,7 +97,7 @@ class NodeState:
     since: float = 0.0
     reason: str = ""
     cause: str = ""  # why it is out of service
-    rung: int = 0  # rungs of the ladder climbed for this cause
+    repair_step: int = 0  # repair steps taken for this cause
     tests: int = 0  # inconclusive tests in a row
     tested_at: float | None = None
     tested_suite: str = ""
@@ -131,10 +131,10 @@ _SETTERS = {name: NodeState.__dict__[name].__set__ for name in _FIELDS}  # a slo
 _EVERY_SETTER = tuple(_SETTERS.values())
 
 
-def changed(life: NodeState, **changes: Any) -> NodeState:
+def changed(node: NodeState, **changes: Any) -> NodeState:
     """dataclasses.replace, twice as fast: a simulated year takes a hundred thousand of them."""
     made = object.__new__(NodeState)
-    for put, value in zip(_EVERY_SETTER, _values(life), strict=True):
+    for put, value in zip(_EVERY_SETTER, _values(node), strict=True):
         put(made, value)
     for name, value in changes.items():
         _SETTERS[name](made, value)
@@ -152,5 +152,5 @@ class Action:
 
     @property
     def key(self) -> str:
-        """Equal keys are the same deed: done once however often it is asked for."""
+        """Actions with equal keys are the same action: it is done once, however often it is requested."""
         return f"{self.node}:{self.verb.value}:{self.at:.3f}"

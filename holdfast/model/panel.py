@@ -62,7 +62,7 @@ class Panel:
         return float(self.times[-1]) if len(self.times) else 0.0
 
     def of(self, signal: str) -> Table:
-        """The table of a signal; one without rows where nobody measures it."""
+        """The table of a signal; one without rows where it is not measured."""
         return self.tables.get(signal) or Table((), np.empty((0, len(self.times)), np.float32))
 
     def row(self, signal: str, subject: Subject) -> Values | None:
@@ -76,7 +76,7 @@ class Panel:
         return self._cut(int(np.searchsorted(self.times, self.now - seconds)), len(self.times))
 
     def until(self, moment: float) -> "Panel":
-        """The same as it looked at a moment, for what replays a story."""
+        """The same as it looked at a moment, for a replay."""
         return self._cut(0, int(np.searchsorted(self.times, moment, side="right")))
 
     def _cut(self, first: int, end: int) -> "Panel":

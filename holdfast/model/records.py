@@ -1,4 +1,4 @@
-"""The store's own words: what is kept of a change, a deed, a leader, a person and a story."""
+"""The records of the store: transitions, actions, leadership, credentials, the audit log, a node's history."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

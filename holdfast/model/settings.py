@@ -43,9 +43,9 @@ AGENT_VERBS = ("retest", "reset_gpu", "reboot", "probe")  # what an agent knows 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerSettings:
-    """Whom the agent reports to, and what it does when told."""
+    """The controller that the agent reports to, and the orders it obeys."""
 
-    url: str = ""  # such as https://holdfast.example:9477; '' means that it reports to nobody
+    url: str = ""  # such as https://holdfast.example:9477; '' means that it does not report
     join_token_file: str = ""  # lets the agent enrol, also again when its credential has expired
     credential_file: str = ""  # '' means `credential` in the state directory
     ca_file: str = ""  # '' trusts what this machine trusts

@@ -76,7 +76,7 @@ class Topology:
         return tuple(sorted(other for other in shared if kind(other) == kind(subject)))
 
     def owner(self, subject: Subject) -> str:
-        """The owner of the longest beginning that is named, '' where nobody is."""
+        """The owner of the longest beginning that is named, '' where there is none."""
         place = subject
         while place:
             if place in self.owners:

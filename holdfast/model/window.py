@@ -47,7 +47,7 @@ class Window(Protocol):
         """Events of these kinds inside the span, oldest first, with their subject resolved."""
 
     def why_absent(self, subject: Subject, name: str) -> str:
-        """Why there is no fresh value: what the source said, or that nobody reads it."""
+        """Why there is no fresh value: the source's reason, or that no source reads it."""
 
 
 def increase(runs: Sequence[Run]) -> float:

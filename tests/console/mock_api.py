@@ -144,7 +144,7 @@ def _node(number: int, size: int, now: float) -> View:
         "reason": "Xid 79 on GPU 3: fell off the bus" if health == "fail" else "",
         "cause": "gpu_lost" if health == "fail" else "",
         "health": "unknown" if scatter == 500 else health,
-        "rung": 0,
+        "repair_step": 0,
         "tested_at": now - 900,
         "heard_at": now,
         "degraded_by": "gpu_clocks" if health == "degraded" else "",

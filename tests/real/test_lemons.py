@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import lemons
 import titan
 
-from holdfast.fleet.decisions.repeat_offender import Weights
+from holdfast.fleet.decisions.repeat_offenders import Weights
 
 from . import captures
 

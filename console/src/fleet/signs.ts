@@ -27,8 +27,8 @@ export const STAGE_SIGNS: Record<Stage, StageSign> = {
   allocated: { letter: "A", colour: "#3b74c6", ink: WHITE, means: "a workload runs here" },
   cleaning: { letter: "C", colour: "#66769f", ink: WHITE, means: "the workload ended, not yet tested" },
   draining: { letter: "D", colour: "#e0a326", ink: BLACK, means: "failed or asked for; running work finishes first" },
-  quarantined: { letter: "Q", colour: "#d8343b", ink: WHITE, means: "out of service, waiting for the next rung" },
-  resetting: { letter: "S", colour: "#9d55c8", ink: WHITE, means: "a rung of the ladder is being climbed" },
+  quarantined: { letter: "Q", colour: "#d8343b", ink: WHITE, means: "out of service, waiting for the next repair step" },
+  resetting: { letter: "S", colour: "#9d55c8", ink: WHITE, means: "a repair step runs" },
   removed: { letter: "X", colour: "#7c8794", ink: "", means: "a person has it" },
 };
 

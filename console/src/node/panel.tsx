@@ -29,7 +29,7 @@ function Facts({ node }: { node: NodeView }) {
     ["Last full test", ago(node.tested_at)],
     ["Last heard", ago(node.heard_at)],
     [IN_SERVICE.has(node.stage) ? "Left last for" : "Cause", node.cause],
-    ["Rungs climbed", node.rung > 0 ? String(node.rung) : ""],
+    ["Repair steps", node.repair_step > 0 ? String(node.repair_step) : ""],
     ["Degraded by", node.degraded_by],
     ["Held by", node.held],
   ];

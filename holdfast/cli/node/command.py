@@ -86,7 +86,7 @@ def _show_one(node: dict[str, Any], incidents: Sequence[dict[str, Any]]) -> None
     out.print(plain(node["reason"]))
     place = ", ".join(f"{kind} {name}" for kind, name in node["place"].items())
     tested = ago(now, node["tested_at"]) if node["tested_at"] else "never"
-    out.print(f"pool {node['pool']}{f', {place}' if place else ''}; tested {tested}; repair step {node['rung']}")
+    out.print(f"pool {node['pool']}{f', {place}' if place else ''}; tested {tested}; repair step {node['repair_step']}")
     for one in incidents:
         about = one["reason"].removeprefix(f"{one['subject']}: ")
         out.print(f"[yellow]open incident[/] on {plain(one['subject'])}: {plain(about)}")

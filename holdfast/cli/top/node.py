@@ -79,7 +79,7 @@ class NodeScreen(Screen[None]):
         self.query_one("#who", Static).update(who)
         place = ", ".join(f"{kind} {name}" for kind, name in detail["place"].items())
         tested = f"tested {ago(now, detail['tested_at'])}, last report {ago(now, detail['heard_at'])}"
-        tested += f", repair step {detail['rung']}"
+        tested += f", repair step {detail['repair_step']}"
         jobs = f"; runs {', '.join(detail['jobs'])}" if detail["jobs"] else ""
         text = f"pool {detail['pool']}{f', {place}' if place else ''}; {tested}{jobs}"
         self.query_one("#place", Static).update(Text(printable(text)))

@@ -27,11 +27,11 @@ def check(file: File = "", url: Url = "", token: Token = "", as_json: AsJson = F
         edges = ", ".join(f"{many} {kind}" for kind, many in found["edges"].items()) or "none"
         typer.echo(f"{file}: no mistake; things: {things}; edges: {edges}")
         return
-    for hole in found["holes"]:
+    for hole in found["gaps"]:
         typer.echo(hole)
-    if found["more_holes"]:
-        typer.echo(f"and {found['more_holes']} more")
-    if not found["holes"]:
+    if found["more_gaps"]:
+        typer.echo(f"and {found['more_gaps']} more")
+    if not found["gaps"]:
         typer.echo("every name of the topology is reported of, and every node that reports is in it")
 
 
@@ -74,4 +74,4 @@ def _of_controller(url: str, token: str) -> dict[str, Any]:
     seams = connect(url, token).get("/v1/seams")
     if not seams["watched"]:
         raise Refusal("this controller watches no seams: [seams] is not in its configuration")
-    return {"holes": seams["holes"], "more_holes": seams["more_holes"]}
+    return {"gaps": seams["gaps"], "more_gaps": seams["more_gaps"]}

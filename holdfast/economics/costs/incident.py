@@ -51,38 +51,42 @@ def layers(incident: Incident) -> tuple[Layer, ...]:
     alternative = max(0.0, i.alternative_price - i.price)
     slip_days = max(0.0, i.delay_hours / 24 - i.float_days)
     return (
-        Layer(
-            name="direct compute",
-            so_far=(i.gpus * i.down_hours + idle) * i.price,
-            formula="(GPUs x hours down + blast radius x hours of repair) x price",
-            inputs=f"({i.gpus:g} x {i.down_hours:.4g} h + {i.blast_gpus:g} x {i.repair_hours:.4g} h) x {i.price:g}",
+        _layer(
+            "direct compute",
+            (i.gpus * i.down_hours + idle) * i.price,
+            "(GPUs x hours down + blast radius x hours of repair) x price",
+            f"({i.gpus:g} x {i.down_hours:.4g} h + {i.blast_gpus:g} x {i.repair_hours:.4g} h) x {i.price:g}",
         ),
-        Layer(
-            name="reserved capacity",
-            so_far=i.gpus * i.down_hours * alternative * i.queued_chance,
-            formula="GPUs x hours down x max(0, alternative price - price) x chance that a job waited",
-            inputs=f"{i.gpus:g} x {i.down_hours:.4g} h x {alternative:g} x {i.queued_chance:.4g}",
+        _layer(
+            "reserved capacity",
+            i.gpus * i.down_hours * alternative * i.queued_chance,
+            "GPUs x hours down x max(0, alternative price - price) x chance that a job waited",
+            f"{i.gpus:g} x {i.down_hours:.4g} h x {alternative:g} x {i.queued_chance:.4g}",
         ),
-        Layer(
-            name="rollback",
-            so_far=i.gpus * i.price * (i.rework_hours + i.slow_share * i.slow_hours),
-            formula="GPUs x price x (hours repeated + share slowed x hours slow)",
-            inputs=f"{i.gpus:g} x {i.price:g} x ({i.rework_hours:.4g} h + {i.slow_share:.4g} x {i.slow_hours:.4g} h)",
+        _layer(
+            "rollback",
+            i.gpus * i.price * (i.rework_hours + i.slow_share * i.slow_hours),
+            "GPUs x price x (hours repeated + share slowed x hours slow)",
+            f"{i.gpus:g} x {i.price:g} x ({i.rework_hours:.4g} h + {i.slow_share:.4g} x {i.slow_hours:.4g} h)",
         ),
-        Layer(
-            name=LABOUR,
-            so_far=i.people * i.people_hours * i.wage,
-            formula="people x hours each x wage",
-            inputs=f"{i.people:g} x {i.people_hours:.4g} h x {i.wage:g}",
+        _layer(
+            LABOUR,
+            i.people * i.people_hours * i.wage,
+            "people x hours each x wage",
+            f"{i.people:g} x {i.people_hours:.4g} h x {i.wage:g}",
         ),
-        Layer(
-            name="schedule slip",
-            so_far=None if i.day_value is None else i.day_value * slip_days * i.critical_chance,
-            formula="value of a day x max(0, delay - float) x chance that it is on the critical path",
-            inputs=f"{'your value of a day' if i.day_value is None else f'{i.day_value:g}'}"
+        _layer(
+            "schedule slip",
+            None if i.day_value is None else i.day_value * slip_days * i.critical_chance,
+            "value of a day x max(0, delay - float) x chance that it is on the critical path",
+            f"{'your value of a day' if i.day_value is None else f'{i.day_value:g}'}"
             f" x {slip_days:.4g} d x {i.critical_chance:.4g}",
         ),
     )
+
+
+def _layer(name: str, cost: float | None, formula: str, inputs: str) -> Layer:
+    return Layer(name=name, so_far=cost, if_it_goes_on=None, formula=formula, inputs=inputs)
 
 
 def total(of: tuple[Layer, ...]) -> float:

@@ -70,7 +70,7 @@ class Mending:
 
     def _climb(self, node: int) -> None:
         fleet = self._fleet
-        verbs = fleet.happen(node, _H.CLIMB) if fleet.courses[node].standing.may_climb else ()
+        verbs = fleet.happen(node, _H.NEXT_REPAIR) if fleet.courses[node].standing.may_repair else ()
         case, repair = self.cases[node], self._repair
         if Verb.RESET_GPU in verbs:
             self._clock.after(repair.reset.at(case.lot()), self._reset_done, node)

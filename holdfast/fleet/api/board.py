@@ -164,7 +164,7 @@ def _view(life: NodeState, health: str, heard_at: float | None) -> NodeView:
         reason=life.reason,
         cause=life.cause,
         health=Health(health),
-        rung=life.rung,
+        repair_step=life.repair_step,
         tested_at=life.tested_at,
         heard_at=heard_at,
         degraded_by=life.degraded_by,

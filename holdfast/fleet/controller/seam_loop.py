@@ -22,9 +22,8 @@ from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.incidents.account import account
 from holdfast.fleet.incidents.baseline import Baseline
 from holdfast.fleet.incidents.ranks import SeamRanks
-from holdfast.fleet.incidents.topology import with_the_fleet
-from holdfast.fleet.incidents.topology_gaps import TopologyGaps
-from holdfast.fleet.incidents.views import MOST_HOLES, SeamsView, SeamView, SignalsRequest, SignalsTaken
+from holdfast.fleet.incidents.topology import TopologyGaps, with_the_fleet
+from holdfast.fleet.incidents.views import MOST_GAPS, SeamsView, SeamView, SignalsRequest, SignalsTaken
 from holdfast.fleet.incidents.window import SeamWindow
 from holdfast.fleet.store import Store
 from holdfast.model.account import Account
@@ -132,8 +131,8 @@ class SeamWatch:
             subjects=self._subjects[1],
             looked_at=self._looked_at,
             trouble=self._trouble,
-            holes=self._holes.told[:MOST_HOLES],
-            more_holes=max(0, len(self._holes.told) - MOST_HOLES),
+            gaps=self._holes.gaps[:MOST_GAPS],
+            more_gaps=max(0, len(self._holes.gaps) - MOST_GAPS),
         )
 
     # The look

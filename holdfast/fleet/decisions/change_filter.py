@@ -1,4 +1,4 @@
-"""What was last told of every node, so that only what is another is told again: most reports change nothing."""
+"""Filters out nodes whose state and health did not change: most reports change nothing."""
 
 from collections.abc import Iterable
 
@@ -11,15 +11,15 @@ class ChangeFilter:
         self._last: dict[str, tuple[NodeState, str]] = {}
 
     def changed(self, fleet: Fleet, names: Iterable[str], now: float) -> list[tuple[NodeState, str]]:
-        """Of these nodes, those whose life or health is not as it was told; from now on it is."""
+        """Of these nodes, those that differ from the last call, with their health."""
         found = []
         for name in names:
-            life = fleet.nodes.get(name)
-            if life is None:
+            node = fleet.nodes.get(name)
+            if node is None:
                 continue
             health = fleet.health(name, now)
             known = self._last.get(name)
-            if known is None or known[0] is not life or known[1] != health:
-                self._last[name] = (life, health)
-                found.append((life, health))
+            if known is None or known[0] is not node or known[1] != health:
+                self._last[name] = (node, health)
+                found.append((node, health))
         return found

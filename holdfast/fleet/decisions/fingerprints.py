@@ -1,5 +1,6 @@
-"""The bits that the fleet's devices get from fixed numbers, told with every full test: one that gets others than most
-nodes of its kind computes wrong, though it may agree with itself. In memory: every test tells them anew.
+"""Compares the fingerprints of the fleet's devices: the bits that fixed computations give in every full test.
+
+A device that gets other bits than most nodes of its kind computes wrong, even if it agrees with itself.
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ class Fingerprints:
         self._of: dict[str, tuple[Fingerprint, ...]] = {}  # by node
 
     def compare(self, node: str, outcome: OrderOutcome) -> OrderOutcome:
-        """The outcome of a test, a failure where a device's bits are not the fleet's."""
+        """The outcome of a test; a failure where a device's bits differ from the fleet's."""
         if not outcome.fingerprints:
             return outcome
         self._of[node] = outcome.fingerprints
@@ -29,16 +30,16 @@ class Fingerprints:
         if not wrong or outcome.health == Health.FAIL.value:
             return outcome
         first, alike = wrong[0], {one.bits for one in outcome.fingerprints if one.kind == wrong[0].kind}
-        words = f"{first.subject}: its bits differ from those of most nodes of its kind"
-        words += f" ({first.bits[:12]}, others {golden[first.kind][:12]}; {first.kind})"
+        reason = f"{first.subject}: its bits differ from those of most nodes of its kind"
+        reason += f" ({first.bits[:12]}, others {golden[first.kind][:12]}; {first.kind})"
         if len(outcome.fingerprints) > 1 and len(alike) == 1:
-            words += "; all its devices differ alike, so compare its libraries first"
+            reason += "; all its devices differ alike, so compare its libraries first"
         elif len(wrong) > 1:
-            words += f"; and {len(wrong) - 1} more of its devices"
-        return replace(outcome, health=Health.FAIL.value, cause=CHECK.name, reason=words)
+            reason += f"; and {len(wrong) - 1} more of its devices"
+        return replace(outcome, health=Health.FAIL.value, cause=CHECK.name, reason=reason)
 
     def _votes(self) -> Iterator[tuple[str, str]]:
-        """A node has one voice for each kind: the bits that most of its devices of that kind got."""
+        """One vote per node and kind: the bits of most of its devices of that kind."""
         for prints in self._of.values():
             for kind in {one.kind for one in prints}:
                 yield kind, Counter(one.bits for one in prints if one.kind == kind).most_common(1)[0][0]

@@ -1,4 +1,4 @@
-"""What stands between a failure and a quarantine: planned work, a shared cause, one that may be, the breaker."""
+"""Guards between a failure and a quarantine: planned work, a shared cause, a suspected one, the breaker."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
@@ -34,10 +34,10 @@ class Guards:
         self.places = Places()
         self.tallies: defaultdict[str, Tally] = defaultdict(Tally)  # by pool
         self.incidents = incidents
-        self._ill: dict[str, tuple[float, str]] = {}  # failing node -> since when, by what
+        self._failing: dict[str, tuple[float, str]] = {}  # failing node -> since when, by what
         self._waning: dict[str, float] = {}  # shared cause -> since when too few of its nodes fail to go on
         self._recent: tuple[float, set[str]] = (0.0, set())  # who began to fail lately, as of when
-        self._look_again = True
+        self._explain_again = True
         for node in nodes:
             self.moved(None, node)
 
@@ -49,22 +49,22 @@ class Guards:
         if before is None or before.place != after.place or Stage.REMOVED in (before.stage, after.stage):
             self.places.put(after)
 
-    def fell_ill(self, name: str, cause: str, now: float, policy: Policy) -> None:
-        """A node began to fail. It joins the incident of a parent of its; else all failures are looked at anew."""
-        self.fell_ill_together((name,), cause, now, policy)
+    def failed_by(self, name: str, cause: str, now: float, policy: Policy) -> None:
+        """A node began to fail. It joins the open incident of a parent, or all failures are explained again."""
+        self.failed_together((name,), cause, now, policy)
 
-    def fell_ill_together(self, names: Iterable[str], cause: str, now: float, policy: Policy) -> None:
-        """A whole fleet may fall silent in one moment: however many there are, all failures are looked at once."""
-        new = [name for name in names if name not in self._ill]
+    def failed_together(self, names: Iterable[str], cause: str, now: float, policy: Policy) -> None:
+        """The same for many nodes at once, such as a fleet that falls silent: failures are explained once."""
+        new = [name for name in names if name not in self._failing]
         for name in new:
-            self._ill[name] = (now, cause)
+            self._failing[name] = (now, cause)
             self._recent[1].add(name)
-            self._look_again = True
+            self._explain_again = True
         if any([self._unexplained(name, policy) for name in new]):
-            self.look(now, policy)
+            self.explain_failures(now, policy)
 
     def _unexplained(self, name: str, policy: Policy) -> bool:
-        """Whether a parent of it may explain it that has no incident yet; to one that has, it belongs from now on."""
+        """Whether a parent without an incident may explain it. A parent with an open incident takes it in."""
         if self.incidents.explaining(name) or self._root(name):
             return False
         parents = self.places.parents(name)
@@ -74,26 +74,26 @@ class Guards:
         return not known and any(self._may_explain(parent, policy) for parent in parents)
 
     def remember(self, name: str, cause: str, at: float) -> None:
-        """A node that was failing already when we began; the next look counts it."""
-        self._ill[name] = (at, cause)
+        """A node that was failing before this process started."""
+        self._failing[name] = (at, cause)
 
     def recovered(self, name: str, cause: str = "") -> None:
-        """From what it fell ill with, or from all."""
-        if name in self._ill and cause in ("", self._ill[name][1]):
-            del self._ill[name]
+        """From this cause, or from any."""
+        if name in self._failing and cause in ("", self._failing[name][1]):
+            del self._failing[name]
             self._recent[1].discard(name)
 
-    def ill_by(self, name: str) -> str | None:
-        """What it fell ill with; None if it is well."""
-        return self._ill[name][1] if name in self._ill else None
+    def failing_by(self, name: str) -> str | None:
+        """The check it fails by; None if it is well."""
+        return self._failing[name][1] if name in self._failing else None
 
     def _may_explain(self, parent: str, policy: Policy) -> bool:
         below = self.places.below(parent)
-        return len(below) >= policy.shared_nodes and enough(len(below & self._ill.keys()), len(below), policy)
+        return len(below) >= policy.shared_nodes and enough(len(below & self._failing.keys()), len(below), policy)
 
-    def look(self, now: float, policy: Policy) -> None:
-        """Which parents explain the failures of now? A better explanation absorbs those it makes needless."""
-        self._look_again = False
+    def explain_failures(self, now: float, policy: Policy) -> None:
+        """Finds the parents that explain the current failures. A better explanation absorbs the ones it replaces."""
+        self._explain_again = False
         known = self.incidents.parents
         evidence = self._lately(now, policy).union(*(self.incidents.members(parent) for parent in known))
         found = explain({name for name in evidence if not self._root(name)}, self.places, policy, known)
@@ -106,21 +106,21 @@ class Guards:
             self.incidents.raise_(cause.parent, self._main_cause(cause), cause.reason, now, cause.nodes)
 
     def _lately(self, now: float, policy: Policy) -> set[str]:
-        """Counted anew once for every time that is asked about, for many may ask."""
+        """Cached for one moment: many failures of one moment ask for it."""
         if self._recent[0] != now:
             since = now - policy.shared_seconds
-            self._recent = (now, {name for name, (at, _) in self._ill.items() if at >= since})
+            self._recent = (now, {name for name, (at, _) in self._failing.items() if at >= since})
         return self._recent[1]
 
     def _main_cause(self, cause: SharedCause) -> str:
         """What most of its nodes fail by."""
-        said = [self._ill[name][1] for name in cause.nodes if name in self._ill]
-        return max(sorted(set(said)), key=said.count, default="")
+        causes = [self._failing[name][1] for name in cause.nodes if name in self._failing]
+        return max(sorted(set(causes)), key=causes.count, default="")
 
     def end_what_is_over(self, now: float, policy: Policy, fails: Callable[[str], bool]) -> None:
         """A shared cause is over when none of its nodes fails, or for a while too few for it to explain them."""
-        if self._look_again:
-            self.look(now, policy)
+        if self._explain_again:
+            self.explain_failures(now, policy)
         for parent in self.incidents.parents:
             members = self.incidents.members(parent)
             still = sum(map(fails, members))
@@ -129,21 +129,21 @@ class Guards:
             elif enough(still, len(members), policy):
                 self._waning.pop(parent, None)
             elif now - self._waning.setdefault(parent, now) >= policy.shared_seconds:
-                self._close(parent, now, f"{still} nodes still fail and are judged one by one")
+                self._close(parent, now, f"{still} nodes still fail and are handled one by one")
 
     def _close(self, parent: str, now: float, why: str, *, absorbed: bool = False) -> None:
         """Those that still fail are no evidence for another shared cause: they had their part in this one."""
         self._waning.pop(parent, None)
         if not absorbed:
             for name in self.incidents.members(parent):
-                if name in self._ill:
-                    self._ill[name] = (float("-inf"), self._ill[name][1])
+                if name in self._failing:
+                    self._failing[name] = (float("-inf"), self._failing[name][1])
                     self._recent[1].discard(name)
         self.incidents.close(parent, now, why, absorbed=absorbed)
 
     def _root(self, name: str) -> str:
-        """The seam's incident that accounts for what a failing node fell ill with, or ''."""
-        return self.incidents.root_of(name, (self.ill_by(name) or "",))
+        """The seam's incident that explains the failing check of a node, or ''."""
+        return self.incidents.root_of(name, (self.failing_by(name) or "",))
 
     def hold(
         self, node: NodeState, now: float, policy: Policy, *, out: bool, checks: Collection[str] = ()
@@ -153,7 +153,7 @@ class Guards:
             return work
         if root := self.incidents.root_of(node.name, checks):
             kind = self.incidents.open[root].cause
-            return Hold(root, f"a symptom of {kind} on {root}: left in service, the cause is mended there", True)
+            return Hold(root, f"a symptom of {kind} on {root}: left in service, the cause is repaired there", True)
         if parent := self.incidents.explaining(node.name):
             return Hold(parent, f"part of the incident on {parent}, not quarantined by itself")
         if not out:
@@ -165,7 +165,7 @@ class Guards:
 
     def pattern(self, node: NodeState, now: float, policy: Policy) -> Hold | None:
         """A parent that may turn out to be the cause is waited for, but not for long."""
-        if now - self._ill.get(node.name, (now, ""))[0] >= policy.shared_wait_seconds:
+        if now - self._failing.get(node.name, (now, ""))[0] >= policy.shared_wait_seconds:
             return None
         parent = suspect(node.name, self._lately(now, policy), self.places, policy)
         if not parent:

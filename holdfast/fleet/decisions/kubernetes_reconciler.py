@@ -1,7 +1,7 @@
-"""What a node's stage asks of Kubernetes and Kubernetes does not show: asked for again until it does.
+"""Reconciles Kubernetes with the stage of each node: what is missing there is requested again until it is there.
 
-Actions are tried a few times and then given up; a disruption budget can hold a pod for hours, an API server can be
-away for longer than that, and somebody can remove a taint. So the difference itself is looked at, every time.
+Actions are retried a few times and then given up. A disruption budget can hold a pod for hours, an API server can be
+away for longer, and an operator can remove a taint. So every snapshot is compared with the stages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,12 +29,12 @@ class KubernetesReconciler:
     def copy(self) -> "KubernetesReconciler":
         return KubernetesReconciler(dict(self._asked), dict(self._registered))
 
-    def due(self, look: Snapshot, lives: Mapping[str, NodeState], now: float) -> list[Action]:
+    def due(self, snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float) -> list[Action]:
         """At once for the taint; the rest only if it was missing for a while, for the actor may be at it."""
         before, self._asked = self._asked, {}
         due = []
-        for action in [*_missing(look, lives, now), *_taken_whole(look, lives, now)]:
-            key = (action.node, action.verb, lives[action.node].since)  # in another stage it is another wish
+        for action in [*_missing(snapshot, nodes, now), *_taken_whole(snapshot, nodes, now)]:
+            key = (action.node, action.verb, nodes[action.node].since)  # in another stage it is another request
             first = now - AGAIN_SECONDS if action.verb is Verb.CORDON else now
             asked = before.get(key, first)
             if now - asked >= AGAIN_SECONDS:
@@ -43,16 +43,16 @@ class KubernetesReconciler:
             self._asked[key] = asked
         return due
 
-    def registered_anew(self, look: Snapshot, lives: Mapping[str, NodeState]) -> list[str]:
+    def registered_anew(self, snapshot: Snapshot, nodes: Mapping[str, NodeState]) -> list[str]:
         """Nodes that count as tested, but not as this Node object: another machine may bear the name."""
         found = []
-        for node in look.nodes:
-            life = lives.get(node.name)
-            if life is None:
+        for node in snapshot.nodes:
+            state = nodes.get(node.name)
+            if state is None:
                 continue
             known = self._registered.get(node.name, node.uid)
             self._registered[node.name] = node.uid
-            if life.stage in UNUSED and (known != node.uid or _younger(node.created, life.tested_at)):
+            if state.stage in UNUSED and (known != node.uid or _younger(node.created, state.tested_at)):
                 found.append(node.name)
         return found
 
@@ -62,45 +62,45 @@ def _younger(created: float | None, tested: float | None) -> bool:
     return created is not None and tested is not None and created > tested
 
 
-def _taken_whole(look: Snapshot, lives: Mapping[str, NodeState], now: float) -> list[Action]:
-    """Nodes whose GPUs one workload holds all: nothing else can start there, so the taint costs nobody anything now,
+def _taken_whole(snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float) -> list[Action]:
+    """Nodes whose GPUs one workload holds all: nothing else can start there, so the taint costs nothing now,
     and when the workload ends there is no moment in which the scheduler could be faster than we are."""
     held: dict[tuple[str, str], list[KubernetesPod]] = {}
-    for pod in look.pods:
+    for pod in snapshot.pods:
         if pod.is_gpu_work and pod.holds_node:
             held.setdefault((pod.node, pod.owner), []).append(pod)
-    nodes = {node.name: node for node in look.nodes if node.gpus and not node.untested}
+    shown = {node.name: node for node in snapshot.nodes if node.gpus and not node.untested}
     found = []
     for (name, _), pods in held.items():
-        node, life = nodes.get(name), lives.get(name)
-        if node and life and life.stage in OPEN and sum(pod.gpus for pod in pods) >= node.gpus:
+        node, state = shown.get(name), nodes.get(name)
+        if node and state and state.stage in OPEN and sum(pod.gpus for pod in pods) >= node.gpus:
             reason = f"{pods[0].shown_as} has the whole node; it is tested again before anything else starts"
             found.append(Action(node=name, verb=Verb.CORDON, reason=reason, at=now))
     return found
 
 
-def _missing(look: Snapshot, lives: Mapping[str, NodeState], now: float) -> list[Action]:
+def _missing(snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float) -> list[Action]:
     held: dict[str, list[KubernetesPod]] = {}
-    for pod in look.pods:
+    for pod in snapshot.pods:
         if pod.holds_node:
             held.setdefault(pod.node, []).append(pod)
-    pairs = [(node, lives[node.name]) for node in look.nodes if node.name in lives]
-    reminders = [_reminder(node, life, held.get(node.name, ()), now) for node, life in pairs]
+    pairs = [(node, nodes[node.name]) for node in snapshot.nodes if node.name in nodes]
+    reminders = [_reminder(node, state, held.get(node.name, ()), now) for node, state in pairs]
     return [action for action in reminders if action is not None]
 
 
-def _reminder(node: KubernetesNode, life: NodeState, pods: Sequence[KubernetesPod], now: float) -> Action | None:
-    if life.stage is Stage.READY and life.freshly_tested and not any(pod.is_gpu_work for pod in pods):
+def _reminder(node: KubernetesNode, state: NodeState, pods: Sequence[KubernetesPod], now: float) -> Action | None:
+    if state.stage is Stage.READY and state.freshly_tested and not any(pod.is_gpu_work for pod in pods):
         closed = node.untested or node.closed_by_us or node.note
-        return Action(node=node.name, verb=Verb.UNCORDON, reason=life.reason, at=now) if closed else None
-    if life.stage in OPEN or now - life.since < ACTOR_SECONDS:
+        return Action(node=node.name, verb=Verb.UNCORDON, reason=state.reason, at=now) if closed else None
+    if state.stage in OPEN or now - state.since < ACTOR_SECONDS:
         return None
     if not node.untested:
-        reason = f"{life.stage.value}, but Kubernetes shows it without {UNTESTED}"
+        reason = f"{state.stage.value}, but Kubernetes shows it without {UNTESTED}"
         return Action(node=node.name, verb=Verb.CORDON, reason=reason, at=now)
     if node.note and not node.unschedulable:
         reason = "our cordon was lifted by hand; the taint stays"
         return Action(node=node.name, verb=Verb.CORDON, reason=reason, at=now)
-    if life.stage is Stage.DRAINING and pods:
-        return Action(node=node.name, verb=Verb.DRAIN, reason=life.reason, cause=life.cause, at=now)
+    if state.stage is Stage.DRAINING and pods:
+        return Action(node=node.name, verb=Verb.DRAIN, reason=state.reason, cause=state.cause, at=now)
     return None

@@ -1,16 +1,134 @@
-"""Repeat offenders of a living fleet: who has failed so much more than its peers that the ladder starts higher."""
+"""Repeat offenders: nodes that failed so much more than their peers that their repair starts one step later.
+
+The score is counted in offences: 1 is one fresh offence of the node's own. Older ones fade, an offence with a cause
+the node had before counts more, and so do failed jobs it took part in. What it shares with others (a rack, a height in
+the rack, a batch of parts) adds the offences to be expected there. What the weights rest on: docs/lemons.md.
+"""
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
 
 from holdfast.fleet.decisions.lifecycle.policy import Policy
-from holdfast.fleet.decisions.repeat_offender import DEFAULT, Group, JobDeath, Neighbours, burden, score
 from holdfast.model.job import Job, JobState
-from holdfast.model.lifecycle import NodeState
+from holdfast.model.lifecycle import NodeState, Offence
 
 MOST_DEATHS = 32  # remembered of a node
 RECKON_SECONDS = 600.0  # what a whole fleet carries changes slowly
 TIMES_THE_USUAL = 4.0  # on real lifetimes the worst 1 % died four times as often as the rest (docs/repeat-offenders.md)
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDeath:
+    """A job that ended by failure while it ran on the node."""
+
+    at: float
+    nodes: int  # how many nodes it ran on: each is a suspect, and the more there are the less it says of one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Nodes that share something, the one that is judged among them, and their faded offences together."""
+
+    name: str  # 'rack/r4', 'level/top', 'batch/2013'
+    nodes: int
+    burden: float  # from `burden` below, of the offences of all its nodes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    fleet: Group
+    shared: tuple[Group, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    half_life_seconds: float = 365 * DAY
+    """After so long an offence counts half."""
+    episode_seconds: float = DAY
+    """Offences closer together than this are one: the rest is somebody at work on the node."""
+    same_cause: float = 1.0
+    """Added for an offence with a cause that the node had before."""
+    job_death: float = 1.0
+    """For a dead job on one node; on n nodes each bears its share. Not measured: no public data has it."""
+    shared: float = 10.0
+    """For one offence to be expected from what the node shares with others."""
+    doubt_nodes: float = 300.0
+    """So many nodes must a group have before its own rate counts as much as the fleet's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    score: float
+    reasons: tuple[str, ...]  # what adds to it, the most first
+
+
+DEFAULT = Weights()
+
+
+def score(
+    offences: Sequence[Offence],
+    job_deaths: Sequence[JobDeath],
+    neighbours: Neighbours,
+    now: float,
+    weights: Weights = DEFAULT,
+) -> Score:
+    """Only what happened before `now` counts."""
+    own = _episodes(offences, now, weights)
+    again = [later for number, later in enumerate(own) if any(later.cause == o.cause for o in own[:number])]
+    deaths = [death for death in job_deaths if death.at < now]
+    shares = sum(_fade(now - death.at, weights) / max(1, death.nodes) for death in deaths)
+    parts = [
+        (sum(_fade(now - o.at, weights) for o in own), f"{len(own)} offences of its own"),
+        (
+            weights.same_cause * sum(_fade(now - o.at, weights) for o in again),
+            f"{len(again)} with a cause it had before",
+        ),
+        (weights.job_death * shares, f"{len(deaths)} jobs died with it"),
+        _shared(neighbours, weights),
+    ]
+    largest = sorted((part for part in parts if part[0] > 0), key=lambda part: -part[0])
+    return Score(sum(value for value, _ in parts), tuple(f"{text} (+{value:.2f})" for value, text in largest))
+
+
+def burden(offences: Iterable[Sequence[Offence]], now: float, weights: Weights = DEFAULT) -> float:
+    """The faded offences of a group, given those of each of its nodes."""
+    return sum(_fade(now - o.at, weights) for of_node in offences for o in _episodes(of_node, now, weights))
+
+
+def _shared(neighbours: Neighbours, weights: Weights) -> tuple[float, str]:
+    """Offences per node of the fleet, times how much worse than the fleet each group is.
+
+    A small group is doubted: its rate is drawn towards the fleet's.
+    """
+    fleet = neighbours.fleet
+    if fleet.burden <= 0 or fleet.nodes <= 0:
+        return 0.0, ""
+    usual = fleet.burden / fleet.nodes
+    doubt = weights.doubt_nodes
+    times = {g.name: (g.burden / usual + doubt) / (g.nodes + doubt) for g in neighbours.shared}
+    worst = max(times, key=times.__getitem__, default="")
+    text = f"{worst} has {times[worst]:.1f} times the fleet's offences" if worst else "the fleet's usual rate"
+    return weights.shared * usual * prod(times.values()), text
+
+
+def _fade(age: float, weights: Weights) -> float:
+    return float(0.5 ** (age / weights.half_life_seconds))
+
+
+def _episodes(offences: Sequence[Offence], now: float, weights: Weights) -> list[Offence]:
+    """The first offence of every run of offences that follow each other closely."""
+    kept: list[Offence] = []
+    last = float("-inf")
+    for offence in sorted(offences, key=lambda o: o.at):
+        if offence.at >= now:
+            break
+        if offence.at - last >= weights.episode_seconds:
+            kept.append(offence)
+        last = offence.at
+    return kept
 
 
 class RepeatOffenders:
@@ -33,7 +151,7 @@ class RepeatOffenders:
 
     def why(self, node: NodeState, now: float, policy: Policy) -> str:
         """Why this node counts as a repeat offender; '' if it does not."""
-        if policy.lemon_score <= 0:
+        if policy.repeat_offender_score <= 0:
             return ""
         if now - self._reckoned_at >= RECKON_SECONDS:
             self._reckon(now)
@@ -43,7 +161,7 @@ class RepeatOffenders:
             node.offences, tuple(self._deaths.get(node.name, ())), Neighbours(fleet=fleet, shared=shared), now
         )
         usual = (1 + DEFAULT.shared) * fleet.burden / max(1, fleet.nodes)
-        if found.score < max(policy.lemon_score, TIMES_THE_USUAL * usual):
+        if found.score < max(policy.repeat_offender_score, TIMES_THE_USUAL * usual):
             return ""
         return f"a repeat offender, score {found.score:.1f} where {usual:.1f} is usual: {'; '.join(found.reasons[:2])}"
 

@@ -1,7 +1,7 @@
-"""What a node's stage asks of Slurm and Slurm does not show, and what Slurm shows that makes a test worthless.
+"""Reconciles Slurm with the stage of each node, and finds nodes whose last test Slurm shows to be invalid.
 
-Actions are tried a few times and then given up; slurmctld can be away for longer, and somebody can lift a drain of
-ours or of their own. So the difference itself is looked at, every time.
+Actions are retried a few times and then given up. slurmctld can be away for longer, and an operator can lift a drain.
+So every observation is compared with the stages.
 """
 
 from collections.abc import Iterable, Mapping
@@ -63,7 +63,7 @@ class SlurmReconciler:
         before = self._up_since.get(status.node)
         self._up_since[status.node] = status.up_since
         if before is None:
-            return life.tested_at is not None and status.up_since + 1.0 > life.tested_at  # told in whole seconds
+            return life.tested_at is not None and status.up_since + 1.0 > life.tested_at  # Slurm reports whole seconds
         return before != status.up_since
 
 

@@ -1,10 +1,10 @@
-"""What time alone brings: silence, the next rung, a hold that ends, a test without an answer, a spare's turn."""
+"""What follows from the time alone: silence, the next repair step, the end of a hold, a lost test, a spare."""
 
 from holdfast.fleet.decisions.breaker import breaker_of, spares_wanted
 from holdfast.fleet.decisions.guards import SILENT, planned
-from holdfast.fleet.decisions.lifecycle.machine import is_a_persons_case, may_climb
+from holdfast.fleet.decisions.lifecycle.machine import may_repair, needs_operator
 from holdfast.fleet.decisions.unsaved_state import Unsaved
-from holdfast.fleet.decisions.verdict_state import JUDGED_STAGES, VerdictState, event_of
+from holdfast.fleet.decisions.verdict_state import EVALUATED_STAGES, VerdictState, event_of
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Verb
 from holdfast.model.records import Step
 
@@ -19,7 +19,7 @@ class Timers:
     def __init__(self, state: VerdictState, unsaved: Unsaved) -> None:
         self._state, self._unsaved = state, unsaved
         self._began: float | None = None  # silence counts from here: before, we were not there to hear
-        self._alarmed: set[str] = set()  # nodes whose blindness was told
+        self._alarmed: set[str] = set()  # nodes whose blindness was reported
 
     def begin(self, now: float) -> None:
         self._began = now if self._began is None else self._began
@@ -35,10 +35,10 @@ class Timers:
         return steps
 
     def _fails(self, name: str, now: float) -> bool:
-        """On trial and held counts as failing until a test, or the check that it fell ill with, says otherwise."""
+        """A held node under test counts as failing until a test, or the check it failed by, passes."""
         node = self._state.nodes.get(name)
         on_trial = node is not None and node.stage is _S.TESTING and bool(node.held)
-        on_trial = on_trial and self._state.guards.ill_by(name) is not None
+        on_trial = on_trial and self._state.guards.failing_by(name) is not None
         return on_trial or self._state.failing(name) is not None or self._silent(name, now)
 
     def _silent(self, name: str, now: float) -> bool:
@@ -73,16 +73,16 @@ class Timers:
             if state.heard[name] < since and self._silent(name, now)
             if planned(state.nodes[name], now, state.policy) is None
         ]
-        state.guards.fell_ill_together(silent, SILENT, now, state.policy)
+        state.guards.failed_together(silent, SILENT, now, state.policy)
         for name in silent:
-            self._tell_silence(name, now)
+            self._report_silence(name, now)
 
-    def _tell_silence(self, name: str, now: float) -> None:
+    def _report_silence(self, name: str, now: float) -> None:
         state, subject = self._state, f"node/{name}"
         if parent := state.incidents.explaining(name) or state.incidents.root_of(name, (SILENT,)):
             state.incidents.close(subject, now, f"absorbed by {parent}", absorbed=True)
         elif subject not in state.incidents.open:
-            reason = f"the agent of {name} has not been heard for {now - state.heard[name]:.0f} s"
+            reason = f"the agent of {name} has not reported for {now - state.heard[name]:.0f} s"
             state.incidents.raise_(subject, SILENT, reason, now)
 
     def _next_for(self, node: NodeState, now: float) -> list[Step]:
@@ -93,17 +93,17 @@ class Timers:
         if node.held and (freed := self._reconsider(node, hold is not None, now)):
             return freed
         waits = hold is not None and (node.stage is _S.QUARANTINED or hold.holder.startswith("maintenance/"))
-        waits = waits and not (node.stage is _S.QUARANTINED and is_a_persons_case(node, state.policy))
+        waits = waits and not (node.stage is _S.QUARANTINED and needs_operator(node, state.policy))
         if hold is not None and waits and node.held != hold.holder and node.stage is not _S.REMOVED:
             return state.held(node.name, hold, node.cause, now)
         return self._next_of_stage(node, waits, now) + self._note_blindness(node, now)
 
     def _complaints(self, node: NodeState) -> list[str]:
         """What it may be held for: in service whatever its checks say, out of it what took it out."""
-        if node.stage not in (*JUDGED_STAGES, _S.TESTING):
+        if node.stage not in (*EVALUATED_STAGES, _S.TESTING):
             return [node.cause]
-        told = [one.check for one in self._state.current.complaints(node.name)]
-        return [*told, self._state.guards.ill_by(node.name) or ""]
+        checks = [one.check for one in self._state.current.complaints(node.name)]
+        return [*checks, self._state.guards.failing_by(node.name) or ""]
 
     def _next_of_stage(self, node: NodeState, held: bool, now: float) -> list[Step]:
         state, name = self._state, node.name
@@ -113,13 +113,13 @@ class Timers:
             return self.cleaned(node, now)
         if node.stage is _S.DRAINING and not state.scheduled and not node.jobs:
             return self.released(node, _H.EMPTIED, now)
-        if node.stage is _S.QUARANTINED and not held and may_climb(node, state.policy):
-            return state.step(name, NodeEvent(kind=_H.CLIMB, cause=node.cause), now)
+        if node.stage is _S.QUARANTINED and not held and may_repair(node, state.policy):
+            return state.step(name, NodeEvent(kind=_H.NEXT_REPAIR, cause=node.cause), now)
         if node.stage is _S.TESTING:
             return self._on_trial(node, now)
         if node.stage is _S.RESETTING:
             return self._resetting(node, now)
-        if node.stage in JUDGED_STAGES and (failing := state.failing(name)) is not None:
+        if node.stage in EVALUATED_STAGES and (failing := state.failing(name)) is not None:
             return state.failed(name, failing, now)
         if node.stage in IDLE and node.tested_suite != (suite := state.policy.of(node.pool).suite):
             reason = f"tested by suite {node.tested_suite}, but suite {suite} is asked for"
@@ -137,8 +137,8 @@ class Timers:
 
     def _resetting(self, node: NodeState, now: float) -> list[Step]:
         own = self._state.policy.of(node.pool)
-        by_a_person = own.ladder[node.rung - 1 : node.rung] == (Verb.INSPECT,)
-        if by_a_person or now - node.since <= own.reset_seconds:
+        inspected = own.repair_steps[node.repair_step - 1 : node.repair_step] == (Verb.INSPECT,)
+        if inspected or now - node.since <= own.reset_seconds:
             return []
         reason = f"not back within {own.reset_seconds:g} s"
         return self._state.step(node.name, NodeEvent(kind=_H.RESET_FAILED, reason=reason), now)
@@ -146,7 +146,7 @@ class Timers:
     def _lost(self, node: NodeState, now: float) -> bool:
         """Whether it went silent by a reset, for which nothing that it shares with others accounts."""
         waited = node.asked_at is not None and now - node.asked_at > self._state.policy.of(node.pool).reset_seconds
-        return waited and node.failed and node.rung > 0 and not self._state.incidents.explaining(node.name)
+        return waited and node.failed and node.repair_step > 0 and not self._state.incidents.explaining(node.name)
 
     def _on_trial(self, node: NodeState, now: float) -> list[Step]:
         """A test without an answer is unknown; an agent that is silent was not even asked."""
@@ -164,23 +164,23 @@ class Timers:
         """A hold that is over. Whoever was kept from a test or taken out by what is over now is tested in full."""
         state, maintained = self._state, node.held.startswith("maintenance/")
         on_trial = node.stage is _S.TESTING
-        judged = node.stage in JUDGED_STAGES and state.failing(node.name) is not None
+        judged = node.stage in EVALUATED_STAGES and state.failing(node.name) is not None
         if still or (judged and not maintained):
-            return []  # a failure that is still there is judged as one, and freed by that
+            return []  # a failure that is still there is handled as one, and that ends the hold
         if on_trial and state.guards.hold(node, now, state.policy, out=True) is not None:
             return []
         why = f"{node.held.rstrip('?')} no longer holds it"
         steps = state.step(node.name, NodeEvent(kind=_H.FREED, reason=why), now)
-        for change in state.current.complaints(node.name) if node.stage in JUDGED_STAGES else ():
-            if node.degraded_by != change.check:  # what is true now is judged
+        for change in state.current.complaints(node.name) if node.stage in EVALUATED_STAGES else ():
+            if node.degraded_by != change.check:  # what is true now counts
                 steps += state.guarded(node.name, event_of(_H.DEGRADED, change), now)
-        waiting = on_trial or (node.stage is _S.QUARANTINED and not is_a_persons_case(node, state.policy))
+        waiting = on_trial or (node.stage is _S.QUARANTINED and not needs_operator(node, state.policy))
         if waiting or (maintained and node.stage in IDLE):
             steps += state.step(node.name, NodeEvent(kind=_H.RETEST, reason=why), now)
         return steps
 
     def _note_blindness(self, node: NodeState, now: float) -> list[Step]:
-        """A check unknown for too long in service is told once, until the node sees again."""
+        """A check unknown for too long in service is reported once, until the node sees again."""
         since = self._state.current.blind_since(node.name)
         if since is None:
             return []
@@ -202,7 +202,7 @@ class Timers:
         return steps
 
     def _close_breakers(self, now: float) -> None:
-        """A breaker's incident ends when there is room again, or when nobody is kept in service by it any more."""
+        """A breaker's incident ends when there is room again, or when no node is kept in service by it any more."""
         state = self._state
         for subject in [one for one in state.incidents.open if one.startswith("pool/")]:
             pool = subject.partition("/")[2]
@@ -212,5 +212,5 @@ class Timers:
                 state.incidents.close(subject, now, "there is room again")
             elif not kept:
                 parents = sorted({state.incidents.explaining(name) for name in members} - {""})
-                why = f"absorbed by {', '.join(parents)}" if parents else "nobody is kept in service by it any more"
+                why = f"absorbed by {', '.join(parents)}" if parents else "no node is kept in service by it any more"
                 state.incidents.close(subject, now, why, absorbed=bool(parents))

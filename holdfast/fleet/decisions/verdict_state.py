@@ -1,4 +1,4 @@
-"""The fleet's memory and its guarded steps: every failure passes the guards before the machine moves a node."""
+"""The state of the fleet and its guarded steps: every failure passes the guards before a node moves."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -17,7 +17,7 @@ from holdfast.model.records import Step, Transition
 from holdfast.model.wire.report import OrderOutcome, VerdictChange
 
 _H = EventKind
-JUDGED_STAGES = (Stage.READY, Stage.SPARE, Stage.ALLOCATED, Stage.CLEANING)
+EVALUATED_STAGES = (Stage.READY, Stage.SPARE, Stage.ALLOCATED, Stage.CLEANING)
 TEST_RESULTS = {
     Health.PASS.value: _H.TEST_PASSED,
     Health.DEGRADED.value: _H.TEST_PASSED,
@@ -83,15 +83,15 @@ class VerdictState:
         self.put(after)
         where = ", ".join(f"{kind} {where}" for kind, where in sorted(place.items()))
         reason = f"enrolled in pool {pool}, {where or 'no place named'}; it was in pool {node.pool}"
-        told = Transition(node=name, at=now, before=node.stage, after=node.stage, event=event, reason=reason)
-        return [Step(node=after, transition=told, actions=())]
+        moved = Transition(node=name, at=now, before=node.stage, after=node.stage, event=event, reason=reason)
+        return [Step(node=after, transition=moved, actions=())]
 
     def put(self, node: NodeState) -> None:
         self.guards.moved(self.nodes.get(node.name), node)
         self.nodes[node.name] = node
 
     def guarded(self, name: str, event: NodeEvent, now: float) -> list[Step]:
-        """A step that may take a node out of service: held where a guard says so, and told once."""
+        """A step that may take a node out of service: held where a guard says so, and reported once."""
         node = self.nodes[name]
         out = takes_out(node, event, now, self.policy)
         hold = self.guards.hold(node, now, self.policy, out=out, checks=(event.cause,))
@@ -109,23 +109,23 @@ class VerdictState:
         return self.step(name, event, now)
 
     def failed(self, name: str, change: VerdictChange, now: float) -> list[Step]:
-        """A failure in service. What is failing while it is on trial is the test's to find."""
+        """A failure in service. A failure of a node under test is for the test to find."""
         node = self.nodes[name]
         if change.check in self.policy.of(node.pool).shadow_checks:
             return []
         if planned(node, now, self.policy) is None:
-            self.guards.fell_ill(name, change.check, now, self.policy)
-        if node.stage not in JUDGED_STAGES:
+            self.guards.failed_by(name, change.check, now, self.policy)
+        if node.stage not in EVALUATED_STAGES:
             return []
         return self.guarded(name, self._with_record(node, event_of(_H.FAILED, change), now), now)
 
     def well_again(self, name: str, now: float) -> list[Step]:
         """No check of it fails any more. One that is held on trial is tried at once; what only a test found stays."""
-        if self.current.knows(name, self.guards.ill_by(name) or ""):
+        if self.current.knows(name, self.guards.failing_by(name) or ""):
             self.guards.recovered(name)
         node = self.nodes[name]
         waits = node.stage is Stage.TESTING and node.held and node.asked_at is None
-        if not waits or self.guards.ill_by(name) is not None:
+        if not waits or self.guards.failing_by(name) is not None:
             return []
         return self.step(name, NodeEvent(kind=_H.RETEST, reason="its checks are well again"), now)
 
@@ -152,7 +152,7 @@ class VerdictState:
             spare=kind is _H.TEST_PASSED and self._wants_spare(node),
         )
         if kind is _H.TEST_FAILED and node.stage is Stage.TESTING:
-            self.guards.fell_ill(name, cause, now, self.policy)
+            self.guards.failed_by(name, cause, now, self.policy)
         elif kind is _H.TEST_PASSED:
             self.guards.recovered(name)
         steps = self.guarded(name, self._with_record(node, event, now), now)
@@ -161,11 +161,11 @@ class VerdictState:
         return steps
 
     def _with_record(self, node: NodeState, event: NodeEvent, now: float) -> NodeEvent:
-        """A failure of a repeat offender says so, in the story too."""
+        """A failure of a repeat offender says so, in the node's history too."""
         if event.kind not in (_H.FAILED, _H.TEST_FAILED):
             return event
         why = self.repeat_offenders.why(node, now, self.policy.of(node.pool))
-        return replace(event, lemon=why, evidence=(*event.evidence, why)) if why else event
+        return replace(event, repeat_offender=why, evidence=(*event.evidence, why)) if why else event
 
     def _wants_spare(self, node: NodeState) -> bool:
         """Counted as if the node had returned, which it does by this."""

@@ -1,4 +1,4 @@
-"""A finding into the account of its incident: priced, told in one sentence, with its timeline and charts."""
+"""A finding into the account of its incident: its price, its sentence, its timeline and its charts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -25,15 +25,15 @@ OF_THE_CAUSE = 3
 
 
 def account(
-    finding: Finding, panel: Panel, topology: Topology, programme: BusinessContext, before: Account | None = None
+    finding: Finding, panel: Panel, topology: Topology, context: BusinessContext, before: Account | None = None
 ) -> Account:
-    """`before`: as it was told last; what its timeline has stays."""
+    """`before`: the last account of the same incident; its timeline is continued."""
     since = min(finding.since, before.since) if before is not None else finding.since
     lasted = max(0.0, panel.now - since)
-    found = losses(finding, panel, topology, programme, before.losses if before is not None else ())
-    priced = bill(found, programme.prices, lasted / 3600, programme.horizon_hours)
+    found = losses(finding, panel, topology, context, before.losses if before is not None else ())
+    priced = bill(found, context.prices, lasted / 3600, context.horizon_hours)
     owners = finding.owners or tuple(filter(None, (topology.owner(finding.cause),)))
-    on_call = {team: programme.on_call.get(team, "nobody is named in the programme") for team in owners}
+    on_call = {team: context.on_call.get(team, "not named in the business context") for team in owners}
     return Account(
         kind=finding.kind,
         confidence=finding.confidence,
@@ -59,7 +59,7 @@ def account(
 def sentence(finding: Finding, found: Sequence[Loss], priced: Bill, on_call: dict[str, str]) -> str:
     """'cdu/c2: coolant flow is low; it costs run llama 41 GPU-hours an hour (96 USD); facilities on call: ...'"""
     title = seam_kinds.kind(finding.kind).title
-    said = [f"{finding.cause}: {title}"]
+    parts = [f"{finding.cause}: {title}"]
     measured = [one for one in found if one.gpu_hours_per_hour]
     if measured:
         names = ", ".join(called(one.subject) for one in measured)
@@ -67,33 +67,33 @@ def sentence(finding: Finding, found: Sequence[Loss], priced: Bill, on_call: dic
         money = (
             f" ({priced.cost_per_hour:.3g} {priced.currency} an hour)" if priced.hours and priced.horizon_hours else ""
         )
-        said.append(f"it costs {names} {per_hour:.3g} GPU-hours an hour{money}")
+        parts.append(f"it costs {names} {per_hour:.3g} GPU-hours an hour{money}")
     elif found:
-        said.append(f"it reaches {', '.join(called(one.subject) for one in found)}, whose loss is not measured")
+        parts.append(f"it reaches {', '.join(called(one.subject) for one in found)}, whose loss is not measured")
     else:
-        said.append("no job has slowed yet")
+        parts.append("no job has slowed yet")
     for one in measured:
         if one.milestone:
             shift = priced.finish_shift_hours_if_it_goes_on
-            said.append(f"{one.milestone} moves by {shift:.2g} h if it goes on for {priced.horizon_hours:g} h more")
+            parts.append(f"{one.milestone} moves by {shift:.2g} h if it goes on for {priced.horizon_hours:g} h more")
             break
-    said += [f"{team} on call: {who}" for team, who in on_call.items()]
-    return "; ".join(said)
+    parts += [f"{team} on call: {who}" for team, who in on_call.items()]
+    return "; ".join(parts)
 
 
 def timeline(finding: Finding, panel: Panel, before: Sequence[Moment] = ()) -> tuple[Moment, ...]:
-    """Who moved when, across the domains. What was told of a subject's signal first, stays."""
+    """Who moved when, across the domains. The first moment of a subject's signal stays."""
     known = {_key(moment.text): moment for moment in before}
     concerned = (
         finding.victims | {finding.cause} | {place.strip() for line in finding.path for place in line.split(">")}
     )
-    told = [Moment(at=one.since, domain=_domain(one.signal), text=one.says()) for one in finding.symptoms]
-    told += [
+    moments = [Moment(at=one.since, domain=_domain(one.signal), text=one.says()) for one in finding.symptoms]
+    moments += [
         Moment(at=event.at, domain="events", text=f"{event.subject} {event.kind}: {event.text}"[:300])
         for event in panel.events
         if event.subject in concerned and event.at >= finding.since - CHART_BEFORE_SECONDS
     ]
-    for moment in told:
+    for moment in moments:
         known.setdefault(_key(moment.text), moment)
     return tuple(sorted(known.values(), key=lambda moment: moment.at)[:MOST_MOMENTS])
 

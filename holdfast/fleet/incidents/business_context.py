@@ -1,4 +1,4 @@
-"""The programme: which runs block which dates, what a day is worth, prices, and who is on call. One TOML file."""
+"""The business context of incidents: prices, which jobs block which milestones, and who is on call. One TOML file."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ class Milestone:
     float_days: float = 0.0
     """Days that its runs may be late before the date is."""
     value_per_day: float | None = None
-    """What a day's delay costs; nobody else can say. Without it a slip is told in days, not in money."""
+    """What a day's delay costs. Without it a slip is given in days, not in money."""
     critical_chance: float = 1.0
 
     def __post_init__(self) -> None:
@@ -78,17 +78,17 @@ def parse(text: str, origin: str) -> BusinessContext:
 
     known = ("prices", "horizon_hours", "job", "milestone", "on_call")
     tried(lambda: bool(document.only(raw, known, "")), False)
-    programme = BusinessContext(
+    context = BusinessContext(
         prices=tried(lambda: document.fill(Prices, raw.get("prices", {}), "prices"), Prices()),
         horizon_hours=tried(lambda: _horizon(document), 24.0),
         jobs={one.subject: one for one in _each(document, BusinessJob, "job", tried)},
         milestones={one.name: one for one in _each(document, Milestone, "milestone", tried)},
         on_call=tried(lambda: _on_call(document), {}),
     )
-    mistakes += _loose_ends(document, programme)
+    mistakes += _loose_ends(document, context)
     if mistakes:
         raise SettingsError("; ".join(mistakes))
-    return programme
+    return context
 
 
 def _each(document: Document, kind: type[T], name: str, tried: Callable[[Callable[[], Any], Any], Any]) -> list[T]:
@@ -119,13 +119,13 @@ def _horizon(document: Document) -> float:
     return float(found)
 
 
-def _loose_ends(document: Document, programme: BusinessContext) -> list[str]:
+def _loose_ends(document: Document, context: BusinessContext) -> list[str]:
     """What is well written but points nowhere, or twice at the same."""
     found = []
     for number, table in enumerate(_tables(document, "job")):
         wanted = table.get("milestone", "")
-        known = ", ".join(sorted(programme.milestones)) or "none"
-        if wanted and wanted not in programme.milestones:
+        known = ", ".join(sorted(context.milestones)) or "none"
+        if wanted and wanted not in context.milestones:
             why = f"no milestone is called {wanted!r}; known: {known}"
             found.append(str(document.refuse(f"job[{number}]", "milestone", why)))
     for name in ("job", "milestone"):

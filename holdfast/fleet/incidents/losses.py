@@ -17,14 +17,12 @@ SLOWER_IS_LONGER = ("job_step_seconds", "request_latency_seconds", "pool_transfe
 
 
 def losses(
-    finding: Finding, panel: Panel, topology: Topology, programme: BusinessContext, before: Sequence[Loss] = ()
+    finding: Finding, panel: Panel, topology: Topology, context: BusinessContext, before: Sequence[Loss] = ()
 ) -> tuple[Loss, ...]:
     """Of every job and path of pools that the finding reaches or has reached. What is not measured any more is taken
-    to be as it was: silence mends nothing."""
+    to be as it was: silence repairs nothing."""
     known = {one.subject: one for one in before}
-    found = [
-        _loss(subject, finding, panel, topology, programme) for subject in dict.fromkeys([*_hurt(finding), *known])
-    ]
+    found = [_loss(subject, finding, panel, topology, context) for subject in dict.fromkeys([*_hurt(finding), *known])]
     return tuple(known.get(one.subject, one) if one.share_now is None else one for one in found)
 
 
@@ -34,8 +32,8 @@ def _hurt(finding: Finding) -> list[str]:
     return sorted(wholes)
 
 
-def _loss(subject: str, finding: Finding, panel: Panel, topology: Topology, programme: BusinessContext) -> Loss:
-    job, milestone = programme.jobs.get(subject), programme.milestone_of(subject)
+def _loss(subject: str, finding: Finding, panel: Panel, topology: Topology, context: BusinessContext) -> Loss:
+    job, milestone = context.jobs.get(subject), context.milestone_of(subject)
     so_far, now = _shares(subject, finding.since, panel)
     return Loss(
         subject=subject,
@@ -51,7 +49,7 @@ def _loss(subject: str, finding: Finding, panel: Panel, topology: Topology, prog
 
 
 def _shares(subject: str, since: float, panel: Panel) -> tuple[float | None, float | None]:
-    """Of its throughput: lost on average since it began, and lost now; None where nobody measures it."""
+    """Of its throughput: lost on average since it began, and lost now; None where it is not measured."""
     lost = _lost_over_time(subject, since, panel)
     if lost is None:
         return None, None

@@ -1,4 +1,4 @@
-"""What ranks of trainings tell of their steps, as signals of the seams, and where each rank runs."""
+"""Step times of training ranks as signals for the seams, and where each rank runs."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +11,7 @@ Signal = tuple[str, str, float]  # subject, name, value
 
 
 class SeamRanks:
-    """Where ranks run, as their agents told it last. `version` changes with it."""
+    """Where ranks run, as their agents last reported. `version` changes with it."""
 
     def __init__(self) -> None:
         self._places: dict[str, tuple[str, str]] = {}  # rank -> its job and the GPU or node it runs on

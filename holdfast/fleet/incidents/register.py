@@ -1,7 +1,7 @@
-"""Incidents of the fleet: opened once per parent, pool or node, kept while the cause lasts, closed when it is gone.
+"""Incidents of the fleet: opened once per parent, pool or node, open while the cause lasts, closed when it is gone.
 
-Those that a seam found stand beside: they are opened and closed by the seams' own look, and account for such verdicts
-of their nodes as are symptoms of their kind. Any other failure of those nodes is judged as ever.
+Incidents that a seam found are opened and closed by the seams alone. They explain those verdicts of their nodes that
+are symptoms of their kind; any other failure of the nodes is handled as usual.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -34,7 +34,7 @@ class Incidents:
 
     @property
     def parents(self) -> list[str]:
-        """Incidents on what nodes share, as their failures told it; a seam's own are not among them."""
+        """Incidents on what nodes share, as their failures show; a seam's own are not among them."""
         return [subject for subject, one in self.open.items() if is_parent(subject) and one.account is None]
 
     @property
@@ -45,33 +45,33 @@ class Incidents:
         return frozenset(self._members.get(subject, ()))
 
     def raise_(self, subject: str, cause: str, reason: str, now: float, nodes: Collection[str] = ()) -> None:
-        """Opened, or told anew if its words or its nodes are others."""
+        """Opens it, or updates it if its reason or its nodes changed."""
         known = self.open.get(subject)
-        told = replace(known or _new(subject, cause, now), reason=reason, evidence=tuple(sorted(nodes)))
-        self._tell(known, told)
+        updated = replace(known or _new(subject, cause, now), reason=reason, evidence=tuple(sorted(nodes)))
+        self._update(known, updated)
 
     def found(self, subject: str, account: Account, reason: str, now: float, nodes: Collection[str]) -> None:
         """What a seam found: one incident for its root. It absorbs those that were opened on its symptoms."""
         known = self.open.get(subject)
-        told = replace(
+        updated = replace(
             known or _new(subject, account.kind, now),
             cause=account.kind,
             reason=reason,
             evidence=tuple(sorted(nodes)),
             account=account,
         )
-        self._tell(known, told)
+        self._update(known, updated)
         for parent in self.parents:
             if self.members(parent) and self.members(parent) <= set(nodes):
                 self.close(parent, now, f"absorbed by {subject}", absorbed=True)
 
-    def _tell(self, known: Incident | None, told: Incident) -> None:
-        if told == known:
+    def _update(self, known: Incident | None, updated: Incident) -> None:
+        if updated == known:
             return
-        self._forget_members(told.subject)
-        self.open[told.subject] = self._changed[told.id] = told
-        self._members[told.subject] = set(told.evidence)
-        self._index(told.subject, told.evidence)
+        self._forget_members(updated.subject)
+        self.open[updated.subject] = self._changed[updated.id] = updated
+        self._members[updated.subject] = set(updated.evidence)
+        self._index(updated.subject, updated.evidence)
 
     def _index(self, subject: str, nodes: Iterable[str]) -> None:
         if self.open[subject].account is not None:
@@ -81,13 +81,13 @@ class Incidents:
             self._explained.update(dict.fromkeys(nodes, subject))
 
     def join(self, subject: str, node: str) -> None:
-        """One more node of an open incident; it is told with the next `raise_`, for many may join at once."""
+        """One more node of an open incident; it is stored with the next `raise_`, for many may join at once."""
         self._members[subject].add(node)
         if is_parent(subject):
             self._explained[node] = subject
 
     def over(self, subject: str, now: float, why: str) -> None:
-        """The end of what a seam found; only the seams' own look knows it."""
+        """Closes an incident that a seam found; only the seams call it."""
         if (known := self.open.get(subject)) is not None and known.account is not None:
             sentence = past(subject, known.account)
             account = replace(known.account, sentence=sentence)
@@ -126,8 +126,8 @@ class Incidents:
         roots = self._victims.get(node)
         if not roots:
             return ""
-        told = tuple(checks)
-        return next((one for one in sorted(roots) if seam_kinds.absorbs(self.open[one].cause, told)), "")
+        named = tuple(checks)
+        return next((one for one in sorted(roots) if seam_kinds.absorbs(self.open[one].cause, named)), "")
 
     def take_changed(self) -> list[Incident]:
         """What must be stored: each incident once, as it is now."""

@@ -1,10 +1,18 @@
-"""The topology as it is now: the file's, where nodes say that they are, and which jobs run on them."""
+"""The current topology: the file, the places of the nodes and the jobs on them; and the gaps in it."""
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Collection, Iterable, Mapping
 
+from holdfast.formats.topology.file import strangers, unplaced
 from holdfast.model import subject
 from holdfast.model.job import Job
-from holdfast.model.topology import Edge, Topology
+from holdfast.model.panel import Panel
+from holdfast.model.subject import Subject
+from holdfast.model.topology import Edge, Topology, whole_of
+
+log = logging.getLogger("holdfast.fleet.controller")
+SETTLES_SECONDS = 300.0  # after a start, agents and devices need this long to report
+MOST_LOGGED = 5
 
 # What a node names as its place -> how that acts on it, and the kind of its subject.
 PLACES = {
@@ -33,3 +41,27 @@ def with_the_fleet(
     running = [Edge("runs_on", subject.node(node), subject.job(job.id)) for job in jobs for node in job.nodes]
     more += [edge for edge in dict.fromkeys([*running, *ranks]) if edge not in placed]
     return Topology((*known.edges, *more), known.owners) if more else known
+
+
+class TopologyGaps:
+    """Names that no source reports, and nodes without an edge. They are logged and shown, and stop nothing."""
+
+    def __init__(self, began: float) -> None:
+        self._began = began
+        self._seen: frozenset[Subject] = frozenset()
+        self.gaps: tuple[str, ...] = ()
+
+    def look(self, written: Topology, whole: Topology, panel: Panel, nodes: Collection[Subject], now: float) -> None:
+        """`written` is the file's, `whole` with what nodes and jobs report."""
+        if now - self._began < SETTLES_SECONDS:
+            return
+        seen = frozenset(whole_of(one) or one for table in panel.tables.values() for one in table.subjects)
+        seen |= frozenset(nodes)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        gaps = (*strangers(written, seen), *unplaced(whole, seen))
+        if gaps and gaps != self.gaps:
+            more = f"; and {len(gaps) - MOST_LOGGED} more" if len(gaps) > MOST_LOGGED else ""
+            log.warning("the topology has gaps: %s%s", "; ".join(gaps[:MOST_LOGGED]), more)
+        self.gaps = gaps

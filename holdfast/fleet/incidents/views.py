@@ -5,8 +5,8 @@ from math import isfinite
 
 from holdfast.catalog import plausible
 
-MOST_TOLD = 2_000
-MOST_HOLES = 200
+MOST_SAMPLES = 2_000
+MOST_GAPS = 200
 LONGEST_NAME = 255
 OLDEST_SECONDS = 7_200.0
 
@@ -47,9 +47,9 @@ class SeamsView:
     looked_at: float | None = None
     trouble: str = ""
     """Why the last look came to nothing."""
-    holes: tuple[str, ...] = ()
-    """Of the topology: names that nobody reports of, and nodes that are in no edge."""
-    more_holes: int = 0
+    gaps: tuple[str, ...] = ()
+    """Of the topology: names that no source reports, and nodes that are in no edge."""
+    more_gaps: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +93,11 @@ class SignalsRequest:
     signals: tuple[SignalSample, ...] = ()
     events: tuple[ReportedEvent, ...] = ()
     cadence_seconds: float = 10.0
-    """How often the teller tells: a value holds two and a half times as long."""
+    """How often these are sent: a value holds two and a half times as long."""
 
     def __post_init__(self) -> None:
-        if not 0 < len(self.signals) + len(self.events) <= MOST_TOLD:
-            raise ValueError(f"signals: expected 1 to {MOST_TOLD}")
+        if not 0 < len(self.signals) + len(self.events) <= MOST_SAMPLES:
+            raise ValueError(f"signals: expected 1 to {MOST_SAMPLES}")
         if not 0 < self.cadence_seconds <= OLDEST_SECONDS:
             raise ValueError(f"cadence_seconds: expected more than 0 and at most {OLDEST_SECONDS:g}")
 

@@ -1,7 +1,7 @@
 """The controller's window for the seams: a bounded stretch of signals in memory, as columns. Nothing of it is stored.
 
 It belongs to the event loop. A value holds for a while after it was seen, as long as its source's cadence explains,
-so that what is told once a minute stands beside what is read every ten seconds; after that nobody knows.
+so that values of every minute and of every ten seconds share one axis; after that the value is unknown.
 """
 
 import math
@@ -107,7 +107,7 @@ class SeamWindow:
         self._events.extend(events)
 
     def panel(self, jobs: tuple[Job, ...] = ()) -> Panel:
-        """A copy up to now, so that it can be judged in another thread."""
+        """A copy up to now, so that another thread can evaluate it."""
         now = self._clock()
         self._advance(int(now // self.step))
         assert self._slot is not None

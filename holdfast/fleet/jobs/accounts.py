@@ -7,7 +7,7 @@ from statistics import quantiles
 from holdfast.model.ledger import Ledger
 from holdfast.model.wire.progress import RankWindow
 
-PACES = 2_160  # windows: six hours of them say what is usual
+STEP_TIMES = 2_160  # windows: six hours give the usual step time
 ENOUGH = 6
 SLOW = 1.05  # times the usual; what is above the usual is then degraded
 MOST_RESTARTS = 1_000
@@ -28,7 +28,7 @@ class Restart:
 
 
 class Accounts:
-    """Told windows in order of time. Seconds of the whole job; times its GPUs they are GPU-seconds."""
+    """Takes windows in order of time. Seconds of the whole job; times its GPUs they are GPU-seconds."""
 
     def __init__(self) -> None:
         self.ledger = Ledger()
@@ -40,17 +40,17 @@ class Accounts:
         self.attempt = 0
         self.nodes_before: tuple[str, ...] = ()
         self.made_before = -1  # by an attempt before: to make steps up to this one is to make them again
-        self.paces: deque[float] = deque(maxlen=PACES)
+        self.step_times: deque[float] = deque(maxlen=STEP_TIMES)
 
     @property
     def usual_seconds(self) -> float | None:
         """Of a step without checkpoint: a quarter of the windows were quicker. So it holds while a job is slow."""
-        if len(self.paces) < ENOUGH:
+        if len(self.step_times) < ENOUGH:
             return None
-        return quantiles(self.paces, n=4)[0]
+        return quantiles(self.step_times, n=4)[0]
 
     def take(self, window: RankWindow, attempt: int) -> None:
-        """Of whichever rank speaks for the job; time that another told already is not told twice."""
+        """Of whichever rank speaks for the job; time that another rank reported is not counted twice."""
         if not window.steps:
             return
         begin = window.at - window.seconds
@@ -88,7 +88,7 @@ class Accounts:
         usual, made = self.usual_seconds, (window.steps - again) * share
         slow = work - usual * made if usual is not None and work > SLOW * usual * made else 0.0
         if made:
-            self.paces.append(work / made)
+            self.step_times.append(work / made)
         for name, part in (("rework", rework), ("checkpoint", checkpoint), ("degraded", slow)):
             self._add(name, part)
         self._add("productive", work - slow)
@@ -98,7 +98,7 @@ class Accounts:
             self.restarts[-1] = replace(last, rework_seconds=last.rework_seconds + rework)
 
     def ledger_until(self, now: float) -> Ledger:
-        """What has not been told yet is unknown."""
+        """Time without a report is unknown."""
         if self.began is None:
             return self.ledger
         return replace(self.ledger, unknown=self.ledger.unknown + max(0.0, now - self.at))

@@ -1,4 +1,4 @@
-"""Jobs as the agents see them: which process groups hold GPUs. Listened to where no scheduler tells it better."""
+"""Jobs as the agents see them: which process groups hold GPUs. Used where there is no scheduler to ask."""
 
 from holdfast.fleet.jobs.transaction import JobTransaction
 from holdfast.model.job import Job, JobState
@@ -21,20 +21,20 @@ class AgentJobs:
         """What a node holds now, not what changed: a lost or late report is made up for by the next."""
         if transaction.epoch != self._epoch:
             self._recall(transaction)
-        life = transaction.fleet.nodes.get(report.node)
-        if report.jobs is None or life is None:
+        node = transaction.fleet.nodes.get(report.node)
+        if report.jobs is None or node is None:
             return
         held = frozenset(job.id for job in report.jobs if job.state.holds_nodes)
-        if self._is_late(report, transaction, changes=held != life.jobs):
+        if self._is_late(report, transaction, changes=held != node.jobs):
             return
         status = NodeStatus(
             node=report.node, accepts_work=not held, cordoned=False, down=False, busy=bool(held), jobs=held
         )
         transaction.decide(transaction.fleet.observe([status], transaction.now))
-        told = {job.id: job for job in report.jobs}
-        changed = life.jobs ^ held
+        seen = {job.id: job for job in report.jobs}
+        changed = node.jobs ^ held
         transaction.store.save_jobs(
-            [self._job(name, told.get(name), report.node, transaction) for name in sorted(changed)]
+            [self._job(name, seen.get(name), report.node, transaction) for name in sorted(changed)]
         )
 
     def _recall(self, transaction: JobTransaction) -> None:

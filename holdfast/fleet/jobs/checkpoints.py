@@ -1,18 +1,18 @@
-"""Where the checkpoints of a job live, put together from what its keepers tell."""
+"""Where the checkpoints of a job live, from the reports of its keepers."""
 
 from collections import Counter
 from collections.abc import Sequence
 
-from holdfast.fleet.jobs.keepers import Heard
+from holdfast.fleet.jobs.keepers import KeeperState
 from holdfast.fleet.jobs.views import CheckpointsView, PlacesView
 from holdfast.model.wire.keeper import HeldStep, Holdings
 
 MOST_STEPS = 8
 MOST_TROUBLES = 16
-NOBODY = "no keeper of it is heard: it uses no Checkpoint, or its keepers do not reach an agent"
+NO_KEEPER = "no keeper of it is heard: it uses no Checkpoint, or its keepers do not reach an agent"
 
 
-def where(heard: Sequence[Heard], now: float) -> CheckpointsView:
+def where(heard: Sequence[KeeperState], now: float) -> CheckpointsView:
     fresh, left_out = _of_one_run([one for one in heard if one.fresh(now)])
     if not fresh:
         return CheckpointsView(unknown=_silence(heard))
@@ -37,7 +37,7 @@ def where(heard: Sequence[Heard], now: float) -> CheckpointsView:
     )
 
 
-def _of_one_run(fresh: Sequence[Heard]) -> tuple[list[Heard], list[Heard]]:
+def _of_one_run(fresh: Sequence[KeeperState]) -> tuple[list[KeeperState], list[KeeperState]]:
     """Those of the run that most keepers are part of, and the others: a node that a restart left out has a keeper that
     lives on for a while with what it holds."""
     runs = Counter(one.keeping.holds.run for one in fresh)
@@ -46,7 +46,7 @@ def _of_one_run(fresh: Sequence[Heard]) -> tuple[list[Heard], list[Heard]]:
     return ours, [one for one in fresh if one.keeping.holds.run != newest]
 
 
-def _committed(fresh: Sequence[Heard], run: str) -> int:
+def _committed(fresh: Sequence[KeeperState], run: str) -> int:
     return max(one.keeping.holds.committed_step for one in fresh if one.keeping.holds.run == run)
 
 
@@ -86,20 +86,20 @@ def _surely(holds: Holdings, committed: int) -> Sequence[HeldStep]:
     return (HeldStep(step=committed, own=tuple(own), partners=tuple(partners)),)
 
 
-def _troubles(fresh: Sequence[Heard], left_out: Sequence[Heard], world: int) -> tuple[str, ...]:
-    told = [f"{one.keeping.holds.node}: {words}" for one in fresh for words in one.keeping.holds.troubles]
+def _troubles(fresh: Sequence[KeeperState], left_out: Sequence[KeeperState], world: int) -> tuple[str, ...]:
+    troubles = [f"{one.keeping.holds.node}: {text}" for one in fresh for text in one.keeping.holds.troubles]
     unheard = world - len({rank for one in fresh for rank in one.keeping.holds.ranks})
     if unheard > 0:
-        told.insert(0, f"the keepers of {unheard} of {world} ranks are not heard: what they hold is not known")
-    told += [
+        troubles.insert(0, f"the keepers of {unheard} of {world} ranks are not heard: what they hold is not known")
+    troubles += [
         f"{one.keeping.holds.node}: its keeper is not part of this run and holds an earlier one's" for one in left_out
     ]
-    return tuple(told[:MOST_TROUBLES])
+    return tuple(troubles[:MOST_TROUBLES])
 
 
-def _silence(heard: Sequence[Heard]) -> str:
+def _silence(heard: Sequence[KeeperState]) -> str:
     if not heard:
-        return NOBODY
+        return NO_KEEPER
     stored = max((step.step for one in heard for step in one.keeping.holds.steps if step.stored), default=-1)
-    last = f"the newest they had told to be in storage was step {stored}" if stored >= 0 else "none was in storage then"
+    last = f"the newest that they reported in storage was step {stored}" if stored >= 0 else "none was in storage then"
     return f"its keepers are not heard any more; {last}"

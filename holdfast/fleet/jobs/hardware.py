@@ -1,4 +1,4 @@
-"""What the hardware under a rank says that may make it slow: the node's standing verdicts and its last digest."""
+"""What the hardware under a rank says that may make it slow: the node's current verdicts and its last digest."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
@@ -31,10 +31,10 @@ LONGEST = 120
 Digest = Mapping[tuple[int, str], float]
 
 
-def told_of(node: str, gpu: int | None, verdicts: Iterable[VerdictChange], digest: Digest) -> str:
-    """The nearest explanation in a few words, '' where there is none: the GPU itself before its host."""
-    if gpu is not None and (words := throttled(digest.get((gpu, REASONS)))):
-        return words
+def explanation(node: str, gpu: int | None, verdicts: Iterable[VerdictChange], digest: Digest) -> str:
+    """The nearest explanation in a few text, '' where there is none: the GPU itself before its host."""
+    if gpu is not None and (text := throttled(digest.get((gpu, REASONS)))):
+        return text
     against = [change for change in verdicts if change.after in AGAINST]
     if gpu is not None:
         of_gpu = [change for change in against if gpu_subject(node, gpu) in change.subjects]
@@ -46,14 +46,14 @@ def throttled(reasons: float | None) -> str:
     if reasons is None or not isfinite(reasons):
         return ""
     mask = int(reasons)
-    return next((words for bit, words in THROTTLED.items() if mask & bit), "")
+    return next((text for bit, text in THROTTLED.items() if mask & bit), "")
 
 
 def slow_clock(node: str, gpu: int | None, digests: Mapping[str, Digest]) -> str:
     """A GPU whose clock is below those of the job's other GPUs explains its rank, whatever holds it down."""
     own = digests.get(node, {}).get((gpu, CLOCK)) if gpu is not None else None
-    told = [value for digest in digests.values() for (_, name), value in digest.items() if name == CLOCK]
-    clocks = [value for value in told if isfinite(value)]
+    values = [value for digest in digests.values() for (_, name), value in digest.items() if name == CLOCK]
+    clocks = [value for value in values if isfinite(value)]
     usual = median(clocks) if clocks else 0.0
     if own is None or not isfinite(own) or own >= SLOW_CLOCK * usual:
         return ""
@@ -62,8 +62,8 @@ def slow_clock(node: str, gpu: int | None, digests: Mapping[str, Digest]) -> str
 
 def shared(digests: Iterable[Digest]) -> str:
     """What most GPUs of a job have in common."""
-    told = (value for digest in digests for (_, name), value in digest.items() if name == REASONS)
-    masks = [int(value) for value in told if isfinite(value)]
+    values = (value for digest in digests for (_, name), value in digest.items() if name == REASONS)
+    masks = [int(value) for value in values if isfinite(value)]
     for bit in (*THROTTLED, POWER_CAP):
         share = sum(bool(mask & bit) for mask in masks)
         if masks and 2 * share > len(masks):

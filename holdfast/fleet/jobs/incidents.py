@@ -1,4 +1,4 @@
-"""Which open incident explains what is slow in a job: one cause has one story, wherever it is asked for."""
+"""Which open incident explains what is slow in a job: one cause has one explanation everywhere."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -19,8 +19,8 @@ View = TypeVar("View", bound=TrainingView)
 
 
 def explaining(open_: Iterable[Incident]) -> Explaining:
-    told = sorted(open_, key=lambda one: one.opened)
-    return lambda node, gpu: next((one.subject for one in told if _reaches(one, node, gpu)), "")
+    incidents = sorted(open_, key=lambda one: one.opened)
+    return lambda node, gpu: next((one.subject for one in incidents if _reaches(one, node, gpu)), "")
 
 
 def _reaches(one: Incident, node: str, gpu: int | None) -> bool:
@@ -38,19 +38,19 @@ def with_incidents(view: View, open_: Iterable[Incident]) -> View:
     """A slow job with the open incident that explains it, if one does."""
     if view.health is not Health.DEGRADED:
         return view
-    told = sorted(open_, key=lambda one: one.opened)
-    reached = explaining(told)
+    incidents = sorted(open_, key=lambda one: one.opened)
+    reached = explaining(incidents)
     if isinstance(view, TrainingDetail):
         places = {f"{job_subject(view.job)}/rank/{rank.rank}": (rank.node, rank.gpu) for rank in view.ranks}
         slow = tuple(replace(one, incident=_of_slow(one, places, reached)) for one in view.slow)
         view = replace(view, slow=slow)
-    root = next((one.subject for one in told if f"incident on {one.subject}" in view.reason), "") or _hurting(
-        view, told
+    root = next((one.subject for one in incidents if f"incident on {one.subject}" in view.reason), "") or _hurting(
+        view, incidents
     )
     if not root:
         return view
-    words = f"explained by the incident on {root}"
-    reason = view.reason if words in view.reason else f"{view.reason}; {words}"
+    text = f"explained by the incident on {root}"
+    reason = view.reason if text in view.reason else f"{view.reason}; {text}"
     return replace(view, incident=root, reason=reason)
 
 
@@ -61,10 +61,10 @@ def _of_slow(one: SlowView, places: dict[str, tuple[str, int | None]], reached: 
     return reached(parts[1], int(parts[3])) if kind(one.subject) == "gpu" and parts[3].isdigit() else ""
 
 
-def _hurting(view: TrainingView, told: Iterable[Incident]) -> str:
+def _hurting(view: TrainingView, incidents: Iterable[Incident]) -> str:
     """The job is named among those that lose by it, by how much is measured or all its nodes are reached."""
     about = job_subject(view.job)
-    for one in told:
+    for one in incidents:
         named = [loss for loss in one.account.losses if loss.subject == about] if one.account is not None else []
         if any(loss.share_now for loss in named) or (named and set(view.nodes) <= set(one.evidence)):
             return one.subject

@@ -1,4 +1,4 @@
-"""What keepers of checkpoints tell, by the job they keep for. It is shown, and moves no node."""
+"""The checkpoint keepers of each job, as their agents report them. They are shown, and move no node."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Place = tuple[str, str]  # the agent's node, and the node that the keeper says i
 
 
 @dataclass(slots=True)
-class Heard:
+class KeeperState:
     node: str
     keeping: KeeperReport
     at: float
@@ -29,33 +29,33 @@ class JobKeepers:
     """Belongs to the writer's thread."""
 
     def __init__(self) -> None:
-        self._kept: dict[Key, dict[Place, Heard]] = {}
+        self._kept: dict[Key, dict[Place, KeeperState]] = {}
         self._on: dict[str, set[tuple[Key, Place]]] = {}
         self._count = 0
 
     def take(self, report: Report, now: float) -> None:
         if not report.keepers and report.node not in self._on:
             return
-        told = {((one.job, one.owner), (report.node, one.holds.node)): one for one in report.keepers}
-        for key, place in self._on.get(report.node, set()) - told.keys():
+        reported = {((one.job, one.owner), (report.node, one.holds.node)): one for one in report.keepers}
+        for key, place in self._on.get(report.node, set()) - reported.keys():
             self._leave(key, place, now)
-        for (key, place), keeping in told.items():
-            self._hear(key, place, keeping, now)
+        for (key, place), keeping in reported.items():
+            self._take(key, place, keeping, now)
 
-    def _hear(self, key: Key, place: Place, keeping: KeeperReport, now: float) -> None:
+    def _take(self, key: Key, place: Place, keeping: KeeperReport, now: float) -> None:
         kept = self._kept.setdefault(key, {})
         if place not in kept:
             if self._count >= MOST_KEEPERS:
                 return
             self._count += 1
             self._on.setdefault(place[0], set()).add((key, place))
-        kept[place] = Heard(place[0], keeping, now)
+        kept[place] = KeeperState(place[0], keeping, now)
 
     def _leave(self, key: Key, place: Place, now: float) -> None:
-        """What it held is not known from then on; what it said last is told for a while."""
-        heard = self._kept[key][place]
-        heard.gone = True
-        if now - heard.at <= FORGET_SECONDS:
+        """What it held is not known from then on; its last report is shown for a while."""
+        state = self._kept[key][place]
+        state.gone = True
+        if now - state.at <= FORGET_SECONDS:
             return
         del self._kept[key][place]
         self._count -= 1
@@ -65,12 +65,12 @@ class JobKeepers:
         if not self._kept[key]:
             del self._kept[key]
 
-    def of(self, record: JobRecord, told: Collection[Key]) -> list[Heard]:
+    def of(self, record: JobRecord, reported: Collection[Key]) -> list[KeeperState]:
         """Of the keepers that call the job as its ranks do. Where there are none, of those on its nodes that keep for
         the same ranks of the same user under another name, if all do so under one."""
         key = (record.name, record.owner)
         if key not in self._kept:
-            others = {one for one in self._beside(record) if one not in told}
+            others = {one for one in self._beside(record) if one not in reported}
             if len(others) != 1:
                 return []
             (key,) = others

@@ -1,4 +1,4 @@
-"""Jobs that import nothing of ours: what the digests of their nodes tell of the GPUs under them."""
+"""Jobs that report no progress: the clocks of their GPUs, from the digests of their nodes, are compared."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,7 +60,7 @@ class PassiveJobs:
             signals.append(Signal(gpu_subject(node, index), "job_rank_hardware", words))
         job.history.add(Reading(source="digest", at=now, signals=signals))
         job.unevaluated += 1
-        if job.unevaluated >= len(job.nodes):  # every node told another: each digest is looked at once
+        if job.unevaluated >= len(job.nodes):  # every node sent another: each digest is evaluated once
             job.unevaluated, job.verdict = 0, CHECK(job.history.window(now, CHECK.span))
 
     def list(self, now: float) -> list[TrainingView]:
@@ -83,7 +83,9 @@ class PassiveJobs:
             cluster_days=0.0,
             gpu_hours=Ledger().parts(),
             exposure=None,
-            checkpoints=CheckpointsView(unknown="its ranks import nothing of ours: nobody tells of its checkpoints"),
+            checkpoints=CheckpointsView(
+                unknown="its ranks do not use holdfast.training: its checkpoints are not known"
+            ),
             restarts=(),
             slow=tuple(
                 SlowView(
@@ -96,7 +98,7 @@ class PassiveJobs:
                 for row in slow
             ),
             verdicts=(verdict.as_json(),),
-            trouble="its ranks do not tell their progress: only the clocks of its GPUs are compared",
+            trouble="its ranks do not report progress: only the clocks of its GPUs are compared",
             unheard_steps=0,
         )
 
@@ -110,7 +112,7 @@ def _common(job: PassiveJob, now: float) -> dict[str, Any]:
     return {
         "job": job.name,
         "owner": "",
-        "told": False,
+        "reports_progress": False,
         "state": "running" if now - job.heard_at <= GOOD_FOR_SECONDS else "silent",
         "health": health,
         "reason": "" if health is Health.PASS else job.verdict.summary(),

@@ -1,4 +1,4 @@
-"""One training job as its ranks tell it: who they are, how they get on, what is slow, and where the time went."""
+"""One training job as its ranks report it: where they run, their step times, and where the time went."""
 
 from dataclasses import dataclass, field
 from math import inf, nextafter
@@ -73,7 +73,7 @@ class JobRecord:
     def take(self, node: str, window: RankWindow, now: float) -> None:
         known = self.ranks.get(window.rank)
         if known is not None and known.node != node and self._both_live(known, window, now):
-            self.trouble = f"rank {window.rank} is told of by {known.node} and by {node}: two jobs with one name?"
+            self.trouble = f"rank {window.rank} is reported by {known.node} and by {node}: two jobs with one name?"
             return
         if known is not None and _of_an_earlier_session(window, known.window):
             return
@@ -101,7 +101,7 @@ class JobRecord:
             self.accounts.nodes_before = tuple(sorted({rank.node for rank in self.current}))
             self.attempt += 1
             self.saved_step = min(self.saved_step, window.saved_step) if window.saved_step >= 0 else self.saved_step
-        self.trouble = ""  # what looked like two jobs was one that began anew; of two it is told again at once
+        self.trouble = ""  # what looked like two jobs was one that began anew; two jobs would be reported again at once
         self.ranks[window.rank] = rank = Rank(node, window, now, self.attempt)
         self._introduce(window, node, now)
         return rank
@@ -114,8 +114,8 @@ class JobRecord:
         self._speaker = min(self._speaker, number)
         return number == self._speaker
 
-    def look(self, about: str, name: str, value: float) -> float:
-        """As far from the last one as numbers can be told apart: looks are counted, and equal ones would be one."""
+    def distinct(self, about: str, name: str, value: float) -> float:
+        """The value, or the next float if it equals the last one: readings are counted, and equal ones would merge."""
         last = self.history.series(about, name)
         return nextafter(value, inf) if last is not None and last.value == value else value
 
@@ -125,7 +125,7 @@ class JobRecord:
         self._introduce(rank.window, rank.node, rank.heard_at)
 
     def _introduce(self, window: RankWindow, node: str, now: float) -> None:
-        """What does not change in a rank's life is told once of it."""
+        """What stays the same for a rank is added once."""
         about = f"{self.subject}/rank/{window.rank}"
         signals = [Signal(about, "job_rank_node", node), Signal(about, "job_rank_group", window.group)]
         signals += [] if window.gpu is None else [Signal(about, "job_rank_gpu", float(window.gpu))]
@@ -136,12 +136,12 @@ class JobRecord:
             return
         about = f"{self.subject}/rank/{window.rank}"
         signals = [
-            Signal(about, OWN, self.look(about, OWN, window.own_seconds)),
+            Signal(about, OWN, self.distinct(about, OWN, window.own_seconds)),
             Signal(about, "job_rank_split", float(window.split)),
         ]
         self.history.add(Reading(source="progress", at=now, signals=signals))
 
 
 def _of_an_earlier_session(window: RankWindow, now: RankWindow) -> bool:
-    """The end of an attempt may be told when the next has begun already, on other nodes: it begins nothing."""
+    """The end of an attempt may arrive after the next has begun on other nodes: it is ignored."""
     return bool(window.ended) and window.session != now.session and window.began <= now.began

@@ -26,22 +26,22 @@ def state_of(record: JobRecord, now: float) -> str:
     return record.ended or ("silent" if now - record.heard_at > SILENT_SECONDS else "running")
 
 
-def told_until(record: JobRecord, now: float) -> float:
+def counted_until(record: JobRecord, now: float) -> float:
     """Of a job that does not run, time ends with its last step."""
     return now if state_of(record, now) == "running" else record.accounts.at
 
 
-def summary(judge: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingView:
-    return TrainingView(**_common(judge, now, kept))
+def summary(job: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingView:
+    return TrainingView(**_common(job, now, kept))
 
 
-def detail(judge: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingDetail:
-    record, accounts = judge.record, judge.record.accounts
-    until = told_until(record, now)
+def detail(job: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingDetail:
+    record, accounts = job.record, job.record.accounts
+    until = counted_until(record, now)
     ledger = accounts.ledger_until(until)
     gpus = max(record.world, 1)
     return TrainingDetail(
-        **_common(judge, now, kept),
+        **_common(job, now, kept),
         began=accounts.began,
         elapsed_seconds=ledger.total,
         usual_step_seconds=accounts.usual_seconds,
@@ -65,8 +65,8 @@ def detail(judge: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingDet
             )
             for one in accounts.restarts
         ),
-        slow=tuple(_slow(judge)),
-        verdicts=tuple(_shortened(verdict) for verdict in judge.verdicts),
+        slow=tuple(_slow(job)),
+        verdicts=tuple(_shortened(verdict) for verdict in job.verdicts),
         trouble=record.trouble,
         unheard_steps=sum(rank.window.dropped for rank in record.current),
         ranks=_ranks(record),
@@ -76,9 +76,9 @@ def detail(judge: JobVerdicts, now: float, kept: CheckpointsView) -> TrainingDet
 
 def _ranks(record: JobRecord) -> tuple[RankView, ...]:
     """By number; of too many those that compute longest."""
-    told = [rank for rank in record.current if rank.window.steps]
-    if len(told) > MOST_RANKS:
-        told = sorted(told, key=lambda rank: -rank.window.own_seconds)[:MOST_RANKS]
+    ranks = [rank for rank in record.current if rank.window.steps]
+    if len(ranks) > MOST_RANKS:
+        ranks = sorted(ranks, key=lambda rank: -rank.window.own_seconds)[:MOST_RANKS]
     return tuple(
         RankView(
             rank=rank.window.rank,
@@ -91,12 +91,12 @@ def _ranks(record: JobRecord) -> tuple[RankView, ...]:
             checkpoint=rank.window.checkpoint_seconds / rank.window.steps,
             saved_step=rank.window.saved_step,
         )
-        for rank in told
+        for rank in ranks
     )
 
 
 def _split(rank: Rank) -> bool:
-    """A rank that is alone waits for nobody."""
+    """A single rank never waits for others."""
     return rank.window.split or rank.window.world == 1
 
 
@@ -121,24 +121,24 @@ def exposure(record: JobRecord, now: float, kept: CheckpointsView) -> ExposureVi
     )
 
 
-def _common(judge: JobVerdicts, now: float, kept: CheckpointsView) -> dict[str, Any]:
-    record, accounts = judge.record, judge.record.accounts
+def _common(job: JobVerdicts, now: float, kept: CheckpointsView) -> dict[str, Any]:
+    record, accounts = job.record, job.record.accounts
     ranks = record.current
     fresh = record.fresh(now)
     made = [rank for rank in fresh if rank.window.steps]
     step_seconds = max((rank.window.seconds / rank.window.steps for rank in made), default=None)
     tokens = sum(rank.tokens_per_step for rank in made)
-    until = told_until(record, now)
+    until = counted_until(record, now)
     ledger = accounts.ledger_until(until)
     lost = exposure(record, until, kept)
     first = made[0].window if made else None
     return {
         "job": record.name,
         "owner": record.owner,
-        "told": True,
+        "reports_progress": True,
         "state": state_of(record, now),
-        "health": health_of(judge.verdicts),
-        "reason": _reason(judge.verdicts),
+        "health": health_of(job.verdicts),
+        "reason": _reason(job.verdicts),
         "nodes": tuple(sorted({rank.node for rank in ranks})),
         "world": record.world,
         "ranks_heard": len(ranks),
@@ -155,7 +155,7 @@ def _common(judge: JobVerdicts, now: float, kept: CheckpointsView) -> dict[str, 
 
 
 def health_of(verdicts: Sequence[Verdict]) -> Health:
-    """What is slow is told even while a question about the job cannot be answered yet."""
+    """Degraded wins over unknown: what is slow is shown even while another check cannot answer yet."""
     if any(one.health is Health.DEGRADED for one in verdicts):
         return Health.DEGRADED
     return overall(verdicts) if verdicts else Health.UNKNOWN
@@ -166,25 +166,25 @@ def _reason(verdicts: Sequence[Verdict]) -> str:
     return "" if health is Health.PASS else next((one.summary() for one in verdicts if one.health is health), "")
 
 
-def _slow(judge: JobVerdicts) -> list[SlowView]:
+def _slow(job: JobVerdicts) -> list[SlowView]:
     return [
         SlowView(
             subject=row.subject,
             check=verdict.check,
             ratio=float(row.value or 0.0),
-            since=judge.slow_since.get(row.subject),
+            since=job.slow_since.get(row.subject),
             reason=row.reason,
         )
-        for verdict in judge.verdicts
+        for verdict in job.verdicts
         for row in verdict.rows
         if row.health is Health.DEGRADED
     ]
 
 
 def _shortened(verdict: Verdict) -> dict[str, Any]:
-    told = verdict.as_json()
-    rows = sorted(told["subjects"], key=lambda row: row["health"] == Health.PASS.value)
-    return {**told, "subjects": rows[:MOST_ROWS], "subjects_left_out": max(0, len(rows) - MOST_ROWS)}
+    document = verdict.as_json()
+    rows = sorted(document["subjects"], key=lambda row: row["health"] == Health.PASS.value)
+    return {**document, "subjects": rows[:MOST_ROWS], "subjects_left_out": max(0, len(rows) - MOST_ROWS)}
 
 
 def _share(part: float, whole: float) -> float | None:

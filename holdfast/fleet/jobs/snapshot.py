@@ -1,15 +1,15 @@
-"""What is counted of a training job as text and back, so that a controller which starts anew goes on counting.
+"""The counts of a training job as JSON and back, so that a controller that restarts continues them.
 
-The looks of the last minutes are not kept: who is slow is known again after a few more.
+The readings of the last minutes are not stored: after a few more it is known again who is slow.
 """
 
 from collections import deque
 
 import msgspec
 
-from holdfast.fleet.jobs.accounts import PACES, Accounts, Restart
+from holdfast.fleet.jobs.accounts import STEP_TIMES, Accounts, Restart
 from holdfast.fleet.jobs.record import JobRecord, Rank
-from holdfast.fleet.jobs.verdicts import USUAL_LOOKS, JobVerdicts
+from holdfast.fleet.jobs.verdicts import USUAL_READINGS, JobVerdicts
 from holdfast.model.ledger import Ledger
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
@@ -24,10 +24,10 @@ class _Counted(msgspec.Struct):
     best_step: int
     attempt: int
     made_before: int
-    paces: list[float]
+    step_times: list[float] = msgspec.field(name="paces")  # the name in stored documents
 
 
-class _Kept(msgspec.Struct):
+class _Stored(msgspec.Struct):
     ranks: list[Rank]
     counted: _Counted
     attempt: int
@@ -39,36 +39,36 @@ class _Kept(msgspec.Struct):
     usual: dict[str, list[float]]
 
 
-def dump(judge: JobVerdicts) -> str:
-    record = judge.record
-    kept = _Kept(
+def dump(job: JobVerdicts) -> str:
+    record = job.record
+    stored = _Stored(
         ranks=list(record.ranks.values()),
         counted=_count(record.accounts),
         attempt=record.attempt,
         saved_step=record.saved_step,
         heard_at=record.heard_at,
         trouble=record.trouble,
-        verdicts=list(judge.verdicts),
-        slow_since=judge.slow_since,
-        usual={part: list(looks) for part, looks in judge.usual.items()},
+        verdicts=list(job.verdicts),
+        slow_since=job.slow_since,
+        usual={part: list(readings) for part, readings in job.usual.items()},
     )
-    return msgspec.json.encode(kept).decode()
+    return msgspec.json.encode(stored).decode()
 
 
 def restore(name: str, owner: str, text: str) -> JobVerdicts:
     """Raises ValueError where the text is none of ours, such as another version's."""
     try:
-        kept = msgspec.json.decode(text, type=_Kept)
+        stored = msgspec.json.decode(text, type=_Stored)
     except msgspec.MsgspecError as error:
         raise ValueError(str(error)) from error
-    record = JobRecord(name, owner, accounts=_recount(kept.counted))
-    record.attempt, record.saved_step = kept.attempt, kept.saved_step
-    record.heard_at, record.trouble = kept.heard_at, kept.trouble
-    for rank in kept.ranks:
+    record = JobRecord(name, owner, accounts=_recount(stored.counted))
+    record.attempt, record.saved_step = stored.attempt, stored.saved_step
+    record.heard_at, record.trouble = stored.heard_at, stored.trouble
+    for rank in stored.ranks:
         record.remember(rank)
-    judge = JobVerdicts(record, tuple(kept.verdicts), kept.slow_since)
-    judge.usual |= {part: deque(looks, USUAL_LOOKS) for part, looks in kept.usual.items()}
-    return judge
+    job = JobVerdicts(record, tuple(stored.verdicts), stored.slow_since)
+    job.usual |= {part: deque(readings, USUAL_READINGS) for part, readings in stored.usual.items()}
+    return job
 
 
 def _count(accounts: Accounts) -> _Counted:
@@ -81,7 +81,7 @@ def _count(accounts: Accounts) -> _Counted:
         best_step=accounts.best_step,
         attempt=accounts.attempt,
         made_before=accounts.made_before,
-        paces=list(accounts.paces),
+        step_times=list(accounts.step_times),
     )
 
 
@@ -91,5 +91,5 @@ def _recount(counted: _Counted) -> Accounts:
     accounts.restarts.extend(counted.restarts)
     accounts.step, accounts.best_step = counted.step, counted.best_step
     accounts.attempt, accounts.made_before = counted.attempt, counted.made_before
-    accounts.paces = deque(counted.paces, PACES)
+    accounts.step_times = deque(counted.step_times, STEP_TIMES)
     return accounts

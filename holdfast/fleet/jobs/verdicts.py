@@ -1,11 +1,11 @@
-"""Asks the checks of a job, and remembers since when what is slow."""
+"""Evaluates the checks of a job, and remembers since when each part is slow."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
-from holdfast.fleet.jobs.hardware import Digest, shared, slow_clock, told_of
+from holdfast.fleet.jobs.hardware import Digest, explanation, shared, slow_clock
 from holdfast.fleet.jobs.incidents import Explaining
 from holdfast.fleet.jobs.record import JobRecord, Rank
 from holdfast.model.health import Health
@@ -19,9 +19,9 @@ from holdfast.node.checks.job.facts import SPREAD
 from holdfast.node.checks.job.slow_links import TRANSFER
 
 ASKED = tuple(name for name in checks.OF_A_JOB if name != "job.passive")
-SEEN_AFTER_SECONDS = 4 * WINDOW_SECONDS  # what a slow rank needs to be told from a stall
-USUAL_LOOKS = 360  # an hour of looks
-ENOUGH_LOOKS = 6
+SEEN_AFTER_SECONDS = 4 * WINDOW_SECONDS  # what a slow rank needs to differ from a stall
+USUAL_READINGS = 360  # an hour of them
+ENOUGH_READINGS = 6
 _ASKED_OF = {"rank": "job.slow_ranks", "link": "job.slow_links", "job": "job.pace"}
 PARTS = ("step", "own", "data", "wait", "checkpoint")
 Verdicts = Callable[[str], list[VerdictChange]]
@@ -34,7 +34,9 @@ class JobVerdicts:
     record: JobRecord
     verdicts: tuple[Verdict, ...] = ()
     slow_since: dict[Subject, float] = field(default_factory=dict)
-    usual: dict[str, deque[float]] = field(default_factory=lambda: {part: deque(maxlen=USUAL_LOOKS) for part in PARTS})
+    usual: dict[str, deque[float]] = field(
+        default_factory=lambda: {part: deque(maxlen=USUAL_READINGS) for part in PARTS}
+    )
 
     def evaluate(
         self,
@@ -62,17 +64,17 @@ class JobVerdicts:
         middles = {part: median(_part(rank, part) for rank in ranks) for part in PARTS}
         signals = [Signal(job, f"job_{part}_seconds", value) for part, value in middles.items()]
         for part, value in middles.items():
-            if len(self.usual[part]) >= ENOUGH_LOOKS:
+            if len(self.usual[part]) >= ENOUGH_READINGS:
                 signals.append(Signal(job, f"job_usual_{part}_seconds", median(self.usual[part])))
             if job not in self.slow_since:
                 self.usual[part].append(value)
-        if len(steps := self.usual["step"]) >= ENOUGH_LOOKS:
+        if len(steps := self.usual["step"]) >= ENOUGH_READINGS:
             usual = median(steps)
             noise = SPREAD * median(abs(one - usual) for one in steps) / max(usual, 1e-9)
             signals.append(Signal(job, "job_usual_step_noise_ratio", noise))
         signals.append(Signal(job, "job_world", float(self.record.world)))
-        if words := shared(digests[node] for node in {rank.node for rank in ranks} if node in digests):
-            signals.append(Signal(job, "job_hardware", words))
+        if reason := shared(digests[node] for node in {rank.node for rank in ranks} if node in digests):
+            signals.append(Signal(job, "job_hardware", reason))
         return signals
 
     def _of_ranks(
@@ -84,29 +86,29 @@ class JobVerdicts:
             about = f"{self.record.subject}/rank/{rank.window.rank}"
             if about in self.slow_since:
                 gpu = rank.window.gpu
-                words = told_of(rank.node, gpu, verdicts(rank.node), digests.get(rank.node, {}))
-                words = words or slow_clock(rank.node, gpu, {one.node: digests.get(one.node, {}) for one in ranks})
-                found.append(Signal(about, "job_rank_hardware", words))
+                reason = explanation(rank.node, gpu, verdicts(rank.node), digests.get(rank.node, {}))
+                reason = reason or slow_clock(rank.node, gpu, {one.node: digests.get(one.node, {}) for one in ranks})
+                found.append(Signal(about, "job_rank_hardware", reason))
                 found.append(Signal(about, "job_rank_incident", explained(rank.node, gpu)))
         return found
 
     def _links(self, ranks: list[Rank]) -> list[Signal]:
-        """Whoever came last to a communication waited for nobody: the shortest time is that of the transfer."""
+        """Whoever came last to a communication waited for no other: the shortest time is that of the transfer."""
         seconds: dict[str, float] = {}
         nodes: dict[str, set[str]] = {}
         for rank in ranks:
-            for link, told in rank.window.links.items():
+            for link, transfer in rank.window.links.items():
                 about = f"{self.record.subject}/link/{link.replace('/', '_')}"
-                seconds[about] = min(told, seconds.get(about, told))
+                seconds[about] = min(transfer, seconds.get(about, transfer))
                 nodes.setdefault(about, set()).add(rank.node)
-        looks = {link: self.record.look(link, TRANSFER, told) for link, told in seconds.items()}
-        found = [Signal(link, TRANSFER, told) for link, told in looks.items()]
+        transfers = {link: self.record.distinct(link, TRANSFER, transfer) for link, transfer in seconds.items()}
+        found = [Signal(link, TRANSFER, transfer) for link, transfer in transfers.items()]
         return found + [Signal(link, "job_link_nodes", " and ".join(sorted(over))) for link, over in nodes.items()]
 
     def _remember_since(self, now: float) -> bool:
         """True when something became slow."""
         slow = {row.subject for verdict in self.verdicts for row in verdict.rows if row.health is Health.DEGRADED}
-        slow |= self._not_judged()
+        slow |= self._not_evaluated()
         new = slow - self.slow_since.keys()
         for subject in new:
             self.slow_since[subject] = now - SEEN_AFTER_SECONDS
@@ -118,7 +120,7 @@ class JobVerdicts:
         self.record.history.add(Reading(source="judge", at=now, signals=signals, absent=absent))
         return bool(new)
 
-    def _not_judged(self) -> set[Subject]:
+    def _not_evaluated(self) -> set[Subject]:
         """What was slow and cannot be judged yet, such as after a start of this controller, is not well for that."""
         unknown = {verdict.check for verdict in self.verdicts if verdict.health is Health.UNKNOWN}
         return {subject for subject in self.slow_since if _ASKED_OF[_kind(subject)] in unknown}

@@ -1,4 +1,4 @@
-"""What the API shows of training jobs that tell their progress, and of those that do not."""
+"""What the API shows of training jobs that report progress, and of those that do not."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ class TrainingView:
     job: str
     owner: str
     """The user that its ranks run as, by the kernel's word; '' of a job that tells nothing."""
-    told: bool
-    """Do its ranks tell their progress? If not, only the GPUs under it are known."""
+    reports_progress: bool
+    """Do its ranks report progress? If not, only the GPUs under it are known."""
     state: str
     """running, silent, closed or gone: the last two ended, with and without a word."""
     health: Health
@@ -46,7 +46,7 @@ class ExposureView:
     """What would be lost if the job died this second."""
 
     saved_step: int
-    """The newest step that is safe; -1 where none was told of."""
+    """The newest step that is safe; -1 where none was reported."""
     steps: int
     seconds: float
     gpu_hours: float
@@ -126,8 +126,8 @@ class SlowView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankView:
-    """How one rank spends a step, in seconds. Where nobody tells waiting for others apart from computing, both are
-    unknown: together they are what data and checkpoint leave of the step."""
+    """How one rank spends a step, in seconds. Where waiting for others is not measured apart from computing, both
+    are unknown: together they are what data and checkpoint leave of the step."""
 
     rank: int
     node: str
@@ -138,7 +138,7 @@ class RankView:
     wait: float | None
     checkpoint: float
     saved_step: int
-    """The newest that it told to be safe; -1: none."""
+    """The newest that it reported as safe; -1: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,10 @@ from holdfast.model.wire.probe import LARGEST_BYTES, LONGEST_SECONDS, ProbePolic
 from holdfast.node import checks
 
 _SHARES = ("breaker_share", "shared_share")
-_AT_LEAST_ONE = ("automatic_rungs", "inconclusive_tests", "breaker_nodes", "shared_nodes", "degraded_repeats")
-_POSITIVE = ("shared_seconds", "lemon_seconds", "silent_seconds", "blind_seconds", "suite_seconds", "reset_seconds")
-_NOT_NEGATIVE = ("lemon_offences", "lemon_score", "spares", "shared_wait_seconds", "flush_seconds")
-_RUNGS = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
+_AT_LEAST_ONE = ("automatic_repair_steps", "inconclusive_tests", "breaker_nodes", "shared_nodes", "degraded_repeats")
+_POSITIVE = ("shared_seconds", "offence_seconds", "silent_seconds", "blind_seconds", "suite_seconds", "reset_seconds")
+_NOT_NEGATIVE = ("repeat_offences", "repeat_offender_score", "spares", "shared_wait_seconds", "flush_seconds")
+_REPAIRS = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
 _TABLES = ("pool", "maintenance", "probes")
 _KEYS = frozenset(field.name for field in fields(Policy)) - {"pools", "maintenance", "probes"}
 _PROBE_BOUNDS = (
@@ -29,7 +29,7 @@ _PROBE_BOUNDS = (
     ("patience_seconds", 0, LONGEST_SECONDS),
     ("port", 0, 65_535),
 )
-# A parent may have nodes of several pools behind it, and agents are told one suite.
+# A parent may have nodes of several pools behind it, and agents get one suite.
 _FLEET_WIDE = frozenset(key for key in _KEYS if key.startswith("shared_")) | {"suite", "silent_seconds"}
 
 
@@ -100,7 +100,7 @@ def _values(document: Document, table: Any, place: str) -> dict[str, Any]:
 
 
 def _out_of_bounds(key: str, value: Any) -> str:
-    if key == "ladder":
+    if key == "repair_steps":
         return _senseless(value)
     if key in _SHARES and not 0 < value <= 1:
         return "expected a share, more than 0 and at most 1"
@@ -128,9 +128,9 @@ def _nearest(name: str, known: Collection[str]) -> str:
     return f"; the nearest is {close[0]!r}" if close else ""
 
 
-def _senseless(ladder: tuple[Verb, ...]) -> str:
-    """A rung must be able to mend a node, and a harsher one that failed is not followed by a gentler."""
-    in_order = [rung for rung in _RUNGS if rung in ladder]
-    if ladder and list(ladder) == in_order:
+def _senseless(steps: tuple[Verb, ...]) -> str:
+    """Each step must be able to repair a node, and no step follows a harsher one."""
+    in_order = [step for step in _REPAIRS if step in steps]
+    if steps and list(steps) == in_order:
         return ""
-    return f"expected some of {', '.join(rung.value for rung in _RUNGS)}, each once and in this order"
+    return f"expected some of {', '.join(step.value for step in _REPAIRS)}, each once and in this order"

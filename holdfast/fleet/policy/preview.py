@@ -19,7 +19,7 @@ from holdfast.model.wire.probe import ProbePolicy
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
 AFTERWARDS_SECONDS = 3600.0
-MOST_ROUNDS = 16  # of consequences to one change; a ladder is shorter
+MOST_ROUNDS = 16  # of consequences to one change; all repair steps are fewer
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Preview:
 def preview(
     policy: Policy, nodes: Iterable[NodeState], changes: Sequence[tuple[str, VerdictChange]], since: float
 ) -> Preview:
-    policy = replace(policy, probes=ProbePolicy())  # nobody meets in the past
+    policy = replace(policy, probes=ProbePolicy())  # no probes in a replay
     fleet = Fleet(policy, _fresh(nodes, since, policy))
     found = Preview(changes=len(changes))
     now = since

@@ -1,4 +1,4 @@
-"""Which copies of a training's state a keeper holds, and which of them lie in storage, as it told its agent."""
+"""Which copies of a training's state a keeper holds, and which of them lie in storage, as it reports to its agent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

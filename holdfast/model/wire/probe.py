@@ -1,4 +1,4 @@
-"""A probe between two nodes: what an agent is asked, what a meeting proved, and how much may be asked of a fleet."""
+"""A probe between two nodes: what an agent is asked, what a session proved, and how much may be asked of a fleet."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ BACKENDS = ("gloo", "nccl")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Participant:
-    """A node that whoever leads a meeting waits for."""
+    """A node that the leader of a session waits for."""
 
     name: str
     address: str = ""
@@ -46,7 +46,7 @@ class SweepRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeRequest:
-    """One place in a meeting. Rank 0 leads: it listens at `master` and `port`, where the others come."""
+    """One place in a session. Rank 0 leads: it listens at `master` and `port`, where the others come."""
 
     peer: str  # of who leads: the one that comes, '' where there are more; of the others: who leads
     rank: int
@@ -55,7 +55,7 @@ class ProbeRequest:
     port: int
     bytes: int
     seconds: float  # from when it is received: whoever has not met by then gives up
-    key: str = ""  # known to those who were asked, and to nobody else on the fabric
+    key: str = ""  # known to the participants alone
     participants: tuple[Participant, ...] = ()  # of who leads: everybody who was asked
     sweep: SweepRequest | None = None  # of who leads a run that was asked for; without, a pair meets once
 
@@ -102,9 +102,9 @@ class ProbePolicy:
     period_hours: float = 24.0
     """Every pair of leaves, and every node, is proven within this, if it is idle often enough."""
     bytes: int = 256 << 20
-    """Payload of a meeting."""
+    """Payload of a session."""
     patience_seconds: float = 90.0
-    """A meeting that has not ended by then is given up: agents hear of it with their heartbeat, 30 s apart."""
+    """A session that has not ended by then is given up: agents hear of it with their heartbeat, 30 s apart."""
     port: int = 29_477
     """On which the first of a pair listens. A node is in one pair at a time."""
 

@@ -1,4 +1,4 @@
-"""How one rank of a training job got on over some seconds, as its own process told the agent of its node."""
+"""How one rank of a training job got on over some seconds, as its process reports to the agent of its node."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ LONGEST_NAME = 128
 MOST_RANKS = 1_000_000
 MOST_LINKS = 32
 LARGEST_STEP = 2**53 - 1
-WINDOW_SECONDS = 10.0  # what is told of a rank at once
+WINDOW_SECONDS = 10.0  # of one report of a rank
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class RankWindow:
     wait_seconds: float = 0.0  # in communication; for others that are late, and for the transfer itself
     checkpoint_seconds: float = 0.0
     own_seconds: float = 0.0  # the middle compute time of one step: what is compared with the peers'
-    split: bool = False  # is waiting told apart from computing?
+    split: bool = False  # is waiting measured apart from computing?
     tokens: float = 0.0
     loss: float | None = None
     gradient_norm: float | None = None
@@ -39,7 +39,7 @@ class RankWindow:
     group: str = ""  # ranks of one group do the same work
     links: Mapping[str, float] = field(default_factory=dict)  # middle seconds in each named communication of a step
     ended: str = ""  # closed: it said so; gone: its process went without a word
-    dropped: int = 0  # steps that were never told, so far
+    dropped: int = 0  # steps that were never reported, so far
 
     def __post_init__(self) -> None:
         """One that breaks its bounds cannot be made, neither here nor by decoding one from the wire."""

@@ -10,7 +10,7 @@ from holdfast.cli.shared.table import console
 
 NODE = {
     "name": "n1", "stage": "ready", "since": 0.0, "reason": "tested", "place": {}, "tested_at": None, "pool": "main",
-    "rung": 0, "verdicts": [], "health": "pass",
+    "repair_step": 0, "verdicts": [], "health": "pass",
 }  # fmt: skip
 INCIDENT = {"subject": "node/n1/gpu/0", "reason": "node/n1/gpu/0: a GPU is slow; it costs", "evidence": []}
 

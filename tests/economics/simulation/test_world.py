@@ -121,7 +121,7 @@ def test_the_ledger_is_conserved_whatever_happens(
     simulated: Any, scenario: Scenario, spares: int, breaker: int, degraded: str, rungs: int
 ) -> None:
     outcome = simulated(
-        scenario, spares=spares, breaker_nodes=breaker, service_degraded=degraded, automatic_rungs=rungs
+        scenario, spares=spares, breaker_nodes=breaker, service_degraded=degraded, automatic_repair_steps=rungs
     )
     paid = scenario.cluster.gpus * scenario.cluster.seconds
     assert abs(outcome.ledger.total - paid) <= 1e-9 * paid

@@ -30,7 +30,7 @@ def test_a_failed_node_is_drained_reset_tested_and_returned() -> None:
     assert told.verbs("n3")[-4:] == expected
 
 
-def test_a_node_that_keeps_failing_climbs_the_ladder_and_ends_with_one_ticket() -> None:
+def test_a_node_that_keeps_failing_takes_every_repair_step_and_ends_with_one_ticket() -> None:
     told = SimulatedFleet()
     told.says("n3", "gpu.xid", "fail")
     for verb in ("reset_gpu", "reboot"):
@@ -330,7 +330,7 @@ def test_a_person_is_warned_when_the_pool_cannot_spare_a_node() -> None:
 
 
 def test_only_resets_move_a_node_and_only_walls_raise_an_incident() -> None:
-    fleet = alone(Stage.RESETTING, cause="gpu.xid", rung=1, failed=True)
+    fleet = alone(Stage.RESETTING, cause="gpu.xid", repair_step=1, failed=True)
     assert fleet.acted("n0", Verb.TICKET, False, "x", 1.0) == []
     assert fleet.acted("stranger", Verb.DRAIN, False, "x", 1.0) == []
     assert not fleet.incidents.open

@@ -47,24 +47,26 @@ def test_running_work_finishes_before_a_failed_node_is_quarantined() -> None:
     assert walk(*TO_QUARANTINE)[0].stage is Stage.QUARANTINED
 
 
-def test_the_ladder_is_climbed_while_the_same_cause_returns_then_a_person_decides() -> None:
-    again = (H.CLIMB, H.RESET_DONE, H.TEST_FAILED)
+def test_repair_steps_follow_while_the_same_cause_returns_then_an_operator_decides() -> None:
+    again = (H.NEXT_REPAIR, H.RESET_DONE, H.TEST_FAILED)
     assert walk(*TO_QUARANTINE, *again)[1][-2:] == [Verb.RETEST, Verb.CORDON]
-    rungs = [v for v in walk(*TO_QUARANTINE, *again, *again, H.CLIMB)[1] if v in (*POLICY.ladder, Verb.TICKET)]
+    rungs = [
+        v for v in walk(*TO_QUARANTINE, *again, *again, H.NEXT_REPAIR)[1] if v in (*POLICY.repair_steps, Verb.TICKET)
+    ]
     assert rungs == [Verb.RESET_GPU, Verb.REBOOT, Verb.TICKET]
 
 
-def test_another_cause_starts_at_the_foot_of_the_ladder() -> None:
+def test_another_cause_starts_at_the_first_repair_step() -> None:
     other = NodeEvent(kind=H.TEST_FAILED, cause="nvlink.lanes")
-    node, done = walk(*TO_QUARANTINE, H.CLIMB, H.RESET_DONE, other, H.CLIMB)
+    node, done = walk(*TO_QUARANTINE, H.NEXT_REPAIR, H.RESET_DONE, other, H.NEXT_REPAIR)
     assert done[-1] is Verb.RESET_GPU
     assert node.cause == "nvlink.lanes"
 
 
 def test_a_repeat_offender_starts_one_rung_higher() -> None:
     cycle = [NodeEvent(kind=H.FAILED, cause=f"check.{i}") for i in range(4)]
-    back = (H.EMPTIED, H.CLIMB, H.RESET_DONE, H.TEST_PASSED)
-    events = [*TO_READY, *(e for failed in cycle[:3] for e in (failed, *back)), cycle[3], H.EMPTIED, H.CLIMB]
+    back = (H.EMPTIED, H.NEXT_REPAIR, H.RESET_DONE, H.TEST_PASSED)
+    events = [*TO_READY, *(e for failed in cycle[:3] for e in (failed, *back)), cycle[3], H.EMPTIED, H.NEXT_REPAIR]
     assert walk(*events)[1][-1] is Verb.REBOOT
 
 
@@ -222,7 +224,7 @@ def test_the_third_degradation_by_one_check_is_a_failure() -> None:
 
 
 def test_old_degradations_are_forgotten() -> None:
-    short = replace(POLICY, lemon_seconds=10.0)
+    short = replace(POLICY, offence_seconds=10.0)
     assert degraded(2, short, ago=10.0) is S.DRAINING
     assert degraded(2, short, ago=10.1) is S.READY
 
@@ -277,7 +279,7 @@ def test_whether_the_breaker_counts_one_more(stage: Stage, failed: bool, kind: E
 
 
 @pytest.mark.parametrize(
-    ("cause", "rung", "automatic", "climbs", "persons"),
+    ("cause", "repair_step", "automatic", "climbs", "persons"),
     [
         ("gpu.xid", 0, 2, True, False),
         ("gpu.xid", 1, 2, True, False),
@@ -289,25 +291,25 @@ def test_whether_the_breaker_counts_one_more(stage: Stage, failed: bool, kind: E
         ("", 0, 2, False, True),
     ],
 )
-def test_who_may_climb_and_whose_case_it_is(cause: str, rung: int, automatic: int, climbs: bool, persons: bool) -> None:
-    node = NodeState(name="n1", stage=S.QUARANTINED, cause=cause, rung=rung)
+def test_who_may_climb_and_whose_case_it_is(cause: str, repair_step: int, automatic: int, climbs: bool, persons: bool) -> None:
+    node = NodeState(name="n1", stage=S.QUARANTINED, cause=cause, repair_step=repair_step)
     policy = replace(POLICY, automatic_rungs=automatic)
     assert may_climb(node, policy) is climbs
     assert is_a_persons_case(node, policy) is persons
 
 
 @pytest.mark.parametrize(
-    ("rung", "automatic", "verb"),
+    ("repair_step", "automatic", "verb"),
     [(0, 2, Verb.RESET_GPU), (1, 2, Verb.REBOOT), (2, 2, Verb.TICKET), (2, 3, Verb.INSPECT), (3, 9, Verb.TICKET)],
 )
-def test_the_verb_of_each_rung(rung: int, automatic: int, verb: Verb) -> None:
+def test_the_verb_of_each_rung(repair_step: int, automatic: int, verb: Verb) -> None:
     policy = replace(POLICY, automatic_rungs=automatic)
-    after, done, reason = at(S.QUARANTINED, H.CLIMB, policy, cause="gpu.xid", rung=rung)
+    after, done, reason = at(S.QUARANTINED, H.CLIMB, policy, cause="gpu.xid", repair_step=repair_step)
     assert done == [verb]
     ticket = verb is Verb.TICKET
     assert after.stage is (S.QUARANTINED if ticket else S.RESETTING)
     assert reason == (
-        f"{rung} rungs tried for gpu.xid; a person decides" if ticket else f"rung {rung + 1} of the ladder"
+        f"{repair_step} rungs tried for gpu.xid; a person decides" if ticket else f"repair_step {repair_step + 1} of the ladder"
     )
 
 

@@ -58,7 +58,7 @@ def test_at_its_end_all_are_tested_in_full() -> None:
     assert told.stage("n1") is Stage.QUARANTINED
 
 
-def test_the_ladder_rests_and_the_quarantined_are_tested_at_the_end() -> None:
+def test_repair_steps_rest_and_the_quarantined_are_tested_at_the_end() -> None:
     told = SimulatedFleet(policy=POLICY)
     told.now = 99.0
     told.says("n1", "gpu.xid", "fail")

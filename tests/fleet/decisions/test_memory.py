@@ -10,7 +10,7 @@ from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, S
 
 H = EventKind
 NOW = 1_000_000.0
-POLICY = Policy(suite="7", lemon_seconds=100.0, lemon_offences=2)
+POLICY = Policy(suite="7", offence_seconds=100.0, repeat_offences=2)
 
 
 def told(node: NodeState, kind: EventKind, **more: object) -> NodeState:
@@ -46,7 +46,7 @@ def test_a_pass_counts_if_the_current_suite_began_after_the_workload(
 def test_a_pass_clears_what_the_node_suffered_from() -> None:
     sick = NodeState(
         name="n1", stage=Stage.TESTING, tests=2, degraded_by="gpu.ecc", failed=True, asked_at=5.0, cause="gpu.xid",
-        held="loop/c2", held_since=9.0, offences=offences("gpu.xid"), rung=2,
+        held="loop/c2", held_since=9.0, offences=offences("gpu.xid"), repair_step=2,
     )  # fmt: skip
     passed = told(sick, H.TEST_PASSED, began=NOW - 60)
     assert passed == replace(
@@ -70,7 +70,7 @@ def test_a_job_that_starts_or_ends_makes_the_last_test_old() -> None:
 
 
 @pytest.mark.parametrize(
-    "before, cause, rung",
+    "before, cause, repair_step",
     [
         ((), "gpu.xid", 0),
         (offences("gpu.xid"), "gpu.xid", 5),  # the same cause twice in a row goes on climbing
@@ -82,17 +82,17 @@ def test_a_job_that_starts_or_ends_makes_the_last_test_old() -> None:
         (offences("gpu.ecc", "nvlink.lanes", ago=100.1), "gpu.xid", 0),
     ],
 )
-def test_where_on_the_ladder_a_failure_begins(before: tuple[Offence, ...], cause: str, rung: int) -> None:
-    node = NodeState(name="n1", stage=Stage.READY, rung=5, offences=before, held="loop/c2", tests=2, asked_at=4.0)
+def test_where_on_the_ladder_a_failure_begins(before: tuple[Offence, ...], cause: str, repair_step: int) -> None:
+    node = NodeState(name="n1", stage=Stage.READY, repair_step=5, offences=before, held="loop/c2", tests=2, asked_at=4.0)
     failed = told(node, H.FAILED, cause=cause)
-    assert failed.rung == rung
+    assert failed.repair_step == repair_step
     assert failed.offences == (*before, Offence(at=NOW, cause=cause))
     assert (failed.failed, failed.cause, failed.held, failed.tests, failed.asked_at) == (True, cause, "", 0, None)
 
 
 def test_a_lemon_by_its_score_begins_one_rung_up() -> None:
     node = NodeState(name="n1", stage=Stage.READY)
-    assert told(node, H.FAILED, cause="gpu.xid", lemon="score 5").rung == 1
+    assert told(node, H.FAILED, cause="gpu.xid", lemon="score 5").repair_step == 1
 
 
 def test_a_failure_of_a_node_that_is_out_already_is_not_an_offence() -> None:
@@ -143,7 +143,7 @@ def test_a_recovery_with_nothing_to_take_back_is_noted_all_the_same() -> None:
 
 
 def test_a_climb_is_one_rung() -> None:
-    assert told(NodeState(name="n1", rung=1), H.CLIMB).rung == 2
+    assert told(NodeState(name="n1", repair_step=1), H.CLIMB).repair_step == 2
 
 
 def test_a_hold_begins_once_and_answers_the_test_that_was_asked_for() -> None:

@@ -12,7 +12,7 @@ HEARD = st.tuples(
     st.sampled_from(EventKind), st.sampled_from(("gpu", "nvlink")), st.sampled_from(("", "a", "b")), st.booleans()
 )
 USUAL: tuple[EventKind, ...] = (
-    EventKind.JOB_STARTED, EventKind.FAILED, EventKind.JOB_ENDED, EventKind.EMPTIED, EventKind.CLIMB,
+    EventKind.JOB_STARTED, EventKind.FAILED, EventKind.JOB_ENDED, EventKind.EMPTIED, EventKind.NEXT_REPAIR,
     EventKind.RESET_DONE, EventKind.TEST_PASSED,
 )  # fmt: skip
 STORY = st.lists(
@@ -25,19 +25,19 @@ STORY = st.lists(
 POLICIES = st.builds(
     Policy,
     suite=st.sampled_from(("1", "2")),
-    lemon_seconds=st.sampled_from((0.0, 10.0, 100.0, 1e6)),
-    lemon_offences=st.integers(0, 3),
+    offence_seconds=st.sampled_from((0.0, 10.0, 100.0, 1e6)),
+    repeat_offences=st.integers(0, 3),
     degraded_repeats=st.integers(1, 4),
     service_degraded=st.sampled_from(OnDegraded),
-    automatic_rungs=st.integers(0, 4),
+    automatic_repair_steps=st.integers(0, 4),
 )
 
 
 def comparable(life: NodeState, recent: list[Offence], degraded: list[Offence]) -> object:
     """All that is no time, and the two things asked of times."""
     return (
-        life.stage, life.cause, life.rung, life.tests, life.tested_suite, life.jobs, life.degraded_by, life.failed,
-        life.held, life.leaving, life.reason, life.out, life.freshly_tested, [one.cause for one in recent],
+        life.stage, life.cause, life.repair_step, life.tests, life.tested_suite, life.jobs, life.degraded_by,
+        life.failed, life.held, life.leaving, life.reason, life.out, life.freshly_tested, [one.cause for one in recent],
         [one.cause for one in degraded],
     )  # fmt: skip
 
@@ -54,7 +54,7 @@ def test_memory_answers_what_the_machine_does(story: list[tuple[Heard, float]], 
             event = NodeEvent(kind=kind, cause=cause, job=job, spare=spare)
             life, actions, _ = machine.step(life, event, now, policy)
             step = recall.step(course, heard, now)
-            since = now - policy.lemon_seconds
+            since = now - policy.offence_seconds
             recent, degraded = ([o for o in some if o.at >= since] for some in (life.offences, life.degradations))
             standing = course.standing
             known = [
@@ -66,7 +66,7 @@ def test_memory_answers_what_the_machine_does(story: list[tuple[Heard, float]], 
             ]
             assert comparable(standing.life, *known) == comparable(life, recent, degraded)
             assert step.verbs == tuple(action.verb for action in actions)
-            assert standing.may_climb == machine.may_climb(life, policy)
+            assert standing.may_repair == machine.may_repair(life, policy)
 
 
 def test_a_question_is_asked_of_the_machine_once() -> None:
@@ -95,7 +95,7 @@ def test_a_step_tells_whether_the_pool_counts_the_node_differently() -> None:
 
 
 def test_only_an_offence_makes_the_course_forget() -> None:
-    recall = Recall(Policy(lemon_seconds=10.0))
+    recall = Recall(Policy(offence_seconds=10.0))
     course = recall.begin(Stage.READY)
     recall.step(course, (EventKind.DEGRADED, "gpu", "", False), 0.0)
     recall.step(course, (EventKind.RECOVERED, "gpu", "", False), 50.0)
@@ -106,7 +106,7 @@ def test_only_an_offence_makes_the_course_forget() -> None:
 
 
 def test_what_is_just_recent_enough_is_kept() -> None:
-    recall = Recall(Policy(lemon_seconds=10.0))
+    recall = Recall(Policy(offence_seconds=10.0))
     course = recall.begin(Stage.READY)
     for at, cause in ((0.0, "gpu"), (10.0, "nvlink")):
         recall.step(course, (EventKind.DEGRADED, cause, "", False), at)

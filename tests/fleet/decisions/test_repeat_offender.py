@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.fleet.decisions.repeat_offender import DAY, Group, JobDeath, Neighbours, Weights, burden, score
+from holdfast.fleet.decisions.repeat_offenders import DAY, Group, JobDeath, Neighbours, Weights, burden, score
 from holdfast.model.lifecycle import Offence
 
 NOW = 1000 * DAY

@@ -1,4 +1,4 @@
-"""A node that has failed far more than its peers starts its ladder one rung up, and the story says why."""
+"""A node that has failed far more than its peers starts one repair step later, and its history says why."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from holdfast.model.wire.report import Report, VerdictChange
 
 DAY = 86_400.0
 NOW = 400 * DAY
-POLICY = Policy(lemon_offences=99, shared_wait_seconds=0.0)
+POLICY = Policy(repeat_offences=99, shared_wait_seconds=0.0)
 
 
 def ready(name, offences=()):
@@ -70,10 +70,10 @@ def test_jobs_that_died_on_it_count_by_their_size():
 
 def test_a_policy_can_do_without_the_score():
     past = [Offence(at=NOW - days * DAY, cause="gpu.ecc") for days in (100, 80, 60, 40)]
-    assert first_rung(fleet(ready("bad", past), replace(POLICY, lemon_score=0.0)))[0] is Verb.RESET_GPU
+    assert first_rung(fleet(ready("bad", past), replace(POLICY, repeat_offender_score=0.0)))[0] is Verb.RESET_GPU
 
 
-def lemons(*nodes):
+def offenders(*nodes):
     made = {node.name: node for node in nodes}
     return RepeatOffenders(made), made
 
@@ -84,9 +84,9 @@ def job(number=1, nodes=("bad",), state=JobState.NODE_FAILED, end=NOW - DAY, **m
 
 def counted(*jobs, name="bad"):
     """How many dead jobs are held against a node."""
-    made, nodes = lemons(ready("bad"), ready("other"))
+    made, nodes = offenders(ready("bad"), ready("other"))
     made.note(jobs)
-    words = made.why(nodes[name], NOW, Policy(lemon_score=0.001))
+    words = made.why(nodes[name], NOW, Policy(repeat_offender_score=0.001))
     return int(words.partition(": ")[2].split(" jobs died")[0]) if "jobs died" in words else 0
 
 
@@ -106,20 +106,20 @@ def test_which_jobs_are_held_against_the_nodes_they_died_on():
 def test_a_score_counts_from_the_policys_on_if_it_is_four_times_the_usual():
     """One offence a year ago is worth a half; of a hundred nodes that have none the usual is 11 * 0.5 / 101."""
     old = ready("bad", [Offence(at=NOW - 365 * DAY, cause="gpu.ecc")])
-    made, nodes = lemons(old, *(ready(f"n{i}") for i in range(100)))
+    made, nodes = offenders(old, *(ready(f"n{i}") for i in range(100)))
     score = 0.5 + 10 * 0.5 / 101
-    assert made.why(nodes["bad"], NOW, Policy(lemon_score=score - 1e-6)).startswith(
+    assert made.why(nodes["bad"], NOW, Policy(repeat_offender_score=score - 1e-6)).startswith(
         "a repeat offender, score 0.5 where 0.1 is usual: "
     )
-    assert made.why(nodes["bad"], NOW, Policy(lemon_score=score + 1e-6)) == ""
-    alone, one = lemons(ready("bad", [Offence(at=NOW - DAY, cause="gpu.ecc")]))
-    assert alone.why(one["bad"], NOW, Policy(lemon_score=0.1)) == ""  # it is the usual here
-    assert made.why(nodes["bad"], NOW, Policy(lemon_score=0.0)) == ""
+    assert made.why(nodes["bad"], NOW, Policy(repeat_offender_score=score + 1e-6)) == ""
+    alone, one = offenders(ready("bad", [Offence(at=NOW - DAY, cause="gpu.ecc")]))
+    assert alone.why(one["bad"], NOW, Policy(repeat_offender_score=0.1)) == ""  # it is the usual here
+    assert made.why(nodes["bad"], NOW, Policy(repeat_offender_score=0.0)) == ""
 
 
 def test_two_reasons_are_told():
     many = [Offence(at=NOW - days * DAY, cause="gpu.ecc") for days in (100, 80, 60, 40)]
-    made, nodes = lemons(ready("bad", many), *(ready(f"n{i}") for i in range(100)))
+    made, nodes = offenders(ready("bad", many), *(ready(f"n{i}") for i in range(100)))
     made.note([job()])
     words = made.why(nodes["bad"], NOW, Policy())
     assert words.count(";") == 1
@@ -128,7 +128,7 @@ def test_two_reasons_are_told():
 
 def test_what_the_fleet_carries_is_reckoned_every_ten_minutes():
     many = [Offence(at=NOW - days * DAY, cause="gpu.ecc") for days in (100, 80, 60, 40)]
-    made, nodes = lemons(ready("bad", many), *(ready(f"n{i}") for i in range(100)))
+    made, nodes = offenders(ready("bad", many), *(ready(f"n{i}") for i in range(100)))
     assert made.why(nodes["bad"], NOW, Policy())
     for name in list(nodes):
         nodes[name] = replace(nodes[name], offences=tuple(many))
@@ -140,7 +140,7 @@ def test_a_bad_rack_counts_for_those_in_it():
     many = [Offence(at=NOW - days * DAY, cause="gpu.ecc") for days in (100, 80)]
     rack = [replace(ready(f"r{i}", many), place={"rack": "r1"}) for i in range(200)]
     rest = [replace(ready(f"n{i}"), place={"rack": "r2"}) for i in range(1800)]
-    made, nodes = lemons(*rack, *rest)
-    inside = made.why(replace(ready("new", many), place={"rack": "r1"}), NOW, Policy(lemon_score=0.1))
+    made, nodes = offenders(*rack, *rest)
+    inside = made.why(replace(ready("new", many), place={"rack": "r1"}), NOW, Policy(repeat_offender_score=0.1))
     assert "rack/r1 has" in inside
     assert nodes

@@ -107,7 +107,7 @@ def test_those_that_still_fail_when_it_is_over_are_judged_one_by_one() -> None:
     assert "loop/loop1" in told.incidents()  # it may be a pause only
     told.passes(POLICY.shared_seconds)
     assert "loop/loop1" not in told.incidents()
-    assert "3 nodes still fail and are judged one by one" in told.incidents(IncidentState.CLOSED)["loop/loop1"].reason
+    assert "3 nodes still fail and are handled one by one" in told.incidents(IncidentState.CLOSED)["loop/loop1"].reason
     assert set(told.out()) == {"n0", "n1", "n2"}
     assert told.stage("n10") is Stage.READY
 

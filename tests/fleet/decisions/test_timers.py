@@ -109,7 +109,7 @@ def test_the_silence_of_a_seams_victim_is_its_symptom() -> None:
 def test_the_next_rung_is_climbed_and_a_persons_case_is_not() -> None:
     assert Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True)).tick() == {"n0": [Verb.RESET_GPU]}
     assert Clock(node(stage=Stage.QUARANTINED, cause="operator")).tick() == {}
-    assert Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", rung=3)).tick() == {}
+    assert Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", repair_step=3)).tick() == {}
 
 
 def test_a_quarantined_node_waits_for_the_pattern_and_for_what_holds_it() -> None:
@@ -170,7 +170,7 @@ def test_without_a_scheduler_no_known_job_means_empty(scheduled: bool, jobs: fro
 
 
 @pytest.mark.parametrize(
-    ("ago", "rung", "becomes"),
+    ("ago", "repair_step", "becomes"),
     [
         (3600.0, 1, Stage.RESETTING),
         (3600.1, 1, Stage.QUARANTINED),
@@ -178,8 +178,8 @@ def test_without_a_scheduler_no_known_job_means_empty(scheduled: bool, jobs: fro
         (1e5, 3, Stage.RESETTING),  # an inspection may last
     ],
 )
-def test_a_reset_gets_an_hour(ago: float, rung: int, becomes: Stage) -> None:
-    clock = Clock(node(stage=Stage.RESETTING, cause="gpu.xid", failed=True, rung=rung, since=NOW - ago))
+def test_a_reset_gets_an_hour(ago: float, repair_step: int, becomes: Stage) -> None:
+    clock = Clock(node(stage=Stage.RESETTING, cause="gpu.xid", failed=True, repair_step=repair_step, since=NOW - ago))
     clock.tick()
     assert clock.stage() is becomes
 
@@ -214,7 +214,7 @@ def test_a_test_gets_an_hour(ago: float, done: dict[str, list[Verb]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("failed", "rung", "asked_ago", "counts"),
+    ("failed", "repair_step", "asked_ago", "counts"),
     [
         (True, 1, 3601.0, True),  # lost by a reset: unknown though it is silent
         (True, 0, 3601.0, False),
@@ -222,9 +222,9 @@ def test_a_test_gets_an_hour(ago: float, done: dict[str, list[Verb]]) -> None:
     ],
 )
 def test_a_silent_agent_was_not_even_asked_unless_a_reset_lost_it(
-    failed: bool, rung: int, asked_ago: float, counts: bool
+    failed: bool, repair_step: int, asked_ago: float, counts: bool
 ) -> None:
-    clock = Clock(node(stage=Stage.TESTING, failed=failed, rung=rung, asked_at=NOW + 200 - asked_ago))
+    clock = Clock(node(stage=Stage.TESTING, failed=failed, repair_step=repair_step, asked_at=NOW + 200 - asked_ago))
     clock.tick(quiet=("n0",))
     clock.tick(NOW + 200.0, quiet=("n0",))
     assert (clock.judge.nodes["n0"].tests == 1) is counts
@@ -232,7 +232,7 @@ def test_a_silent_agent_was_not_even_asked_unless_a_reset_lost_it(
 
 def test_a_node_is_lost_by_a_reset_only_after_what_the_reset_may_take() -> None:
     policy = Policy(suite_seconds=60.0, reset_seconds=300.0)
-    clock = Clock(node(stage=Stage.TESTING, failed=True, rung=1, asked_at=NOW - 50), policy=policy)
+    clock = Clock(node(stage=Stage.TESTING, failed=True, repair_step=1, asked_at=NOW - 50), policy=policy)
     for at, tests in ((NOW, 0), (NOW + 250.0, 0), (NOW + 251.0, 1)):
         clock.tick(at, quiet=("n0",))
         assert clock.judge.nodes["n0"].tests == tests

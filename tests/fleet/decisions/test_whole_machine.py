@@ -31,7 +31,7 @@ POLICIES = (
     Policy(dry_run=False, shared_nodes=3, shared_wait_seconds=0.0, breaker_share=0.3, breaker_nodes=2, suite="2"),
     Policy(shadow_checks=frozenset({"gpu.xid"}), spares=1, suite_seconds=30.0, inconclusive_tests=1),
     Policy(shared_nodes=99, service_degraded=OnDegraded.FAIL, bootstrap_degraded=OnDegraded.FAIL, breaker_share=0.2),
-    Policy(bootstrap_unknown=OnUnknownTest.PERSON, degraded_repeats=1, pools={"b": Policy(breaker_share=0.5)}),
+    Policy(bootstrap_unknown=OnUnknownTest.OPERATOR, degraded_repeats=1, pools={"b": Policy(breaker_share=0.5)}),
     Policy(maintenance=(Maintenance(name="m", pool="b", start=0.0, end=5_000.0),), breaker_share=0.3),
 )
 node_names = st.sampled_from(NAMES)

@@ -52,7 +52,7 @@ def test_two_jobs_with_one_name_are_told_of() -> None:
     for at in (100.0, 110.0, 120.0):
         record.take("n1", window("one", 0, 0.0, at), at)
         record.take("n9", window("other", 0, 0.0, at), at)
-    assert record.trouble == "rank 0 is told of by n1 and by n9: two jobs with one name?"
+    assert record.trouble == "rank 0 is reported by n1 and by n9: two jobs with one name?"
 
 
 def test_a_death_remembers_the_nodes_it_had_when_the_job_goes_on_without_one() -> None:

@@ -189,7 +189,7 @@ def test_two_jobs_with_one_name_on_two_nodes_are_told_and_not_mixed(site: Site):
     other = site.window(0, own=9.0, session="another", began=site.now - 500)
     site.report("n3", progress=(other,))
     shown = site.show()
-    assert "rank 0 is told of by n0 and by n3" in shown.trouble and shown.attempt == 1
+    assert "rank 0 is reported by n0 and by n3" in shown.trouble and shown.attempt == 1
 
 
 def test_jobs_of_two_users_with_one_name_are_asked_for_by_owner(site: Site):
@@ -214,7 +214,7 @@ def test_a_job_that_imports_nothing_is_judged_by_its_clocks(site: Site):
         for name in ("n0", "n1"):
             site.report(name, digest=pack(name, lambda subject, signal: _gpu(subject, signal)), heartbeat=True)
     shown = site.show("4711")
-    assert not shown.told and shown.nodes == ("n0", "n1") and shown.world == 16
+    assert not shown.reports_progress and shown.nodes == ("n0", "n1") and shown.world == 16
     assert [one.subject for one in shown.slow] == ["node/n1/gpu/3"] and "thermal throttle" in shown.reason
     assert [one.job for one in site.book.list(site.transaction(), ()).jobs] == ["4711"]
 

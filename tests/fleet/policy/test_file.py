@@ -18,9 +18,9 @@ def test_an_empty_file_is_the_defaults_which_carry_nothing_out() -> None:
 
 
 def test_every_kind_of_value_is_taken() -> None:
-    text = 'dry_run = false\nladder = ["reboot"]\nbreaker_share = 1\nshadow_checks = ["gpu.power"]\nsuite = "7"\n'
+    text = 'dry_run = false\nrepair_steps = ["reboot"]\nbreaker_share = 1\nshadow_checks = ["gpu.power"]\nsuite = "7"\n'
     assert parse(text, "p.toml") == Policy(
-        dry_run=False, ladder=(Verb.REBOOT,), breaker_share=1.0, shadow_checks=frozenset({"gpu.power"}), suite="7"
+        dry_run=False, repair_steps=(Verb.REBOOT,), breaker_share=1.0, shadow_checks=frozenset({"gpu.power"}), suite="7"
     )
 
 
@@ -35,11 +35,14 @@ def test_every_kind_of_value_is_taken() -> None:
         ("silent_seconds = -3", "silent_seconds: expected more than 0 seconds"),
         ("silent_seconds = nan", "silent_seconds: expected more than 0 seconds"),
         ("spares = -1", "spares: expected 0 or more"),
-        ('ladder = ["pray"]', "line 1: ladder: 'pray' is not one of "),
-        ('ladder = ["uncordon"]', "line 1: ladder: expected some of reset_gpu, reboot, inspect, each once and in this"),
-        ('ladder = ["reboot", "reset_gpu"]', "line 1: ladder: expected some of reset_gpu, reboot, inspect"),
-        ('ladder = ["reboot", "reboot"]', "line 1: ladder: expected some of reset_gpu, reboot, inspect"),
-        ("ladder = []", "line 1: ladder: expected some of reset_gpu, reboot, inspect"),
+        ('repair_steps = ["pray"]', "line 1: repair_steps: 'pray' is not one of "),
+        (
+            'repair_steps = ["uncordon"]',
+            "line 1: repair_steps: expected some of reset_gpu, reboot, inspect, each once and in this",
+        ),
+        ('repair_steps = ["reboot", "reset_gpu"]', "line 1: repair_steps: expected some of reset_gpu, reboot, inspect"),
+        ('repair_steps = ["reboot", "reboot"]', "line 1: repair_steps: expected some of reset_gpu, reboot, inspect"),
+        ("repair_steps = []", "line 1: repair_steps: expected some of reset_gpu, reboot, inspect"),
         ('suite = ""', "suite: expected the name of a version"),
         (
             'shadow_checks = ["gpu.powr"]',

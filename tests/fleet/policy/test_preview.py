@@ -13,7 +13,7 @@ def failing(node: str, at: float, after: str = "fail") -> tuple[str, VerdictChan
     return node, VerdictChange(at=at, check="gpu.ecc", before="", after=after, reason="2 errors")
 
 
-def test_a_failure_that_lasts_climbs_the_ladder_to_a_person() -> None:
+def test_a_failure_that_lasts_takes_every_repair_step_to_an_operator() -> None:
     found = preview(Policy(), NODES, [failing("n1", 100.0)], 0.0)
     assert found.nodes == {"n1": 1}
     assert found.actions["drain"] == 1

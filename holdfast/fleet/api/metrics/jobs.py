@@ -44,7 +44,11 @@ async def running(service: Service) -> list[TrainingDetail]:
     if not service.board.leading:
         return []
     try:
-        listed = [one for one in (await service.trainings()).jobs if one.told and one.state in ("running", "silent")]
+        listed = [
+            one
+            for one in (await service.trainings()).jobs
+            if one.reports_progress and one.state in ("running", "silent")
+        ]
         return [await service.training(f"{one.owner}:{one.job}") for one in listed[:MOST_JOBS]]
     except Problem:  # the lead went, or a job ended, between two questions; the next scrape is soon
         return []

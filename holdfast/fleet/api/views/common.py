@@ -21,7 +21,7 @@ class NodeView:
     reason: str
     cause: str
     health: Health
-    rung: int
+    repair_step: int
     tested_at: float | None
     heard_at: float | None
     degraded_by: str

@@ -1,4 +1,4 @@
-"""One step of a node's life: the table says where to, the policy's numbers refine the few cells that need them.
+"""One step of a node's lifecycle: the table gives the next stage, the policy refines the cells that need it.
 
 `step` returns the node, the actions and the reason. A pair that is not in the table changes nothing and says so.
 """
@@ -16,9 +16,9 @@ SPARE_CAUSE = "spare"
 
 
 def step(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> tuple[NodeState, list[Action], str]:
-    """What becomes of a node: itself afterwards, what to do, and why. Refusals and non-events change nothing."""
+    """The node afterwards, the actions, and the reason. Refusals and events without effect change nothing."""
     own = policy.of(node.pool)
-    event = _taken_as(node, event, now, own)
+    event = _as_failure(node, event, now, own)
     if event.cause in own.shadow_checks and event.kind in (_H.FAILED, _H.DEGRADED):
         return node, [], f"{event.cause} is in shadow mode: {event.reason}"
     noted = note(node, event, now, own)
@@ -30,26 +30,26 @@ def step(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> tuple
         move = refine(noted, event, own, move)
     after = noted
     if move.to is not None and move.to is not node.stage:
-        after = changed(noted, stage=move.to, since=now, reason=_words(noted, event, move))
+        after = changed(noted, stage=move.to, since=now, reason=_reason(noted, event, move))
     if _V.RETEST in move.verbs:
         after = changed(after, asked_at=now)
-    reason = f"{move.words}: {event.reason}" if event.reason else move.words
+    reason = f"{move.text}: {event.reason}" if event.reason else move.text
     cause = SPARE_CAUSE if move.to is _S.SPARE else event.cause
     return after, [Action(node=node.name, verb=v, reason=reason, cause=cause, at=now) for v in move.verbs], reason
 
 
-def _words(node: NodeState, event: NodeEvent, move: Move) -> str:
-    """A node that is held goes on saying by what, and one that a person has what the person said."""
+def _reason(node: NodeState, event: NodeEvent, move: Move) -> str:
+    """A held node keeps the reason of its hold, and a node that an operator took out keeps the operator's reason."""
     if node.held or (event.kind is _H.EMPTIED and node.cause == OPERATOR):
         return node.reason
-    return event.reason or move.words
+    return event.reason or move.text
 
 
-def _taken_as(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeEvent:
-    """Degraded once too often, or under a policy that bears none of it, is a failure."""
+def _as_failure(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeEvent:
+    """Degraded too often, or at all under `service_degraded = "fail"`, is a failure."""
     if event.kind is not _H.DEGRADED or node.stage not in IN_SERVICE or node.degraded_by == event.cause:
         return event
-    since = now - policy.lemon_seconds
+    since = now - policy.offence_seconds
     times = 1 + sum(one.cause == event.cause and one.at >= since for one in node.degradations)
     if policy.service_degraded is OnDegraded.FAIL:
         return replace(event, kind=_H.FAILED, reason=f"degraded: {event.reason}")
@@ -63,16 +63,19 @@ def takes_out(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> 
     return not node.out and step(node, event, now, policy)[0].out
 
 
-def is_a_persons_case(node: NodeState, policy: Policy) -> bool:
-    """Nothing is left that the machine may do about it by itself."""
-    own = policy.of(node.pool)
-    return node.cause in ("", OPERATOR) or node.rung >= min(own.automatic_rungs, len(own.ladder))
+def needs_operator(node: NodeState, policy: Policy) -> bool:
+    """All automatic repair steps failed, or an operator took it out; the node waits for an operator."""
+    return node.cause in ("", OPERATOR) or node.repair_step >= _automatic(policy.of(node.pool))
 
 
-def may_climb(node: NodeState, policy: Policy) -> bool:
-    """A person's quarantine is a person's to end; past the automatic rungs the ticket is written once."""
-    own = policy.of(node.pool)
-    return node.cause not in ("", OPERATOR) and node.rung <= min(own.automatic_rungs, len(own.ladder))
+def may_repair(node: NodeState, policy: Policy) -> bool:
+    """Not out of an operator's quarantine. After the last automatic step a ticket is written, once."""
+    return node.cause not in ("", OPERATOR) and node.repair_step <= _automatic(policy.of(node.pool))
+
+
+def _automatic(policy: Policy) -> int:
+    """How many repair steps may run without an operator."""
+    return min(policy.automatic_repair_steps, len(policy.repair_steps))
 
 
 def _passed(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
@@ -86,7 +89,7 @@ def _passed(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Mo
 
 
 def _too_often_unknown(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
-    if policy.bootstrap_unknown is OnUnknownTest.PERSON or node.tests >= policy.inconclusive_tests:
+    if policy.bootstrap_unknown is OnUnknownTest.OPERATOR or node.tests >= policy.inconclusive_tests:
         return Move(_S.QUARANTINED, (_V.TICKET,), f"{node.tests} tests in a row could not see enough")
     return move
 
@@ -108,12 +111,14 @@ def _goes_on(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> M
     return Move(_S.ALLOCATED, (), "released by an operator; tested when its work has ended") if node.jobs else move
 
 
-def _rung(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
-    """The verb of the rung just stepped on; past the automatic ones a person is asked, once."""
-    number = node.rung
-    if number > min(policy.automatic_rungs, len(policy.ladder)):
-        return Move(None, (_V.TICKET,), f"{number - 1} rungs tried for {node.cause or 'this cause'}; a person decides")
-    return Move(_S.RESETTING, (policy.ladder[number - 1],), f"rung {number} of the ladder")
+def _next_repair(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
+    """The action of this repair step; after the last automatic one a ticket for an operator, once."""
+    number = node.repair_step
+    if number > _automatic(policy):
+        return Move(
+            None, (_V.TICKET,), f"{number - 1} repair steps tried for {node.cause or 'this cause'}; an operator decides"
+        )
+    return Move(_S.RESETTING, (policy.repair_steps[number - 1],), f"repair step {number}")
 
 
 def _promoted(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
@@ -137,7 +142,7 @@ _REFINEMENTS: dict[tuple[Stage, EventKind], Callable[[NodeState, NodeEvent, Poli
     (_S.DRAINING, _H.EMPTIED): _leaves,
     (_S.DRAINING, _H.RELEASE): _goes_on,
     (_S.DRAINING, _H.REMOVE): _removed_at_once,
-    (_S.QUARANTINED, _H.CLIMB): _rung,
+    (_S.QUARANTINED, _H.NEXT_REPAIR): _next_repair,
     (_S.SPARE, _H.PROMOTED): _promoted,
     **{(stage, _H.DEGRADED): _degraded for stage in IN_SERVICE},
     **{(stage, _H.BLIND): _blind for stage in IN_SERVICE},

@@ -1,4 +1,4 @@
-"""What a node remembers of what happens to it, whatever that leads to."""
+"""The fields of a node that an event changes, whatever stage it leads to."""
 
 from collections.abc import Callable
 
@@ -50,16 +50,16 @@ def _ended(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> Nod
 
 
 def _failed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """A new cause starts at the foot of the ladder, a known lemon one rung up; the same cause goes on climbing."""
+    """A new cause starts at the first repair step, a repeat offender at the second; the same cause continues."""
     if (node.stage, event.kind) not in TABLE:
         return node
     offences = _with(node.offences, event, now)
-    recent = [one for one in offences if one.at >= now - policy.lemon_seconds]
+    recent = [one for one in offences if one.at >= now - policy.offence_seconds]
     known = [one.cause for one in recent[-2:]] == [event.cause] * 2
     after = changed(node, offences=offences, cause=event.cause, tests=0, failed=True, asked_at=None, held="")
     if known:
         return after
-    return changed(after, rung=1 if event.lemon or len(recent) > policy.lemon_offences else 0)
+    return changed(after, repair_step=1 if event.repeat_offender or len(recent) > policy.repeat_offences else 0)
 
 
 def _with(known: tuple[Offence, ...], event: NodeEvent, now: float) -> tuple[Offence, ...]:
@@ -77,42 +77,42 @@ def _degraded(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> 
 
 
 def _recovered(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """What turned out to be a symptom of something else does not count as its own."""
+    """A degradation that turned out to be a symptom of something else is not counted."""
     own = node.degradations
     if event.holder and own and own[-1].cause == event.cause:
         return changed(node, degraded_by="", degradations=own[:-1])
     return changed(node, degraded_by="")
 
 
-def _climbed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    return changed(node, rung=node.rung + 1)
+def _repairing(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    return changed(node, repair_step=node.repair_step + 1)
 
 
 def _held(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """Of a node on trial it also means that its test was answered."""
+    """For a node under test it also means that the test was answered."""
     if node.held == event.holder:
         return changed(node, asked_at=None)
-    words = node.reason if _is_a_persons(node) else event.reason
-    return changed(node, held=event.holder, held_since=now, reason=words, asked_at=None)
+    reason = node.reason if _is_an_operators(node) else event.reason
+    return changed(node, held=event.holder, held_since=now, reason=reason, asked_at=None)
 
 
 def _freed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    words = node.reason if _is_a_persons(node) else event.reason
-    return changed(node, held="", held_since=0.0, reason=words) if node.held else node
+    reason = node.reason if _is_an_operators(node) else event.reason
+    return changed(node, held="", held_since=0.0, reason=reason) if node.held else node
 
 
-def _is_a_persons(node: NodeState) -> bool:
-    """A person's words stay."""
+def _is_an_operators(node: NodeState) -> bool:
+    """Taken out by an operator, whose reason stays."""
     return node.cause == OPERATOR and node.stage in OUT_OF_SERVICE
 
 
-def _by_a_person(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
-    """A person's quarantine is not climbed out of by the machine, whatever the node suffered from before."""
+def _by_an_operator(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
+    """An operator's quarantine ends all automatic repair, whatever the node failed by before."""
     if (node.stage, event.kind) not in TABLE:
         return node
     leaving = event.kind is _H.REMOVE
-    words = event.reason or node.reason
-    return changed(node, cause=OPERATOR, reason=words, leaving=leaving, held="", held_since=0.0)
+    reason = event.reason or node.reason
+    return changed(node, cause=OPERATOR, reason=reason, leaving=leaving, held="", held_since=0.0)
 
 
 def _brought_back(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
@@ -128,11 +128,11 @@ _NOTES: dict[EventKind, Callable[[NodeState, NodeEvent, float, Policy], NodeStat
     _H.FAILED: _failed,
     _H.DEGRADED: _degraded,
     _H.RECOVERED: _recovered,
-    _H.CLIMB: _climbed,
+    _H.NEXT_REPAIR: _repairing,
     _H.HELD: _held,
     _H.FREED: _freed,
-    _H.QUARANTINE: _by_a_person,
-    _H.REMOVE: _by_a_person,
+    _H.QUARANTINE: _by_an_operator,
+    _H.REMOVE: _by_an_operator,
     _H.RELEASE: _brought_back,
     _H.ENROLLED: _brought_back,
 }

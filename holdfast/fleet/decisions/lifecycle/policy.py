@@ -1,4 +1,4 @@
-"""Policy: what this operator wants done. Defaults harm nobody: dry-run, small caps, a person before the third rung."""
+"""Policy: what this operator wants done. The defaults are safe: dry run, small caps, two automatic repair steps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,8 +12,8 @@ from holdfast.model.wire.probe import ProbePolicy
 class OnUnknownTest(StrEnum):
     """What a full test that could not see enough leads to. It never admits."""
 
-    RETEST = "retest"  # again, up to `inconclusive_tests`, then a person
-    PERSON = "person"  # a person at once
+    RETEST = "retest"  # again, up to `inconclusive_tests`, then an operator
+    OPERATOR = "operator"  # a ticket for an operator at once
 
 
 class OnUnknown(StrEnum):
@@ -38,15 +38,15 @@ class Policy:
     suite_seconds: float = 3600.0
     """A test not answered within this is unknown, and asked for again. The agent has its own, shorter budget."""
     reset_seconds: float = 3600.0
-    """A node that has not come back from a reset within this counts as not mended by it; an inspection may last."""
+    """A node that is not back from a reset within this counts as not repaired; an inspection may take longer."""
     flush_seconds: float = 120.0
-    """A node is released only when training state in its memory is in storage, or after so long. 0: nobody waits."""
-    ladder: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
-    """Rungs climbed one after another while the same cause comes back."""
-    automatic_rungs: int = 2
-    """After this many rungs with the same cause a person decides."""
+    """A node is released when training state in its memory is in storage, or after this time. 0: no wait."""
+    repair_steps: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
+    """Repair steps, one after another while the same cause comes back."""
+    automatic_repair_steps: int = 2
+    """After this many repair steps for the same cause an operator decides."""
     inconclusive_tests: int = 3
-    """So many unknown test results in a row, then it is a person's case, not a hardware fault."""
+    """After this many unknown test results in a row an operator decides; it is no hardware fault."""
     breaker_share: float = 0.10
     """Share of a pool that may be out of service before quarantines stop."""
     breaker_nodes: int = 8
@@ -59,17 +59,17 @@ class Policy:
     """And at least this share of the parent's nodes."""
     shared_wait_seconds: float = 60.0
     """A second failure behind a parent that fails far more often than the rest waits so long for the pattern to show,
-    so that one broken leaf does not use up what its pool may lose. The first is drained at once. 0: nobody waits."""
-    lemon_seconds: float = 30 * 86400.0
+    so that one broken leaf does not use up what its pool may lose. The first is drained at once. 0: no wait."""
+    offence_seconds: float = 30 * 86400.0
     """How far back offences are counted; in the score old ones fade."""
-    lemon_offences: int = 3
-    """More offences than this and the ladder starts one rung higher."""
-    lemon_score: float = 3.0
+    repeat_offences: int = 3
+    """A node with more offences than this starts one repair step later."""
+    repeat_offender_score: float = 3.0
     """So does a score from history of at least this, if it is four times the fleet's usual one. 0: no score."""
     degraded_repeats: int = 3
-    """A node degraded this often by the same check within `lemon_seconds` is drained."""
+    """A node degraded this often by the same check within `offence_seconds` is drained."""
     bootstrap_unknown: OnUnknownTest = OnUnknownTest.RETEST
-    """After a full test that could not see enough: retest, or person for a ticket at once. It never admits."""
+    """After a full test that could not see enough: retest, or operator for a ticket at once. It never admits."""
     bootstrap_degraded: OnDegraded = OnDegraded.CHOOSE_LAST
     """After a full test that found a node degraded: choose_last and nothing admit it, fail does not."""
     service_unknown: OnUnknown = OnUnknown.TICKET

@@ -25,7 +25,7 @@ class Standing:
 
     life: NodeState
     stage: Stage
-    may_climb: bool
+    may_repair: bool
     steps: "dict[Heard, Step]" = field(default_factory=dict)
     shorter: "dict[tuple[int, int], Standing]" = field(default_factory=dict)  # with fewer offences
 
@@ -53,7 +53,7 @@ class Course:
 class Recall:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._lemon_seconds = policy.of(POOL).lemon_seconds
+        self._lemon_seconds = policy.of(POOL).offence_seconds
         self._standings: dict[object, Standing] = {}
         self._begun: dict[Stage, Standing] = {}
 
@@ -121,7 +121,7 @@ class Recall:
         key = _key(bare)
         found = self._standings.get(key)
         if found is None:
-            able = machine.may_climb(bare, self._policy)
+            able = machine.may_repair(bare, self._policy)
             found = self._standings[key] = Standing(bare, bare.stage, able)
         return found
 

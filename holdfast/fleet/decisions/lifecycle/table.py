@@ -1,4 +1,4 @@
-"""One table: where a node goes when something happens to it, and what is done about it. docs/lifecycle.md shows it."""
+"""The transition table: (stage, event) -> (stage, actions). docs/lifecycle.md shows it."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ IN_SERVICE = (*IDLE, _S.ALLOCATED)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A cell of the table: the next stage (None keeps it) and what to do. The words explain it in the docs."""
+    """A cell of the table: the next stage (None keeps it) and what to do. `text` explains it in the docs."""
 
     to: Stage | None
     verbs: tuple[Verb, ...] = ()
-    words: str = ""
+    text: str = ""
 
 
 TABLE: dict[tuple[Stage, EventKind], Move] = {
@@ -23,7 +23,7 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
     (_S.TESTING, _H.TEST_PASSED): Move(_S.READY, (_V.UNCORDON,), "passed the full suite"),
     (_S.TESTING, _H.TEST_FAILED): Move(_S.QUARANTINED, (_V.CORDON,), "failed the full suite"),
     (_S.TESTING, _H.TEST_UNKNOWN): Move(_S.TESTING, (_V.RETEST,), "the suite could not see enough"),
-    (_S.TESTING, _H.QUARANTINE): Move(_S.QUARANTINED, (_V.CORDON,), "an operator said so"),
+    (_S.TESTING, _H.QUARANTINE): Move(_S.QUARANTINED, (_V.CORDON,), "an operator asked for it"),
     (_S.TESTING, _H.RETEST): Move(_S.TESTING, (_V.RETEST,), "a re-test was asked for"),
     (_S.READY, _H.JOB_STARTED): Move(_S.ALLOCATED, (), "a workload started"),
     (_S.SPARE, _H.JOB_STARTED): Move(_S.ALLOCATED, (_V.TICKET,), "a workload started on a spare: check the gate"),
@@ -39,7 +39,7 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
     (_S.CLEANING, _H.FAILED): Move(_S.QUARANTINED, (), "failed while being cleaned"),
     (_S.DRAINING, _H.JOB_ENDED): Move(_S.DRAINING, (), "a workload ended while draining"),
     (_S.DRAINING, _H.EMPTIED): Move(_S.QUARANTINED, (), "nothing runs here any more"),
-    (_S.QUARANTINED, _H.CLIMB): Move(_S.RESETTING, (), "the next rung of the ladder"),
+    (_S.QUARANTINED, _H.NEXT_REPAIR): Move(_S.RESETTING, (), "the next repair step"),
     (_S.QUARANTINED, _H.RELEASE): Move(_S.TESTING, (_V.RETEST,), "released by an operator; tested first"),
     (_S.QUARANTINED, _H.RETEST): Move(_S.TESTING, (_V.RETEST,), "a re-test was asked for"),
     (_S.DRAINING, _H.RELEASE): Move(_S.TESTING, (_V.RETEST,), "released by an operator; tested first"),
@@ -64,9 +64,9 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
     **{(s, _H.DEGRADED): Move(None, (_V.CHOOSE_LAST,), "degraded: chosen last, tested when empty") for s in IN_SERVICE},
     **{(s, _H.RECOVERED): Move(None, (_V.CHOOSE_NORMALLY,), "no longer degraded") for s in IN_SERVICE},
     **{(s, _H.BLIND): Move(None, (_V.TICKET,), "unknown for too long: an alarm, never a drain") for s in IN_SERVICE},
-    **{(s, _H.QUARANTINE): Move(_S.DRAINING, (_V.DRAIN,), "an operator said so") for s in IN_SERVICE},
+    **{(s, _H.QUARANTINE): Move(_S.DRAINING, (_V.DRAIN,), "an operator asked for it") for s in IN_SERVICE},
     **{
-        (s, _H.QUARANTINE): Move(_S.QUARANTINED, (_V.CORDON,), "an operator said so")
+        (s, _H.QUARANTINE): Move(_S.QUARANTINED, (_V.CORDON,), "an operator asked for it")
         for s in (_S.PROVISIONING, _S.CLEANING)
     },
     **{

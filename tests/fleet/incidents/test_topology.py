@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pytest
 
-from holdfast.fleet.incidents.topology_gaps import SETTLES_SECONDS, TopologyGaps
+from holdfast.fleet.incidents.topology import SETTLES_SECONDS, TopologyGaps
 from holdfast.model.panel import Panel, table
 from holdfast.model.topology import Edge, Topology
 
@@ -14,22 +14,22 @@ PANEL = Panel(np.arange(2.0), {"gpu_temperature_celsius": table({"node/n1/gpu/0"
 
 
 def test_nothing_is_said_before_everybody_had_the_time_to_report() -> None:
-    holes = TopologyGaps(began=100.0)
-    holes.look(TOPOLOGY, TOPOLOGY, PANEL, ["node/n1"], 100.0 + SETTLES_SECONDS - 1)
-    assert holes.told == ()
+    gaps = TopologyGaps(began=100.0)
+    gaps.look(TOPOLOGY, TOPOLOGY, PANEL, ["node/n1"], 100.0 + SETTLES_SECONDS - 1)
+    assert gaps.gaps == ()
 
 
 def test_strangers_and_unplaced_are_said_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    holes = TopologyGaps(began=0.0)
+    gaps = TopologyGaps(began=0.0)
     with caplog.at_level(logging.WARNING, "holdfast.fleet.controller"):
         for now in (1000.0, 1030.0):
-            holes.look(TOPOLOGY, TOPOLOGY, PANEL, ["node/n1", "node/n2"], now)
-    assert holes.told == ("nobody reports of node/x2; did you mean node/n2?", "node/n2 is in no edge")
+            gaps.look(TOPOLOGY, TOPOLOGY, PANEL, ["node/n1", "node/n2"], now)
+    assert gaps.gaps == ("nobody reports of node/x2; did you mean node/n2?", "node/n2 is in no edge")
     assert len(caplog.records) == 1 and "node/n2 is in no edge" in caplog.text
 
 
 def test_what_nodes_told_of_their_place_counts() -> None:
-    holes = TopologyGaps(began=0.0)
+    gaps = TopologyGaps(began=0.0)
     whole = Topology((*TOPOLOGY.edges, Edge("cools", "rack/r1", "node/n2")))
-    holes.look(TOPOLOGY, whole, PANEL, ["node/n1", "node/n2", "node/x2"], 1000.0)
-    assert holes.told == ()
+    gaps.look(TOPOLOGY, whole, PANEL, ["node/n1", "node/n2", "node/x2"], 1000.0)
+    assert gaps.gaps == ()
