@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from math import isfinite
 
 from holdfast.catalog.economics import PublicRate, public_rates
+from holdfast.config.quantities import scaled
 from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.costs.survival import DAYS_PER_YEAR, Posterior, rate_from_probability
-from holdfast.economics.planning.inputs import Asked, scaled
+from holdfast.economics.planning.inputs import Asked
 
 MOST_PER_YEAR = 365.0  # one failure per GPU and day
 CHANCE, COUNT = "%", "/y"

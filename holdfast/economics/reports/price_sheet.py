@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from holdfast.config.tables import Document
+from holdfast.config.tables import Document, Table
 from holdfast.config.text_file import read_text
 from holdfast.economics.costs.claims import Agreement, Tier
-from holdfast.economics.studies.text import Table
 from holdfast.formats.slurm import hostlist
 
 
