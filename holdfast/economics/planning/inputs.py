@@ -26,8 +26,8 @@ class Given:
 class Asked:
     """Collects the inputs of a plan in the order they are asked for."""
 
-    told: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """What somebody else says where the command line is silent: name -> (text, who)."""
+    known: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Values from elsewhere for options that are not given: name -> (text, source)."""
     given: list[Given] = field(default_factory=list)
 
     def duration(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
@@ -82,8 +82,8 @@ class Asked:
         parse: Callable[[str], float | None],
     ) -> float:
         source = "given" if text is not None else f"default: {why}"
-        if name in self.told and text in (None, self.told[name][0]):
-            text, source = self.told[name]
+        if name in self.known and text in (None, self.known[name][0]):
+            text, source = self.known[name]
         said = text if text is not None else default
         if not said:
             raise BadNumber(f"--{name} is missing: expected {wanted}")

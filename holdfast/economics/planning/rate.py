@@ -28,7 +28,7 @@ def rate(asked: Asked, text: str | None, events: str | None = None, gpu_years: s
     """A public rate by name, a number, or own counts. A bare number below 1 is the chance to fail within a year."""
     counted = events is not None or gpu_years is not None
     if text is None and not counted:
-        text, counted = asked.told.get("rate", (None, ""))[0], "events" in asked.told
+        text, counted = asked.known.get("rate", (None, ""))[0], "events" in asked.known
     if counted:
         if text is not None:
             raise BadNumber("own counts: expected --events and --gpu-years, or --rate, not both")

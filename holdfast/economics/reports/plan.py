@@ -129,7 +129,7 @@ def make(scenario: plan_scenario.Scenario) -> Report:
 
 
 def _texts(scenario: plan_scenario.Scenario) -> dict[str, Any]:
-    """What decides which questions are asked must be told as on the command line."""
+    """Options that decide which figures are computed, as texts of the command line."""
     names = ("write", "state", "bandwidth", "interval", "memory-write", "memory-restart", "memory-survives")
     return {name.replace("-", "_"): text for name in names if (text := scenario.text(name)) is not None}
 

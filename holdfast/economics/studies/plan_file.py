@@ -34,7 +34,7 @@ class Scenario:
 
     def asked(self) -> Asked:
         """New inputs: each plan records its own list of what it rests on."""
-        return Asked(told=self.given)
+        return Asked(known=self.given)
 
     def as_keys(self, sentence: str) -> str:
         """An error names options; here they are keys of the file, each with its line."""
