@@ -1,6 +1,5 @@
 """The command line's root. A command's module is imported when it is called, so that the others cost no time."""
 
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +9,7 @@ from typer.core import TyperGroup
 from holdfast import __version__
 from holdfast.cli import contents, running
 from holdfast.cli.shared.help_names import tidy
+from holdfast.config.suggest import hint
 from holdfast.model.refusal import Refusal
 
 
@@ -25,9 +25,7 @@ class Contents(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] in contents.ENTRIES or args[0].startswith("-"):
             return super().resolve_command(ctx, args)
-        near = get_close_matches(args[0], contents.ENTRIES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "`holdfast --help` lists them"
-        raise Refusal(f"no command is called {args[0][:80]!r}; {hint}")
+        raise Refusal(f"no command is called {args[0][:80]!r}; {hint(args[0], contents.ENTRIES)}")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(len(name) for name in contents.ENTRIES)

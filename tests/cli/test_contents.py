@@ -50,7 +50,7 @@ def test_parts_are_told_in_their_order(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize(
     ("typed", "told"),
-    [("nod", "no command is called 'nod'; did you mean 'node'?"), ("zzz", "'zzz'; `holdfast --help` lists them")],
+    [("nod", "no command is called 'nod'; did you mean node?"), ("zzz", "'zzz'; expected one of up, doctor,")],
 )
 def test_a_mistyped_command_is_told_with_the_nearest(typed: str, told: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert run([typed, "list"]) == 64

@@ -19,7 +19,7 @@ def audit(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Every wish, enrolment, token and refusal, oldest first. Needs an admin's token."""
+    """List every request, enrolment, token and refusal, oldest first. Needs an admin's token."""
     found = connect(url, token).get("/v1/audit", since=time.time() - Asked().duration("since", since), limit=limit)
     if as_json:
         typer.echo(json.dumps(found))

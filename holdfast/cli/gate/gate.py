@@ -195,11 +195,11 @@ def _drain(answer: Answer) -> str:
 
 
 def _report(options: Options, answer: Answer, allowed: bool, code: int, note: str) -> None:
-    told = answer.health if answer.health == "pass" else f"{answer.health}: {answer.check}: {answer.reason}"
+    text = answer.health if answer.health == "pass" else f"{answer.health}: {answer.check}: {answer.reason}"
     if note:
-        _say(2, f"holdfast gate: {told}; {note}\n")
+        _say(2, f"holdfast gate: {text}; {note}\n")
     if not options.json:
-        _say(1, told + "\n")
+        _say(1, text + "\n")
         return
     document = {
         "health": answer.health,

@@ -13,7 +13,7 @@ def drawn(chart: dict[str, Any], since: float) -> list[str]:
     seen = [value for value in values if value is not None]
     title = f"{chart['subject']} {chart['signal']}"
     if not seen:
-        return [f"{title}: nobody saw it"]
+        return [f"{title}: no readings"]
     low, high = min(seen), max(seen)
     bars = "".join(_bar(value, low, high) for value in values)
     place = round((since - chart["start"]) / chart["step"]) if chart["step"] else 0

@@ -40,7 +40,7 @@ def measured(signal: str, value: float) -> str:
     return f"{reading(value / size)} {sign}".rstrip()
 
 
-def told(sentence: str) -> str:
+def readable(sentence: str) -> str:
     """A sentence of the controller with its readings in their units and no powers of ten."""
     return _POWER.sub(lambda found: reading(float(found[0])), _MOVED.sub(_in_units, sentence))
 
@@ -60,7 +60,9 @@ def moments(timeline: Sequence[dict[str, Any]]) -> list[tuple[float, str, str]]:
         moved = _MOVED.fullmatch(one["text"])
         alike = f"{one['domain']} {moved[2]} {_kind(moved[1])}" if moved else f"{one['at']} {one['text']}"
         groups.setdefault(alike, []).append(one)
-    return [(group[0]["at"], group[0]["domain"], told(group[0]["text"]) + _more(group)) for group in groups.values()]
+    return [
+        (group[0]["at"], group[0]["domain"], readable(group[0]["text"]) + _more(group)) for group in groups.values()
+    ]
 
 
 def paths(lines: Sequence[str]) -> list[str]:
@@ -72,11 +74,11 @@ def paths(lines: Sequence[str]) -> list[str]:
 
 
 def rivals(told_of: Sequence[dict[str, Any]]) -> list[str]:
-    """Those that lost for the same reason are told together."""
+    """Those that lost for the same reason are shown together."""
     alike: dict[tuple[str, str], list[str]] = {}
     for one in told_of:
         alike.setdefault((one["kind"], one["why"]), []).append(one["cause"])
-    return [told(f"{', '.join(sorted(causes))} ({kind}): {why}") for (kind, why), causes in alike.items()]
+    return [readable(f"{', '.join(sorted(causes))} ({kind}): {why}") for (kind, why), causes in alike.items()]
 
 
 def _way(line: str) -> str:

@@ -14,7 +14,7 @@ TICKS = 4
 
 
 def drawing(chart: dict[str, Any], since: float) -> str:
-    """The whole file. Gaps are gaps: what nobody saw is not joined up."""
+    """The whole file. Gaps in the readings stay gaps in the line."""
     values: list[float | None] = chart["values"]
     seen = [value for value in values if value is not None]
     title = escape(printable(f"{chart['subject']} {chart['signal']}"))
@@ -24,7 +24,7 @@ def drawing(chart: dict[str, Any], since: float) -> str:
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/><text x="{LEFT}" y="20">{title}</text>',
     ]
     if not seen:
-        return "\n".join([*parts, f'<text x="{LEFT}" y="{HEIGHT // 2}">nobody saw it</text>', "</svg>", ""])
+        return "\n".join([*parts, f'<text x="{LEFT}" y="{HEIGHT // 2}">no readings</text>', "</svg>", ""])
     low, high = _range(seen)
     parts += [*_scale(low, high), *_times(chart["start"], chart["step"], len(values))]
     parts += [_joined(run, low, high, len(values)) for run in _runs(values)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.catalog import seam_kinds
 from holdfast.cli.incident.chart import drawn
-from holdfast.cli.incident.figures import many, moments, paths, rivals, told
+from holdfast.cli.incident.figures import many, moments, paths, readable, rivals
 from holdfast.cli.incident.runbook import filled
 from holdfast.cli.incident.svg import drawing
 from holdfast.cli.shared.table import ago, clock, console, lasting, plain, printable, table
@@ -31,7 +31,7 @@ def as_table(incidents: list[Found], now: float) -> None:
         bill = (one.get("account") or {}).get("bill") or {}
         cost = f"{_total(bill, 'so_far'):,.0f} {bill['currency']}" if bill else ""
         rate = f"{bill['gpu_hours_per_hour']:.3g}" if bill and not one["closed"] else ""
-        cells = (one["id"], one["state"], ago(now, one["opened"]), one["cause"], rate, cost, told(one["reason"]))
+        cells = (one["id"], one["state"], ago(now, one["opened"]), one["cause"], rate, cost, readable(one["reason"]))
         rows.add_row(*(plain(cell) for cell in cells))
     console().print(rows)
 
@@ -42,7 +42,7 @@ def as_text(found: Found) -> str:
         f"{found['subject']}: {seam_kinds.kind(found['cause']).title}",
         f"{found['state']}, {found['cause']}, opened {_clock(found['opened'])}"
         + (f", closed {_clock(found['closed'])}" if found["closed"] else ""),
-        told(found["reason"]),
+        readable(found["reason"]),
     ]
     if account is None:
         nodes = ", ".join(found["evidence"]) or "none"
@@ -61,9 +61,9 @@ def _parts(found: Found, account: Found) -> list[tuple[str, list[str]]]:
     return [
         ("since", [f"{_clock(account['since'])}, {lasted}; confidence {account['confidence']:.2f}"]),
         ("path", _short(paths(account["path"]))),
-        ("evidence", _short([told(one) for one in account["evidence"]])),
+        ("evidence", _short([readable(one) for one in account["evidence"]])),
         ("rivals", rivals(account["rivals"])),
-        ("not seen", [told(one) for one in account["unknown"]]),
+        ("not seen", [readable(one) for one in account["unknown"]]),
         ("cost", cost_lines(account, over)),
         ("left in service", [_nodes(found["evidence"])] if found["evidence"] else []),
         ("owners", [f"{team}: {who}" for team, who in account["on_call"].items()]),
@@ -107,7 +107,7 @@ def as_markdown(found: Found, pictures: Sequence[str] = ()) -> str:
     """The post-mortem: what happened, why we say so, what it cost, what was done. `pictures` are files beside it."""
     account = found.get("account") or {}
     title = seam_kinds.kind(found["cause"]).title
-    lines = [f"# {found['subject']}: {title}", "", printable(told(found["reason"])), ""]
+    lines = [f"# {found['subject']}: {title}", "", printable(readable(found["reason"])), ""]
     lines += [f"- incident `{found['id']}`, {found['state']}", f"- opened {_clock(found['opened'])}"]
     if found["closed"]:
         lines.append(f"- closed {_clock(found['closed'])}, after {lasting(found['closed'] - found['opened'])}")
@@ -145,9 +145,9 @@ def write_post_mortem(found: Found, folder: Path) -> list[Path]:
     return [folder / name for name in texts]
 
 
-def _short(told: list[str]) -> list[str]:
-    more = len(told) - MOST_LINES
-    return [*told[:MOST_LINES], *([f"and {more} more"] if more > 0 else [])]
+def _short(lines: list[str]) -> list[str]:
+    more = len(lines) - MOST_LINES
+    return [*lines[:MOST_LINES], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _first(timeline: list[Found]) -> list[tuple[float, str, str]]:

@@ -1,4 +1,4 @@
-"""`holdfast job`: training jobs: how they get on, what is slow, where their time went, what a failure would cost."""
+"""`holdfast job`: training jobs: progress, slow ranks, where their time went, what a failure would lose."""
 
 import json
 import time
@@ -18,7 +18,7 @@ Document = dict[str, Any]
 
 @app.command("list")
 def list_jobs(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """Training jobs whose ranks tell their progress, last heard first."""
+    """List training jobs whose ranks report progress, the latest report first."""
     found = connect(url, token).get("/v1/trainings")
     if as_json:
         typer.echo(json.dumps(found))
@@ -36,7 +36,7 @@ def list_jobs(url: Url = "", token: Token = "", as_json: AsJson = False) -> None
             _hours(one["exposure_gpu_hours"]),
             plain(one["reason"]),
         )
-    console().print(rows if found["jobs"] else "No job tells its progress; see docs/progress.md.")
+    console().print(rows if found["jobs"] else "No job reports its progress; see docs/progress.md.")
 
 
 @app.command()
@@ -63,8 +63,8 @@ def show(
 def _print(found: Document) -> None:
     out = console()
     heard = f"{found['ranks_heard']} of {found['world']} ranks on {count(len(found['nodes']), 'node')}"
-    told = ago(time.time(), found["heard_at"])
-    out.print(f"{plain(found['job'])} of {plain(found['owner'])}: {found['state']}, {heard}, heard {told}")
+    last = ago(time.time(), found["heard_at"])
+    out.print(f"{plain(found['job'])} of {plain(found['owner'])}: {found['state']}, {heard}, last report {last}")
     if found["reason"]:
         out.print(f"{styled(found['health'])}: {plain(found['reason'])}")
     loss = "" if found["loss"] is None else f", loss {found['loss']:.4g}"
@@ -108,7 +108,7 @@ def _restarts(restarts: list[Document], out: Any) -> None:
 def _exposed(exposure: Document | None, out: Any) -> None:
     if exposure is None:
         return
-    since = "no checkpoint was told of" if exposure["saved_step"] < 0 else f"step {exposure['saved_step']} is safe"
+    since = "no checkpoint was reported" if exposure["saved_step"] < 0 else f"step {exposure['saved_step']} is safe"
     tokens = f", {exposure['tokens']:,.0f} tokens" if exposure["tokens"] else ""
     words = f"{count(exposure['steps'], 'step')}, {exposure['gpu_hours']:.3f} GPU-hours{tokens}"
     out.print(f"a failure now would lose {words} ({since})")

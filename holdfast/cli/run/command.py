@@ -48,7 +48,7 @@ def run(
     probe: str = typer.Option("", help="Proves a node before a restart that wants it; else the suite of `check`."),
     url: Url = "",
     token: Token = "",
-    lost_seconds: float = typer.Option(15.0, min=1.0, help="A node not heard for so long is presumed lost."),
+    lost_seconds: float = typer.Option(15.0, min=1.0, help="A node without a report for so long is presumed lost."),
 ) -> int:
     """Supervise a training command: say why it ended, start it again where that helps, stop where it does not.
 
@@ -68,7 +68,7 @@ def run(
         environ=environment() if tune_nccl else {}, probe=tuple(shlex.split(probe)) or _OWN_PROBE,
     )  # fmt: skip
     try:
-        return _supervise(options, _company(options.node, nodes, store, lead, lost_seconds), _fleet(url, token))
+        return _supervise(options, _rendezvous(options.node, nodes, store, lead, lost_seconds), _fleet(url, token))
     except Busy as why:
         raise Refusal(str(why)) from None
     except LeaderLost as why:
@@ -81,7 +81,7 @@ def _this_node() -> str:
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
 
 
-def _company(node: str, nodes: int, store: str, lead: bool, lost_seconds: float) -> "Alone | Together":
+def _rendezvous(node: str, nodes: int, store: str, lead: bool, lost_seconds: float) -> "Alone | Together":
     from holdfast.supervisor.nodes.rendezvous import Alone
 
     if not nodes and not store:
@@ -95,7 +95,7 @@ def _company(node: str, nodes: int, store: str, lead: bool, lost_seconds: float)
 
 
 def _fleet(url: str, token: str) -> "Fleet | None":
-    """Only where a controller is named: the one that `holdfast up` started here is nobody's cluster."""
+    """Only where a controller is named: the one that `holdfast up` started here has no training nodes."""
     if not url and not os.environ.get("HOLDFAST_URL"):
         return None
     from holdfast.supervisor.nodes.controller import ControllerFleet
@@ -103,14 +103,14 @@ def _fleet(url: str, token: str) -> "Fleet | None":
     return ControllerFleet(connect(url, token), _tell)
 
 
-def _supervise(options: "Options", company: "Alone | Together", fleet: "Fleet | None") -> int:
+def _supervise(options: "Options", rendezvous: "Alone | Together", fleet: "Fleet | None") -> int:
     from holdfast.supervisor.loop import Supervisor
     from holdfast.supervisor.nodes.follower import follow
     from holdfast.supervisor.nodes.rendezvous import Alone
 
-    if isinstance(company, Alone) or company.leads:
-        return Supervisor(options, company, _tell, fleet).run()
-    return follow(options, company, _tell)
+    if isinstance(rendezvous, Alone) or rendezvous.leads:
+        return Supervisor(options, rendezvous, _tell, fleet).run()
+    return follow(options, rendezvous, _tell)
 
 
 def _tell(sentence: str) -> None:

@@ -31,7 +31,7 @@ def create(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make a token. It is shown this once; the controller keeps only its hash."""
+    """Make a token. It is shown only once; the controller stores its hash."""
     join = join or bool(node)
     if not join and role not in ROLES:
         raise Refusal(f"--role: expected one of {', '.join(ROLES)}, found {role!r}")
@@ -56,7 +56,7 @@ def list_tokens(
     token: Token = "",
     as_json: AsJson = False,
 ) -> None:
-    """Whose tokens there are and until when. The tokens themselves nobody knows but who holds them."""
+    """List tokens: whose they are, and until when they are valid. The tokens themselves are not stored."""
     if role and role not in LISTED:
         raise Refusal(f"--role: expected one of {', '.join(LISTED)}, found {role!r}")
     found = connect(url, token).get("/v1/tokens", role=role, ended=str(ended).lower())

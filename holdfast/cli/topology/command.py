@@ -17,7 +17,7 @@ Seen = Annotated[str, typer.Argument(help="What ibnetdiscover printed, or Slurm'
 
 @app.command()
 def check(file: File = "", url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
-    """Every mistake in a topology file; without a file, names that nobody reports of and nodes in no edge."""
+    """Check a topology file. Without a file: names without reports, and nodes without an edge."""
     found = _of_file(file) if file else _of_controller(url, token)
     if as_json:
         typer.echo(json.dumps(found))

@@ -1,19 +1,14 @@
 """What a plan was asked with: numbers with their units, each with where it came from; one sentence for a wrong one."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite
 
+from holdfast.config.quantities import BYTES, DURATION, MOST_SECONDS, duration, scaled
 from holdfast.economics.costs.feasible import BadNumber
 
-SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0, "y": 31_536_000.0}
-BYTES = {f"{prefix}B": 1000.0**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))}
-BYTES |= {f"{prefix}iB": 1024.0**power for power, prefix in enumerate(("K", "M", "G", "T", "P"), 1)} | {"KB": 1000.0}
 MOST_MACHINES = 1e9
 MOST_DAYS = 36_500.0
-MOST_SECONDS = 1_000 * 31_536_000.0
-_QUANTITY = re.compile(r"([0-9][0-9_,]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)\s*([A-Za-z%/]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +26,14 @@ class Given:
 class Asked:
     """Collects the inputs of a plan in the order they are asked for."""
 
-    told: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """What somebody else says where the command line is silent: name -> (text, who)."""
+    known: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Values from elsewhere for options that are not given: name -> (text, source)."""
     given: list[Given] = field(default_factory=list)
 
     def duration(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
-        wanted = "a duration such as 90s, 10m, 2h or 30d"
-        value = self._take(name, text, default, why, "seconds", wanted, _duration)
+        value = self._take(name, text, default, why, "seconds", DURATION, duration)
         if value > MOST_SECONDS:
-            raise BadNumber(f"--{name}: expected {wanted}, at most 1,000 years, found {self.given[-1].shown!r}")
+            raise BadNumber(f"--{name}: expected {DURATION}, at most 1,000 years, found {self.given[-1].shown!r}")
         return value
 
     def size(self, name: str, text: str | None, default: str = "", why: str = "") -> float:
@@ -88,8 +82,8 @@ class Asked:
         parse: Callable[[str], float | None],
     ) -> float:
         source = "given" if text is not None else f"default: {why}"
-        if name in self.told and text in (None, self.told[name][0]):
-            text, source = self.told[name]
+        if name in self.known and text in (None, self.known[name][0]):
+            text, source = self.known[name]
         said = text if text is not None else default
         if not said:
             raise BadNumber(f"--{name} is missing: expected {wanted}")
@@ -98,23 +92,3 @@ class Asked:
             raise BadNumber(f"--{name}: expected {wanted}, found {said!r}")
         self.note(name, value, unit, said.strip(), source)
         return value
-
-
-def scaled(units: Mapping[str, float]) -> Callable[[str], float | None]:
-    def parse(text: str) -> float | None:
-        found = _QUANTITY.fullmatch(text)
-        if found is None or found[2] not in units:
-            return None
-        return float(found[1].replace(",", "").replace("_", "")) * units[found[2]]
-
-    return parse
-
-
-def _duration(text: str) -> float | None:
-    """Several parts add up: 1h30m. A bare number is refused, for nobody knows its unit."""
-    parts = _QUANTITY.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text.replace(" ", ""):
-        return None
-    if any(unit not in SECONDS for _, unit in parts):
-        return None
-    return sum(float(number.replace(",", "").replace("_", "")) * SECONDS[unit] for number, unit in parts)

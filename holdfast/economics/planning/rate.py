@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from math import isfinite
 
 from holdfast.catalog.economics import PublicRate, public_rates
+from holdfast.config.quantities import scaled
 from holdfast.economics.costs.feasible import BadNumber
 from holdfast.economics.costs.survival import DAYS_PER_YEAR, Posterior, rate_from_probability
-from holdfast.economics.planning.inputs import Asked, scaled
+from holdfast.economics.planning.inputs import Asked
 
 MOST_PER_YEAR = 365.0  # one failure per GPU and day
 CHANCE, COUNT = "%", "/y"
@@ -27,7 +28,7 @@ def rate(asked: Asked, text: str | None, events: str | None = None, gpu_years: s
     """A public rate by name, a number, or own counts. A bare number below 1 is the chance to fail within a year."""
     counted = events is not None or gpu_years is not None
     if text is None and not counted:
-        text, counted = asked.told.get("rate", (None, ""))[0], "events" in asked.told
+        text, counted = asked.known.get("rate", (None, ""))[0], "events" in asked.known
     if counted:
         if text is not None:
             raise BadNumber("own counts: expected --events and --gpu-years, or --rate, not both")

@@ -123,7 +123,7 @@ def _or_none(fleet: Fleet, wanted: float, crews: int) -> int | None:
 
 def _crews(asked: Asked, text: str | None) -> int:
     """0: as many as are needed at once."""
-    if text is None and "crews" not in asked.told:
+    if text is None and "crews" not in asked.known:
         asked.note("crews", 0, "crews", "as needed", "default: as many as are needed at once")
         return 0
     value = asked.number("crews", text, "crews", most=MOST_CREWS)

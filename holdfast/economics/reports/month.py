@@ -37,7 +37,7 @@ class Sum:
 
     @property
     def watched(self) -> float:
-        """GPU-hours of which somebody knows what they were."""
+        """GPU-hours whose use is known."""
         return self.hours - self.gpu_hours["unknown"]
 
     @property
@@ -46,7 +46,7 @@ class Sum:
 
     @property
     def productive(self) -> float:
-        """Share of the watched time: what nobody watched is neither productive nor lost."""
+        """Share of the watched time: unwatched time is neither productive nor lost."""
         return self.gpu_hours["productive"] / self.watched if self.watched else 0.0
 
     @property
@@ -88,7 +88,7 @@ class Month:
         each = self.whole.effective_price
         price = f", {money(each)} for each productive one" if each is not None else ""
         unknown = self.whole.gpu_hours["unknown"]
-        watched = f" {unknown:,.0f} of them nobody watched;" if unknown >= 0.5 else ""
+        watched = f" {unknown:,.0f} of them were not watched;" if unknown >= 0.5 else ""
         whose = "of the rest" if watched else "of them"
         return (
             f"{self.name}: {money(self.whole.paid)} paid for {self.whole.hours:,.0f} GPU-hours;{watched}"
@@ -158,11 +158,11 @@ def _claims(found: Sequence[Slice], sheet: Sheet, begin: float, end: float) -> l
 def _notes(sheet: Sheet, unpriced: set[str], whole: Sum) -> list[str]:
     notes = ["Allocated time counts as productive unless the node was known to be degraded."]
     if whole.gpu_hours["degraded"]:
-        notes.append("Degraded time counts as lost in full, for nobody measured how much of it worked.")
+        notes.append("Degraded time counts as lost in full, because it is not measured how much of it worked.")
     if whole.gpu_hours["unknown"]:
-        notes.append("What nobody watched is paid, but counted neither as productive nor as lost.")
+        notes.append("Unwatched time is paid, but counts neither as productive nor as lost.")
         if any(supplier.agreement for supplier in sheet.suppliers):
-            notes.append("Claims are what the watched time shows; of the rest nobody knows whether a node was up.")
+            notes.append("Claims are what the watched time shows; whether nodes were up in the rest is unknown.")
     if sheet.checkpoint_interval:
         notes.append("Of a job that failed, half a checkpoint interval is counted as rework.")
     else:

@@ -67,11 +67,11 @@ def document(title: str, lead: str, under: str, parts: Iterable[str]) -> str:
     )
 
 
-def tiles(told: Sequence[tuple[str, str, str]]) -> str:
+def tiles(figures: Sequence[tuple[str, str, str]]) -> str:
     """What matters, at a glance: its name, its value and what it means."""
     made = "".join(
         f'<div class="tile"><small>{escape(name)}</small><b>{escape(value)}</b><small>{escape(words)}</small></div>'
-        for name, value, words in told
+        for name, value, words in figures
     )
     return f'<div class="tiles">{made}</div>'
 

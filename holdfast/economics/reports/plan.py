@@ -87,7 +87,7 @@ def write(file: str, out: str) -> tuple[Report, Path]:
     try:
         report = make(scenario)
     except (NoProgress, BadNumber) as error:
-        raise Refusal(scenario.in_its_words(str(error))) from None
+        raise Refusal(scenario.as_keys(str(error))) from None
     except ArithmeticError:
         raise Refusal(f"{file}: its numbers are too large or too small together to compute anything") from None
     target = Path(out) if out else Path(file).with_suffix(".html")
@@ -106,7 +106,7 @@ def make(scenario: plan_scenario.Scenario) -> Report:
     chosen = rate(asked, None)
     wanted = replace(SILENT, **_texts(scenario))
     run = run_of(asked, wanted, gpus, chosen)
-    interval = asked.duration("interval", None) if "interval" in scenario.told else run.best_interval
+    interval = asked.duration("interval", None) if "interval" in scenario.given else run.best_interval
     memory = memory_of(asked, wanted, run, None)
     ledger = c.expected_ledger(interval, run.write, run.between, run.restart)
     refuse_standstill(ledger.share("productive"), run, f" every {time(interval)}")
@@ -129,7 +129,7 @@ def make(scenario: plan_scenario.Scenario) -> Report:
 
 
 def _texts(scenario: plan_scenario.Scenario) -> dict[str, Any]:
-    """What decides which questions are asked must be told as on the command line."""
+    """Options that decide which figures are computed, as texts of the command line."""
     names = ("write", "state", "bandwidth", "interval", "memory-write", "memory-restart", "memory-survives")
     return {name.replace("-", "_"): text for name in names if (text := scenario.text(name)) is not None}
 

@@ -1,11 +1,10 @@
-"""The price sheet: who is paid what for which nodes, and what was promised. A wrong key is named with its line."""
+"""Reads the price sheet: which supplier is paid what for which nodes, and what it promised."""
 
 from dataclasses import dataclass
 
-from holdfast.config.tables import Document
+from holdfast.config.tables import Document, Table
 from holdfast.config.text_file import read_text
 from holdfast.economics.costs.claims import Agreement, Tier
-from holdfast.economics.studies.text import Table
 from holdfast.formats.slurm import hostlist
 
 
@@ -14,17 +13,17 @@ class Supplier:
     name: str
     price: float  # per GPU-hour
     gpus_per_node: int
-    nodes: frozenset[str]  # empty: all that nobody else is named for
+    nodes: frozenset[str]  # empty: all that no other supplier names
     agreement: Agreement | None
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
     suppliers: tuple[Supplier, ...]
-    checkpoint_interval: float  # 0: not told
+    checkpoint_interval: float  # 0: not given
 
     def of(self, node: str) -> Supplier | None:
-        """Named by its nodes, else the one who has the rest; None: nobody says what it costs."""
+        """Named by its nodes, else the one who has the rest; None: it has no price."""
         named = (one for one in self.suppliers if node in one.nodes)
         return next(named, next((one for one in self.suppliers if not one.nodes), None))
 

@@ -4,7 +4,7 @@ from holdfast.catalog.economics import public_rates
 from holdfast.economics.costs.survival import DAYS_PER_YEAR, rate_from_probability
 from holdfast.economics.simulation.scenario import Domain, Effect, Hazard
 from holdfast.economics.simulation.spread import fixed
-from holdfast.economics.studies.text import Table
+from holdfast.economics.studies.scenario_table import ScenarioTable as Table
 
 MOST_RATE = 3_650.0  # ten failures of one unit every day
 DEFAULT_SWAP = 0.3

@@ -1,4 +1,4 @@
-"""A plan from the fleet's own history, as its controller tells it."""
+"""A plan from the fleet's own history, as its controller recorded it."""
 
 import time
 from typing import Any
@@ -20,7 +20,7 @@ def asked(url: str, token: str, gpus_per_node: str | None) -> Asked:
     if seen.service_seconds <= 0:
         raise Refusal(f"the controller at {client.url} has seen no node in service yet: nothing to plan from", 1)
     who = f"the controller at {client.url}, {days:.3g} days"
-    told = {
+    given = {
         "events": (str(seen.failures), f"{who}: nodes that failed in service or its test"),
         "gpu-years": (
             f"{seen.service_seconds * per_node / YEAR_SECONDS:.6g}",
@@ -29,8 +29,8 @@ def asked(url: str, token: str, gpus_per_node: str | None) -> Asked:
     }
     if seen.mean_repair_seconds:
         back = f"mean of {len(seen.repairs)} that came back, {seen.still_out} are still out"
-        told["repair"] = (f"{seen.mean_repair_seconds:.6g}s", f"{who}: {back}")
-    return Asked(told=told)
+        given["repair"] = (f"{seen.mean_repair_seconds:.6g}s", f"{who}: {back}")
+    return Asked(known=given)
 
 
 def _history(client: Client) -> tuple[FleetHistory, float]:

@@ -22,18 +22,18 @@ class Cohorts:
 
 def read(path: str, against: str | None) -> Cohorts:
     found = watched("--lifetimes", path)
-    told = {
+    given = {
         "events": (str(found.events), f"{path}: {found.units:,} units"),
         "gpu-years": (f"{found.unit_years:.10g}", f"{path}: the time they were watched"),
     }
     other = _lives("--against", against) if against is not None else ()
     if against is not None and not found.lifetimes:
-        raise Refusal(f"--against: {path} tells stays, not lifetimes; expected columns such as device,years,died")
-    return Cohorts(Asked(told=told), tuple(Lifetime(*one) for one in found.lifetimes), other)
+        raise Refusal(f"--against: {path} has stays, not lifetimes; expected columns such as device,years,died")
+    return Cohorts(Asked(known=given), tuple(Lifetime(*one) for one in found.lifetimes), other)
 
 
 def _lives(flag: str, path: str) -> tuple[Lifetime, ...]:
     found = watched(flag, path)
     if not found.lifetimes:
-        raise Refusal(f"{flag}: {path} tells no lifetimes; expected columns such as device,years,died")
+        raise Refusal(f"{flag}: {path} has no lifetimes; expected columns such as device,years,died")
     return tuple(Lifetime(*one) for one in found.lifetimes)

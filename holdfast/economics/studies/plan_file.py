@@ -1,15 +1,12 @@
-"""A scenario file: what a cluster is to be, in TOML. An unknown key is named with its line and the nearest one."""
+"""Reads a scenario of `holdfast plan report`: what a cluster is to be, in TOML."""
 
 import re
-import tomllib
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
+from holdfast.config.tables import Document
 from holdfast.config.text_file import read_text
 from holdfast.economics.planning.inputs import Asked
-from holdfast.model.refusal import Refusal
 
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 KEYS: dict[str, tuple[str, ...]] = {
@@ -33,72 +30,36 @@ KEYS: dict[str, tuple[str, ...]] = {
 class Scenario:
     name: str
     title: str
-    told: dict[str, tuple[str, str]]
+    given: dict[str, tuple[str, str]]
 
     def asked(self) -> Asked:
-        """Somebody to ask afresh: each plan keeps its own list of what it rests on."""
-        return Asked(told=self.told)
+        """New inputs: each plan records its own list of what it rests on."""
+        return Asked(known=self.given)
 
-    def in_its_words(self, sentence: str) -> str:
-        """A refusal names flags; here they are keys of the file, each with its line."""
+    def as_keys(self, sentence: str) -> str:
+        """An error names options; here they are keys of the file, each with its line."""
 
         def key(found: re.Match[str]) -> str:
-            where = self.told.get(found[1], ("", ""))[1].rpartition(", ")[2]
+            where = self.given.get(found[1], ("", ""))[1].rpartition(", ")[2]
             return found[1].replace("-", "_") + (f" ({where})" if where else "")
 
         return f"{self.name}: {_FLAG.sub(key, sentence)}"
 
     def text(self, name: str) -> str | None:
-        return self.told[name][0] if name in self.told else None
+        return self.given[name][0] if name in self.given else None
 
 
 def load(path: str) -> Scenario:
-    text = read_text(path)
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise Refusal(f"{path}: {error}") from None
-    told: dict[str, tuple[str, str]] = {}
-    title = ""
-    for key, value in document.items():
-        if isinstance(value, dict):
-            _section(path, text, key, value, told)
-        elif key == "title":
-            title = str(value)
-        elif key in KEYS:
-            raise Refusal(f"{path}, line {_line(text, '', key)}: {key}: expected a table headed [{key}]")
-        else:
-            _unknown(path, text, "", key, (*KEYS[""], *filter(None, KEYS)))
-    return Scenario(path, title or Path(path).stem, told)
-
-
-def _section(path: str, text: str, section: str, table: dict[str, Any], told: dict[str, tuple[str, str]]) -> None:
-    if section not in KEYS or not section:
-        _unknown(path, text, "", section, tuple(filter(None, KEYS)))
-    for key, value in table.items():
-        if key not in KEYS[section]:
-            _unknown(path, text, section, key, KEYS[section])
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise Refusal(f"{path}, line {_line(text, section, key)}: {key}: expected a number or a text")
-        told[key.replace("_", "-")] = (str(value), f"{Path(path).name}, line {_line(text, section, key)}")
-
-
-def _unknown(path: str, text: str, section: str, key: str, known: tuple[str, ...]) -> None:
-    near = get_close_matches(key, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}"
-    where = f"[{section}] {key}" if section else key
-    raise Refusal(f"{path}, line {_line(text, section, key)}: unknown key {where}; {hint}")
-
-
-def _line(text: str, section: str, key: str) -> int:
-    """Where a key stands; the section's own line for a header, 1 if it is written in a way not looked for."""
-    here = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        bare = line.strip()
-        if bare.startswith("["):
-            here = bare.strip("[]# ").split("]")[0].strip()
-            if not section and here == key:
-                return number
-        elif here == section and bare.split("=")[0].strip().strip("\"'") == key:
-            return number
-    return 1
+    document = Document(read_text(path), path)
+    known = (*KEYS[""], *filter(None, KEYS))
+    document.only(document.raw, known, "")
+    given: dict[str, tuple[str, str]] = {}
+    for section, keys in KEYS.items():
+        if not section:
+            continue
+        for key, value in document.only(document.raw.get(section, {}), keys, section).items():
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise document.refuse(section, key, "expected a number or a text")
+            line = f"{Path(path).name}, line {document.line(section, key)}"
+            given[key.replace("_", "-")] = (str(value), line)
+    return Scenario(path, str(document.raw.get("title") or Path(path).stem), given)

@@ -9,8 +9,8 @@ from holdfast.config.text_file import read_text
 from holdfast.economics.simulation import scenario as s
 from holdfast.economics.simulation.spread import Spread, fixed
 from holdfast.economics.studies.hazards import hazards
+from holdfast.economics.studies.scenario_table import ScenarioTable as Table
 from holdfast.economics.studies.sense import refuse_absurd, refuse_endless
-from holdfast.economics.studies.text import Table
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.refusal import Refusal
 

@@ -86,7 +86,7 @@ def _fault(luck: np.random.Generator, name: str, layout: Layout) -> Fault:
 
 
 def hurting(layout: Layout, type_of: str) -> Sequence[str]:
-    """Those of a type that somebody feels: a broken thing that nobody uses is no drill."""
+    """Subjects of a type that a job uses: a fault of an unused part is no drill."""
     job = layout.jobs[0]
     racks = sorted({int(layout.rack_of_node[node]) for node in job.nodes})
     leaves = sorted({int(layout.leaf_of_node[node]) for node in job.nodes})

@@ -18,7 +18,7 @@ WEAK = 0.5  # of the least that is usually drawn
 LEAST_SHOWN = 900.0  # a fault that ends again is there for so long in full
 RESTING = ("rack_power_limit_watts", "gpu_power_limit_watts", "gpu_clock_event_reasons", "gpu_clock_sm_hertz",
            "gpu_utilization_ratio")  # fmt: skip
-"""What stands still for hours while all is well: nobody can see it stick."""
+"""Signals that stand still for hours while all is well: a stuck sensor does not show."""
 LATE_JOB = 240.0
 SETTLED = 900.0  # a job that has just begun has no past to compare with
 TOGETHER = (1, 1, 1, 2, 2, 3)
@@ -55,7 +55,7 @@ def _layout(luck: np.random.Generator, wanted: list[str]) -> Layout:
     fleet = Fleet(
         nodes=nodes, gpus_per_node=int(luck.choice([4, 8])), nodes_per_rack=int(luck.choice([2, 4, 8])),
         racks_per_cdu=int(luck.integers(1, 5)), cdus_per_room=int(luck.integers(1, 4)),
-        # A job below one leaf uses no link, and what is wrong with one hurts nobody.
+        # A job below one leaf uses no link, and a fault of one hurts no job.
         nodes_per_leaf=min(int(luck.choice([2, 4, 8, 16])), max(1, first // 2)), spines=int(luck.choice([2, 3, 4])),
     )  # fmt: skip
     rest = list(range(first, nodes))
@@ -110,7 +110,7 @@ def _signal(luck: np.random.Generator, name: str, subject: str, layout: Layout) 
 
 
 def _apart(one: Fault, other: Fault, layout: Layout) -> bool:
-    """Two faults that nobody could tell apart, because one hides what the other does, are no drill."""
+    """Two faults that cannot be told apart, because one hides the other, are no drill."""
     return one.subject != other.subject and one.kind.partition(".")[0] != other.kind.partition(".")[0]
 
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from holdfast.config.tables import Document
+from holdfast.config.tables import Document, Table
 from holdfast.economics.costs.finding import Prices
-from holdfast.economics.studies.text import Table
 from holdfast.formats.slurm.hostlist import NotAHostlist, expand
 from holdfast.lab.drills.drill import Drill
 from holdfast.lab.drills.subjects import Known

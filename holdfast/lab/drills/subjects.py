@@ -1,9 +1,9 @@
 """Whom a drill may name: the subjects of its plant by type, and the nearest one for a name that is wrong."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
-from holdfast.economics.studies.text import Table
+from holdfast.config.suggest import hint
+from holdfast.config.tables import Table
 from holdfast.lab.twin.plant.layout import JobSpec, Layout
 from holdfast.lab.twin.plant.sensors import USUAL_SIGNAL
 from holdfast.lab.twin.plant.signals import subjects
@@ -38,8 +38,8 @@ class Known:
         wanted = " or ".join(types)
         if not known and "software" not in types:
             raise table.wrong("subject", f"expected a {wanted}, and this drill has none")
-        hint = "such as software/driver-570.2" if "software" in types else self.near(text, known)
-        raise table.wrong("subject", f"there is no {wanted} {text!r}; {hint}")
+        advice = "such as software/driver-570.2" if "software" in types else self.near(text, known)
+        raise table.wrong("subject", f"there is no {wanted} {text!r}; {advice}")
 
     def signal(self, table: Table, subject: str) -> str:
         mine = [name for name, who in self.signals.items() if subject in who]
@@ -54,9 +54,4 @@ class Known:
 
     @staticmethod
     def near(text: str, known: Iterable[str]) -> str:
-        names = list(known)
-        close = get_close_matches(text, names, n=1, cutoff=0.4)
-        if close:
-            return f"did you mean {close[0]}?"
-        shown = ", ".join(names[:6]) + (" ..." if len(names) > 6 else "")
-        return f"expected one of {shown}"
+        return hint(text, known, cutoff=0.4, most=6)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli.incident.figures import many, measured, moments, paths, rivals, told
+from holdfast.cli.incident.figures import many, measured, moments, paths, readable, rivals
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from holdfast.cli.incident.figures import many, measured, moments, paths, rivals
     ],
 )
 def test_a_reading_is_told_in_its_unit(said: str, shown: str) -> None:
-    assert told(said).endswith(shown)
+    assert readable(said).endswith(shown)
 
 
 def test_what_there_are_many_of() -> None:
@@ -53,4 +53,4 @@ def test_rivals_that_lost_for_the_same_reason_are_one_line() -> None:
 
 @given(st.text(max_size=80))
 def test_any_sentence_can_be_told(said: str) -> None:
-    assert isinstance(told(said), str) and paths([said]) and moments([{"at": 0.0, "domain": "", "text": said}])
+    assert isinstance(readable(said), str) and paths([said]) and moments([{"at": 0.0, "domain": "", "text": said}])

@@ -42,7 +42,7 @@ def test_the_drawings_stand_beside_the_text(tmp_path: Path) -> None:
     assert [file.name for file in files] == ["post-mortem.md", "chart-1.svg", "chart-2.svg"]
     text = files[0].read_text()
     assert "(chart-1.svg)" in text and "(chart-2.svg)" in text and "▁" not in text
-    assert "nobody saw it" in files[2].read_text()
+    assert "no readings" in files[2].read_text()
     with pytest.raises(Refusal, match="there already"):
         write_post_mortem(incident(), tmp_path / "new")
 

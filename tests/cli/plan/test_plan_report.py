@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from holdfast.cli.app import run
 from holdfast.economics.studies import plan_file as plan_scenario
 from holdfast.model.refusal import Refusal
+from holdfast.model.settings import SettingsError
 
 PAGE = (Path(__file__).parents[3] / "docs" / "plan.md").read_text()
 SCENARIO = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
@@ -67,10 +68,10 @@ def test_at_the_best_interval_nothing_is_gained_by_changing_it(
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("restart =", "restrat =", "line 12: unknown key [checkpoint] restrat; did you mean restart?"),
-        ("[spares]", "[spare]", "line 16: unknown key spare; did you mean spares?"),
-        ("title =", "titel =", "line 1: unknown key titel; did you mean title?"),
-        ("gpus = 16384", "gpus = [1]", "line 4: gpus: expected a number or a text"),
+        ("restart =", "restrat =", "line 12: checkpoint.restrat: unknown key; did you mean restart?"),
+        ("[spares]", "[spare]", "line 16: spare: unknown key; did you mean spares?"),
+        ("title =", "titel =", "line 1: titel: unknown key; did you mean title?"),
+        ("gpus = 16384", "gpus = [1]", "line 4: cluster.gpus: expected a number or a text"),
         ("gpus = 16384", "gpus = 0", "cluster.toml: gpus (line 4): expected 1 to"),
         ('"12m"', '"soon"', "restart (line 12): expected a duration"),
         ("gpus = 16384", "gpus = ", "Invalid value (at line 4"),
@@ -79,7 +80,7 @@ def test_at_the_best_interval_nothing_is_gained_by_changing_it(
         ("swap = 0.4", "swap = 40", "swap (line 18): expected a share such as 0.95 or 95%, at most 1, found 40"),
         ('memory_write = "3s"', 'memory_restart = "3s"', "memory_write is missing"),
         ('interval = "30m"', 'interval = "30d"', "no progress is possible: a write takes 25 s every 30 d"),
-        ("[cluster]", "cluster = 3\n[clusters]", "line 3: cluster: expected a table headed [cluster]"),
+        ("[cluster]", "cluster = 3\n[clusters]", "clusters: unknown key; did you mean cluster?"),
         ('"200GB/s"', '"1MB/s"', "no progress is possible"),
     ],
 )
@@ -115,6 +116,11 @@ def test_any_file_is_a_scenario_or_a_refusal(tmp_path: Path, text: str) -> None:
     file = tmp_path / "any.toml"
     file.write_text(text, encoding="utf-8", newline="")
     try:
-        assert isinstance(plan_scenario.load(str(file)).told, dict)
-    except Refusal as refusal:
-        assert "any.toml" in str(refusal)
+        assert isinstance(plan_scenario.load(str(file)).given, dict)
+    except (Refusal, SettingsError) as error:
+        assert "any.toml" in str(error)
+
+
+def test_a_section_must_be_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "report", str(scenario(tmp_path, "title = 'x'\ncluster = 3\n"))]) == 64
+    assert "line 2: cluster: expected a table, found 3" in capsys.readouterr().err

@@ -291,7 +291,9 @@ def test_whether_the_breaker_counts_one_more(stage: Stage, failed: bool, kind: E
         ("", 0, 2, False, True),
     ],
 )
-def test_who_may_climb_and_whose_case_it_is(cause: str, repair_step: int, automatic: int, climbs: bool, persons: bool) -> None:
+def test_who_may_climb_and_whose_case_it_is(
+    cause: str, repair_step: int, automatic: int, climbs: bool, persons: bool
+) -> None:
     node = NodeState(name="n1", stage=S.QUARANTINED, cause=cause, repair_step=repair_step)
     policy = replace(POLICY, automatic_rungs=automatic)
     assert may_climb(node, policy) is climbs
@@ -309,7 +311,9 @@ def test_the_verb_of_each_rung(repair_step: int, automatic: int, verb: Verb) -> 
     ticket = verb is Verb.TICKET
     assert after.stage is (S.QUARANTINED if ticket else S.RESETTING)
     assert reason == (
-        f"{repair_step} rungs tried for gpu.xid; a person decides" if ticket else f"repair_step {repair_step + 1} of the ladder"
+        f"{repair_step} rungs tried for gpu.xid; a person decides"
+        if ticket
+        else f"repair_step {repair_step + 1} of the ladder"
     )
 
 

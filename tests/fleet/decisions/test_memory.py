@@ -83,7 +83,9 @@ def test_a_job_that_starts_or_ends_makes_the_last_test_old() -> None:
     ],
 )
 def test_where_on_the_ladder_a_failure_begins(before: tuple[Offence, ...], cause: str, repair_step: int) -> None:
-    node = NodeState(name="n1", stage=Stage.READY, repair_step=5, offences=before, held="loop/c2", tests=2, asked_at=4.0)
+    node = NodeState(
+        name="n1", stage=Stage.READY, repair_step=5, offences=before, held="loop/c2", tests=2, asked_at=4.0
+    )
     failed = told(node, H.FAILED, cause=cause)
     assert failed.repair_step == repair_step
     assert failed.offences == (*before, Offence(at=NOW, cause=cause))

@@ -109,7 +109,7 @@ def _command(given: str) -> list[str]:
 
 
 def _gpus_here() -> int:
-    """As many as the program may see, for it takes a single one unless told."""
+    """As many as the program may see; by default it takes one."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return max(1, len([one for one in visible.split(",") if one.strip()]))
@@ -143,7 +143,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def _with_environment(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """Set where the program starts: mpirun takes nothing along to other nodes unless told."""
+    """Set where the program starts: mpirun does not pass them on by default."""
     settings = ["env", *(f"{name}={value}" for name, value in environment.items())] if environment else []
     place = next((i for i, word in enumerate(command) if "_perf" in os.path.basename(word)), 0)
     return [*command[:place], *settings, *command[place:]]

@@ -1,4 +1,4 @@
-"""Telling a plan's answer: a few tables for people, one document as JSON, a plot where one is wished."""
+"""Prints a plan: tables, one JSON document, or a chart."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from holdfast.economics.planning.answer import Answer
 from holdfast.model.refusal import Refusal
 
 
-def tell(make: Callable[[], Answer], as_json: bool, plot: str) -> None:
+def show(make: Callable[[], Answer], as_json: bool, plot: str) -> None:
     """Print one document or a few tables; a plot first, so that a refusal leaves stdout empty."""
     try:
         answer = make()

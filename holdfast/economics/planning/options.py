@@ -1,0 +1,210 @@
+"""Every plan and its options, declared once; the API's routes and `holdfast plan` are made from it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.economics.planning import checkpoint, cost, limit, price, risk, spares
+from holdfast.economics.planning.answer import Answer
+from holdfast.economics.planning.copies import CopyTexts
+from holdfast.economics.planning.inputs import Asked
+from holdfast.economics.planning.run import Wanted
+
+Given = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOption:
+    name: str
+    """As the API spells it; the command line has dashes."""
+    help: str
+    value: str = ""
+    """What help calls the value; '' for a flag."""
+    several: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    name: str
+    summary: str
+    options: tuple[PlanOption, ...]
+    answer: Callable[[Asked, Given], Answer]
+    uses_history: bool = False
+    """The rate may come from the fleet's own history."""
+
+
+GPUS = PlanOption("gpus", "GPUs of the job.", "N")
+PER_NODE = PlanOption("gpus_per_node", "GPUs in a node.  [8]", "N")
+RESTART = PlanOption("restart", "From failure to running again.  [10m]", "TIME")
+RATE_ALONE = PlanOption(
+    "rate",
+    "Failures per GPU-year: llama3, rsc1, rsc2, databricks, epoch, a count such as 0.2/y, or the chance"
+    " to fail within a year such as 1% or 0.01.",
+    "RATE",
+)
+RATE = (
+    RATE_ALONE,
+    PlanOption("events", "Instead of a rate: failures you saw.", "N"),
+    PlanOption("gpu_years", "GPU-years in which you saw them.", "YEARS"),
+)
+
+
+def _risk(asked: Asked, given: Given) -> Answer:
+    return risk.answer(asked, *(given[one.name] for one in RISK.options))
+
+
+def _checkpoint(asked: Asked, given: Given) -> Answer:
+    copies = CopyTexts(
+        copies=given["copies"],
+        rebuild=given["rebuild"],
+        domains=tuple(given["domain"] or ()),
+        apart=given["apart"],
+        gpus_per_node=given["gpus_per_node"],
+    )
+    apart = ("copies", "rebuild", "domain", "apart", "gpus_per_node")
+    texts = {one.name: given[one.name] for one in CHECKPOINT.options if one.name not in apart}
+    return checkpoint.answer(asked, Wanted(**texts, copies=copies))
+
+
+def _spares(asked: Asked, given: Given) -> Answer:
+    return spares.answer(asked, *(given[one.name] for one in SPARES.options))
+
+
+def _limit(asked: Asked, given: Given) -> Answer:
+    return limit.answer(asked, *(given[one.name] for one in LIMIT.options))
+
+
+def _price(asked: Asked, given: Given) -> Answer:
+    stages = {name: given[name] for name in ("identify", "interval", "start", "repair", "failover", "blast")}
+    offers = given["offer"] or []
+    return price.answer(asked, offers, given["gpus"], given["days"], given["rate"], stages, given["sla"], given["down"])
+
+
+def _cost(asked: Asked, given: Given) -> Answer:
+    return cost.answer(asked, cost.Wanted(**given))
+
+
+RISK = Plan(
+    name="risk",
+    summary="How likely a run meets a failure, and how many.",
+    options=(
+        GPUS,
+        PlanOption("days", "How long the run is.", "DAYS"),
+        *RATE,
+        PlanOption("shape", "Weibull shape: below 1 for new parts.  [1]", "SHAPE"),
+        PlanOption("age_days", "Age of the parts, for another shape than 1.  [0]", "DAYS"),
+    ),
+    answer=_risk,
+    uses_history=True,
+)
+CHECKPOINT = Plan(
+    name="checkpoint",
+    summary="How often to write checkpoints, where, and what the run then delivers.",
+    options=(
+        GPUS,
+        *RATE,
+        PlanOption("write", "How long a write stops the run.", "TIME"),
+        PlanOption("state", "Or: the size of a checkpoint, with --bandwidth.", "SIZE"),
+        PlanOption("bandwidth", "What storage takes, such as 2TB/s.", "SIZE/s"),
+        RESTART,
+        PlanOption("interval", "Compare this interval with the best.", "TIME"),
+        PlanOption("memory_write", "A memory tier: how long a write stops the run.", "TIME"),
+        PlanOption("memory_restart", "Restart from memory.  [2m]", "TIME"),
+        PlanOption("memory_survives", "Failures that memory survives.  [0.95]", "SHARE"),
+        PlanOption("target", "What storage to buy for this share.", "SHARE"),
+        PlanOption("copies", "Nodes that hold each copy in memory: how often all are lost.", "N"),
+        PlanOption("rebuild", "Until a lost copy is made again.  [10m]", "TIME"),
+        PlanOption(
+            "domain",
+            "What takes nodes down together: rack=8@0.2, nodes and failures a year; several times.",
+            "DOMAIN",
+            several=True,
+        ),
+        PlanOption("apart", "The copies lie in different domains."),
+        PER_NODE,
+    ),
+    answer=_checkpoint,
+    uses_history=True,
+)
+SPARES = Plan(
+    name="spares",
+    summary="How many spare nodes to hold.",
+    options=(
+        PlanOption("nodes", "Nodes in use.", "N"),
+        PER_NODE,
+        *RATE,
+        PlanOption("repair", "From failure to return.  [3d]", "TIME"),
+        PlanOption("swap", "Failures that keep a node away so long.  [1]", "SHARE"),
+        PlanOption("crews", "Repair crews, each on one node at a time.  [as needed]", "N"),
+        PlanOption("confidence", "Share of time with enough spares.  [0.99]", "SHARE"),
+    ),
+    answer=_spares,
+    uses_history=True,
+)
+LIMIT = Plan(
+    name="limit",
+    summary="How far a run can scale before failures stop it.",
+    options=(
+        *RATE,
+        PlanOption("state", "Size of a checkpoint.  [5TB]", "SIZE"),
+        PlanOption("state_gpus", "At how many GPUs it has that size.  [16384]", "N"),
+        PlanOption("bandwidth", "Of storage; with an exponent of one GPU.  [2TB/s]", "SIZE/s"),
+        PlanOption(
+            "network_exponent", "Bandwidth grows with GPUs to this power: 0 storage, 1/2, 2/3, 1.  [0]", "POWER"
+        ),
+        PlanOption("growing", "The model grows with the cluster, as its square root."),
+        RESTART,
+    ),
+    answer=_limit,
+    uses_history=True,
+)
+PRICE = Plan(
+    name="price",
+    summary="What a productive GPU-hour costs at each supplier, and with gpus and rate what failures cost.",
+    options=(
+        PlanOption(
+            "offer",
+            "A supplier: NAME=PRICE@GOODPUT, or NAME=PRICE+EXTRAS-CREDITS@GOODPUT; several times.",
+            "OFFER",
+            several=True,
+        ),
+        GPUS,
+        PlanOption("days", "Over how many days failures are counted.  [30]", "DAYS"),
+        RATE_ALONE,
+        PlanOption("identify", "From failure to knowing the node.  [15m]", "TIME"),
+        PlanOption("interval", "Between checkpoints.  [1h]", "TIME"),
+        PlanOption("start", "To start the job again.  [10m]", "TIME"),
+        PlanOption("repair", "To repair or replace the node.  [1h]", "TIME"),
+        PlanOption("failover", "Of a job that tolerates failures.  [1m]", "TIME"),
+        PlanOption("blast", "GPUs that wait for the repair.  [8]", "N"),
+        PlanOption("sla", "The agreement: 99.9%:10%,99%:25%.", "UPTIME:CREDIT,..."),
+        PlanOption("down", "How long one node was down.  [2h]", "TIME"),
+    ),
+    answer=_price,
+)
+COST = Plan(
+    name="cost",
+    summary="What one incident cost, in five layers.",
+    options=(
+        GPUS,
+        PlanOption("price", "Per GPU-hour: dollars, or h100, b200, gb300.", "PRICE"),
+        PlanOption("detect", "Until the failure was noticed.  [10m]", "TIME"),
+        PlanOption("diagnose", "Until the cause was known.  [0s]", "TIME"),
+        PlanOption("restore", "Until the job ran again.  [0s]", "TIME"),
+        PlanOption("rework", "Work done twice.  [30m]", "TIME"),
+        PlanOption("slow", "How much slower it ran, if it did.  [0]", "SHARE"),
+        PlanOption("slow_for", "For how long.  [0s]", "TIME"),
+        PlanOption("blast", "GPUs that waited for the repair afterwards.  [0]", "N"),
+        PlanOption("repair", "For how long.  [0s]", "TIME"),
+        PlanOption("alternative", "What another use would have paid.  [0]", "PRICE"),
+        PlanOption("queued", "Chance that another job waited.  [0]", "SHARE"),
+        PlanOption("people", "People who worked on it.  [0]", "N"),
+        PlanOption("hours", "How long each did.  [0s]", "TIME"),
+        PlanOption("wage", "Dollars per hour of work.  [140]", "DOLLARS"),
+        PlanOption("day_value", "What a day of the schedule is worth to you.", "DOLLARS"),
+        PlanOption("float_days", "Days of slack in the schedule.  [0]", "DAYS"),
+        PlanOption("critical", "Chance that it is on the critical path.  [1]", "SHARE"),
+    ),
+    answer=_cost,
+)
+PLANS = (RISK, CHECKPOINT, SPARES, LIMIT, PRICE, COST)
