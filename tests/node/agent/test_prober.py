@@ -72,11 +72,11 @@ def test_two_agents_meet_on_all_their_rails_and_the_slowest_counts(tmp_path: Pat
 @pytest.mark.slow
 def test_who_leads_runs_a_whole_probe_and_tells_all_of_it(tmp_path: Path) -> None:
     port = free_port()
-    wish = SweepRequest(smallest=1024, largest=2048, pair_bytes=1 << 16)
+    request = SweepRequest(smallest=1024, largest=2048, pair_bytes=1 << 16)
     guests = (Guest(name="n0", leaf="l0"), Guest(name="n1", leaf="l1"), Guest(name="n2"))
     led, came = order(0, port, 5.0), order(1, port, 60.0)
     assert led.probe is not None
-    orders = {0: replace(led, probe=replace(led.probe, peer="", guests=guests, sweep=wish)), 1: came}
+    orders = {0: replace(led, probe=replace(led.probe, peer="", guests=guests, sweep=request)), 1: came}
     outcomes = both(tmp_path, orders, {1: python_without_torch(tmp_path)})
     report = msgspec.json.decode(outcomes[0].document)
     found = {one["subject"]: (one["health"], one["reason"]) for one in report["verdicts"]}
@@ -94,8 +94,8 @@ def test_a_node_that_is_wanted_is_let_go_of(tmp_path: Path, sign: str) -> None:
     prober = Prober("n0", lambda: jobs, str(tmp_path / "v.json"))
     outcomes: list[OrderOutcome] = []
     asked = order(0, free_port())
-    meeting = threading.Thread(target=lambda: outcomes.append(prober.perform(asked, 0.0)))
-    meeting.start()
+    session = threading.Thread(target=lambda: outcomes.append(prober.perform(asked, 0.0)))
+    session.start()
     mark = tmp_path / "v.probing"
     while not mark.exists():
         time.sleep(0.01)
@@ -105,8 +105,8 @@ def test_a_node_that_is_wanted_is_let_go_of(tmp_path: Path, sign: str) -> None:
         prober.cancel([asked.id])
     else:
         jobs.append("slurm-7")
-    meeting.join(30.0)
-    assert not meeting.is_alive()
+    session.join(30.0)
+    assert not session.is_alive()
     assert not outcomes[0].ok
     assert outcomes[0].bytes_per_second is None
     assert outcomes[0].reason.startswith("let go")

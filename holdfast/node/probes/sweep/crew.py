@@ -13,7 +13,7 @@ from itertools import count
 from typing import Protocol
 
 from holdfast.formats.nccl import tests as nccl_tests
-from holdfast.node.probes.sweep.channel import Answer, Line, Progress
+from holdfast.node.probes.sweep.channel import Answer, Channel, Progress
 from holdfast.node.probes.sweep.hosts import Host
 
 START_SECONDS = 120.0  # a cold torch on a shared file system takes its time
@@ -49,7 +49,7 @@ class Hand(Protocol):
     def stop(self) -> None: ...
 
 
-class Worker(Line):
+class Worker(Channel):
     """A line to a process that we started ourselves, here or through the words that reach its host."""
 
     def __init__(self, host: Host, python: str) -> None:
