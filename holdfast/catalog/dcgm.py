@@ -6,11 +6,11 @@ from typing import NamedTuple
 from holdfast.catalog.table import rows
 
 
-class Field(NamedTuple):
+class DcgmField(NamedTuple):
     signal: str
     factor: float
 
 
 @cache
-def fields() -> dict[str, Field]:
-    return {row["field"]: Field(row["signal"], float(row["factor"])) for row in rows("dcgm_fields.csv")}
+def fields() -> dict[str, DcgmField]:
+    return {row["field"]: DcgmField(row["signal"], float(row["factor"])) for row in rows("dcgm_fields.csv")}

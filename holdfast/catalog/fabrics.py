@@ -9,7 +9,7 @@ from holdfast.catalog.gpus import gpu_model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fabric:
+class FabricSpec:
     name: str
     about: str
     gpus: tuple[str, ...]  # models of the catalog whose nodes have this fabric
@@ -25,13 +25,13 @@ class Fabric:
 
 
 @cache
-def fabrics() -> dict[str, Fabric]:
+def fabrics() -> dict[str, FabricSpec]:
     text = resources.files(__package__).joinpath("fabrics.toml").read_text(encoding="utf-8")
     tables = tomllib.loads(text)["fabric"]
-    return {table["name"]: Fabric(**{**table, "gpus": tuple(table["gpus"])}) for table in tables}
+    return {table["name"]: FabricSpec(**{**table, "gpus": tuple(table["gpus"])}) for table in tables}
 
 
-def fabric_of(name: str, gpu: str) -> Fabric | None:
+def fabric_of(name: str, gpu: str) -> FabricSpec | None:
     """By its name, or by the GPU that the driver names."""
     if name:
         return fabrics().get(name)

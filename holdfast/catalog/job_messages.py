@@ -10,27 +10,27 @@ _NUMBER = r"\d{1,18}"
 _ADDRESS = r"[\w.:%\[\]-]{1,255}(?:<\d{1,5}>)?"
 
 
-class Message(NamedTuple):
+class JobMessage(NamedTuple):
     code: str
     role: str
     cause: str
     regex: re.Pattern[str]
 
 
-class Group(NamedTuple):
+class JobMessageGroup(NamedTuple):
     kind: str
     keywords: tuple[str, ...]
-    messages: tuple[Message, ...]
+    messages: tuple[JobMessage, ...]
 
 
 @cache
-def groups() -> tuple[Group, ...]:
+def groups() -> tuple[JobMessageGroup, ...]:
     text = files(__package__).joinpath("job_messages.toml").read_text(encoding="utf-8")
     return tuple(
-        Group(group["kind"], tuple(group["keywords"]), tuple(_message(*row) for row in group["messages"]))
+        JobMessageGroup(group["kind"], tuple(group["keywords"]), tuple(_message(*row) for row in group["messages"]))
         for group in tomllib.loads(text)["group"]
     )
 
 
-def _message(code: str, role: str, cause: str, regex: str) -> Message:
-    return Message(code, role, cause, re.compile(regex.replace("$N", _NUMBER).replace("$IP", _ADDRESS)))
+def _message(code: str, role: str, cause: str, regex: str) -> JobMessage:
+    return JobMessage(code, role, cause, re.compile(regex.replace("$N", _NUMBER).replace("$IP", _ADDRESS)))

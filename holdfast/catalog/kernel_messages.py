@@ -11,28 +11,28 @@ _NUMBER = r"\d{1,9}"
 _LUSTRE_TARGET = r"(?P<device>[\w.@-]{1,255}?)(?:-(?:osc|mdc|osp|lwp)-\w{1,64})?"
 
 
-class Message(NamedTuple):
+class KernelMessage(NamedTuple):
     code: str
     severity: str
     action: str
     regex: re.Pattern[str]
 
 
-class Group(NamedTuple):
+class KernelMessageGroup(NamedTuple):
     kind: str
     keywords: tuple[str, ...]
-    messages: tuple[Message, ...]
+    messages: tuple[KernelMessage, ...]
 
 
 @cache
-def groups() -> tuple[Group, ...]:
+def groups() -> tuple[KernelMessageGroup, ...]:
     text = files(__package__).joinpath("kernel_messages.toml").read_text(encoding="utf-8")
     return tuple(
-        Group(group["kind"], tuple(group["keywords"]), tuple(_message(*row) for row in group["messages"]))
+        KernelMessageGroup(group["kind"], tuple(group["keywords"]), tuple(_message(*row) for row in group["messages"]))
         for group in tomllib.loads(text)["group"]
     )
 
 
-def _message(code: str, severity: str, action: str, regex: str) -> Message:
+def _message(code: str, severity: str, action: str, regex: str) -> KernelMessage:
     expanded = regex.replace("$PCI", _PCI).replace("$N", _NUMBER).replace("$LUSTRE", _LUSTRE_TARGET)
-    return Message(code, severity, action, re.compile(expanded, re.IGNORECASE))
+    return KernelMessage(code, severity, action, re.compile(expanded, re.IGNORECASE))

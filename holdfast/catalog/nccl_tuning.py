@@ -7,16 +7,16 @@ from importlib import resources
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class NcclSetting:
     name: str
     value: str
     survives: str
 
 
 @cache
-def settings() -> tuple[Setting, ...]:
+def settings() -> tuple[NcclSetting, ...]:
     text = resources.files(__package__).joinpath("nccl_tuning.toml").read_text("utf-8")
-    return tuple(Setting(**row) for row in tomllib.loads(text)["setting"])
+    return tuple(NcclSetting(**row) for row in tomllib.loads(text)["setting"])
 
 
 def environment() -> dict[str, str]:

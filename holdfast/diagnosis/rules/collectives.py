@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.formats.pytorch.flight_recorder import Dump, Group, Operation
+from holdfast.formats.pytorch.flight_recorder import Dump, Operation, ProcessGroup
 
 # Operations in which the members may rightly hand over different sizes.
 UNEVEN_INPUTS = ("all_to_all", "alltoall", "scatter", "gather", "all_gather_v", "send", "recv", "coalesced")
@@ -53,7 +53,7 @@ def standings(dumps: Sequence[Dump]) -> list[Standing]:
 class _Field:
     def __init__(self, dumps: Sequence[Dump]) -> None:
         self.dumps = {dump.rank: dump for dump in dumps}
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, ProcessGroup] = {}
         for dump in dumps:
             self.groups.update(dump.groups)
         named = {rank for dump in dumps for rank in dump.members}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from holdfast.formats.dcgm.diag_result import FAIL, PASS, SKIP, WARN, Diagnostic, Result, gpus_named_in, status_of
+from holdfast.formats.dcgm.diag_result import FAIL, PASS, SKIP, WARN, Diagnostic, DiagResult, gpus_named_in, status_of
 
 _ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
 _MOST_TRIES = 20  # objects that may stand before the diagnostic in what a wrapper printed
@@ -78,7 +78,7 @@ def _tests(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _dicts(category.get("tests"))
 
 
-def _results(test: dict[str, Any]) -> Iterator[Result]:
+def _results(test: dict[str, Any]) -> Iterator[DiagResult]:
     name = str(test.get("name", "unnamed test"))
     found = [result for entry in _dicts(test.get("results")) for result in _entry(name, entry)]
     yield from found
@@ -92,14 +92,14 @@ def _results(test: dict[str, Any]) -> Iterator[Result]:
         yield summary
 
 
-def _entry(name: str, entry: dict[str, Any]) -> Iterator[Result]:
+def _entry(name: str, entry: dict[str, Any]) -> Iterator[DiagResult]:
     status = status_of(entry.get("status"))
     text, severity = _complaint(entry)
     gpus: list[int | None] = [*_gpus(entry)]
     if status not in (PASS, SKIP) and len(gpus) > 1:  # one verdict over a list of GPUs: the text says which
         gpus = [gpu for gpu in gpus if gpu in gpus_named_in(text)] or gpus
     for gpu in gpus or [None]:
-        yield Result(name, status, gpu, text, severity)
+        yield DiagResult(name, status, gpu, text, severity)
 
 
 def _gpus(entry: dict[str, Any]) -> list[int]:

@@ -11,7 +11,7 @@ CONFIGURATION_SEVERITY = 5  # DCGM's own word for 'a setting of the node, not it
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class DiagResult:
     test: str
     status: str  # pass, warn, fail, skip; whatever is none of them was not established and counts as skip
     gpu: int | None = None  # None: the result is about the node as a whole
@@ -21,7 +21,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    results: tuple[Result, ...] = ()
+    results: tuple[DiagResult, ...] = ()
     dcgm_version: str = ""
     driver_version: str = ""
     error: str = ""  # why the diagnostic as a whole did not run or did not finish

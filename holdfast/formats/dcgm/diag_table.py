@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from holdfast.formats.dcgm.diag_result import FAIL, PASS, SKIP, WARN, Diagnostic, Result, gpus_named_in, status_of
+from holdfast.formats.dcgm.diag_result import FAIL, PASS, SKIP, WARN, Diagnostic, DiagResult, gpus_named_in, status_of
 
 _SECTION = re.compile(r"^[|+]-{3,}\s+(?P<title>.*?)\s+-+")
 _STATUS = re.compile(r"^(?P<status>pass|fail|warn|skip|not run|error)\b(?:\s*-\s*(?P<where>.*))?$", re.IGNORECASE)
@@ -71,14 +71,14 @@ def _stands_alone(chunk: str) -> bool:
     return bool(_STATUS.match(chunk.strip()) or _ENTITY.match(chunk.strip()))
 
 
-def _results(cells: list[_Cell]) -> list[Result]:
-    results: list[Result] = []
+def _results(cells: list[_Cell]) -> list[DiagResult]:
+    results: list[DiagResult] = []
     test = ""
     for cell in cells:
         remark = _REMARK.match(cell.left)
         if entity := _ENTITY.match(cell.right):
             gpu = int(entity["id"]) if entity["group"].upper() == "GPU" else None
-            results.append(Result(test or cell.left, status_of(entity["status"]), gpu))
+            results.append(DiagResult(test or cell.left, status_of(entity["status"]), gpu))
         elif status := _STATUS.match(cell.right):
             test = test if remark else cell.left
             results += _per_gpu(test, status_of(status["status"]), status["where"] or "")
@@ -87,16 +87,16 @@ def _results(cells: list[_Cell]) -> list[Result]:
     return _without_echoes(results)
 
 
-def _per_gpu(test: str, status: str, where: str) -> list[Result]:
+def _per_gpu(test: str, status: str, where: str) -> list[DiagResult]:
     """'All' and nothing mean the node; 'GPUs: 1, 2' and 'GPU 3: text' name GPUs."""
     listed, _, text = where.partition(": ") if re.match(r"GPU \d+: ", where) else (where, "", "")
     numbers = [int(number) for number in re.findall(r"\d{1,4}", listed)]
     if not numbers:
-        return [Result(test, status, None, "on all GPUs" if where and status != PASS else "")]
-    return [Result(test, status, number, text) for number in numbers]
+        return [DiagResult(test, status, None, "on all GPUs" if where and status != PASS else "")]
+    return [DiagResult(test, status, number, text) for number in numbers]
 
 
-def _complain(results: list[Result], test: str, remark: re.Match[str], text: str) -> None:
+def _complain(results: list[DiagResult], test: str, remark: re.Match[str], text: str) -> None:
     """Hang a warning on the result it is about; one about nothing that failed is a failure or a warning itself."""
     named = [int(remark["gpu"])] if remark["gpu"] else gpus_named_in(text)
     gpu = named[0] if named else None
@@ -108,10 +108,10 @@ def _complain(results: list[Result], test: str, remark: re.Match[str], text: str
             return
     alone = FAIL if remark["kind"].lower() == "error" else WARN
     status = results[bad[-1]].status if bad else alone
-    results.append(Result(test or "diagnostic", status, gpu, text))
+    results.append(DiagResult(test or "diagnostic", status, gpu, text))
 
 
-def _without_echoes(results: list[Result]) -> list[Result]:
+def _without_echoes(results: list[DiagResult]) -> list[DiagResult]:
     """DCGM 4 prints a summary above its GPUs: it goes when a GPU says the same or worse, and stays when none does."""
     kept = []
     for result in results:

@@ -14,18 +14,18 @@ _BLANKS = (float(0x7FFFFFF0), float(2**47))  # of 32-bit integers, of floating p
 _BLANK_INT64 = float(0x7FFFFFFFFFFFFFF0)
 
 
-class Sample(NamedTuple):
+class ExporterSample(NamedTuple):
     name: str
     labels: Mapping[str, str]
     value: float | None  # None: DCGM has no value for this field
 
 
-def parse(text: str) -> Iterator[Sample]:
+def parse(text: str) -> Iterator[ExporterSample]:
     """Every readable sample; comments and lines that are none are passed over."""
     for line in text.splitlines():
         if (found := _SAMPLE.match(line)) and (number := _number(found["value"])) is not None:
             labels = {key: _plain(value) for key, value in _LABEL.findall(found["labels"] or "")}
-            yield Sample(found["name"], labels, None if is_blank(number) else number)
+            yield ExporterSample(found["name"], labels, None if is_blank(number) else number)
 
 
 def is_blank(value: float) -> bool:
@@ -36,7 +36,7 @@ def is_blank(value: float) -> bool:
     )
 
 
-def gpu_of(sample: Sample) -> int | None:
+def gpu_of(sample: ExporterSample) -> int | None:
     """The GPU a sample is about; None for a switch, a CPU, or a slice of a GPU (MIG), which is not the whole."""
     number = sample.labels.get("gpu", "")
     if not re.fullmatch(r"[0-9]{1,4}", number) or sample.labels.get("GPU_I_ID"):

@@ -37,7 +37,7 @@ class Mount(NamedTuple):
         return self.device.startswith("/") or not (self.options ^ other.options) - {"ro", "rw"}
 
 
-class Process(NamedTuple):
+class ProcProcess(NamedTuple):
     pid: int
     command: str
     state: str  # R, S, D, Z, ...
@@ -117,7 +117,7 @@ def _unescape(field: str) -> str:
     return field
 
 
-def process(text: str) -> Process | None:
+def process(text: str) -> ProcProcess | None:
     """/proc/PID/stat. The command is in parentheses and may hold blanks and parentheses itself."""
     head, bracket, tail = text.rpartition(")")
     pid, opened, command = head.partition("(")
@@ -126,7 +126,7 @@ def process(text: str) -> Process | None:
         return None
     try:
         ticks = int(fields[11]) + int(fields[12])
-        return Process(int(pid), command, fields[0], int(fields[17]), int(fields[19]), ticks)
+        return ProcProcess(int(pid), command, fields[0], int(fields[17]), int(fields[19]), ticks)
     except ValueError:
         return None
 

@@ -195,7 +195,7 @@ def _exception(line: JobLine, context: _Context) -> Evidence | None:
     return job_message.of_exception(raised, line, job_errors.of_exception(raised.text)) if raised else None
 
 
-def _of_group(group: job_messages.Group) -> Reader:
+def _of_group(group: job_messages.JobMessageGroup) -> Reader:
     def read(line: JobLine, context: _Context) -> Evidence | None:
         evidence = job_message.find(group, line)
         if evidence and group.kind == "watchdog" and evidence.event.code == "timeout" and not evidence.word("ran_ms"):

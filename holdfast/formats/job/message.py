@@ -6,11 +6,11 @@ from dataclasses import replace
 from math import isfinite
 
 from holdfast.catalog.job_errors import Meaning, of_cuda, of_kernel_event
-from holdfast.catalog.job_messages import Group, Message
+from holdfast.catalog.job_messages import JobMessage, JobMessageGroup
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.python_exceptions import Raised
-from holdfast.formats.job.step_series import Finding, StepSeries
-from holdfast.formats.job.training_steps import Step
+from holdfast.formats.job.step_series import SeriesFinding, StepSeries
+from holdfast.formats.job.training_steps import TrainingStep
 from holdfast.formats.kernel.line import printable
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
@@ -30,7 +30,7 @@ _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
 
 
-def find(group: Group, line: JobLine) -> Evidence | None:
+def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
     """The first message of a group that fits; the catalog lists the special before the general."""
     placed = line._replace(text=f"{line.place}: {line.text}") if line.nccl and line.place else line
     for message in group.messages:
@@ -40,7 +40,7 @@ def find(group: Group, line: JobLine) -> Evidence | None:
     return None
 
 
-def _is_about(group: Group, line: JobLine, match: re.Match[str]) -> bool:
+def _is_about(group: JobMessageGroup, line: JobLine, match: re.Match[str]) -> bool:
     """Whether the words stand in a text about errors (a data sample, a docstring, source code), not in a message."""
     if not line.nccl and (_CODE.match(line.text) or _is_inside_prose(group, line.text, match.start())):
         return True
@@ -51,14 +51,14 @@ def _is_about(group: Group, line: JobLine, match: re.Match[str]) -> bool:
     return bool(before.strip()) and not _PREFIX_END.search(before)
 
 
-def _is_inside_prose(group: Group, text: str, at: int) -> bool:
+def _is_inside_prose(group: JobMessageGroup, text: str, at: int) -> bool:
     """Deep inside a help text, or behind a whole traceback that somebody put on one line after words of his own."""
     if group.kind in _AT_THE_MARGIN and text.startswith(_DEEP):
         return True
     return bool(text[: max(text.find(_TRACEBACK, 0, at), 0)].strip())
 
 
-def _evidence(kind: str, message: Message, match: re.Match[str], line: JobLine) -> Evidence:
+def _evidence(kind: str, message: JobMessage, match: re.Match[str], line: JobLine) -> Evidence:
     detail: dict[str, Value] = {name: printable(text) for name, text in match.groupdict().items() if text is not None}
     meaning = of_cuda(str(detail["error"])) if message.role == "cuda" else Meaning(message.role, message.cause)
     host = str(detail.pop("host", "")) or line.host
@@ -104,7 +104,7 @@ _WELL_AGAIN = 5  # steps that were numbers afterwards; one where only a gradient
 _OF_FINDING = {"nan": "job.nan", "spike": "job.loss_spike", "slow": "job.slowdown"}
 
 
-def of_steps(finding: Finding, series: StepSeries) -> Evidence:
+def of_steps(finding: SeriesFinding, series: StepSeries) -> Evidence:
     sure = finding.to_the_end or finding.code != "nan"
     first = finding.first
     detail: dict[str, Value] = {
@@ -128,7 +128,7 @@ def of_steps(finding: Finding, series: StepSeries) -> Evidence:
     return Evidence(event=event, role="strong" if sure else "weak", cause=_OF_FINDING[finding.code])
 
 
-def _shown(step: Step) -> str:
+def _shown(step: TrainingStep) -> str:
     return printable(decode(step.raw).text.strip())
 
 

@@ -29,7 +29,7 @@ class Hello(msgspec.Struct, tag="hello", tag_field="say", frozen=True):
     group: str = ""
 
 
-class Step(msgspec.Struct, array_like=True, frozen=True):
+class ProgressStep(msgspec.Struct, array_like=True, frozen=True):
     step: int
     at: float
     seconds: float
@@ -44,7 +44,7 @@ class Step(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Steps(msgspec.Struct, tag="steps", tag_field="say", frozen=True):
-    rows: list[Step]
+    rows: list[ProgressStep]
     split: bool = False
     saved_step: int = -1
     dropped: int = 0
@@ -54,7 +54,7 @@ class Ended(msgspec.Struct, tag="ended", tag_field="say", frozen=True):
     at: float = 0.0
 
 
-class Keeper(msgspec.Struct, tag="keeper", tag_field="say", frozen=True):
+class KeeperProgress(msgspec.Struct, tag="keeper", tag_field="say", frozen=True):
     """A keeper of checkpoints: the newest step that it holds and storage does not, -1 where there is none; and what
     lies where, of a keeper that tells it."""
 
@@ -63,7 +63,7 @@ class Keeper(msgspec.Struct, tag="keeper", tag_field="say", frozen=True):
     holds: Holdings | None = None
 
 
-Message = Hello | Steps | Ended | Keeper
+Message = Hello | Steps | Ended | KeeperProgress
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 _encoder = msgspec.json.Encoder()
 
@@ -87,7 +87,7 @@ def decode(text: bytes) -> Message:
             _check_steps(message)
         case Ended():
             _require(isfinite(message.at), "at: expected a time")
-        case Keeper():
+        case KeeperProgress():
             _check_job(message.job)
             _require(-1 <= message.unsaved_step <= LARGEST_STEP, "unsaved_step: expected a step")
     return message

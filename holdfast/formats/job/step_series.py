@@ -6,7 +6,7 @@ from collections import deque
 from statistics import median
 from typing import NamedTuple
 
-from holdfast.formats.job.training_steps import Step
+from holdfast.formats.job.training_steps import TrainingStep
 
 KEPT = 4096
 _RECENT = 64
@@ -16,9 +16,9 @@ _FEW_PACES = 6
 _SURE = 3  # steps that must agree before a jump is one
 
 
-class Finding(NamedTuple):
+class SeriesFinding(NamedTuple):
     code: str  # nan, spike, slow
-    first: Step
+    first: TrainingStep
     steps: int  # that showed it
     before: float  # what was usual
     value: float
@@ -30,17 +30,17 @@ class StepSeries:
         self.count = 0
         self._kept: list[tuple[int, int]] = []  # (line, step) of every `_stride`th step
         self._stride = 1
-        self.last: Step | None = None
-        self.first: Step | None = None
+        self.last: TrainingStep | None = None
+        self.first: TrainingStep | None = None
         self._nan = _Run("nan")
         self._spike = _Run("spike")
         self._losses: deque[float] = deque(maxlen=_RECENT)
         self._usual = 0.0
         self._limit = math.inf
         self._since_limit = 0
-        self._pace = Pace()
+        self._pace = StepPace()
 
-    def add(self, step: Step) -> None:
+    def add(self, step: TrainingStep) -> None:
         if step.step is None and self.last is not None and self.last.step is not None:
             step = step._replace(step=self.last.step)
         self.first = self.first or step
@@ -53,7 +53,7 @@ class StepSeries:
         if step.seconds is not None:
             self._pace.add(step)
 
-    def _keep(self, step: Step) -> None:
+    def _keep(self, step: TrainingStep) -> None:
         self._kept.append((step.line, step.step or 0))
         if len(self._kept) >= KEPT:
             self._kept = self._kept[::2]
@@ -79,7 +79,7 @@ class StepSeries:
         place = bisect_right(self._kept, (line, 1 << 62))
         return self._kept[place - 1][1] if place else None
 
-    def _judge_loss(self, step: Step) -> None:
+    def _judge_loss(self, step: TrainingStep) -> None:
         loss = step.loss if step.loss is not None else 0.0
         if not math.isfinite(loss) or step.norm_is_nan:
             self._nan.tell(step, True, self._usual, loss)
@@ -103,7 +103,7 @@ class StepSeries:
         factor = 1.5 if len(self._losses) >= _FEW else 2.0
         self._limit = max(factor * self._usual, self._usual + max(10 * spread, 0.2)) if self._usual > 0 else math.inf
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[SeriesFinding]:
         found = [self._nan.finding(1), self._spike.finding(_SURE), self._pace.finding()]
         return [one for one in found if one]
 
@@ -113,20 +113,20 @@ class _Run:
 
     def __init__(self, code: str) -> None:
         self._code = code
-        self._now: Finding | None = None
-        self._best: Finding | None = None
+        self._now: SeriesFinding | None = None
+        self._best: SeriesFinding | None = None
         self._misses = 0
 
     @property
     def steps(self) -> int:
         return self._now.steps if self._now else 0
 
-    def tell(self, step: Step, shows: bool, usual: float, value: float) -> None:
+    def tell(self, step: TrainingStep, shows: bool, usual: float, value: float) -> None:
         if shows and self._now:
             self._now = self._now._replace(steps=self._now.steps + 1)
             self._misses = 0
         elif shows:
-            self._now, self._misses = Finding(self._code, step, 1, usual, value, True), 0
+            self._now, self._misses = SeriesFinding(self._code, step, 1, usual, value, True), 0
         elif self._now:
             self._misses += 1
             if self._misses >= _SURE:
@@ -137,26 +137,26 @@ class _Run:
             self._best = self._now._replace(to_the_end=False)
         self._now = None
 
-    def finding(self, least: int) -> Finding | None:
+    def finding(self, least: int) -> SeriesFinding | None:
         last = self._now._replace(to_the_end=self._misses == 0) if self._now else None
         both = [one for one in (self._best, last) if one and one.steps >= least]
         return max(both, key=lambda one: (one.to_the_end, one.steps), default=None)
 
 
-class Pace:
+class StepPace:
     """Time per step in windows; slow is a window well above the best before it, and the next one too."""
 
     WINDOW = 20
     FACTOR = 1.35
 
     def __init__(self) -> None:
-        self._window: list[Step] = []
+        self._window: list[TrainingStep] = []
         self._medians: deque[float] = deque(maxlen=_RECENT)
-        self._slow: Finding | None = None
+        self._slow: SeriesFinding | None = None
         self._slow_windows = 0
-        self._early: list[Step] = []  # of a log too short for windows
+        self._early: list[TrainingStep] = []  # of a log too short for windows
 
-    def add(self, step: Step) -> None:
+    def add(self, step: TrainingStep) -> None:
         if len(self._early) < 3 * self.WINDOW:
             self._early.append(step)
         self._window.append(step)
@@ -167,7 +167,7 @@ class Pace:
         if self._medians and pace > self.FACTOR * usual:
             self._slow_windows += 1
             first = self._slow.first if self._slow else self._window[0]
-            self._slow = Finding("slow", first, self._slow_windows * self.WINDOW, usual, pace, True)
+            self._slow = SeriesFinding("slow", first, self._slow_windows * self.WINDOW, usual, pace, True)
         else:
             self._medians.append(pace)
             if self._slow and self._slow_windows < 2:
@@ -177,12 +177,12 @@ class Pace:
             self._slow_windows = 0
         self._window = []
 
-    def finding(self) -> Finding | None:
+    def finding(self) -> SeriesFinding | None:
         if len(self._early) < 3 * self.WINDOW:
             return self._clean_cut()
         return self._slow if self._slow and self._slow.steps >= 2 * self.WINDOW else None
 
-    def _clean_cut(self) -> Finding | None:
+    def _clean_cut(self) -> SeriesFinding | None:
         """Few steps are enough where from one on every step is slower than any before it, but for the first."""
         paces = [one.seconds or 0.0 for one in self._early[1:]]
         numbers = [one.step or 0 for one in self._early]
@@ -192,5 +192,5 @@ class Pace:
             before, after = paces[:cut], paces[cut:]
             if min(after) > self.FACTOR * max(before):
                 first = self._early[1 + cut]
-                return Finding("slow", first, len(after), median(before), median(after), True)
+                return SeriesFinding("slow", first, len(after), median(before), median(after), True)
         return None

@@ -57,7 +57,7 @@ NOT_A_NUMBER = tuple(
 """Words of a line that must be read however long the log is."""
 
 
-class Step(NamedTuple):
+class TrainingStep(NamedTuple):
     line: int
     step: int | None
     loss: float | None  # NaN and infinity as such
@@ -93,7 +93,7 @@ def speaker(raw: bytes) -> bytes:
     return match[1] if match else b""
 
 
-def parse(raw: bytes, number: int) -> Step | None:
+def parse(raw: bytes, number: int) -> TrainingStep | None:
     """The step that a line tells, or None. Takes the line undecoded: most of a long log is such lines."""
     if b"\x1b" in raw:
         raw = _ANSI.sub(b"", raw)
@@ -106,7 +106,7 @@ def parse(raw: bytes, number: int) -> Step | None:
     step = _STEP.search(raw) or _BAR.search(raw) or _EPOCH.search(raw)
     if step is None and not raw.lstrip().startswith((b"{", b"[", b"\x1b")) and b"'loss'" not in raw:
         return None
-    return Step(
+    return TrainingStep(
         number,
         int(step[step.lastindex or 1]) if step else None,
         _number(loss["loss"]) if loss else None,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from statistics import median_low
 
-from holdfast.formats.job.progress import Ended, Hello, Message, Step, Steps
+from holdfast.formats.job.progress import Ended, Hello, Message, ProgressStep, Steps
 from holdfast.model.wire.progress import MOST_LINKS, WINDOW_SECONDS, RankWindow
 
 LARGEST = 1e15  # of a sum, whatever is added
@@ -26,7 +26,7 @@ class _Sums:
     own: list[float] = field(default_factory=list)
     links: dict[str, list[float]] = field(default_factory=dict)
 
-    def add(self, row: Step) -> None:
+    def add(self, row: ProgressStep) -> None:
         self.steps += 1
         self.seconds += row.seconds
         self.data += row.data
@@ -42,7 +42,7 @@ class _Sums:
                 _keep(self.links.setdefault(name, []), seconds)
 
 
-class Tally:
+class WindowTally:
     """One life of one rank. The clock by which it is cut is the hearer's."""
 
     def __init__(self, hello: Hello, owner: str) -> None:
@@ -107,7 +107,7 @@ class Tally:
 def windows(messages: Iterable[Message], owner: str) -> list[RankWindow]:
     """Of a whole file, cut as an agent would have."""
     found: list[RankWindow | None] = []
-    tally: Tally | None = None
+    tally: WindowTally | None = None
     edge = float("-inf")
     for message in messages:
         match message:
@@ -115,7 +115,7 @@ def windows(messages: Iterable[Message], owner: str) -> list[RankWindow]:
                 if tally is not None:
                     tally.end("gone")
                     found.append(tally.cut(message.began))
-                tally = Tally(message, owner)
+                tally = WindowTally(message, owner)
             case Steps() if tally is not None:
                 for row in message.rows:
                     if row.at - edge >= WINDOW_SECONDS:

@@ -176,7 +176,7 @@ def _says_the_same_again(event: Event) -> bool:
     return state_of(event) is None and not cascade
 
 
-def _group_recogniser(group: kernel_messages.Group) -> Recogniser:
+def _group_recogniser(group: kernel_messages.KernelMessageGroup) -> Recogniser:
     return lambda line: known_message.find(group, line)
 
 

@@ -5,12 +5,12 @@ import json
 from typing import Any, NamedTuple
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     message: str
     at: float  # seconds since the epoch, 0.0 when the entry does not tell
 
 
-def parse(text: str) -> Entry | None:
+def parse(text: str) -> JournalEntry | None:
     """The entry in a line, or None when it is not one."""
     try:
         fields = json.loads(text)
@@ -20,9 +20,9 @@ def parse(text: str) -> Entry | None:
         return None
     if "MESSAGE" in fields:
         stamp = fields.get("_SOURCE_REALTIME_TIMESTAMP") or fields.get("__REALTIME_TIMESTAMP")
-        return Entry(_message(fields["MESSAGE"]), _seconds(stamp))
+        return JournalEntry(_message(fields["MESSAGE"]), _seconds(stamp))
     if "log" in fields and "stream" in fields:  # Docker: to be read like a line that has its time in front
-        return Entry(f"{_message(fields.get('time'))} {_message(fields['log'])}".strip(), 0.0)
+        return JournalEntry(f"{_message(fields.get('time'))} {_message(fields['log'])}".strip(), 0.0)
     return None
 
 

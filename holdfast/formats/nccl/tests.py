@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from holdfast.formats.nccl import tests_json as nccl_tests_json
 from holdfast.formats.nccl import tests_table as nccl_tests_table
-from holdfast.formats.nccl.tests_result import GIGABYTE, NO_ROW, Row, Sweep, damage, number, operation_of
+from holdfast.formats.nccl.tests_result import GIGABYTE, NO_ROW, NcclTestRow, Sweep, damage, number, operation_of
 
-__all__ = ["Row", "Sweep", "network_among", "network_of", "parse"]
+__all__ = ["NcclTestRow", "Sweep", "network_among", "network_of", "parse"]
 
 SOCKET = "Socket"
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -76,7 +76,7 @@ def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> str | None:
     return next((found[1] for line in lines if (found := pattern.search(line))), None)
 
 
-def _trouble(lines: Sequence[str], rows: Sequence[Row], complete: bool) -> str:
+def _trouble(lines: Sequence[str], rows: Sequence[NcclTestRow], complete: bool) -> str:
     if complete and rows:
         return ""
     for pattern, words in _REASONS:

@@ -4,7 +4,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.formats.nccl.tests_result import GIGABYTE, MICROSECOND, NO_ROW, Row, Sweep, damage, number, operation_of
+from holdfast.formats.nccl.tests_result import (
+    GIGABYTE,
+    MICROSECOND,
+    NO_ROW,
+    NcclTestRow,
+    Sweep,
+    damage,
+    number,
+    operation_of,
+)
 
 _SIDES = ("out_of_place", "in_place")
 
@@ -37,7 +46,7 @@ def parse(text: str) -> Sweep:
     )
 
 
-def _trouble(said: Mapping[str, Any], rows: tuple[Row, ...]) -> str:
+def _trouble(said: Mapping[str, Any], rows: tuple[NcclTestRow, ...]) -> str:
     errors = said.get("errors")
     told = [str(one) for one in errors if one] if isinstance(errors, list) else []
     if told:
@@ -47,7 +56,7 @@ def _trouble(said: Mapping[str, Any], rows: tuple[Row, ...]) -> str:
     return "" if "end_time" in said else f"the JSON ends after {rows[-1].bytes} bytes without an end_time"
 
 
-def _row(table: Mapping[str, Any]) -> Row | None:
+def _row(table: Mapping[str, Any]) -> NcclTestRow | None:
     """Out of place where that was measured; else in place."""
     size = number(table.get("size"))
     counts = [count for side in _SIDES if (count := number(_table(table.get(side)).get("nwrong"))) is not None]
@@ -57,7 +66,7 @@ def _row(table: Mapping[str, Any]) -> Row | None:
         algorithm, bus = number(body.get("alg_bw")), number(body.get("bus_bw"))
         if size is None or time is None or algorithm is None or bus is None:
             continue
-        return Row(
+        return NcclTestRow(
             bytes=int(size),
             seconds=time * MICROSECOND,
             algbw_bytes_per_second=algorithm * GIGABYTE,

@@ -15,7 +15,7 @@ _OPERATIONS = {"alltoall": "all_to_all", "alltoallv": "all_to_all_v", "sendrecv"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NcclTestRow:
     bytes: int
     seconds: float  # the mean of all iterations
     algbw_bytes_per_second: float
@@ -29,7 +29,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    rows: tuple[Row, ...] = ()
+    rows: tuple[NcclTestRow, ...] = ()
     operation: str = ""  # all_reduce, all_to_all ...; '' where nothing tells
     ranks: int = 0
     hosts: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ def number(value: object) -> float | None:
     return figure if math.isfinite(figure) and 0.0 <= figure < _LARGEST else None
 
 
-def operation_of(text: str, rows: Sequence[Row]) -> str:
+def operation_of(text: str, rows: Sequence[NcclTestRow]) -> str:
     """By the program's name; else only an all-reduce moves as much over the bus as it reduces, or more."""
     if named := _PROGRAM.search(text):
         return _OPERATIONS.get(named[1], named[1])

@@ -7,7 +7,7 @@ measured out of place or in place.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from holdfast.formats.nccl.tests_result import GIGABYTE, MICROSECOND, Row, number
+from holdfast.formats.nccl.tests_result import GIGABYTE, MICROSECOND, NcclTestRow, number
 
 _HEAD = re.compile(r"#\s*(size|bytes)\s+(?:count|N)\s+type\s+(\S.*)")
 _ROW = re.compile(r"(?<![\w.,-])([0-9]{1,15})\s+([0-9]{1,15})\s+([a-z]\w{1,15})\s+(\S.*)")
@@ -27,7 +27,7 @@ _ALLOWED = {"half": 5e-2, "float16": 5e-2, "bfloat16": 5e-2, "float": 1e-5, "dou
 Half = Mapping[str, str]
 
 
-def rows(lines: Iterable[str]) -> Iterator[Row]:
+def rows(lines: Iterable[str]) -> Iterator[NcclTestRow]:
     head: list[str] = []
     unit = MICROSECOND
     for line in lines:
@@ -38,7 +38,7 @@ def rows(lines: Iterable[str]) -> Iterator[Row]:
             yield row
 
 
-def _row(found: re.Match[str], head: Sequence[str], unit: float) -> Row | None:
+def _row(found: re.Match[str], head: Sequence[str], unit: float) -> NcclTestRow | None:
     words = [word for word in found[4].split() if not _MOMENT.fullmatch(word)]
     columns = _columns(head, words)
     halves = _halves(columns, words)
@@ -48,7 +48,7 @@ def _row(found: re.Match[str], head: Sequence[str], unit: float) -> Row | None:
     time, algorithm, bus, variation = figures
     counts = [count for half in halves if (count := _wrong(half, found[3])) is not None]
     operation = words[columns.index("redop")] if "redop" in columns else "none"
-    return Row(
+    return NcclTestRow(
         bytes=int(found[1]),
         seconds=time * unit,
         algbw_bytes_per_second=algorithm * GIGABYTE,

@@ -22,7 +22,7 @@ class NotADump(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ProcessGroup:
     """A process group. `ranks` are global, in the group's own order."""
 
     name: str
@@ -63,7 +63,7 @@ class Dump:
     rank: int
     version: tuple[int, int]
     library_version: str
-    groups: Mapping[str, Group]
+    groups: Mapping[str, ProcessGroup]
     enqueued: Mapping[str, int]  # group -> number of the last collective handed to the library, where that is known
     completed: Mapping[str, int]
     operations: tuple[Operation, ...] = field(default=())
@@ -93,7 +93,7 @@ def _load(data: bytes) -> object:
             raise NotADump(f"the JSON is broken or cut off: {error}") from None
     try:
         return plain_pickle.load(data)
-    except plain_pickle.Refused as error:
+    except plain_pickle.PickleRefused as error:
         raise NotADump(str(error)) from None
 
 
@@ -124,18 +124,18 @@ def _dump(raw: Mapping[str, Any], name: str) -> Dump:
     )
 
 
-def _groups(config: object, entries: Sequence[Mapping[str, Any]]) -> dict[str, Group]:
+def _groups(config: object, entries: Sequence[Mapping[str, Any]]) -> dict[str, ProcessGroup]:
     """gloo describes only its last group, without a name: that one says nothing of the groups its entries name."""
-    groups: dict[str, Group] = {}
+    groups: dict[str, ProcessGroup] = {}
     if isinstance(config, dict):
         for uid, one in config.items():
             ranks = one.get("ranks", [])
             members = json.loads(ranks) if isinstance(ranks, str) else ranks
             name = str(one.get("name", uid))
-            groups[name] = Group(name, str(one.get("desc", "")), tuple(int(rank) for rank in members))
+            groups[name] = ProcessGroup(name, str(one.get("desc", "")), tuple(int(rank) for rank in members))
     named = dict(_group_name(entry) for entry in {entry.get("pg_id"): entry for entry in entries}.values())
     for name, description in named.items():
-        groups.setdefault(name, Group(name, description, ()))
+        groups.setdefault(name, ProcessGroup(name, description, ()))
     return groups
 
 
@@ -145,7 +145,7 @@ def _group_name(entry: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _local_ids(
-    status: Mapping[str, Any], groups: Mapping[str, Group], entries: Sequence[Mapping[str, Any]]
+    status: Mapping[str, Any], groups: Mapping[str, ProcessGroup], entries: Sequence[Mapping[str, Any]]
 ) -> dict[str, str]:
     """A rank's own group numbers -> group keys. Progress is told by those numbers, which only entries tie to a name.
 
@@ -164,7 +164,7 @@ def _number(text: str) -> tuple[int, str]:
     return (int(text), "") if text.isdigit() else (1 << 62, text)
 
 
-def _operation(entry: Mapping[str, Any], groups: Mapping[str, Group], completed: Mapping[str, int]) -> Operation:
+def _operation(entry: Mapping[str, Any], groups: Mapping[str, ProcessGroup], completed: Mapping[str, int]) -> Operation:
     group = groups[_group_name(entry)[0]]
     words = str(entry.get("profiling_name", ""))
     direct = bool(entry.get("is_p2p"))
@@ -211,7 +211,7 @@ def _frame(frames: object) -> str:
     return f"{own.get('filename', '?')}:{own.get('line', '?')} {own.get('name', '')}".strip() if own else ""
 
 
-def _ends(words: str, group: Group) -> tuple[int, int]:
+def _ends(words: str, group: ProcessGroup) -> tuple[int, int]:
     """The global ranks of a send or recv; the recorder writes the group's own numbering."""
     found = _POINT_TO_POINT.search(words)
     if found is None:
@@ -220,7 +220,7 @@ def _ends(words: str, group: Group) -> tuple[int, int]:
     return (first, second) if found[3] == "->" else (second, first)
 
 
-def _global(local: int, group: Group) -> int:
+def _global(local: int, group: ProcessGroup) -> int:
     return group.ranks[local] if local < len(group.ranks) else local
 
 
@@ -253,7 +253,7 @@ def _worth_keeping(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
     return chosen
 
 
-def _rank(groups: Mapping[str, Group], name: str) -> int:
+def _rank(groups: Mapping[str, ProcessGroup], name: str) -> int:
     """A rank is in all of its own groups: where only one rank is, that is the one."""
     sets = [frozenset(group.ranks) for group in groups.values() if group.ranks and group.name]
     common = frozenset.intersection(*sets) if sets else frozenset()

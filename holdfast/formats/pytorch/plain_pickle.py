@@ -6,18 +6,18 @@ from typing import Any
 _LIST_MAKERS = {"build_intlist", "build_doublelist", "build_boollist"}
 
 
-class Refused(ValueError):
+class PickleRefused(ValueError):
     """One sentence: what the pickle wanted, or where it broke off."""
 
 
 def load(data: bytes) -> object:
     try:
         return _PlainValues(_Bytes(data)).load()
-    except Refused:
+    except PickleRefused:
         raise
     # A broken pickle can make the unpickler raise nearly anything; there is no base class to name.
     except Exception as error:  # noqa: BLE001
-        raise Refused(f"the pickle is broken or cut off: {error}") from None
+        raise PickleRefused(f"the pickle is broken or cut off: {error}") from None
 
 
 class _Bytes:
@@ -44,7 +44,7 @@ class _PlainValues(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if module == "torch.jit._pickle" and name in _LIST_MAKERS:
             return list
-        raise Refused(f"refused: the pickle asks to import {module}.{name}, plain values were expected")
+        raise PickleRefused(f"refused: the pickle asks to import {module}.{name}, plain values were expected")
 
     def persistent_load(self, pid: object) -> Any:
-        raise Refused("refused: the pickle refers to an object outside of itself")
+        raise PickleRefused("refused: the pickle refers to an object outside of itself")

@@ -32,7 +32,7 @@ _STATES: dict[str, JobState] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Jobs:
+class SlurmJobs:
     whole: list[Job] = field(default_factory=list)
     steps: list[Job] = field(default_factory=list)
     unreadable: int = 0
@@ -76,11 +76,11 @@ _COLUMNS = {
 }
 
 
-def from_table(text: str, columns: Sequence[str] | None = None, delimiter: str = "") -> Jobs:
+def from_table(text: str, columns: Sequence[str] | None = None, delimiter: str = "") -> SlurmJobs:
     """A table of `sacct` or `squeue`. Without `columns` the first line names them, and shows the delimiter."""
     table = slurm_table.read(text, _COLUMNS, columns, delimiter)
     jobs = [job for cells in table.rows if (job := _from_cells(cells)) is not None]
-    return Jobs(
+    return SlurmJobs(
         whole=[job for job in jobs if not job.step],
         steps=[job for job in jobs if job.step],
         unreadable=table.unreadable + len(table.rows) - len(jobs),

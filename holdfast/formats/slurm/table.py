@@ -8,14 +8,14 @@ WORDS = " "  # as a delimiter: any white space
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SlurmTable:
     rows: list[dict[str, str]]
     """Cells by our name for their column; of two columns of one name the first counts."""
     unreadable: int
     """Records that do not fit their own header, such as the head of a line that was cut off."""
 
 
-def read(text: str, known: Mapping[str, str], columns: Sequence[str] | None = None, delimiter: str = "") -> Table:
+def read(text: str, known: Mapping[str, str], columns: Sequence[str] | None = None, delimiter: str = "") -> SlurmTable:
     """`known` maps Slurm's column names, in lower case, to ours. Without `columns` the first line names them."""
     lines = text.splitlines()
     if columns is not None:
@@ -23,7 +23,7 @@ def read(text: str, known: Mapping[str, str], columns: Sequence[str] | None = No
     while lines and not lines[0].strip():
         lines = lines[1:]
     if not lines:
-        return Table([], 0)
+        return SlurmTable([], 0)
     header, body = lines[0], lines[1:]
     delimiter = delimiter or _delimiter(header)
     if delimiter != WORDS:
@@ -45,13 +45,13 @@ def _ours(columns: Sequence[str], known: Mapping[str, str]) -> list[str]:
     return [known.get(column.strip().lower(), "") for column in columns]
 
 
-def _delimited(lines: Sequence[str], names: Sequence[str], delimiter: str) -> Table:
+def _delimited(lines: Sequence[str], names: Sequence[str], delimiter: str) -> SlurmTable:
     if delimiter == WORDS:
         cells = [line.split(maxsplit=max(len(names) - 1, 0)) for line in lines if line.strip()]
         fitting = [row for row in cells if len(row) == len(names)]
-        return Table([_named(names, row) for row in fitting], len(cells) - len(fitting))
+        return SlurmTable([_named(names, row) for row in fitting], len(cells) - len(fitting))
     records, unreadable = _records(lines, delimiter, len(names))
-    return Table([_named(names, record) for record in records], unreadable)
+    return SlurmTable([_named(names, record) for record in records], unreadable)
 
 
 def _records(lines: Sequence[str], delimiter: str, width: int) -> tuple[list[list[str]], int]:
@@ -89,10 +89,12 @@ def _right_aligned(header: str) -> list[tuple[int, int]]:
     return list(zip([0, *ends], [*ends[:-1], 1 << 20], strict=False))
 
 
-def _sliced(lines: Sequence[str], header: str, spans: Sequence[tuple[int, int]], known: Mapping[str, str]) -> Table:
+def _sliced(
+    lines: Sequence[str], header: str, spans: Sequence[tuple[int, int]], known: Mapping[str, str]
+) -> SlurmTable:
     names = _ours([header[start:end] for start, end in spans], known)
     rows = [[line[start:end] for start, end in spans] for line in lines if line.strip()]
-    return Table([_named(names, row) for row in rows], 0)
+    return SlurmTable([_named(names, row) for row in rows], 0)
 
 
 def _named(names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from holdfast.node.agent import job_news
 from holdfast.node.agent.assemble import census, job_socket, questions, questions_of_itself, sources
 from holdfast.node.agent.clock import SteadyClock
 from holdfast.node.agent.http import serve
-from holdfast.node.agent.node import Change, Node
+from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.once import prepare
 from holdfast.node.agent.orders.gpu_reset import DriverGate, gated
 from holdfast.node.agent.reporting.wiring import Reporting
@@ -34,7 +34,7 @@ WARM_UP_SECONDS = 12.0
 
 
 class Agent:
-    def __init__(self, settings: Settings, on_change: Callable[[Change], None] | None = None) -> None:
+    def __init__(self, settings: Settings, on_change: Callable[[CheckChange], None] | None = None) -> None:
         directory = Path(settings.agent.state_dir)
         self._lock = Lock(directory)
         self.settings = settings
@@ -75,7 +75,7 @@ class Agent:
                 server.shutdown()
 
     @property
-    def kept_changes(self) -> list[Change]:
+    def kept_changes(self) -> list[CheckChange]:
         return list(self.changes.changes)
 
     def stop(self) -> None:
@@ -106,7 +106,7 @@ class Agent:
             self._reporting.tell(changes)
         self._publish([told for change in changes if (told := self._worth_telling(change))], now)
 
-    def _worth_telling(self, change: Change) -> Change | None:
+    def _worth_telling(self, change: CheckChange) -> CheckChange | None:
         """After a start every verdict is new; told is only what differs from what was last kept of it."""
         if change.before:
             return change
@@ -123,7 +123,7 @@ class Agent:
         except queue.Empty:
             return arrived
 
-    def _publish(self, changes: list[Change], now: float) -> None:
+    def _publish(self, changes: list[CheckChange], now: float) -> None:
         for change in changes:
             self._on_change(change)
         self.changes.add(changes, now)
@@ -173,7 +173,7 @@ def verdict_document(node: Node, stage: str) -> dict[str, Any]:
     }
 
 
-def _log_change(change: Change) -> None:
+def _log_change(change: CheckChange) -> None:
     log.info("%s: %s -> %s: %s", change.check, change.before or "new", change.after, change.reason)
 
 

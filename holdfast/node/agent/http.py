@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from holdfast.node.agent.clock import SteadyClock
 from holdfast.node.agent.metrics import families
-from holdfast.node.agent.node import Change, Node
+from holdfast.node.agent.node import CheckChange, Node
 
 log = logging.getLogger("holdfast.node.agent")
 
@@ -30,7 +30,7 @@ class Served(Protocol):
     clock: SteadyClock
 
     @property
-    def kept_changes(self) -> list[Change]: ...
+    def kept_changes(self) -> list[CheckChange]: ...
     def document(self) -> dict[str, Any]: ...
 
 

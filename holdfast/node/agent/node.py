@@ -35,7 +35,7 @@ MOST_EVIDENCE = 8  # sentences kept of a change; the verdict itself has them all
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CheckChange:
     """A verdict that became another. This is what is kept, reported and told as a story."""
 
     at: float
@@ -74,7 +74,7 @@ class Node:
                 or (CLEARED in kinds and question.check.hears)
             )
 
-    def judge(self, now: float) -> list[Change]:
+    def judge(self, now: float) -> list[CheckChange]:
         """Ask every question whose answer may have changed; return the verdicts that did."""
         due = self._dirty | {n for n in self.questions if now - self._judged_at.get(n, 0.0) >= REJUDGE_SECONDS}
         self._dirty = set()
@@ -84,7 +84,7 @@ class Node:
         changes = [self._ask(name, now) for name in self.questions if name in due]
         return [change for change in changes if change is not None]
 
-    def _ask(self, name: str, now: float) -> Change | None:
+    def _ask(self, name: str, now: float) -> CheckChange | None:
         question = self.questions[name]
         self._judged_at[name] = now
         verdict = disabled(question.check, question.off) if question.off else self._judged(question, now)
@@ -94,7 +94,7 @@ class Node:
             return None
         return _change(verdict, before.state if before else "", now)
 
-    def standing(self, now: float) -> list[Change]:
+    def standing(self, now: float) -> list[CheckChange]:
         """Every verdict as if it were the first, for somebody who has forgotten."""
         return [_change(verdict, "", now) for verdict in self.verdicts.values()]
 
@@ -123,9 +123,9 @@ class Node:
         return ""
 
 
-def _change(verdict: Verdict, before: str, now: float) -> Change:
+def _change(verdict: Verdict, before: str, now: float) -> CheckChange:
     guilty = tuple(row.subject for row in verdict.rows if row.health is verdict.health)
-    return Change(
+    return CheckChange(
         at=now,
         check=verdict.check,
         before=before,

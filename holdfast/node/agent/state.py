@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import msgspec
 
-from holdfast.node.agent.node import Change
+from holdfast.node.agent.node import CheckChange
 
 log = logging.getLogger("holdfast.node.agent")
 
@@ -52,8 +52,8 @@ class ChangeLog:
         self._path = path
         self.trouble = ""  # why the last write failed, '' when it did not
         self.skipped_lines = 0
-        self.changes: deque[Change] = deque(maxlen=MAX_CHANGES)
-        self._unwritten: list[Change] = []
+        self.changes: deque[CheckChange] = deque(maxlen=MAX_CHANGES)
+        self._unwritten: list[CheckChange] = []
         self._lines = 0  # in the file, so that it is rewritten before it grows far beyond what is kept
         self._load(now)
 
@@ -67,7 +67,7 @@ class ChangeLog:
             return
         for line in lines:
             try:
-                change = msgspec.json.decode(line, type=Change)
+                change = msgspec.json.decode(line, type=CheckChange)
             except msgspec.DecodeError:
                 self.skipped_lines += 1
                 continue
@@ -79,7 +79,7 @@ class ChangeLog:
         if self._lines != len(self.changes):
             self._rewrite()
 
-    def add(self, changes: list[Change], now: float) -> None:
+    def add(self, changes: list[CheckChange], now: float) -> None:
         self.changes.extend(changes)
         self._unwritten.extend(changes)
         del self._unwritten[:-MAX_CHANGES]
@@ -88,7 +88,7 @@ class ChangeLog:
         if self._lines > 2 * MAX_CHANGES or (self.changes and self.changes[0].at < now - 1.25 * KEEP_SECONDS):
             self._forget(now)
 
-    def last(self, check: str) -> Change | None:
+    def last(self, check: str) -> CheckChange | None:
         """What was last kept of a check, also from before a restart."""
         return next((change for change in reversed(self.changes) if change.check == check), None)
 

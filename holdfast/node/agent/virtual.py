@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from holdfast.model.settings import Settings
 from holdfast.node.agent.assemble import census, questions, sources
-from holdfast.node.agent.node import Change, Node
+from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.once import prepare
 from holdfast.node.agent.runner import read_guarded
 
@@ -16,13 +16,13 @@ class VirtualAgent:
         self.now = now
         self.node = Node(census(settings), questions(settings, stage))
         self.sources = sources(settings, stage)
-        self.changes: list[Change] = []
+        self.changes: list[CheckChange] = []
         prepare(self.node, self.sources)
         self._due = {source.name: now for source in self.sources}
 
-    def advance(self, seconds: float, each_second: Callable[[float], None] | None = None) -> list[Change]:
+    def advance(self, seconds: float, each_second: Callable[[float], None] | None = None) -> list[CheckChange]:
         """Let time pass a second at a time; every source is read when it is due, every change is returned."""
-        seen: list[Change] = []
+        seen: list[CheckChange] = []
         for _ in range(round(seconds)):
             self.now += 1.0
             if each_second:

@@ -25,7 +25,7 @@ def node_verdict(window: Window, events: list[Event], *grades: Grade) -> Verdict
             break
     else:
         row = Row(window.node, Health.PASS, 0, 0)
-    return Verdict(rows=(row,), evidence=tell(events, window.now))
+    return Verdict(rows=(row,), evidence=describe_all(events, window.now))
 
 
 def since(window: Window, seconds: float, *kinds: str) -> list[Event]:
@@ -55,11 +55,11 @@ def code_and_text(events: list[Event], nameless: str = "") -> str:
     return f"{on_devices(events, nameless)}: {str(last.code).replace('_', ' ')} [{last.text}]"
 
 
-def told(event: Event, now: float) -> str:
+def describe(event: Event, now: float) -> str:
     times = f" ({event.count} times)" if event.count > 1 else ""
     return f"{max(now - event.at, 0):.0f} s ago: {event.text}{times}"
 
 
-def tell(events: list[Event], now: float, most: int = 10) -> tuple[str, ...]:
+def describe_all(events: list[Event], now: float, most: int = 10) -> tuple[str, ...]:
     """The latest events, oldest first, for a verdict's evidence."""
-    return tuple(told(event, now) for event in events[-most:])
+    return tuple(describe(event, now) for event in events[-most:])

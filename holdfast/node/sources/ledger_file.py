@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from holdfast.node.sources.kept_open import said
+from holdfast.node.sources.open_files import said
 
 _MAX_BYTES = 16 << 20  # a file larger than this is not one of ours; its end is still read
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from holdfast.node.sources.fabric.ports import find_ports
 from holdfast.node.sources.gpu.nvml_questions import pids
-from holdfast.node.sources.gpu.nvml_session import NVML_ERRORS, Device, Session, nvml
+from holdfast.node.sources.gpu.nvml_session import NVML_ERRORS, NvmlDevice, Session, nvml
 from holdfast.supervisor import processes
 from holdfast.supervisor.hardware.activity import Sample
 
@@ -83,14 +83,14 @@ class Hardware:
         return float(sum(told)) * _WORD_BYTES if told else None
 
 
-def _has_process(device: Device, own: set[int]) -> bool:
+def _has_process(device: NvmlDevice, own: set[int]) -> bool:
     try:
         return device.handle is not None and not own.isdisjoint(pids(device.handle))
     except NVML_ERRORS:
         return False
 
 
-def _use(device: Device) -> tuple[float, float] | None:
+def _use(device: NvmlDevice) -> tuple[float, float] | None:
     if device.handle is None:
         return None
     try:

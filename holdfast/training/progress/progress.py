@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from holdfast.formats.job.progress import Hello, Step
+from holdfast.formats.job.progress import Hello, ProgressStep
 from holdfast.training.checkpoint.keeper.site import node_name, runtime_folder
 from holdfast.training.progress.clock import HostMarker, Marker, marker_for
 from holdfast.training.progress.sender import Sender
@@ -225,7 +225,7 @@ def _resolved(
     tokens: float,
     noted: dict[str, Any],
     links: dict[str, float],
-) -> Step | None:
+) -> ProgressStep | None:
     """The step as it is told; None while the device has not come to its end."""
     number, at, total, data, waited, saved = host
     begun, ended, waits = device
@@ -238,7 +238,7 @@ def _resolved(
     else:
         compute = max(0.0, total - data - waited - saved)
     loss, norm = _number(noted.get("loss")), _number(noted.get("gradient_norm"))
-    return Step(number, at, total, data, compute, waited, saved, tokens, loss, norm, links or None)
+    return ProgressStep(number, at, total, data, compute, waited, saved, tokens, loss, norm, links or None)
 
 
 def _not_apart(why: str) -> bool:

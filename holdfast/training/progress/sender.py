@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.formats.job import orders as job_orders
-from holdfast.formats.job.progress import MOST_ROWS, Ended, Hello, Message, Step, Steps, encode
+from holdfast.formats.job.progress import MOST_ROWS, Ended, Hello, Message, ProgressStep, Steps, encode
 
 SOCKET = "/run/holdfast/jobs.sock"
 SEND_EVERY_SECONDS = 1.0
@@ -21,7 +21,7 @@ MOST_WAITING = 8_192  # steps
 MOST_HAPPENED = 256
 LARGEST_FILE = 32 << 20
 CLOSE_SECONDS = 5.0
-Pending = Callable[[], Step | None]  # a step that may not be over on the device yet
+Pending = Callable[[], ProgressStep | None]  # a step that may not be over on the device yet
 
 
 def agent_socket() -> str:
@@ -76,7 +76,7 @@ class Sender:
             self._line.close()
 
     def _flush(self) -> None:
-        rows: list[Step] = []
+        rows: list[ProgressStep] = []
         while self._waiting and len(rows) < MOST_WAITING:
             row = self._waiting[0]()
             if row is None:
@@ -86,7 +86,7 @@ class Sender:
         if rows or self._told != (self.saved_step, self.split):
             self._tell(rows)
 
-    def _tell(self, rows: list[Step]) -> None:
+    def _tell(self, rows: list[ProgressStep]) -> None:
         self._told = (self.saved_step, self.split)
         for start in range(0, len(rows) or 1, MOST_ROWS // 4):
             part = rows[start : start + MOST_ROWS // 4]

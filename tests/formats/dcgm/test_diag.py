@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.formats.dcgm.diag import parse
-from holdfast.formats.dcgm.diag_result import FAIL, PASS, SKIP, WARN, Result
+from holdfast.formats.dcgm.diag_result import FAIL, PASS, SKIP, WARN, DiagResult
 
 
 def old(*tests: dict[str, Any], **more: Any) -> str:
@@ -35,14 +35,14 @@ def entity(gpu: int, status: str, *warnings: str, severity: int = 2) -> dict[str
 
 def test_the_old_layout_names_gpus_as_one_string() -> None:
     found = parse(old({"name": "PCIe", "results": [{"gpu_ids": "0,1", "status": "Pass"}]}, version="3.1.3"))
-    assert found.results == (Result("PCIe", PASS, 0), Result("PCIe", PASS, 1))
+    assert found.results == (DiagResult("PCIe", PASS, 0), DiagResult("PCIe", PASS, 1))
     assert (found.dcgm_version, found.error, found.complete) == ("3.1.3", "", True)
 
 
 @pytest.mark.parametrize("warnings", ["ECC double bit error", ["ECC double bit error"]])
 def test_the_old_layout_warns_in_a_string_or_a_list(warnings: Any) -> None:
     found = parse(old({"name": "Memory", "results": [{"gpu_id": "3", "status": "FAIL", "warnings": warnings}]}))
-    assert found.results == (Result("Memory", FAIL, 3, "ECC double bit error"),)
+    assert found.results == (DiagResult("Memory", FAIL, 3, "ECC double bit error"),)
 
 
 def test_a_failure_over_a_list_of_gpus_is_laid_at_the_one_the_text_names() -> None:
@@ -52,25 +52,25 @@ def test_a_failure_over_a_list_of_gpus_is_laid_at_the_one_the_text_names() -> No
 
 
 def test_a_result_without_gpu_is_about_the_node() -> None:
-    assert parse(old({"name": "Inforom", "results": [{"status": "Warn"}]})).results == (Result("Inforom", WARN),)
+    assert parse(old({"name": "Inforom", "results": [{"status": "Warn"}]})).results == (DiagResult("Inforom", WARN),)
 
 
 def test_the_new_layout_names_entities_and_severities() -> None:
     test = {"name": "memory", "results": [entity(0, "Pass"), entity(1, "Fail", "bad page", severity=6)]}
     found = parse(new({**test, "test_summary": {"status": "Fail"}}))
-    assert found.results == (Result("memory", PASS, 0), Result("memory", FAIL, 1, "bad page", 6))
+    assert found.results == (DiagResult("memory", PASS, 0), DiagResult("memory", FAIL, 1, "bad page", 6))
     assert (found.dcgm_version, found.driver_version) == ("4.2.3", "570.148.08")
 
 
 def test_a_summary_that_fails_above_passing_gpus_is_not_lost() -> None:
     summary = {"status": "Fail", "warnings": [{"warning": "a child process died", "error_severity": 4}]}
     found = parse(new({"name": "pcie", "results": [entity(0, "Pass")], "test_summary": summary}))
-    assert Result("pcie", FAIL, None, "a child process died", 4) in found.results
+    assert DiagResult("pcie", FAIL, None, "a child process died", 4) in found.results
 
 
 def test_an_entity_that_is_no_gpu_is_about_the_node() -> None:
     cpu = {"entity_group": "CPU", "entity_group_id": 7, "entity_id": 0, "status": "Fail"}
-    assert parse(new({"name": "cpu_eud", "results": [cpu]})).results == (Result("cpu_eud", FAIL),)
+    assert parse(new({"name": "cpu_eud", "results": [cpu]})).results == (DiagResult("cpu_eud", FAIL),)
 
 
 @pytest.mark.parametrize("word", ["Skip", "Skipped", "Not Run", "", "something new"])
@@ -85,7 +85,7 @@ def test_an_error_status_is_a_failure() -> None:
 def test_lines_before_and_after_the_json_do_not_matter() -> None:
     text = "Executing in pod x {1}\nSuccessfully ran diagnostic for group.\n"
     text += old({"name": "a", "results": [{"status": "Pass"}]})
-    assert parse(text + "\nbye {").results == (Result("a", PASS),)
+    assert parse(text + "\nbye {").results == (DiagResult("a", PASS),)
 
 
 def test_a_text_that_breaks_off_keeps_what_was_whole_and_says_so() -> None:
@@ -149,7 +149,7 @@ def wrapped(left: str, text: str) -> str:
 def test_a_wrapped_text_is_put_together_again(text: str) -> None:
     said = "GPU 3 says " + " ".join(text.split())
     table = wrapped("PCIe", "Fail - GPU: 3") + wrapped("Warning", said)
-    assert parse(table).results == (Result("PCIe", FAIL, 3, said),)
+    assert parse(table).results == (DiagResult("PCIe", FAIL, 3, said),)
 
 
 def test_the_table_of_dcgm_4_whose_test_fails_while_its_gpus_pass() -> None:
@@ -175,7 +175,7 @@ def test_fail_on_all_stays_a_failure_of_the_node_beside_the_gpus_that_complain()
 def test_a_table_that_breaks_off_after_an_error_still_fails() -> None:
     text = "|-----  Deployment  --------+------|\n" + wrapped("Error", "GPU 3 has row remappings pending, and more")
     found = parse(text)
-    assert found.results == (Result("Deployment", FAIL, 3, "GPU 3 has row remappings pending, and more"),)
+    assert found.results == (DiagResult("Deployment", FAIL, 3, "GPU 3 has row remappings pending, and more"),)
     assert not found.complete
 
 

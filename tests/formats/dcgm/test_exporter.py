@@ -6,18 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.formats.dcgm.exporter import Sample, gpu_of, is_blank, parse
+from holdfast.formats.dcgm.exporter import ExporterSample, gpu_of, is_blank, parse
 
 
 def test_labels_with_blanks_escapes_and_commas_are_read() -> None:
     line = 'A{gpu="0", UUID="GPU-1",modelName="NVIDIA H100, 80GB \\"SXM\\"",path="a\\\\nb"} 1.5e+03 1700000000000'
     assert list(parse(line)) == [
-        Sample("A", {"gpu": "0", "UUID": "GPU-1", "modelName": 'NVIDIA H100, 80GB "SXM"', "path": "a\\nb"}, 1500.0)
+        ExporterSample(
+            "A", {"gpu": "0", "UUID": "GPU-1", "modelName": 'NVIDIA H100, 80GB "SXM"', "path": "a\\nb"}, 1500.0
+        )
     ]
 
 
 def test_comments_and_rubbish_are_passed_over() -> None:
-    assert list(parse("# HELP A b\n# TYPE A gauge\n\nA{ 3\nA{} x\nA 1_0\nB 2\n")) == [Sample("B", {}, 2.0)]
+    assert list(parse("# HELP A b\n# TYPE A gauge\n\nA{ 3\nA{} x\nA 1_0\nB 2\n")) == [ExporterSample("B", {}, 2.0)]
 
 
 @pytest.mark.parametrize(
@@ -33,10 +35,10 @@ def test_large_counters_are_not_blank(value: float) -> None:
 
 
 def test_only_whole_gpus_count() -> None:
-    assert gpu_of(Sample("A", {"gpu": "7"}, 1.0)) == 7
-    assert gpu_of(Sample("A", {"gpu": "7", "GPU_I_ID": "3"}, 1.0)) is None
-    assert gpu_of(Sample("A", {"nvswitch": "0"}, 1.0)) is None
-    assert gpu_of(Sample("A", {"gpu": "²"}, 1.0)) is None
+    assert gpu_of(ExporterSample("A", {"gpu": "7"}, 1.0)) == 7
+    assert gpu_of(ExporterSample("A", {"gpu": "7", "GPU_I_ID": "3"}, 1.0)) is None
+    assert gpu_of(ExporterSample("A", {"nvswitch": "0"}, 1.0)) is None
+    assert gpu_of(ExporterSample("A", {"gpu": "²"}, 1.0)) is None
 
 
 @given(st.text() | st.text(st.sampled_from('A{}="\\,1e. \n#'), max_size=200))

@@ -10,7 +10,7 @@ STAT = "4242 (python (rank 3)) D 1 4242 4242 0 -1 4194560 1 0 0 0 120 30 0 0 20 
 
 
 def test_a_command_with_blanks_and_parentheses_is_read_whole() -> None:
-    assert proc.process(STAT) == proc.Process(4242, "python (rank 3)", "D", 17, 987654, 150)
+    assert proc.process(STAT) == proc.ProcProcess(4242, "python (rank 3)", "D", 17, 987654, 150)
 
 
 def test_a_dead_leader_with_live_threads_counts_as_stuck() -> None:

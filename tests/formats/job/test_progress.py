@@ -10,26 +10,26 @@ from holdfast.formats.job.progress import (
     LARGEST_MESSAGE,
     Ended,
     Hello,
-    Keeper,
+    KeeperProgress,
     ProgressError,
-    Step,
+    ProgressStep,
     Steps,
     decode,
     encode,
 )
-from holdfast.formats.job.windows import Tally, windows
+from holdfast.formats.job.windows import WindowTally, windows
 from holdfast.model.wire.keeper import MOST_STEPS, HeldStep, Holdings
 
 HELLO = Hello(job="llama", rank=1, world=4, session="s1", began=100.0, node="n1", gpu=1)
 
 
-def row(step: int, at: float, compute: float = 0.6, **more: object) -> Step:
-    return Step(step, at, 1.0, 0.1, compute, 0.2, 0.1, **more)  # type: ignore[arg-type]
+def row(step: int, at: float, compute: float = 0.6, **more: object) -> ProgressStep:
+    return ProgressStep(step, at, 1.0, 0.1, compute, 0.2, 0.1, **more)  # type: ignore[arg-type]
 
 
 def test_what_is_said_is_heard_the_same():
     holds = Holdings(node="n1", ranks=(0, 1), world=4, replicas=2, steps=(HeldStep(step=3, own=(0, 1), stored=(0,)),))
-    told = (Keeper("llama", 7, holds), Keeper("llama"))
+    told = (KeeperProgress("llama", 7, holds), KeeperProgress("llama"))
     for message in (*told, HELLO, Steps([row(1, 101.0, loss=2.5, links={"pp:0-1": 0.1})], True, 7, 2), Ended(5.0)):
         assert decode(encode(message)) == message
 
@@ -75,7 +75,9 @@ def test_a_hello_out_of_bounds_is_refused(change):
 
 
 @pytest.mark.parametrize(
-    "bad", [Step(-1, 1, 1, 0, 1, 0, 0), Step(1, 1, -1, 0, 1, 0, 0), Step(1, 1, 1, 0, 1e9, 0, 0)], ids=str
+    "bad",
+    [ProgressStep(-1, 1, 1, 0, 1, 0, 0), ProgressStep(1, 1, -1, 0, 1, 0, 0), ProgressStep(1, 1, 1, 0, 1e9, 0, 0)],
+    ids=str,
 )
 def test_a_step_out_of_bounds_is_refused(bad):
     with pytest.raises(ProgressError):
@@ -88,7 +90,7 @@ def test_a_message_that_is_too_large_is_not_even_read():
 
 
 def test_steps_are_counted_together_and_sums_are_kept():
-    tally = Tally(HELLO, "uid-7")
+    tally = WindowTally(HELLO, "uid-7")
     tally.add(
         Steps([row(1, 101.0, 0.5, tokens=8), row(2, 102.0, 0.9, tokens=8), row(3, 103.0, 0.6, loss=1.5)], True, 2)
     )
@@ -101,7 +103,7 @@ def test_steps_are_counted_together_and_sums_are_kept():
 
 
 def test_a_step_from_the_future_ended_when_it_was_heard_of():
-    tally = Tally(HELLO, "uid-7")
+    tally = WindowTally(HELLO, "uid-7")
     tally.add(Steps([row(1, 9e9)]))
     window = tally.cut(200.0)
     assert window is not None and window.at == 200.0
@@ -132,9 +134,9 @@ def test_whatever_a_keeper_says_it_holds_is_bounded_or_refused(steps, fields):
     except ProgressError as error:
         assert "\n" not in str(error)
     else:
-        assert isinstance(message, Keeper) and message.holds is not None
+        assert isinstance(message, KeeperProgress) and message.holds is not None
         assert len(message.holds.steps) <= MOST_STEPS and all(one.step >= 0 for one in message.holds.steps)
 
 
 def test_what_an_older_keeper_says_is_heard():
-    assert decode(b'{"say":"keeper","job":"llama","unsaved_step":3}') == Keeper("llama", 3)
+    assert decode(b'{"say":"keeper","job":"llama","unsaved_step":3}') == KeeperProgress("llama", 3)

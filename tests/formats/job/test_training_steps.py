@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.formats.job.step_series import StepSeries
-from holdfast.formats.job.training_steps import Step, parse
+from holdfast.formats.job.training_steps import TrainingStep, parse
 
 LINES = [
     (" iteration    29020/  311541 | elapsed time per iteration (ms): 22306.6 | lm loss: 2.775923E+00 | loss scale: 32768.0 |", 29020, 2.775923, 22.3066),
@@ -53,7 +53,7 @@ def test_what_is_not_a_number_is_seen(line: str) -> None:
 def series(losses: list[float], seconds: list[float] | None = None) -> StepSeries:
     found = StepSeries()
     for number, loss in enumerate(losses):
-        found.add(Step(number + 1, number, loss, seconds[number] if seconds else None))
+        found.add(TrainingStep(number + 1, number, loss, seconds[number] if seconds else None))
     return found
 
 
@@ -81,7 +81,7 @@ def test_of_few_steps_a_clean_cut_is_enough() -> None:
 def test_an_evaluation_with_a_bar_of_its_own_is_no_slowdown() -> None:
     told = StepSeries()
     for line, (step, seconds) in enumerate([(n, 1.0) for n in range(90, 100)] + [(n, 3.0) for n in range(10)], 1):
-        told.add(Step(line, step, 2.0, seconds))
+        told.add(TrainingStep(line, step, 2.0, seconds))
     assert codes(told) == []
 
 

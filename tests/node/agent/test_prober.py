@@ -88,8 +88,8 @@ def test_a_node_that_is_wanted_is_let_go_of(tmp_path: Path, sign: str) -> None:
     prober = Prober("n0", lambda: jobs, str(tmp_path / "v.json"))
     outcomes: list[OrderOutcome] = []
     asked = order(0, free_port())
-    meeting = threading.Thread(target=lambda: outcomes.append(prober.perform(asked, 0.0)))
-    meeting.start()
+    session = threading.Thread(target=lambda: outcomes.append(prober.perform(asked, 0.0)))
+    session.start()
     mark = tmp_path / "v.probing"
     until(mark.exists, "the node is marked")
     if sign == "mark":
@@ -98,8 +98,8 @@ def test_a_node_that_is_wanted_is_let_go_of(tmp_path: Path, sign: str) -> None:
         prober.cancel([asked.id])
     else:
         jobs.append("slurm-7")
-    meeting.join(90.0)
-    assert not meeting.is_alive()
+    session.join(90.0)
+    assert not session.is_alive()
     assert not outcomes[0].ok
     assert outcomes[0].bytes_per_second is None
     assert outcomes[0].reason.startswith("let go")

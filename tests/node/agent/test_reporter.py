@@ -11,9 +11,9 @@ import pytest
 from holdfast.model.signal import Event
 from holdfast.model.wire.keeper import HeldStep, Holdings, KeeperReport
 from holdfast.model.wire.report import OrderOutcome, Report
-from holdfast.node.agent.node import Change
+from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.orders.handler import Order
-from holdfast.node.agent.reporting.connection import Link
+from holdfast.node.agent.reporting.connection import ControllerLink
 from holdfast.node.agent.reporting.enrolment import Enrolment
 from holdfast.node.agent.reporting.reporter import HEARTBEAT_SECONDS, LONGEST_PAUSE_SECONDS, Reporter
 from holdfast.node.agent.reporting.spool import Spool
@@ -23,8 +23,8 @@ NOW = 1_800_000_000.0
 XID = Event(kind="xid", at=NOW, text="NVRM: Xid (PCI:0000:1b:00): 79", code=79)
 
 
-def change(check: str = "gpu.xid") -> Change:
-    return Change(NOW, check, "pass", "fail", "gpu 3: Xid 79", ("node/n1/gpu/3",))
+def change(check: str = "gpu.xid") -> CheckChange:
+    return CheckChange(NOW, check, "pass", "fail", "gpu 3: Xid 79", ("node/n1/gpu/3",))
 
 
 class Bench:
@@ -44,7 +44,7 @@ class Bench:
         self.spool = Spool(home / "spool", self.now)
         self.unsaved: tuple[str, ...] = ()
         self.keepers: tuple[KeeperReport, ...] = ()
-        link, digest = Link(url, timeout=60.0), b"\x01\x02"
+        link, digest = ControllerLink(url, timeout=60.0), b"\x01\x02"
         self.reporter = Reporter(
             "n1", session, self.spool, link, self.enrolment, lambda: self.now, lambda: digest,
             unsaved=lambda: self.unsaved, keepers=lambda: self.keepers,
@@ -189,7 +189,7 @@ def test_a_standby_that_names_the_leader_is_followed(tmp_path: Path, at: FakeCon
 
 
 def test_credentials_never_follow_a_redirect_out_of_tls() -> None:
-    link = Link("https://controller.example:1")
+    link = ControllerLink("https://controller.example:1")
     assert not link._follow("http://controller.example:2/v1/reports")
     assert link._follow("https://leader.example:2/v1/reports")
 

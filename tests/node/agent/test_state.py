@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.node.agent.node import Change
+from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.state import KEEP_SECONDS, MAX_CHANGES, ChangeLog, Lock, StateError, write_atomically
 
 NOW = 1_800_000_000.0
 
 
-def change(at: float, check: str = "gpu.xid") -> Change:
-    return Change(at=at, check=check, before="pass", after="fail", reason="Xid 79", subjects=("node/n/gpu/3",))
+def change(at: float, check: str = "gpu.xid") -> CheckChange:
+    return CheckChange(at=at, check=check, before="pass", after="fail", reason="Xid 79", subjects=("node/n/gpu/3",))
 
 
 def test_changes_survive_a_restart(tmp_path: Path) -> None:

@@ -18,12 +18,12 @@ def fleet(leaves: int, per_leaf: int) -> dict[str, str]:
 
 
 class Days:
-    """A fleet that is probed by plan alone; every meeting takes a while and then proves its pair."""
+    """A fleet that is probed by plan alone; every session takes a while and then proves its pair."""
 
     def __init__(self, nodes: dict[str, str], policy: ProbePolicy) -> None:
         self.nodes, self.policy, self.now = nodes, policy, 0.0
         self.coverage = Coverage(nodes)
-        self.held: dict[str, float] = {}  # node -> when its meeting ends
+        self.held: dict[str, float] = {}  # node -> when its session ends
         self.spent: list[tuple[float, str, float]] = []  # when, who, how long
         self.meetings: list[ProbeSession] = []
 
@@ -41,9 +41,9 @@ class Days:
         held = [node for node in self.held if node in idle]
         situation = Situation(idle=idle, in_probe=held, spent=self.spent_today())
         made = plan(situation, self.coverage, self.policy, self.now)
-        for meeting in made:
-            self.coverage.add(Proof(one=meeting.nodes[0], other=meeting.nodes[1], at=self.now, bytes_per_second=FAST))
-            for node in meeting.nodes:
+        for session in made:
+            self.coverage.add(Proof(one=session.nodes[0], other=session.nodes[1], at=self.now, bytes_per_second=FAST))
+            for node in session.nodes:
                 self.held[node] = self.now + takes
                 self.spent.append((self.now, node, takes))
         self.meetings += made
@@ -81,7 +81,7 @@ def test_the_budget_is_never_exceeded_and_nobody_is_taken_who_is_wanted(
     for numbers in busy:
         wanted = frozenset(names[number] for number in numbers if number < len(names))
         made = days.step(45.0, wanted, takes=policy.patience_seconds)
-        taken = [node for meeting in made for node in meeting.nodes]
+        taken = [node for session in made for node in session.nodes]
         assert len(taken) == len(set(taken))
         assert not wanted & set(taken)
         at_it = [node for node in days.held if node not in wanted]

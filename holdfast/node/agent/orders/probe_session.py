@@ -1,4 +1,4 @@
-"""One meeting of this node with others, as the one who leads it or as one who comes; what it proved is the outcome."""
+"""One session of this node with others, as the one who leads it or as one who comes; what it proved is the outcome."""
 
 import subprocess
 import threading
@@ -30,7 +30,7 @@ Tell = Callable[[str], None]
 
 
 class Trouble(Exception):
-    """Why a meeting came to nothing, and whose fault that is."""
+    """Why a session came to nothing, and whose fault that is."""
 
     def __init__(self, node: str, why: str) -> None:
         super().__init__(why)
@@ -135,18 +135,18 @@ class ProbeSession:
             "spoil": None,
         }
 
-    def _swept(self, crew: Crew, wish: SweepRequest) -> OrderOutcome:
+    def _swept(self, crew: Crew, request: SweepRequest) -> OrderOutcome:
         options = Options(
-            operation=wish.operation,
-            backend=wish.backend,
-            smallest=wish.smallest,
-            largest=wish.largest,
-            pair_bytes=wish.pair_bytes,
-            longest_seconds=wish.longest_seconds,
-            patience_seconds=wish.patience_seconds,
+            operation=request.operation,
+            backend=request.backend,
+            smallest=request.smallest,
+            largest=request.largest,
+            pair_bytes=request.pair_bytes,
+            longest_seconds=request.longest_seconds,
+            patience_seconds=request.patience_seconds,
         )
         known = by_hosts([worker.host for worker in crew.workers.values()])
-        report = probe(crew, options, known, lambda found: slow_band(found, wish.fabric, None), self._tell)
+        report = probe(crew, options, known, lambda found: slow_band(found, request.fabric, None), self._tell)
         return self._outcome(f"{len(report.hosts)} nodes took part", document=_document(report))
 
 

@@ -54,22 +54,22 @@ class Prober:
         )  # an agent that meets nobody does not pay for it
 
         marked = self._put_mark(order)
-        meeting = ProbeSession(self._node, order, self._python, self._progress(order))
+        session = ProbeSession(self._node, order, self._python, self._progress(order))
         over = threading.Event()
-        watch = threading.Thread(target=self._watch, args=(order, meeting, over, marked), daemon=True)
+        watch = threading.Thread(target=self._watch, args=(order, session, over, marked), daemon=True)
         watch.start()
         try:
-            return replace(self._met(order, meeting), began=now)
+            return replace(self._met(order, session), began=now)
         finally:
             over.set()
             watch.join()
-            meeting.stop()
+            session.stop()
             self._cancelled.discard(order.id)
             with suppress(OSError):
                 self._mark.unlink(missing_ok=True)
 
-    def _met(self, order: Order, meeting: "ProbeSession") -> OrderOutcome:
-        outcome = meeting.hold()
+    def _met(self, order: Order, session: "ProbeSession") -> OrderOutcome:
+        outcome = session.hold()
         wanted = self._wanted(order, marked=False)
         return refused(order, wanted) if wanted else outcome
 
@@ -84,12 +84,12 @@ class Prober:
 
         return tell
 
-    def _watch(self, order: Order, meeting: "ProbeSession", over: threading.Event, marked: bool) -> None:
+    def _watch(self, order: Order, session: "ProbeSession", over: threading.Event, marked: bool) -> None:
         while not over.wait(LOOK_SECONDS):
             if why := self._wanted(order, marked):
                 log.info("the probe ends: %s", why)
                 self._cancelled.add(order.id)
-                meeting.stop()
+                session.stop()
                 return
 
     def _wanted(self, order: Order, marked: bool) -> str:

@@ -8,14 +8,14 @@ from typing import TypeVar
 
 from holdfast.model.signal import Event
 from holdfast.model.wire.report import LONGEST_NAME, MOST_EVIDENCE, MOST_SUBJECTS, VerdictChange
-from holdfast.node.agent.node import Change
+from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.reporting.spool import Losses
 
 LONGEST_SAYING = 4_096
 T = TypeVar("T")
 
 
-def worded(change: Change) -> VerdictChange:
+def worded(change: CheckChange) -> VerdictChange:
     return VerdictChange(
         at=change.at,
         check=change.check,

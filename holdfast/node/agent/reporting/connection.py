@@ -15,7 +15,7 @@ class LinkDown(Exception):
     """The controller gave no answer; the message says why."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class HttpAnswer(msgspec.Struct, frozen=True):
     status: int
     body: bytes
     location: str = ""
@@ -33,7 +33,7 @@ class _Refusal(msgspec.Struct):
     error: str
 
 
-class Link:
+class ControllerLink:
     """Used by one thread. A proxy of the environment is not asked: credentials go straight to the controller."""
 
     def __init__(self, url: str, ca_file: str = "", timeout: float = TIMEOUT_SECONDS) -> None:
@@ -42,7 +42,7 @@ class Link:
         self._timeout = timeout
         self._connection: http.client.HTTPConnection | None = None
 
-    def post(self, path: str, body: bytes, credential: str = "", clock: float | None = None) -> Answer:
+    def post(self, path: str, body: bytes, credential: str = "", clock: float | None = None) -> HttpAnswer:
         """A standby says who leads; that one is asked from then on, until it fails us. `clock` is told along: what our
         clock shows now, so that the controller can put our times on its own."""
         headers = {"Content-Type": "application/json"}
@@ -64,7 +64,7 @@ class Link:
         self._parts = leader._replace(path=self._configured.path, query="")
         return True
 
-    def _post(self, path: str, body: bytes, headers: dict[str, str]) -> Answer:
+    def _post(self, path: str, body: bytes, headers: dict[str, str]) -> HttpAnswer:
         kept = self._connection is not None
         try:
             return self._once(path, body, headers)
@@ -83,12 +83,12 @@ class Link:
             self._connection.close()
             self._connection = None
 
-    def _once(self, path: str, body: bytes, headers: dict[str, str]) -> Answer:
+    def _once(self, path: str, body: bytes, headers: dict[str, str]) -> HttpAnswer:
         if self._connection is None:
             self._connection = self._connect()
         self._connection.request("POST", self._parts.path.rstrip("/") + path, body, headers)
         reply = self._connection.getresponse()
-        answer = Answer(reply.status, reply.read(MOST_BYTES), reply.headers.get("Location", ""))
+        answer = HttpAnswer(reply.status, reply.read(MOST_BYTES), reply.headers.get("Location", ""))
         if reply.will_close or not reply.isclosed():
             self.close()
         return answer

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from holdfast.node.agent.reporting.connection import Answer, Link
+from holdfast.node.agent.reporting.connection import ControllerLink, HttpAnswer
 
 log = logging.getLogger("holdfast.node.agent")
 
@@ -33,11 +33,11 @@ class Enrolment:
     credential_file: Path
     join_token_file: str
 
-    def credential(self, link: Link) -> str:
+    def credential(self, link: ControllerLink) -> str:
         """The one on disk, else a new one. Raises NotEnrolled or LinkDown."""
         return self._kept() or self.enrol(link)
 
-    def enrol(self, link: Link) -> str:
+    def enrol(self, link: ControllerLink) -> str:
         """Ask for a new credential and keep it. The token is read anew each time: it may have been replaced."""
         if not self.join_token_file:
             raise NotEnrolled("this node has no valid credential and no join token is configured")
@@ -49,11 +49,11 @@ class Enrolment:
         answer = link.post("/v1/enrol", msgspec.json.encode(asked))
         return self._granted(answer, f"the controller did not enrol {self.node}")
 
-    def renew(self, link: Link, credential: str) -> str:
+    def renew(self, link: ControllerLink, credential: str) -> str:
         """A new credential for an old one that still holds. Raises NotEnrolled or LinkDown."""
         return self._granted(link.post("/v1/credential", b"", credential), "the credential was not renewed")
 
-    def _granted(self, answer: Answer, otherwise: str) -> str:
+    def _granted(self, answer: HttpAnswer, otherwise: str) -> str:
         try:
             granted = msgspec.json.decode(answer.body, type=_Granted).credential if answer.status < 300 else ""
         except (msgspec.DecodeError, UnicodeDecodeError):

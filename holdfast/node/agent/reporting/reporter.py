@@ -16,12 +16,12 @@ from holdfast.model.signal import Event
 from holdfast.model.wire.keeper import KeeperReport
 from holdfast.model.wire.progress import RankWindow
 from holdfast.model.wire.report import JobSeen, OrderOutcome, Report
-from holdfast.node.agent.node import Change
+from holdfast.node.agent.node import CheckChange
 from holdfast.node.agent.orders.handler import Order
 from holdfast.node.agent.reporting.bounds import chunks, loss, shortened, worded
-from holdfast.node.agent.reporting.connection import Answer, Link, LinkDown
+from holdfast.node.agent.reporting.connection import ControllerLink, HttpAnswer, LinkDown
 from holdfast.node.agent.reporting.enrolment import Enrolment, NotEnrolled
-from holdfast.node.agent.reporting.spool import Entry, Spool
+from holdfast.node.agent.reporting.spool import Spool, SpoolEntry
 
 log = logging.getLogger("holdfast.node.agent")
 
@@ -37,8 +37,8 @@ BAD_REPORT = frozenset({400, 413, 422})
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    changes: Sequence[Change] = ()
+class Update:
+    changes: Sequence[CheckChange] = ()
     events: Sequence[Event] = ()
     outcomes: Sequence[OrderOutcome] = ()
     jobs: bool = False  # other jobs than before, or how they got on; every report says it
@@ -60,7 +60,7 @@ class Reporter:
         node: str,
         session: str,
         spool: Spool,
-        link: Link,
+        link: ControllerLink,
         enrolment: Enrolment,
         clock: Callable[[], float],
         digest: Callable[[], bytes] = lambda: b"",
@@ -74,12 +74,12 @@ class Reporter:
         self._spool, self._link, self._enrolment = spool, link, enrolment
         self._clock, self._digest, self._jobs, self._progress = clock, digest, jobs, progress
         self._unsaved, self._keepers = unsaved, keepers
-        self._news: queue.SimpleQueue[News | None] = queue.SimpleQueue()
+        self._news: queue.SimpleQueue[Update | None] = queue.SimpleQueue()
         self._take_orders: Callable[[list[Order]], None] = lambda orders: None
         self._take_cancelled: Callable[[list[int]], None] = lambda numbers: None
         self._take_closed: Callable[[str], None] = lambda why: None
         self._take_flush: Callable[[float], None] = lambda seconds: None
-        self._verdicts: Callable[[], Sequence[Change]] = tuple
+        self._verdicts: Callable[[], Sequence[CheckChange]] = tuple
         self._seq = 0
         self._credential, self._newly_enrolled = "", False
         self._digest_at = 0.0
@@ -103,7 +103,7 @@ class Reporter:
         """Told with every answer while the node is to be released, and how long that waits for storage."""
         self._take_flush = take
 
-    def on_tell_all(self, verdicts: Callable[[], Sequence[Change]]) -> None:
+    def on_tell_all(self, verdicts: Callable[[], Sequence[CheckChange]]) -> None:
         """Asked for every standing verdict when the controller lacks earlier reports: its store is an old copy."""
         self._verdicts = verdicts
 
@@ -117,15 +117,15 @@ class Reporter:
     def trouble(self) -> str:
         return self._spool.trouble
 
-    def tell(self, changes: Sequence[Change] = (), events: Sequence[Event] = ()) -> None:
+    def tell(self, changes: Sequence[CheckChange] = (), events: Sequence[Event] = ()) -> None:
         if changes or events:
-            self._news.put(News(changes, events))
+            self._news.put(Update(changes, events))
 
     def tell_jobs(self) -> None:
-        self._news.put(News(jobs=True))
+        self._news.put(Update(jobs=True))
 
     def answer(self, outcome: OrderOutcome) -> None:
-        self._news.put(News(outcomes=(outcome,)))
+        self._news.put(Update(outcomes=(outcome,)))
 
     def run(self) -> None:
         while self.turn(self._wait_seconds()):
@@ -150,7 +150,7 @@ class Reporter:
         return max(0.0, due - now)
 
     def _spool_news(self, wait: float) -> bool:
-        waiting: list[News] = []
+        waiting: list[Update] = []
         try:
             news = self._news.get(timeout=wait) if wait > 0 else self._news.get_nowait()
             while news is not None:
@@ -162,7 +162,7 @@ class Reporter:
         finally:
             self._spool_reports(waiting)
 
-    def _spool_reports(self, waiting: Sequence[News]) -> None:
+    def _spool_reports(self, waiting: Sequence[Update]) -> None:
         """Everything that has come together in one report, in several where it is too much for one."""
         changes = chunks([worded(change) for news in waiting for change in news.changes], TOGETHER)
         events = chunks([shortened(event) for news in waiting for event in news.events], TOGETHER)
@@ -214,7 +214,7 @@ class Reporter:
         except (LinkDown, NotEnrolled) as error:
             self._wait(str(error))
 
-    def _take_answer(self, answer: Answer, sent: list[Entry]) -> None:
+    def _take_answer(self, answer: HttpAnswer, sent: list[SpoolEntry]) -> None:
         if answer.status == 200:
             self._take_acknowledgement(answer, sent)
         elif answer.status == 401:
@@ -227,7 +227,7 @@ class Reporter:
         else:
             self._wait(f"the controller refused our reports: {answer.said}")
 
-    def _enrol_again(self, answer: Answer) -> None:
+    def _enrol_again(self, answer: HttpAnswer) -> None:
         """Once; a credential that was never good is no reason to ask for another at once."""
         if self._newly_enrolled:
             self._newly_enrolled, self._credential = False, ""
@@ -237,7 +237,7 @@ class Reporter:
         self._credential = self._enrolment.enrol(self._link)
         self._newly_enrolled = True
 
-    def _take_acknowledgement(self, answer: Answer, sent: list[Entry]) -> None:
+    def _take_acknowledgement(self, answer: HttpAnswer, sent: list[SpoolEntry]) -> None:
         try:
             told = msgspec.json.decode(answer.body, type=_Acknowledged)
         except (msgspec.DecodeError, UnicodeDecodeError):

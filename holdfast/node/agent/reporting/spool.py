@@ -35,7 +35,7 @@ class Losses:
     first: float = 0.0
     last: float = 0.0
 
-    def count(self, entry: "Entry") -> None:
+    def count(self, entry: "SpoolEntry") -> None:
         self.heartbeats += not entry.news
         self.reports += entry.news
         self.first = min(self.first or entry.at, entry.at)
@@ -43,7 +43,7 @@ class Losses:
 
 
 @dataclass(slots=True)
-class Entry:
+class SpoolEntry:
     """A report that waits. Its text lies in the file, or in memory while the disk takes none."""
 
     session: str
@@ -72,7 +72,7 @@ class Spool:
     def __init__(self, path: Path, now: float, most_bytes: int = MOST_BYTES) -> None:
         self._path = path
         self._most_bytes = most_bytes
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[SpoolEntry] = deque()
         self._size = 0  # of the file
         self._held = 0  # bytes that still matter
         self.losses = Losses()
@@ -87,7 +87,7 @@ class Spool:
 
     def add(self, report: Report, now: float) -> None:
         body = msgspec.json.encode(report)
-        entry = Entry(report.session, report.seq, report.at, is_news(report), 0, len(body), body)
+        entry = SpoolEntry(report.session, report.seq, report.at, is_news(report), 0, len(body), body)
         self._entries.append(entry)
         self._held += entry.length
         self._note_events(report)
@@ -96,10 +96,10 @@ class Spool:
         if self._held > self._most_bytes:
             self._make_room()
 
-    def batch(self, most_reports: int, most_bytes: int) -> list[tuple[Entry, bytes]]:
+    def batch(self, most_reports: int, most_bytes: int) -> list[tuple[SpoolEntry, bytes]]:
         """The oldest reports, as they go on the wire; at least one if there is any that can be read."""
-        chosen: list[tuple[Entry, bytes]] = []
-        unreadable: list[Entry] = []
+        chosen: list[tuple[SpoolEntry, bytes]] = []
+        unreadable: list[SpoolEntry] = []
         size = 0
         for entry in self._entries:
             if len(chosen) == most_reports or (chosen and size + entry.length > most_bytes):
@@ -113,10 +113,10 @@ class Spool:
         self.give_up(unreadable)
         return chosen
 
-    def acknowledge(self, entries: Iterable[Entry]) -> None:
+    def acknowledge(self, entries: Iterable[SpoolEntry]) -> None:
         self._remove({(entry.session, entry.seq) for entry in entries})
 
-    def give_up(self, entries: Iterable[Entry]) -> None:
+    def give_up(self, entries: Iterable[SpoolEntry]) -> None:
         """Counted as lost: they were refused, or cannot be read any more."""
         gone = list(entries)
         for entry in gone:
@@ -156,14 +156,14 @@ class Spool:
         except (msgspec.DecodeError, UnicodeDecodeError):
             self.skipped_lines += 1
             return
-        self._entries.append(Entry(report.session, report.seq, report.at, is_news(report), offset, len(line)))
+        self._entries.append(SpoolEntry(report.session, report.seq, report.at, is_news(report), offset, len(line)))
         self._held += len(line)
         self._note_events(report)
 
     def _note_events(self, report: Report) -> None:
         self.events_until = max([self.events_until, *(event.at for event in report.events)])
 
-    def _body(self, entry: Entry) -> bytes | None:
+    def _body(self, entry: SpoolEntry) -> bytes | None:
         if entry.body is not None:
             return entry.body
         try:

@@ -12,7 +12,7 @@ from holdfast.model.wire import digest
 from holdfast.model.wire.keeper import KeeperReport
 from holdfast.model.wire.report import OrderOutcome
 from holdfast.node.agent.clock import SteadyClock
-from holdfast.node.agent.node import Change, Node
+from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.orders.closed import ClosedMark
 from holdfast.node.agent.orders.gpu_reset import DriverGate, reset_gpu
 from holdfast.node.agent.orders.gpu_situation import situation
@@ -20,7 +20,7 @@ from holdfast.node.agent.orders.handler import Order, OrderAction, Orders
 from holdfast.node.agent.orders.prober import Prober
 from holdfast.node.agent.orders.reboot import reboot
 from holdfast.node.agent.orders.retest import retest
-from holdfast.node.agent.reporting.connection import Link
+from holdfast.node.agent.reporting.connection import ControllerLink
 from holdfast.node.agent.reporting.enrolment import Enrolment
 from holdfast.node.agent.reporting.jobs import JobsHere
 from holdfast.node.agent.reporting.reporter import Reporter
@@ -59,7 +59,7 @@ class Reporting:
             credential_file=Path(controller.credential_file or directory / "credential"),
             join_token_file=controller.join_token_file,
         )
-        link = Link(controller.url, controller.ca_file, controller.timeout_seconds)
+        link = ControllerLink(controller.url, controller.ca_file, controller.timeout_seconds)
         session = f"{int(self._started_at)}-{secrets.token_hex(8)}"
         self._reporter = Reporter(
             name,
@@ -114,7 +114,7 @@ class Reporting:
         """Jobs with state that is not in storage, and what their keepers hold."""
         return (self._progress.unsaved(), self._progress.kept()) if self._progress else ((), ())
 
-    def tell(self, changes: list[Change]) -> None:
+    def tell(self, changes: list[CheckChange]) -> None:
         inventory = self._node.history.inventory
         events, self._events = self._events, []
         owned = [
@@ -134,7 +134,7 @@ class Reporting:
     def _held_by(self) -> list[str]:
         return [job.id for job in self._jobs.seen() or ()]
 
-    def _standing(self) -> list[Change]:
+    def _standing(self) -> list[CheckChange]:
         with self._guard:
             return self._node.standing(self._clock.now())
 

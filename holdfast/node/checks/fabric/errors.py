@@ -8,7 +8,7 @@ from holdfast.model.health import FailureClass, Health, worst
 from holdfast.model.subject import Subject, local_name
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Run, Window, increase
-from holdfast.node.checks import one_look
+from holdfast.node.checks import single_reading
 from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.fabric.rdma_ports import expected_ports, why_not_seen
 
@@ -47,15 +47,15 @@ def judge(window: Window, limits: Limits) -> Verdict:
             rows.append(Row(port, Health.UNKNOWN, reason=_why_blind(window, port)))
             continue
         row = _judge_port(window, port, seen, limits)
-        young = max(map(one_look.seconds_seen, seen.values())) < _LEAST_HISTORY_SECONDS
-        rows.append(one_look.not_judged(row) if young else row)
+        young = max(map(single_reading.seconds_seen, seen.values())) < _LEAST_HISTORY_SECONDS
+        rows.append(single_reading.not_judged(row) if young else row)
         evidence += [
             f"{local_name(port)}: {rule.signal} stands at {runs[-1].value:.0f} and may count no further"
             for rule, runs in seen.items()
             if nics.is_saturated(rule.signal, float(runs[-1].value))
         ]
         evidence += _reordering(window, port)
-    return Verdict(rows=tuple(rows), evidence=one_look.told(rows) + tuple(evidence))
+    return Verdict(rows=tuple(rows), evidence=single_reading.evidence_of_one_reading(rows) + tuple(evidence))
 
 
 def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]], limits: Limits) -> Row:
@@ -63,7 +63,7 @@ def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]],
     for rule, runs in seen.items():
         limit = limits[rule.limit]
         rate = increase(runs) * rule.unit / window.span  # over the whole span: a short burst is not extrapolated
-        if rate <= limit or one_look.seconds_seen(runs) < _LEAST_HISTORY_SECONDS:
+        if rate <= limit or single_reading.seconds_seen(runs) < _LEAST_HISTORY_SECONDS:
             continue
         flood = rule.physical and rate > limit * limits["fail_times_limit"]
         health = Health.FAIL if flood else Health.DEGRADED

@@ -10,7 +10,7 @@ from holdfast.model.health import FailureClass, Health, worst
 from holdfast.model.subject import Subject, local_name
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
-from holdfast.node.checks import one_look
+from holdfast.node.checks import single_reading
 from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.fabric.port_users import Deadline, deadline, rdma_jobs
 from holdfast.node.checks.fabric.rdma_ports import expected_ports, for_seconds, why_not_seen
@@ -91,7 +91,7 @@ def _judge_down(window: Window, port: Subject, outage: _Outage, whose: Deadline)
 
 def _seen_once(window: Window, port: Subject) -> bool:
     runs = window.runs(port, "port_up")
-    return len(runs) == 1 and one_look.seconds_seen(runs) == 0.0
+    return len(runs) == 1 and single_reading.seconds_seen(runs) == 0.0
 
 
 def _how(window: Window, port: Subject) -> str:

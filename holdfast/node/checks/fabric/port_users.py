@@ -12,7 +12,7 @@ from holdfast.node.checks.fabric.rdma_ports import device_and_number
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PortUser:
     name: str
     started: float
     hca: str
@@ -26,7 +26,7 @@ class Deadline:
 
     seconds: float
     whose: str
-    jobs: tuple[Job, ...] = ()  # those that had connections, the most impatient first
+    jobs: tuple[PortUser, ...] = ()  # those that had connections, the most impatient first
     known: bool = True  # whether anybody can tell which jobs there are
 
     @property
@@ -41,12 +41,12 @@ class Deadline:
         return "no job was using it" if self.known else "whether a job was using it is not known"
 
 
-def rdma_jobs(window: Window) -> list[Job]:
+def rdma_jobs(window: Window) -> list[PortUser]:
     """Every job on the node, but for those that told NCCL to leave RDMA alone."""
     return [job for subject in window.values("job_processes") if (job := rdma_job(window, subject))]
 
 
-def rdma_job(window: Window, subject: Subject) -> Job | None:
+def rdma_job(window: Window, subject: Subject) -> PortUser | None:
     if window.number(subject, "job_nccl_uses_rdma") == 0:
         return None
     version = str(window.value(subject, "job_nccl_version") or "")
@@ -58,10 +58,10 @@ def rdma_job(window: Window, subject: Subject) -> Job | None:
     fails_over = nccl.can_fail_over(version) and window.number(subject, "job_nccl_port_failover") == 1
     started = window.number(subject, "job_start_timestamp_seconds") or 0.0
     hca = str(window.value(subject, "job_nccl_ib_hca") or "")
-    return Job(subject.removeprefix("job/"), started, hca, timeout, fails_over)
+    return PortUser(subject.removeprefix("job/"), started, hca, timeout, fails_over)
 
 
-def deadline(window: Window, port: Subject, jobs: Sequence[Job], went_down: float) -> Deadline:
+def deadline(window: Window, port: Subject, jobs: Sequence[PortUser], went_down: float) -> Deadline:
     """The shortest one of the jobs that ran when the port went down: who came later lost nothing."""
     device, number = device_and_number(port)
     users = [job for job in jobs if job.started <= went_down and may_use_port(job.hca, device, number)]

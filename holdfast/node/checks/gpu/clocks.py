@@ -5,7 +5,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import MEGAHERTZ, Finding, average, conclude, gpus, history_seconds
+from holdfast.node.checks.gpu.facts import MEGAHERTZ, GpuFinding, average, conclude, gpus, history_seconds
 
 SM = "gpu_clock_sm_hertz"
 LOAD = "gpu_utilization_ratio"
@@ -18,7 +18,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, SM))
 
 
-def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     now = window.number(gpu, SM)
     if now is None:
         return None
@@ -26,7 +26,7 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
         for part, ratio in (("sm", limits["sm_ratio"]), ("memory", limits["memory_ratio"])):
             if low := _low(window, gpu, part, ratio, limits):
                 return low
-    return Finding(Row(gpu, Health.PASS, now))
+    return GpuFinding(Row(gpu, Health.PASS, now))
 
 
 def _busy(window: Window, gpu: Subject, limits: Limits) -> bool:
@@ -44,7 +44,7 @@ def _reasons(window: Window, gpu: Subject, limits: Limits) -> int:
     return mask
 
 
-def _low(window: Window, gpu: Subject, part: str, ratio: float, limits: Limits) -> Finding | None:
+def _low(window: Window, gpu: Subject, part: str, ratio: float, limits: Limits) -> GpuFinding | None:
     clock = average(window, gpu, f"gpu_clock_{part}_hertz", limits["settle_seconds"])
     most = window.number(gpu, f"gpu_clock_{part}_max_hertz")
     if clock is None or not most or clock >= ratio * most:
@@ -52,7 +52,7 @@ def _low(window: Window, gpu: Subject, part: str, ratio: float, limits: Limits) 
     held = _reasons(window, gpu, limits) & APPLICATION_SETTING
     why = "held there by a clock setting" if held else "and the driver names no cause"
     said = f"busy at a {part} clock of {clock / MEGAHERTZ:.0f} MHz of {most / MEGAHERTZ:.0f} MHz, {why}"
-    return Finding(Row(gpu, Health.DEGRADED, clock, ratio * most, said))
+    return GpuFinding(Row(gpu, Health.DEGRADED, clock, ratio * most, said))
 
 
 CHECK = Check(

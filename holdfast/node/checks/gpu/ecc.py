@@ -5,7 +5,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window, increase
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude, evidence_line, gpus, unknown
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, evidence_line, gpus, unknown
 
 MODE = "gpu_ecc_mode"
 UNCORRECTED = "gpu_ecc_volatile_uncorrected"
@@ -21,48 +21,52 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude((_judge_gpu(window, gpu, limits) for gpu in everyone), _lifetime(window, everyone))
 
 
-def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     mode = window.number(gpu, MODE)
     if mode is None:
         return None
     if mode == 0.0:
-        return Finding(Row(gpu, Health.DEGRADED, mode, 1.0, "ECC is switched off: memory errors go unseen"), SWITCH_ON)
+        return GpuFinding(
+            Row(gpu, Health.DEGRADED, mode, 1.0, "ECC is switched off: memory errors go unseen"), SWITCH_ON
+        )
     uncorrected = _count(window, gpu, UNCORRECTED)
     if uncorrected is None:
         return unknown(window, gpu, f"{UNCORRECTED}_total", f"{UNCORRECTED}_dram_total")
     if uncorrected > limits["uncorrected_errors"]:
         said = f"{uncorrected:.0f} uncorrected memory errors since the driver was loaded ({_where(window, gpu)})"
-        return Finding(Row(gpu, Health.FAIL, uncorrected, limits["uncorrected_errors"], said), RESET)
-    return _sram(window, gpu, limits) or _corrected(window, gpu, limits) or Finding(Row(gpu, Health.PASS, uncorrected))
+        return GpuFinding(Row(gpu, Health.FAIL, uncorrected, limits["uncorrected_errors"], said), RESET)
+    return (
+        _sram(window, gpu, limits) or _corrected(window, gpu, limits) or GpuFinding(Row(gpu, Health.PASS, uncorrected))
+    )
 
 
-def _sram(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _sram(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     """The driver's own replacement threshold; drivers without it only count over the GPU's life."""
     exceeded = window.number(gpu, "gpu_ecc_sram_threshold_exceeded")
     life = window.number(gpu, f"{AGGREGATE}_sram_total") or 0.0
     limit = limits["sram_lifetime_errors"]
     if exceeded:
         said = f"SRAM error threshold exceeded ({life:.0f} uncorrected SRAM errors over its life)"
-        return Finding(Row(gpu, Health.FAIL, life, limit, said), REPLACE)
+        return GpuFinding(Row(gpu, Health.FAIL, life, limit, said), REPLACE)
     if exceeded is None and life >= limit:
         said = f"{life:.0f} uncorrected SRAM errors over its life"
-        return Finding(Row(gpu, Health.DEGRADED, life, limit, said), RESET)
+        return GpuFinding(Row(gpu, Health.DEGRADED, life, limit, said), RESET)
     return None
 
 
-def _corrected(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _corrected(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     for place, words in (("sram", "SRAM"), ("dram", "DRAM")):
         count = window.number(gpu, f"{CORRECTED}_{place}_total") or 0.0
         limit = limits[f"{place}_corrected_errors"]
         if count > limit:
             said = f"{count:.0f} corrected {words} errors since the driver was loaded"
-            return Finding(Row(gpu, Health.DEGRADED, count, limit, said), RESET)
+            return GpuFinding(Row(gpu, Health.DEGRADED, count, limit, said), RESET)
     grown = increase(window.runs(gpu, f"{CORRECTED}_total"))
     rate = grown / (window.span / 60.0)
     limit = limits["corrected_per_minute"]
     if rate > limit:
         said = f"{rate:.0f} corrected memory errors a minute over the last {window.span / 60:.0f} minutes"
-        return Finding(Row(gpu, Health.DEGRADED, rate, limit, said), RESET)
+        return GpuFinding(Row(gpu, Health.DEGRADED, rate, limit, said), RESET)
     return None
 
 

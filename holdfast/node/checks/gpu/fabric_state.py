@@ -6,7 +6,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude, gpus, model_of
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus, model_of
 
 STATE = "gpu_fabric_state"
 COMPLETED = 3.0
@@ -36,17 +36,17 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, STATE))
 
 
-def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     state = window.number(gpu, STATE)
     if state is None:
         model = model_of(window, gpu)
         why = lacking(model, "fabric_state") if model else ""
-        return Finding(Row(gpu, Health.NOT_APPLICABLE, reason=why)) if why else None
+        return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=why)) if why else None
     if state != COMPLETED:
-        return Finding(_not_joined(window, gpu, state, limits))
+        return GpuFinding(_not_joined(window, gpu, state, limits))
     if status := window.number(gpu, "gpu_fabric_status"):
         said = f"joining the NVLink fabric ended with error {status:.0f}"
-        return Finding(Row(gpu, Health.FAIL, status, 0.0, said))
+        return GpuFinding(Row(gpu, Health.FAIL, status, 0.0, said))
     return _by_mask(gpu, int(window.number(gpu, "gpu_fabric_health_mask") or 0))
 
 
@@ -57,15 +57,15 @@ def _not_joined(window: Window, gpu: Subject, state: float, limits: Limits) -> R
     return Row(gpu, Health.DEGRADED if patient else Health.FAIL, state, COMPLETED, said)
 
 
-def _by_mask(gpu: Subject, mask: int) -> Finding:
+def _by_mask(gpu: Subject, mask: int) -> GpuFinding:
     configuration = mask >> _CONFIGURATION_SHIFT & 0xF
     if configuration in _CONFIGURATION:
         said = f"the NVLink fabric is wrongly configured: {_CONFIGURATION[configuration]}"
-        return Finding(Row(gpu, Health.FAIL, float(mask), reason=said))
+        return GpuFinding(Row(gpu, Health.FAIL, float(mask), reason=said))
     troubles = [trouble for shift, trouble in _HEALTH.items() if mask >> shift & 0x3 == _TRUE]
     for health, words, failure_class in sorted(troubles, key=lambda trouble: trouble[0] is not Health.FAIL):
-        return Finding(Row(gpu, health, float(mask), reason=words), failure_class=failure_class)
-    return Finding(Row(gpu, Health.PASS, COMPLETED, COMPLETED))
+        return GpuFinding(Row(gpu, health, float(mask), reason=words), failure_class=failure_class)
+    return GpuFinding(Row(gpu, Health.PASS, COMPLETED, COMPLETED))
 
 
 CHECK = Check(

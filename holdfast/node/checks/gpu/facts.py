@@ -24,7 +24,7 @@ CLOCK_EVENTS = {
 }
 
 
-class Finding(NamedTuple):
+class GpuFinding(NamedTuple):
     """A row, and what to do about it where that differs from the check's own answer."""
 
     row: Row
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
     failure_class: FailureClass | None = None
 
 
-def conclude(findings: Iterable[Finding | None], evidence: Iterable[str] = ()) -> Verdict:
+def conclude(findings: Iterable[GpuFinding | None], evidence: Iterable[str] = ()) -> Verdict:
     """Rows of all; remedy and class of the worst. None stands for a GPU that could not be seen."""
     found = [finding for finding in findings if finding is not None]
     worst_health = worst(finding.row.health for finding in found)
@@ -56,10 +56,10 @@ def model_of(window: Window, gpu: Subject) -> GpuModel | None:
     return gpu_model(name) if isinstance(name, str) else None
 
 
-def unknown(window: Window, gpu: Subject, *names: str) -> Finding:
+def unknown(window: Window, gpu: Subject, *names: str) -> GpuFinding:
     """None of these signals is there, and the question needs one of them."""
     reasons = dict.fromkeys(window.why_absent(gpu, name) for name in names)
-    return Finding(Row(gpu, Health.UNKNOWN, reason="; ".join(reasons)))
+    return GpuFinding(Row(gpu, Health.UNKNOWN, reason="; ".join(reasons)))
 
 
 def expected_number(window: Window, gpu: Subject, name: str) -> float | None:

@@ -8,7 +8,7 @@ from holdfast.model.subject import Subject, kind, local_name
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude, gpus
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus
 from holdfast.node.checks.gpu.place import ADDRESS, LOST, places, subject_of
 
 FALLEN_OFF_THE_BUS = "79"  # the Xid
@@ -19,7 +19,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     everyone = gpus(window, LOST)
     findings = [_judge_gpu(window, gpu, everyone, told.pop(gpu, None)) for gpu in everyone]
     covered = {finding.row.subject for finding in findings if finding}
-    findings += [Finding(_fallen(subject, event)) for subject, event in told.items()]
+    findings += [GpuFinding(_fallen(subject, event)) for subject, event in told.items()]
     on_bus = _only_on_the_bus(window, everyone)
     findings += [finding for finding in on_bus if finding.row.subject not in covered | set(told)]
     bad = [finding.row.subject for finding in findings if finding and finding.row.health is Health.FAIL]
@@ -33,25 +33,25 @@ def _events(window: Window) -> Iterator[Event]:
             yield event
 
 
-def _judge_gpu(window: Window, gpu: Subject, everyone: tuple[Subject, ...], event: Event | None) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject, everyone: tuple[Subject, ...], event: Event | None) -> GpuFinding | None:
     lost = window.number(gpu, LOST)
     if lost:
         address = next((address for address, there in places(window).items() if there == gpu), "")
         where = f"the driver has lost the GPU at {address}"
         why = where if address else window.why_absent(gpu, "gpu_temperature_celsius")
-        return Finding(Row(gpu, Health.FAIL, 1.0, 0.0, why))
+        return GpuFinding(Row(gpu, Health.FAIL, 1.0, 0.0, why))
     if event is not None:
-        return Finding(_fallen(gpu, event))
+        return GpuFinding(_fallen(gpu, event))
     if lost is None:
         return _missing(window, gpu, everyone)
-    return Finding(Row(gpu, Health.PASS, 0.0, 0.0))
+    return GpuFinding(Row(gpu, Health.PASS, 0.0, 0.0))
 
 
 def _fallen(subject: Subject, event: Event) -> Row:
     return Row(subject, Health.FAIL, 1.0, 0.0, f"the kernel says that the GPU is gone: {event.text.strip()[:160]}")
 
 
-def _missing(window: Window, gpu: Subject, everyone: tuple[Subject, ...]) -> Finding | None:
+def _missing(window: Window, gpu: Subject, everyone: tuple[Subject, ...]) -> GpuFinding | None:
     """A GPU of the manifest that the driver does not number so: renumbered, or really not there."""
     address = window.inventory.expect.get(gpu, {}).get(ADDRESS)
     listed = _listed(window, everyone)
@@ -59,12 +59,12 @@ def _missing(window: Window, gpu: Subject, everyone: tuple[Subject, ...]) -> Fin
         return None
     if str(address) in listed:
         said = f"manifest: this GPU is at {address}, which the driver lists as {local_name(listed[str(address)])}"
-        return Finding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
+        return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
     said = f"the manifest expects a GPU at {address}; the driver does not list it"
-    return Finding(Row(gpu, Health.FAIL, 1.0, 0.0, said))
+    return GpuFinding(Row(gpu, Health.FAIL, 1.0, 0.0, said))
 
 
-def _only_on_the_bus(window: Window, everyone: tuple[Subject, ...]) -> Iterator[Finding]:
+def _only_on_the_bus(window: Window, everyone: tuple[Subject, ...]) -> Iterator[GpuFinding]:
     listed = _listed(window, everyone)
     excluded = str(window.value(window.node, "gpu_excluded") or "").split(",")
     for device in window.inventory.expected("pci") if listed else ():
@@ -73,7 +73,7 @@ def _only_on_the_bus(window: Window, everyone: tuple[Subject, ...]) -> Iterator[
             continue
         if kind(window.inventory.subject_of(address)) != "gpu":  # a GPU that was listed before has its own row
             said = f"a GPU is on the PCI bus at {address}; the driver does not list it"
-            yield Finding(Row(device, Health.FAIL, 1.0, 0.0, said))
+            yield GpuFinding(Row(device, Health.FAIL, 1.0, 0.0, said))
 
 
 def _listed(window: Window, everyone: tuple[Subject, ...]) -> dict[str, Subject]:

@@ -5,7 +5,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import GIBIBYTE, Finding, conclude, gpus, model_of
+from holdfast.node.checks.gpu.facts import GIBIBYTE, GpuFinding, conclude, gpus, model_of
 
 TOTAL = "gpu_memory_total_bytes"
 USED = "gpu_memory_used_bytes"
@@ -17,7 +17,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, TOTAL))
 
 
-def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     total, used = window.number(gpu, TOTAL), window.number(gpu, USED)
     if total is None or used is None:
         return None
@@ -25,12 +25,12 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
     least = model.memory_bytes * limits["total_ratio"] if model else 0.0
     if total < least:
         said = f"shows {total / GIBIBYTE:.1f} GiB of memory, a {model.name if model else 'GPU'} has more"
-        return Finding(Row(gpu, Health.DEGRADED, total, least, said))
+        return GpuFinding(Row(gpu, Health.DEGRADED, total, least, said))
     limit = limits["left_over_gibibytes"] * GIBIBYTE
     if used > limit and window.number(gpu, PROCESSES) == 0.0:
         said = f"{used / GIBIBYTE:.1f} GiB are taken though no process runs on it"
-        return Finding(Row(gpu, Health.DEGRADED, used, limit, said), FREE_IT)
-    return Finding(Row(gpu, Health.PASS, used, limit))
+        return GpuFinding(Row(gpu, Health.DEGRADED, used, limit, said), FREE_IT)
+    return GpuFinding(Row(gpu, Health.PASS, used, limit))
 
 
 CHECK = Check(

@@ -6,9 +6,9 @@ from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window, increase
-from holdfast.node.checks import one_look
+from holdfast.node.checks import single_reading
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude, gpus, unknown
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus, unknown
 
 RECOVERY = "gpu_nvlink_recovery_errors_total"
 CRC = "gpu_nvlink_crc_errors_total"
@@ -18,10 +18,10 @@ SOURCE_SECONDS = 60.0  # how often the counters are read: a jump after a quiet h
 
 def judge(window: Window, limits: Limits) -> Verdict:
     findings = [_judge_gpu(window, gpu, limits) for gpu in gpus(window, "gpu_nvlink_active_lanes")]
-    return conclude(findings, one_look.told(finding.row for finding in findings if finding))
+    return conclude(findings, single_reading.evidence_of_one_reading(finding.row for finding in findings if finding))
 
 
-def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     if window.number(gpu, "gpu_nvlink_active_lanes") is None:
         return None
     if all(window.number(gpu, name) is None for name in (RECOVERY, CRC, REPLAY)):
@@ -31,22 +31,22 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
     where = f" (links with errors: {links})" if links else ""
     limit = limits["crc_fail_per_second"]
     if crc >= limit:
-        return Finding(Row(gpu, Health.FAIL, crc, limit, f"{crc:.0f} NVLink CRC errors a second{where}"))
+        return GpuFinding(Row(gpu, Health.FAIL, crc, limit, f"{crc:.0f} NVLink CRC errors a second{where}"))
     recoveries = increase(window.runs(gpu, RECOVERY))
     if recoveries > limits["recoveries"]:
         said = f"{recoveries:.0f} NVLink recoveries in the last {window.span / 60:.0f} minutes{where}"
-        return Finding(Row(gpu, Health.DEGRADED, recoveries, limits["recoveries"], said))
+        return GpuFinding(Row(gpu, Health.DEGRADED, recoveries, limits["recoveries"], said))
     limit = limits["repeats_per_second"]
     if max(crc, replay) >= limit:
         said = f"{crc:.1f} NVLink CRC errors and {replay:.1f} replays a second{where}"
-        return Finding(Row(gpu, Health.DEGRADED, max(crc, replay), limit, said))
-    return _by_rate(window, gpu, limits) or Finding(_passing(window, gpu, recoveries, limits))
+        return GpuFinding(Row(gpu, Health.DEGRADED, max(crc, replay), limit, said))
+    return _by_rate(window, gpu, limits) or GpuFinding(_passing(window, gpu, recoveries, limits))
 
 
 def _passing(window: Window, gpu: Subject, recoveries: float, limits: Limits) -> Row:
     row = Row(gpu, Health.PASS, recoveries, limits["recoveries"])
-    seen = max(one_look.seconds_seen(window.runs(gpu, name)) for name in (RECOVERY, CRC, REPLAY))
-    return one_look.not_judged(row) if seen < SOURCE_SECONDS else row
+    seen = max(single_reading.seconds_seen(window.runs(gpu, name)) for name in (RECOVERY, CRC, REPLAY))
+    return single_reading.not_judged(row) if seen < SOURCE_SECONDS else row
 
 
 def _fastest(window: Window, gpu: Subject, name: str) -> float:
@@ -59,12 +59,12 @@ def _fastest(window: Window, gpu: Subject, name: str) -> float:
     return max(rates)
 
 
-def _by_rate(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _by_rate(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     for kind in ("effective", "symbol"):
         rate, limit = window.number(gpu, f"gpu_nvlink_{kind}_ber_ratio"), limits[f"{kind}_ber_ratio"]
         if rate is not None and rate > limit:
             said = f"{kind} bit error rate of the worst NVLink link is {rate:.1e}"
-            return Finding(Row(gpu, Health.DEGRADED, rate, limit, said))
+            return GpuFinding(Row(gpu, Health.DEGRADED, rate, limit, said))
     return None
 
 

@@ -6,7 +6,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude, expected_number, gpus, model_of
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, expected_number, gpus, model_of
 
 ACTIVE = "gpu_nvlink_active_lanes"
 
@@ -15,10 +15,10 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_gpu(window, gpu) for gpu in gpus(window, ACTIVE))
 
 
-def _judge_gpu(window: Window, gpu: Subject) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
     model, active = model_of(window, gpu), window.number(gpu, ACTIVE)
     if model and (why := lacking(model, "nvlink")):
-        return Finding(Row(gpu, Health.NOT_APPLICABLE, reason=why))
+        return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=why))
     if window.number(gpu, "gpu_mig_mode") and (split := _split(window, gpu, model, active)):
         return split
     if active is None:
@@ -27,14 +27,14 @@ def _judge_gpu(window: Window, gpu: Subject) -> Finding | None:
     if lanes is None:
         name = window.value(gpu, "gpu_model")
         said = f"neither catalog nor manifest says how many lanes a {name} has; {active:.0f} are up"
-        return Finding(Row(gpu, Health.UNKNOWN, active, reason=said))
+        return GpuFinding(Row(gpu, Health.UNKNOWN, active, reason=said))
     if lanes == 0:
         return _without_lanes(window, gpu, model)
     if active < lanes:
         down = window.value(gpu, "gpu_nvlink_down_links")
         said = f"{active:.0f} of {lanes:.0f} NVLink lanes are up" + (f"; down: {down}" if down else "")
-        return Finding(Row(gpu, Health.FAIL, active, lanes, said))
-    return Finding(Row(gpu, Health.PASS, active, lanes))
+        return GpuFinding(Row(gpu, Health.FAIL, active, lanes, said))
+    return GpuFinding(Row(gpu, Health.PASS, active, lanes))
 
 
 def _lanes(window: Window, gpu: Subject, model: GpuModel | None) -> float | None:
@@ -48,7 +48,7 @@ def _lanes(window: Window, gpu: Subject, model: GpuModel | None) -> float | None
     return max(lanes for other, lanes in window.values(ACTIVE).items() if model_of(window, other) == model)
 
 
-def _split(window: Window, gpu: Subject, model: GpuModel | None, active: float | None) -> Finding | None:
+def _split(window: Window, gpu: Subject, model: GpuModel | None, active: float | None) -> GpuFinding | None:
     """Programs on parts of a GPU cannot use NVLink, so lanes that are off then, or not told of, are not missed."""
     if active is None and _silent(window, gpu):
         said = "split by MIG: the driver tells nothing of its NVLink lanes, and no program can use them"
@@ -56,13 +56,15 @@ def _split(window: Window, gpu: Subject, model: GpuModel | None, active: float |
         said = f"catalog: the {model.name} has its NVLink lanes off while it is split by MIG"
     else:
         return None
-    return Finding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
+    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
 
 
-def _without_lanes(window: Window, gpu: Subject, model: GpuModel | None) -> Finding | None:
+def _without_lanes(window: Window, gpu: Subject, model: GpuModel | None) -> GpuFinding | None:
     if expected_number(window, gpu, ACTIVE) is None and model:
         return _without_bridge(gpu, model)
-    return Finding(Row(gpu, Health.NOT_APPLICABLE, reason="the manifest expects no NVLink lane of this GPU to be up"))
+    return GpuFinding(
+        Row(gpu, Health.NOT_APPLICABLE, reason="the manifest expects no NVLink lane of this GPU to be up")
+    )
 
 
 def _silent(window: Window, gpu: Subject) -> bool:
@@ -70,11 +72,11 @@ def _silent(window: Window, gpu: Subject) -> bool:
     return window.number(gpu, "gpu_lost") == 0.0 and window.why_absent(gpu, ACTIVE).startswith("not supported")
 
 
-def _without_bridge(gpu: Subject, model: GpuModel) -> Finding | None:
+def _without_bridge(gpu: Subject, model: GpuModel) -> GpuFinding | None:
     if not model.nvlink_optional:
         return None
     said = f"catalog: the NVLink bridge of the {model.name} is optional, and no lane is up on any"
-    return Finding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
+    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
 
 
 CHECK = Check(

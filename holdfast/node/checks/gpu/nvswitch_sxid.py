@@ -7,7 +7,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.event_rows import since, tell, total
+from holdfast.node.checks.event_rows import describe_all, since, total
 from holdfast.node.checks.kernel_gap import GAP, lost_messages
 
 
@@ -23,7 +23,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         by_switch[window.node] = []  # nothing was said of a switch: an answer about the node
     rows = tuple(_row(switch, its, limits["nonfatal_events"]) for switch, its in by_switch.items())
     lost = lost_messages(window, limits["forget_seconds"], "an SXid")
-    return Verdict(rows=rows, evidence=(*lost, *tell(events, window.now)))
+    return Verdict(rows=rows, evidence=(*lost, *describe_all(events, window.now)))
 
 
 def _row(switch: Subject, events: list[Event], most_nonfatal: float) -> Row:

@@ -7,7 +7,7 @@ from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.gpu.facts import (
-    Finding,
+    GpuFinding,
     average,
     conclude,
     expected_number,
@@ -62,19 +62,19 @@ def _holds_since(window: Window, job: Subject) -> float:
     return window.now - runs[-1].start if runs else 0.0
 
 
-def _judge_gpu(window: Window, gpu: Subject, busy: dict[Subject, float], limits: Limits) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject, busy: dict[Subject, float], limits: Limits) -> GpuFinding | None:
     cap = window.number(gpu, LIMIT)
     if cap is None:
         return None
     intended = expected_number(window, gpu, LIMIT) or window.number(gpu, "gpu_power_default_limit_watts")
     if intended and cap < limits["cap_ratio"] * intended:
         said = f"power is capped at {cap:.0f} W, below the {intended:.0f} W this GPU should have"
-        return Finding(Row(gpu, Health.DEGRADED, cap, intended, said), UNCAP)
+        return GpuFinding(Row(gpu, Health.DEGRADED, cap, intended, said), UNCAP)
     middle = peer_median(busy, gpu, int(limits["least_peers"])) if gpu in busy else None
     if middle and busy[gpu] < limits["peer_ratio"] * middle:
         said = f"draws {busy[gpu]:.0f} W where its equally busy peers in the same job draw {middle:.0f} W"
-        return Finding(Row(gpu, Health.DEGRADED, busy[gpu], limits["peer_ratio"] * middle, said))
-    return Finding(Row(gpu, Health.PASS, cap, intended))
+        return GpuFinding(Row(gpu, Health.DEGRADED, busy[gpu], limits["peer_ratio"] * middle, said))
+    return GpuFinding(Row(gpu, Health.PASS, cap, intended))
 
 
 CHECK = Check(

@@ -6,7 +6,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude, gpus
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus
 
 ACTION = "gpu_recovery_action"
 RESET_REQUIRED = "gpu_reset_required"
@@ -26,26 +26,26 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_gpu(window, gpu) for gpu in gpus(window, ACTION))
 
 
-def _judge_gpu(window: Window, gpu: Subject) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
     if window.number(gpu, RESET_REQUIRED):
-        return Finding(Row(gpu, Health.FAIL, 1.0, 0.0, "the GPU answers only that it must be reset"), _ACTIONS[1][2])
+        return GpuFinding(Row(gpu, Health.FAIL, 1.0, 0.0, "the GPU answers only that it must be reset"), _ACTIONS[1][2])
     action = window.number(gpu, ACTION)
     if action is None:
         return _too_old(window, gpu)
     if action == NONE:
-        return Finding(Row(gpu, Health.PASS, action, 0.0))
+        return GpuFinding(Row(gpu, Health.PASS, action, 0.0))
     health, asked, remedy = _ACTIONS.get(int(action), (Health.FAIL, f"recovery action {action:.0f}", ""))
-    return Finding(Row(gpu, health, action, 0.0, f"the driver asks for {asked}"), remedy)
+    return GpuFinding(Row(gpu, health, action, 0.0, f"the driver asks for {asked}"), remedy)
 
 
-def _too_old(window: Window, gpu: Subject) -> Finding | None:
+def _too_old(window: Window, gpu: Subject) -> GpuFinding | None:
     """A driver that cannot tell is known from its version; any other silence is blindness."""
     version, since = window.value(window.node, "driver_version"), recovery_action_since()
     branch = str(version).split(".", 1)[0]
     if not branch.isdecimal() or int(branch) >= since or window.number(gpu, "gpu_lost") != 0.0:
         return None
     said = f"catalog: driver {version} does not tell a recovery action (since R{since})"
-    return Finding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
+    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
 
 
 CHECK = Check(

@@ -5,7 +5,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude, gpus, unknown
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus, unknown
 
 PENDING = "gpu_remapped_rows_pending"
 RETIRED_PENDING = "gpu_retired_pages_pending"
@@ -18,7 +18,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, PENDING))
 
 
-def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     if window.number(gpu, PENDING) is not None:
         return _remapped(window, gpu, limits)
     if window.number(gpu, RETIRED_PENDING) is not None:
@@ -26,33 +26,33 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
     return unknown(window, gpu, PENDING)
 
 
-def _remapped(window: Window, gpu: Subject, limits: Limits) -> Finding:
+def _remapped(window: Window, gpu: Subject, limits: Limits) -> GpuFinding:
     rows = window.number(gpu, "gpu_remapped_rows_uncorrectable") or 0.0
     limit = limits["uncorrectable_rows"]
     if window.number(gpu, "gpu_remapped_rows_failure"):
-        return Finding(Row(gpu, Health.FAIL, 1.0, 0.0, "a row could not be remapped: no spare was left"), REPLACE)
+        return GpuFinding(Row(gpu, Health.FAIL, 1.0, 0.0, "a row could not be remapped: no spare was left"), REPLACE)
     if window.number(gpu, PENDING):
-        return Finding(Row(gpu, Health.DEGRADED, 1.0, 0.0, "a bad row waits for a reset to be remapped"), RESET)
+        return GpuFinding(Row(gpu, Health.DEGRADED, 1.0, 0.0, "a bad row waits for a reset to be remapped"), RESET)
     exhausted = window.number(gpu, "gpu_remap_none_banks") or 0.0
     if exhausted >= limits["exhausted_banks"]:
         said = f"{exhausted:.0f} memory banks have no spare row left: the next bad row there cannot be repaired"
-        return Finding(Row(gpu, Health.DEGRADED, exhausted, limits["exhausted_banks"], said), WATCH)
+        return GpuFinding(Row(gpu, Health.DEGRADED, exhausted, limits["exhausted_banks"], said), WATCH)
     if rows >= limit:
         said = f"{rows:.0f} rows remapped because of uncorrectable errors"
-        return Finding(Row(gpu, Health.DEGRADED, rows, limit, said), WATCH)
-    return Finding(Row(gpu, Health.PASS, rows, limit))
+        return GpuFinding(Row(gpu, Health.DEGRADED, rows, limit, said), WATCH)
+    return GpuFinding(Row(gpu, Health.PASS, rows, limit))
 
 
-def _retired(window: Window, gpu: Subject, limits: Limits) -> Finding:
+def _retired(window: Window, gpu: Subject, limits: Limits) -> GpuFinding:
     """GPUs before the A100 retire pages instead of remapping rows."""
     pages = sum(window.number(gpu, f"gpu_retired_pages_{kind}_bit") or 0.0 for kind in ("single", "double"))
     limit = limits["retired_pages"]
     if pages >= limit:
         said = f"{pages:.0f} memory pages are retired"
-        return Finding(Row(gpu, Health.FAIL, pages, limit, said), REPLACE)
+        return GpuFinding(Row(gpu, Health.FAIL, pages, limit, said), REPLACE)
     if window.number(gpu, RETIRED_PENDING):
-        return Finding(Row(gpu, Health.DEGRADED, 1.0, 0.0, "a bad page waits for a reset to be retired"), RESET)
-    return Finding(Row(gpu, Health.PASS, pages, limit))
+        return GpuFinding(Row(gpu, Health.DEGRADED, 1.0, 0.0, "a bad page waits for a reset to be retired"), RESET)
+    return GpuFinding(Row(gpu, Health.PASS, pages, limit))
 
 
 CHECK = Check(

@@ -5,7 +5,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude, gpus, model_of, unknown
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus, model_of, unknown
 
 CORE = "gpu_temperature_celsius"
 MARGIN = "gpu_thermal_margin_celsius"
@@ -17,7 +17,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, CORE))
 
 
-def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     core = window.number(gpu, CORE)
     if core is None:
         return None
@@ -28,7 +28,7 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
     return finding or unknown(window, gpu, MARGIN, THRESHOLD)
 
 
-def _by_margin(window: Window, gpu: Subject, core: float, limits: Limits) -> Finding | None:
+def _by_margin(window: Window, gpu: Subject, core: float, limits: Limits) -> GpuFinding | None:
     margin = window.number(gpu, MARGIN)
     if margin is None:
         return None
@@ -36,11 +36,11 @@ def _by_margin(window: Window, gpu: Subject, core: float, limits: Limits) -> Fin
     said = f"{margin:.0f} C to its thermal limit, hardware slows down below {limit:.0f} C; core at {core:.0f} C"
     near = limit + limits["near_celsius"]
     if margin >= near:
-        return Finding(Row(gpu, Health.PASS, margin, limit))
+        return GpuFinding(Row(gpu, Health.PASS, margin, limit))
     if core < limits["cool_core_celsius"] and not _heat_events(window, gpu):
         # Some H100 report a margin of 0 or less while cold; a cold core that nothing slows down is not too hot.
-        return Finding(Row(gpu, Health.PASS, core, limits["cool_core_celsius"]))
-    return Finding(Row(gpu, Health.FAIL if margin < limit else Health.DEGRADED, margin, limit, said))
+        return GpuFinding(Row(gpu, Health.PASS, core, limits["cool_core_celsius"]))
+    return GpuFinding(Row(gpu, Health.FAIL if margin < limit else Health.DEGRADED, margin, limit, said))
 
 
 def _slowdown_margin(window: Window, gpu: Subject, limits: Limits) -> float:
@@ -56,25 +56,25 @@ def _heat_events(window: Window, gpu: Subject) -> int:
     return int(window.number(gpu, "gpu_clock_event_reasons") or 0) & THERMAL_EVENTS
 
 
-def _by_threshold(window: Window, gpu: Subject, core: float, limits: Limits) -> Finding | None:
+def _by_threshold(window: Window, gpu: Subject, core: float, limits: Limits) -> GpuFinding | None:
     threshold = window.number(gpu, THRESHOLD)
     if not threshold:
         return None
     said = f"core at {core:.0f} C, hardware slows down at {threshold:.0f} C"
     if core >= threshold:
-        return Finding(Row(gpu, Health.FAIL, core, threshold, said))
+        return GpuFinding(Row(gpu, Health.FAIL, core, threshold, said))
     if core > threshold - limits["near_celsius"]:
-        return Finding(Row(gpu, Health.DEGRADED, core, threshold, said))
-    return Finding(Row(gpu, Health.PASS, core, threshold))
+        return GpuFinding(Row(gpu, Health.DEGRADED, core, threshold, said))
+    return GpuFinding(Row(gpu, Health.PASS, core, threshold))
 
 
-def _memory(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _memory(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     memory = window.number(gpu, "gpu_memory_temperature_celsius")
     limit = window.number(gpu, "gpu_memory_max_temperature_celsius") or limits["memory_max_celsius"]
     if memory is None or memory <= limit:
         return None
     said = f"memory at {memory:.0f} C, above its operating limit of {limit:.0f} C"
-    return Finding(Row(gpu, Health.DEGRADED, memory, limit, said))
+    return GpuFinding(Row(gpu, Health.DEGRADED, memory, limit, said))
 
 
 CHECK = Check(

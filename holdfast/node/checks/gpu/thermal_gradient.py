@@ -5,7 +5,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, average, conclude, gpus, history_seconds, model_of, peer_median
+from holdfast.node.checks.gpu.facts import GpuFinding, average, conclude, gpus, history_seconds, model_of, peer_median
 
 CORE = "gpu_temperature_celsius"
 MEMORY = "gpu_memory_temperature_celsius"
@@ -25,13 +25,13 @@ def judge(window: Window, limits: Limits) -> Verdict:
             _against_its_past(window, gpu, limits),
         )
         bad = next((part for part in parts if part is not None), None)
-        findings.append(bad or Finding(Row(gpu, Health.PASS, heat[gpu])))
+        findings.append(bad or GpuFinding(Row(gpu, Health.PASS, heat[gpu])))
     alone = len(power) <= limits["least_peers"]
     note = f"{len(power)} GPUs with power and temperature: too few to compare a GPU with its peers"
     return conclude(findings, (note,) if alone and power else ())
 
 
-def _against_memory(window: Window, gpu: Subject, core: float, limits: Limits) -> Finding | None:
+def _against_memory(window: Window, gpu: Subject, core: float, limits: Limits) -> GpuFinding | None:
     memory = average(window, gpu, MEMORY, limits["settle_seconds"])
     if memory is None:
         return None
@@ -42,12 +42,12 @@ def _against_memory(window: Window, gpu: Subject, core: float, limits: Limits) -
     if abs(delta) <= limit:
         return None
     said = f"{hotter} is {abs(delta):.0f} C hotter than the rest of the package (core {core:.0f}, memory {memory:.0f})"
-    return Finding(Row(gpu, Health.DEGRADED, abs(delta), limit, said))
+    return GpuFinding(Row(gpu, Health.DEGRADED, abs(delta), limit, said))
 
 
 def _against_peers(
     window: Window, gpu: Subject, heat: dict[Subject, float], power: dict[Subject, float], limits: Limits
-) -> Finding | None:
+) -> GpuFinding | None:
     if gpu not in power:
         return None
     spread = max(limits["equal_power_ratio"] * power[gpu], limits["equal_power_watts"])
@@ -63,10 +63,10 @@ def _against_peers(
         return None
     excess = heat[gpu] - middle
     said = f"{excess:.0f} C hotter than the median of {len(alike) - 1} peers at equal power ({power[gpu]:.0f} W)"
-    return Finding(Row(gpu, Health.DEGRADED, excess, limit, said))
+    return GpuFinding(Row(gpu, Health.DEGRADED, excess, limit, said))
 
 
-def _against_its_past(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _against_its_past(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     """Warming up at constant power means that cooling is going away. A load step is over after the settle time."""
     span, limit = limits["slope_seconds"], limits["slope_celsius_per_minute"]
     early, late = average(window, gpu, CORE, 60.0, ago=span - 60.0), average(window, gpu, CORE, 60.0)
@@ -76,7 +76,7 @@ def _against_its_past(window: Window, gpu: Subject, limits: Limits) -> Finding |
     if slope <= limit or (power := _steady_power(window, gpu, limits)) is None:
         return None
     said = f"warms by {slope:.1f} C a minute at a constant {power:.0f} W (from {early:.0f} to {late:.0f} C)"
-    return Finding(Row(gpu, Health.DEGRADED, slope, limit, said))
+    return GpuFinding(Row(gpu, Health.DEGRADED, slope, limit, said))
 
 
 def _steady_power(window: Window, gpu: Subject, limits: Limits) -> float | None:

@@ -4,9 +4,9 @@ from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window, minutes_where
-from holdfast.node.checks import one_look
+from holdfast.node.checks import single_reading
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import MEGAHERTZ, Finding, conclude, events_named, evidence_line, gpus
+from holdfast.node.checks.gpu.facts import MEGAHERTZ, GpuFinding, conclude, events_named, evidence_line, gpus
 
 REASONS = "gpu_clock_event_reasons"
 HARDWARE = 0x08 | 0x40 | 0x80
@@ -17,12 +17,12 @@ MINUTE = 60.0
 def judge(window: Window, limits: Limits) -> Verdict:
     findings = [_judge_gpu(window, gpu, limits) for gpu in gpus(window, REASONS)]
     rows = [finding.row for finding in findings if finding]
-    slowed = [row for row in rows if row.reason and row.reason != one_look.ONE_LOOK]
+    slowed = [row for row in rows if row.reason and row.reason != single_reading.ONE_LOOK]
     told = [evidence_line(row.subject, f"{row.reason}; {_clocks(window, row.subject)}") for row in slowed]
-    return conclude(findings, (*told, *one_look.told(rows)))
+    return conclude(findings, (*told, *single_reading.evidence_of_one_reading(rows)))
 
 
-def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
+def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     if window.number(gpu, REASONS) is None:
         return None
     runs = window.runs(gpu, REASONS)
@@ -36,14 +36,14 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> Finding | None:
     early = f"{said}, too few to call it a fault"
     warm = f"{events_named(SOFTWARE_THERMAL)} in {software} of {seen} minutes seen"
     if hardware >= limit:
-        return Finding(Row(gpu, Health.FAIL, float(hardware), limit, said))
+        return GpuFinding(Row(gpu, Health.FAIL, float(hardware), limit, said))
     if hardware == seen >= limits["early_minutes"]:
-        return Finding(Row(gpu, Health.DEGRADED, float(hardware), limit, early))
+        return GpuFinding(Row(gpu, Health.DEGRADED, float(hardware), limit, early))
     if software >= limit:
-        return Finding(Row(gpu, Health.DEGRADED, float(software), limit, warm))
+        return GpuFinding(Row(gpu, Health.DEGRADED, float(software), limit, warm))
     reason = early if hardware else f"{warm}, too few to call it a fault" if software else ""
     row = Row(gpu, Health.PASS, float(hardware), limit, reason)
-    return Finding(one_look.not_judged(row) if one_look.seconds_seen(runs) < MINUTE else row)
+    return GpuFinding(single_reading.not_judged(row) if single_reading.seconds_seen(runs) < MINUTE else row)
 
 
 def _clocks(window: Window, gpu: Subject) -> str:

@@ -8,7 +8,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.event_rows import since, tell
+from holdfast.node.checks.event_rows import describe_all, since
 from holdfast.node.checks.gpu.place import subject_of
 from holdfast.node.checks.kernel_gap import GAP, lost_messages
 
@@ -59,7 +59,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         grave = grave or ([program] if program else [])
         rows.append(Row(gpu, health, _codes(grave), None, _reason(grave, window.now)))
         actions += [event.action for event in grave if health is not Health.PASS]
-        evidence += tell(events, window.now)
+        evidence += describe_all(events, window.now)
     remedy = next((text for action, text in REMEDIES.items() if action in actions), "")
     return Verdict(rows=tuple(rows), evidence=tuple(evidence), remedy=remedy)
 

@@ -3,7 +3,7 @@
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
-from holdfast.node.checks import one_look
+from holdfast.node.checks import single_reading
 from holdfast.node.checks.check import Check, Limits
 
 _ONE_LOOK = "one look: how long processes wait is not judged"
@@ -18,7 +18,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=())
     name = str(window.value(node, "host_process_stuck_name") or "")
     evidence: tuple[str, ...] = (f"{stuck:.0f} processes wait in the kernel, {zombies:.0f} are zombies",)
-    caveat = "" if one_look.seconds_seen(window.runs(node, "host_processes_zombie")) else _ONE_LOOK
+    caveat = "" if single_reading.seconds_seen(window.runs(node, "host_processes_zombie")) else _ONE_LOOK
     evidence += (caveat,) if caveat else ()
     limit = limits["max_stuck_seconds"]
     if seconds >= limit:

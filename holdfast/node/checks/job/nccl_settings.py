@@ -13,7 +13,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.fabric.port_users import Job, rdma_job
+from holdfast.node.checks.fabric.port_users import PortUser, rdma_job
 from holdfast.node.checks.fabric.rdma_ports import for_seconds
 
 _TUNED = nccl_tuning.environment()
@@ -47,7 +47,7 @@ def _longest_outage(window: Window) -> float:
     return max([0.0, *ended, *window.values("port_outage_seconds").values()])
 
 
-def _patience(window: Window, job: Job | None) -> str:
+def _patience(window: Window, job: PortUser | None) -> str:
     longest = _longest_outage(window)
     if job is None or longest < job.timeout.seconds:
         return ""

@@ -12,9 +12,9 @@ from holdfast.model.signal import Event
 from holdfast.model.subject import Subject, kind, local_name
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Run, Window, increase
-from holdfast.node.checks import one_look
+from holdfast.node.checks import single_reading
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.event_rows import counted, since, tell, total
+from holdfast.node.checks.event_rows import counted, describe_all, since, total
 
 _FATAL, _NONFATAL, _CORRECTABLE = (f"pci_aer_{kind}_total" for kind in ("fatal", "nonfatal", "correctable"))
 _MINUTE = 60.0
@@ -26,21 +26,23 @@ _LEAST_HISTORY_SECONDS = 60.0
 def judge(window: Window, limits: Limits) -> Verdict:
     totals = {name: window.values(name) for name in (_FATAL, _NONFATAL, _CORRECTABLE)}
     devices = [device for device in totals[_FATAL] if device in totals[_NONFATAL] or device in totals[_CORRECTABLE]]
-    told = _told_by_kernel(window)
-    rows = [_judge_told(told.pop(device, []), _judge_counters(window, device, limits)) for device in devices]
+    told = _events_by_device(window)
+    rows = [_judge_events(told.pop(device, []), _judge_counters(window, device, limits)) for device in devices]
     for device, events in told.items():
-        row = _judge_told(events, Row(device, Health.PASS))
+        row = _judge_events(events, Row(device, Health.PASS))
         if row.health is not Health.PASS:
             rows.append(row)
     crash = any(row.health is Health.FAIL for row in rows)
     return Verdict(
         rows=tuple(rows),
-        evidence=one_look.told(rows) + tell(since(window, _EVENT_SECONDS, "aer"), window.now) + _since_boot(totals),
+        evidence=single_reading.evidence_of_one_reading(rows)
+        + describe_all(since(window, _EVENT_SECONDS, "aer"), window.now)
+        + _since_boot(totals),
         failure_class=FailureClass.CRASH if crash else FailureClass.SLOWDOWN,
     )
 
 
-def _told_by_kernel(window: Window) -> dict[Subject, list[Event]]:
+def _events_by_device(window: Window) -> dict[Subject, list[Event]]:
     by_device: dict[Subject, list[Event]] = {}
     for event in since(window, _EVENT_SECONDS, "aer"):
         by_device.setdefault(_device(window, event), []).append(event)
@@ -54,7 +56,7 @@ def _device(window: Window, event: Event) -> Subject:
     return subject.pci(window.inventory.node, event.device) if event.device else window.node
 
 
-def _judge_told(events: list[Event], counted_row: Row) -> Row:
+def _judge_events(events: list[Event], counted_row: Row) -> Row:
     """What the kernel said of the last hour, unless the counters say as much or worse."""
     for severity, health in (("fatal", Health.FAIL), ("nonfatal", Health.DEGRADED)):
         found = [event for event in events if event.severity == severity]
@@ -84,8 +86,8 @@ def _judge_counters(window: Window, device: Subject, limits: Limits) -> Row:
         reason = f"{rate:.1f} corrected PCIe errors a minute, limit {limit:g}"
         return Row(device, Health.DEGRADED, round(rate, 2), limit, reason)
     row = Row(device, Health.PASS, fatal, 0.0)
-    young = max(map(one_look.seconds_seen, runs)) < _LEAST_HISTORY_SECONDS
-    return one_look.not_judged(row) if young else row
+    young = max(map(single_reading.seconds_seen, runs)) < _LEAST_HISTORY_SECONDS
+    return single_reading.not_judged(row) if young else row
 
 
 def _recent(window: Window, device: Subject, name: str) -> Sequence[Run]:

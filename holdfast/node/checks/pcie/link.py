@@ -9,7 +9,7 @@ from holdfast.model.subject import Subject, local_name
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.pcie.link_events import EVENT_SECONDS, judge_told
+from holdfast.node.checks.pcie.link_events import EVENT_SECONDS, judge_events
 
 _WIDTH, _SPEED = "pci_link_width_lanes", "pci_link_speed_transfers_per_second"
 _MAX = {_WIDTH: "pci_max_link_width_lanes", _SPEED: "pci_max_link_speed_transfers_per_second"}
@@ -26,7 +26,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
             row, said = _judge_speed(window, device, speed, row, limits)
             evidence += said
         rows.append(row)
-    told, said_by_kernel = judge_told(window, rows)
+    told, said_by_kernel = judge_events(window, rows)
     lost = FailureClass.CRASH if any(row.health is Health.FAIL for row in told) else None
     unseen = {row.subject for row in told}
     seen = [row for row in rows if row.subject not in unseen]

@@ -6,7 +6,7 @@ from holdfast.model.signal import Event
 from holdfast.model.subject import Subject, kind
 from holdfast.model.verdict import Row
 from holdfast.model.window import Window
-from holdfast.node.checks.event_rows import since, tell
+from holdfast.node.checks.event_rows import describe_all, since
 
 EVENT_SECONDS = 3600.0
 _SPEED = "pci_link_speed_transfers_per_second"
@@ -14,7 +14,7 @@ _WORDS = {"down": "went down", "narrow": "trained with too few lanes", "slow": "
 _HARMLESS = ("", "info", "correctable")
 
 
-def judge_told(window: Window, judged: list[Row]) -> tuple[list[Row], tuple[str, ...]]:
+def judge_events(window: Window, judged: list[Row]) -> tuple[list[Row], tuple[str, ...]]:
     """Rows for devices that sysfs did not judge, and every such event as evidence.
 
     The state of a link is what sysfs says now: a card in a slot narrower than itself makes the kernel complain at
@@ -33,7 +33,7 @@ def judge_told(window: Window, judged: list[Row]) -> tuple[list[Row], tuple[str,
         device = _device(window, event)
         if device not in seen and (device not in latest or latest[device].code != "down" or event.code == "down"):
             latest[device] = event
-    return [_row(window, device, event) for device, event in latest.items()], tell(events, window.now)
+    return [_row(window, device, event) for device, event in latest.items()], describe_all(events, window.now)
 
 
 def _row(window: Window, device: Subject, event: Event) -> Row:

@@ -4,7 +4,7 @@ from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window, increase
-from holdfast.node.checks import one_look
+from holdfast.node.checks import single_reading
 from holdfast.node.checks.check import Check, Limits
 
 _REPLAYS, _GENERATION, _WIDTH = "gpu_pcie_replay_total", "gpu_pcie_generation", "gpu_pcie_width_lanes"
@@ -20,12 +20,12 @@ def judge(window: Window, limits: Limits) -> Verdict:
         allowed = _allowed_per_minute(window, gpu)
         if allowed is None:
             continue
-        seconds = one_look.seconds_seen(runs)
+        seconds = single_reading.seconds_seen(runs)
         if seconds < _LEAST_HISTORY_SECONDS:
-            rows.append(one_look.not_judged(Row(gpu, Health.PASS, None, allowed)))
+            rows.append(single_reading.not_judged(Row(gpu, Health.PASS, None, allowed)))
             continue
         rows.append(_judge_gpu(gpu, increase(runs) * 60 / seconds, allowed, limits))
-    return Verdict(rows=tuple(rows), evidence=one_look.told(rows))
+    return Verdict(rows=tuple(rows), evidence=single_reading.evidence_of_one_reading(rows))
 
 
 def _allowed_per_minute(window: Window, gpu: Subject) -> float | None:

@@ -5,7 +5,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude, model_of
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, model_of
 from holdfast.node.checks.probe.facts import FALL, RETRY, SPAN, speed, with_signal, wrong
 
 WRONG = "probe_burn_in_wrong_steps"
@@ -17,7 +17,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_one(window, subject, limits) for subject in with_signal(window, WRONG))
 
 
-def _judge_one(window: Window, subject: Subject, limits: Limits) -> Finding:
+def _judge_one(window: Window, subject: Subject, limits: Limits) -> GpuFinding:
     if bad := window.number(subject, WRONG):
         return wrong(subject, bad, f"{bad:.0f} matrix products came out wrong")
     model = model_of(window, subject)

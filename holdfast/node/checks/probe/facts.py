@@ -8,7 +8,7 @@ from holdfast.model.subject import Subject, kind
 from holdfast.model.verdict import Row
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Limits
-from holdfast.node.checks.gpu.facts import Finding
+from holdfast.node.checks.gpu.facts import GpuFinding
 
 SPAN = 14400.0  # a run may take hours; what it measured first still counts at its end
 FALL = {"fall_ratio": 0.03, "least_peers": 3.0, "least_past_runs": 3.0}
@@ -28,26 +28,26 @@ def on_gpus(window: Window) -> bool:
     return window.value(window.node, "probe_device") == "cuda"
 
 
-def wrong(subject: Subject, count: float, said: str) -> Finding:
-    return Finding(Row(subject, Health.FAIL, count, 0.0, said), CORRUPT, FailureClass.CORRUPTION)
+def wrong(subject: Subject, count: float, said: str) -> GpuFinding:
+    return GpuFinding(Row(subject, Health.FAIL, count, 0.0, said), CORRUPT, FailureClass.CORRUPTION)
 
 
-def speed(window: Window, subject: Subject, name: str, floor: float, limits: Limits) -> Finding:
+def speed(window: Window, subject: Subject, name: str, floor: float, limits: Limits) -> GpuFinding:
     """The absolute floor first, then what the part itself and its neighbours say. A CPU is told, not judged."""
     value = window.number(subject, name) or 0.0
     if not on_gpus(window):
         said = f"{amount(value, name)} on {window.value(window.node, 'probe_device')}: told, not judged"
-        return Finding(Row(subject, Health.PASS, value, reason=said))
+        return GpuFinding(Row(subject, Health.PASS, value, reason=said))
     if floor and value < floor:
         said = f"{amount(value, name)}, below the {amount(floor, name)} that this model must reach"
-        return Finding(Row(subject, Health.FAIL, value, floor, said), RETRY, FailureClass.SLOWDOWN)
+        return GpuFinding(Row(subject, Health.FAIL, value, floor, said), RETRY, FailureClass.SLOWDOWN)
     for expected, allowed, said in (_past(window, subject, name, limits), _peers(window, subject, name, limits)):
         least = expected * (1.0 - allowed)
         if value <= least:
             words = f"{amount(value, name)}, {100 * (1.0 - value / expected):.1f} % below {said}{worn(window, subject)}"
-            return Finding(Row(subject, Health.DEGRADED, value, least, words), RETRY, FailureClass.SLOWDOWN)
+            return GpuFinding(Row(subject, Health.DEGRADED, value, least, words), RETRY, FailureClass.SLOWDOWN)
     known = "" if floor else "no floor is known for it: judged by its past and its peers only"
-    return Finding(Row(subject, Health.PASS, value, floor or None, known))
+    return GpuFinding(Row(subject, Health.PASS, value, floor or None, known))
 
 
 def _past(window: Window, subject: Subject, name: str, limits: Limits) -> tuple[float, float, str]:

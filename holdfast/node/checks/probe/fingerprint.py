@@ -8,7 +8,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude
 from holdfast.node.checks.probe.facts import CORRUPT, SPAN, with_signal, wrong
 
 DIGEST, KEY = "probe_fingerprint", "probe_fingerprint_key"
@@ -35,7 +35,7 @@ def _majorities(window: Window, devices: Sequence[Subject], limits: Limits) -> d
     return found
 
 
-def _judge_one(window: Window, device: Subject, majority: dict[str, str]) -> Finding:
+def _judge_one(window: Window, device: Subject, majority: dict[str, str]) -> GpuFinding:
     repeats = window.number(device, REPEATS) or 0.0
     if bad := window.number(device, UNSTABLE):
         said = f"the same numbers gave other bits in {bad:.0f} of {repeats:.0f} repeats"
@@ -43,12 +43,14 @@ def _judge_one(window: Window, device: Subject, majority: dict[str, str]) -> Fin
     key, own = str(window.value(device, KEY)), str(window.value(device, DIGEST))
     golden = window.value(device, GOLDEN) or majority.get(key)
     if golden is None:
-        return Finding(Row(device, Health.PASS, own, reason=f"{repeats:.0f} repeats agree; nobody to compare with yet"))
+        return GpuFinding(
+            Row(device, Health.PASS, own, reason=f"{repeats:.0f} repeats agree; nobody to compare with yet")
+        )
     if own != golden:
         said = f"its bits differ from those of the majority ({own[:12]}, others {str(golden)[:12]})"
         found = wrong(device, 1.0, said)
         return found._replace(row=Row(device, Health.FAIL, own, golden, said))
-    return Finding(Row(device, Health.PASS, own, golden))
+    return GpuFinding(Row(device, Health.PASS, own, golden))
 
 
 CHECK = Check(

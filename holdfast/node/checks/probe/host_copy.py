@@ -6,7 +6,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude, model_of
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, model_of
 from holdfast.node.checks.probe.facts import FALL, RETRY, SPAN, speed, with_signal, wrong
 
 WRONG = "probe_host_copy_wrong"
@@ -19,7 +19,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_one(window, path, limits) for path in with_signal(window, WRONG))
 
 
-def _judge_one(window: Window, path: Subject, limits: Limits) -> Finding:
+def _judge_one(window: Window, path: Subject, limits: Limits) -> GpuFinding:
     if bad := window.number(path, WRONG):
         return wrong(path, bad, "what came back is not what was sent")
     label = path.rpartition("-")[2].removeprefix("gpu")

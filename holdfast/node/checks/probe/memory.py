@@ -5,7 +5,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude, model_of
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, model_of
 from holdfast.node.checks.probe.facts import FALL, RETRY, SPAN, speed, with_signal, worn, wrong
 
 WRONG = "probe_memory_wrong_words"
@@ -16,7 +16,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_one(window, subject, limits) for subject in with_signal(window, WRONG))
 
 
-def _judge_one(window: Window, subject: Subject, limits: Limits) -> Finding:
+def _judge_one(window: Window, subject: Subject, limits: Limits) -> GpuFinding:
     if bad := window.number(subject, WRONG):
         tested = window.number(subject, "probe_memory_tested_bytes") or 0.0
         said = f"{bad:.0f} words of {tested / 1e9:.1f} GB did not hold their pattern{worn(window, subject)}"

@@ -5,7 +5,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude
 from holdfast.node.checks.probe.facts import FALL, SPAN, speed, with_signal, wrong
 
 WRONG = "probe_peer_copy_wrong"
@@ -16,7 +16,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_one(window, path, limits) for path in with_signal(window, WRONG))
 
 
-def _judge_one(window: Window, path: Subject, limits: Limits) -> Finding:
+def _judge_one(window: Window, path: Subject, limits: Limits) -> GpuFinding:
     if bad := window.number(path, WRONG):
         return wrong(path, bad, "what arrived is not what was sent")
     return speed(window, path, SPEED, 0.0, limits)

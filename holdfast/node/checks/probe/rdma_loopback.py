@@ -5,7 +5,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import Finding, conclude
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude
 from holdfast.node.checks.probe.facts import SPAN, with_signal
 
 SPEED = "probe_rdma_loopback_bytes_per_second"
@@ -16,15 +16,15 @@ def judge(window: Window, limits: Limits) -> Verdict:
     return conclude(_judge_one(window, port, limits) for port in with_signal(window, SPEED))
 
 
-def _judge_one(window: Window, port: Subject, limits: Limits) -> Finding | None:
+def _judge_one(window: Window, port: Subject, limits: Limits) -> GpuFinding | None:
     value, rate = window.number(port, SPEED) or 0.0, window.number(port, RATE)
     if rate is None:
         return None
     floor = limits["min_share_of_rate"] * rate
     if value < floor:
         said = f"{value / 1e9:.1f} GB/s to itself on a port of {rate / 1e9:.1f} GB/s"
-        return Finding(Row(port, Health.FAIL, value, floor, said))
-    return Finding(Row(port, Health.PASS, value, floor))
+        return GpuFinding(Row(port, Health.FAIL, value, floor, said))
+    return GpuFinding(Row(port, Health.PASS, value, floor))
 
 
 CHECK = Check(

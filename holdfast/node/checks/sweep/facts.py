@@ -1,6 +1,6 @@
 """What the checks of a sweep share: a row a payload size, and the fabric whose limits hold."""
 
-from holdfast.catalog.fabrics import Fabric, fabric_of
+from holdfast.catalog.fabrics import FabricSpec, fabric_of
 from holdfast.model.health import Health
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row
@@ -12,14 +12,14 @@ VARIATION = "sweep_variation_ratio"
 NO_LIMITS = "no limits are known for this fabric: only the shape of the curve is judged"
 
 
-def fabric(window: Window) -> Fabric | None:
+def fabric(window: Window) -> FabricSpec | None:
     """The catalog's fabric of this sweep; a sweep over TCP on purpose (gloo) has none."""
     return fabric_of(
         str(window.value(window.node, "sweep_fabric") or ""), str(window.value(window.node, "gpu_model") or "")
     )
 
 
-def not_meant(window: Window, known: Fabric) -> str:
+def not_meant(window: Window, known: FabricSpec) -> str:
     """Why the fabric's limits say nothing about this sweep; '' where they do, or where nobody told what ran."""
     operation = str(window.value(window.node, "sweep_operation") or "")
     ranks, hosts = (window.number(window.node, name) or 0.0 for name in ("sweep_ranks", "sweep_hosts"))

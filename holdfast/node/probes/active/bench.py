@@ -18,7 +18,7 @@ class CannotMeasure(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class ProbeDevice:
     subject: Subject
     torch_name: str  # cuda:3, or cpu
     label: str  # gpu3, or cpu
@@ -29,7 +29,7 @@ class Device:
 
 
 @dataclass(slots=True)
-class Found:
+class FoundDevices:
     """Signals, and why others are missing. Devices may add to it from several threads."""
 
     signals: list[Signal] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Found:
 @dataclass(slots=True)
 class Bench:
     node: Subject
-    devices: tuple[Device, ...]
+    devices: tuple[ProbeDevice, ...]
     seconds: float  # for one probe, on all devices together
     crew: Crew | None = None  # the workers of this node, once a probe has started them
 
@@ -54,7 +54,7 @@ class Bench:
     def cuda(self) -> bool:
         return any(device.cuda for device in self.devices)
 
-    def on_each(self, work: Callable[[Device, float], None]) -> None:
+    def on_each(self, work: Callable[[ProbeDevice, float], None]) -> None:
         """GPUs work at the same time, as they do in a job; what shares one CPU takes turns and shares the time."""
         if not self.cuda:
             for device in self.devices:
@@ -62,7 +62,7 @@ class Bench:
             return
         failures: list[Exception] = []
 
-        def guarded(device: Device) -> None:
+        def guarded(device: ProbeDevice) -> None:
             try:
                 work(device, self.seconds)
             except (RuntimeError, ValueError, OSError) as error:
@@ -77,7 +77,7 @@ class Bench:
             raise failures[0]
 
 
-class Watch:
+class Stopwatch:
     """How much of a span is left."""
 
     def __init__(self, seconds: float) -> None:
@@ -88,7 +88,7 @@ class Watch:
         return time.perf_counter() < self._end
 
 
-def settle(device: Device) -> None:
+def settle(device: ProbeDevice) -> None:
     """What was asked of a GPU is done when this returns."""
     if device.cuda:
         import torch
@@ -96,17 +96,17 @@ def settle(device: Device) -> None:
         torch.cuda.synchronize(device.torch_name)
 
 
-def find_devices(node: Subject, stand_ins: int) -> tuple[Device, ...]:
+def find_devices(node: Subject, stand_ins: int) -> tuple[ProbeDevice, ...]:
     """CUDA devices in the order of the PCI bus, as the driver counts them; else this machine's CPU, which may stand
     in for the GPUs of a simulated node."""
     import torch
 
     if torch.cuda.is_available():
         count = torch.cuda.device_count()
-        return tuple(Device(f"{node}/gpu/{index}", f"cuda:{index}", f"gpu{index}") for index in range(count))
+        return tuple(ProbeDevice(f"{node}/gpu/{index}", f"cuda:{index}", f"gpu{index}") for index in range(count))
     if stand_ins:
-        return tuple(Device(f"{node}/gpu/{index}", "cpu", f"gpu{index}") for index in range(stand_ins))
-    return (Device(node, "cpu", "cpu"),)
+        return tuple(ProbeDevice(f"{node}/gpu/{index}", "cpu", f"gpu{index}") for index in range(stand_ins))
+    return (ProbeDevice(node, "cpu", "cpu"),)
 
 
 def cores(numa_node: str, root: str = "/sys") -> Sequence[int]:

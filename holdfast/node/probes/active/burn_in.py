@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from holdfast.node.probes.active.bench import Bench, Device, Found, Tell, Watch, settle
+from holdfast.node.probes.active.bench import Bench, FoundDevices, ProbeDevice, Stopwatch, Tell, settle
 
 PRECISIONS = {"cuda": ("fp32", "fp16", "bf16"), "cpu": ("fp32", "bf16")}
 _TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -14,12 +14,12 @@ AT_ONCE = {"cuda": 16, "cpu": 1}  # products asked for before one waits for them
 SEED = 20
 
 
-def measure(bench: Bench, tell: Tell) -> Found:
-    found = Found()
+def measure(bench: Bench, tell: Tell) -> FoundDevices:
+    found = FoundDevices()
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False  # sums of whole numbers stay exact
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
-    def work(device: Device, seconds: float) -> None:
+    def work(device: ProbeDevice, seconds: float) -> None:
         kind = "cuda" if device.cuda else "cpu"
         wrong = 0
         for precision in PRECISIONS[kind]:
@@ -33,7 +33,7 @@ def measure(bench: Bench, tell: Tell) -> Found:
     return found
 
 
-def _sustain(device: Device, kind: str, precision: str, seconds: float) -> tuple[float, int]:
+def _sustain(device: ProbeDevice, kind: str, precision: str, seconds: float) -> tuple[float, int]:
     """Floating point operations per second of the products alone, and how many of them were wrong."""
     side = SIDE[kind]
     left, right, expected, sound = _known_product(device, side, _TYPES[precision])
@@ -41,7 +41,7 @@ def _sustain(device: Device, kind: str, precision: str, seconds: float) -> tuple
     wrong, busy, done = int(not sound), 0.0, 0
     torch.matmul(left, right, out=got)  # the first one pays for choosing a kernel
     settle(device)
-    watch = Watch(seconds)
+    watch = Stopwatch(seconds)
     while watch.running or not done:
         began = time.perf_counter()
         for _ in range(AT_ONCE[kind]):
@@ -54,7 +54,7 @@ def _sustain(device: Device, kind: str, precision: str, seconds: float) -> tuple
 
 
 def _known_product(
-    device: Device, side: int, kind: torch.dtype
+    device: ProbeDevice, side: int, kind: torch.dtype
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, bool]:
     """Small whole numbers: their sums are exact in fp32, so any order of adding gives the same bits."""
     random = torch.Generator().manual_seed(SEED)

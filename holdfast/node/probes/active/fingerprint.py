@@ -8,7 +8,7 @@ import hashlib
 
 import torch
 
-from holdfast.node.probes.active.bench import Bench, Device, Found, Tell, Watch
+from holdfast.node.probes.active.bench import Bench, FoundDevices, ProbeDevice, Stopwatch, Tell
 
 SEED = 7
 SCALES = (1e-3, 1.0, 1e3)  # small, ordinary and large values take different paths through rounding
@@ -17,13 +17,13 @@ HEADS, WIDTH = 8, 64
 LEAST_REPEATS = 3
 
 
-def measure(bench: Bench, tell: Tell) -> Found:
-    found = Found()
+def measure(bench: Bench, tell: Tell) -> FoundDevices:
+    found = FoundDevices()
 
-    def work(device: Device, seconds: float) -> None:
+    def work(device: ProbeDevice, seconds: float) -> None:
         tell(device.label)
         first = digest(device)
-        unstable, repeats, watch = 0, 1, Watch(seconds)
+        unstable, repeats, watch = 0, 1, Stopwatch(seconds)
         while watch.running or repeats < LEAST_REPEATS:
             unstable += digest(device) != first
             repeats += 1
@@ -36,7 +36,7 @@ def measure(bench: Bench, tell: Tell) -> Found:
     return found
 
 
-def key(device: Device) -> str:
+def key(device: ProbeDevice) -> str:
     """What must be equal for two digests to be comparable: the model and every library that computes."""
     if device.cuda:
         model = torch.cuda.get_device_name(device.torch_name)
@@ -50,7 +50,7 @@ def _cpu_model(path: str = "/proc/cpuinfo") -> str:
     return names[0] if names else "unknown CPU"
 
 
-def digest(device: Device, flip: bool = False) -> str:
+def digest(device: ProbeDevice, flip: bool = False) -> str:
     """`flip` is a drill: one bit of one input is turned before anything is computed."""
     torch.backends.cuda.matmul.allow_tf32 = False
     threads = torch.get_num_threads()
@@ -63,7 +63,7 @@ def digest(device: Device, flip: bool = False) -> str:
             torch.set_num_threads(threads)
 
 
-def _digest(device: Device, flip: bool) -> str:
+def _digest(device: ProbeDevice, flip: bool) -> str:
     bits = hashlib.sha256()
     random = torch.Generator().manual_seed(SEED)  # drawn on the CPU: the same numbers for every device
     side = SIDE[device.cuda]

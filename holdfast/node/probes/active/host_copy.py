@@ -7,13 +7,22 @@ from contextlib import contextmanager
 
 import torch
 
-from holdfast.node.probes.active.bench import Bench, CannotMeasure, Device, Found, Tell, Watch, cores, settle
+from holdfast.node.probes.active.bench import (
+    Bench,
+    CannotMeasure,
+    FoundDevices,
+    ProbeDevice,
+    Stopwatch,
+    Tell,
+    cores,
+    settle,
+)
 
 BYTES = {True: 256 << 20, False: 16 << 20}  # by whether it is a GPU
 
 
-def measure(bench: Bench, tell: Tell) -> Found:
-    found = Found()
+def measure(bench: Bench, tell: Tell) -> FoundDevices:
+    found = FoundDevices()
     places = _numa_nodes()
     for place in places:
         with _running_on(place):
@@ -24,7 +33,7 @@ def measure(bench: Bench, tell: Tell) -> Found:
     return found
 
 
-def _measure_one(bench: Bench, found: Found, place: str, device: Device, seconds: float) -> None:
+def _measure_one(bench: Bench, found: FoundDevices, place: str, device: ProbeDevice, seconds: float) -> None:
     path = f"{bench.node}/host_path/{place.replace('node', 'numa')}-{device.label}"
     size = BYTES[device.cuda]
     host = torch.arange(size // 4, dtype=torch.int32)
@@ -37,10 +46,10 @@ def _measure_one(bench: Bench, found: Found, place: str, device: Device, seconds
     found.say(path, "probe_host_copy_wrong", float(not torch.equal(back, host)))
 
 
-def _rate(device: Device, target: torch.Tensor, source: torch.Tensor, seconds: float) -> float:
+def _rate(device: ProbeDevice, target: torch.Tensor, source: torch.Tensor, seconds: float) -> float:
     target.copy_(source, non_blocking=True)
     settle(device)
-    watch, busy, done = Watch(seconds), 0.0, 0
+    watch, busy, done = Stopwatch(seconds), 0.0, 0
     while watch.running or not done:
         began = time.perf_counter()
         target.copy_(source, non_blocking=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
-from holdfast.node.probes.active.bench import Bench, CannotMeasure, Device
+from holdfast.node.probes.active.bench import Bench, CannotMeasure, ProbeDevice
 from holdfast.node.probes.isolation.hosts import Host
 from holdfast.node.probes.sweep.crew import Crew
 
@@ -13,17 +13,17 @@ PATIENCE_SECONDS = 60.0
 _THREADS = "OMP_NUM_THREADS=1"  # ranks on one CPU would otherwise fight for it
 
 
-def ranks(bench: Bench) -> tuple[Device, ...]:
+def ranks(bench: Bench) -> tuple[ProbeDevice, ...]:
     if bench.cuda:
         if len(bench.devices) < 2:
             raise CannotMeasure("the node has a single GPU: nobody to exchange with")
         return bench.devices
     alone = len(bench.devices) == 1
     chosen = [bench.devices[0 if alone else index] for index in range(MOST_ON_A_CPU)]
-    return tuple(Device(d.subject, d.torch_name, f"cpu{i}" if alone else d.label) for i, d in enumerate(chosen))
+    return tuple(ProbeDevice(d.subject, d.torch_name, f"cpu{i}" if alone else d.label) for i, d in enumerate(chosen))
 
 
-def crew_of(bench: Bench, devices: Sequence[Device]) -> Crew:
+def crew_of(bench: Bench, devices: Sequence[ProbeDevice]) -> Crew:
     """Started once for all probes that need it; torch takes its time to load."""
     if bench.crew is None:
         hosts = [Host(device.label, "127.0.0.1", launch=("env", _seen_by(device))) for device in devices]
@@ -34,11 +34,13 @@ def crew_of(bench: Bench, devices: Sequence[Device]) -> Crew:
     return bench.crew
 
 
-def _seen_by(device: Device) -> str:
+def _seen_by(device: ProbeDevice) -> str:
     return f"CUDA_VISIBLE_DEVICES={device.torch_name.partition(':')[2]}" if device.cuda else _THREADS
 
 
-def exchange(crew: Crew, devices: Sequence[Device], operation: str, sizes: Sequence[int], seconds: float) -> list[Any]:
+def exchange(
+    crew: Crew, devices: Sequence[ProbeDevice], operation: str, sizes: Sequence[int], seconds: float
+) -> list[Any]:
     """The rows of every rank, in the order of the devices. Raises CannotMeasure when a rank has none."""
     names = [device.label for device in devices]
     command = {

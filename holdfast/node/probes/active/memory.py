@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from holdfast.node.probes.active.bench import Bench, Device, Found, Tell, Watch, settle
+from holdfast.node.probes.active.bench import Bench, FoundDevices, ProbeDevice, Stopwatch, Tell, settle
 
 COPY_BYTES = {"cuda": 1 << 30, "cpu": 32 << 20}
 BLOCK_BYTES = {"cuda": 1 << 30, "cpu": 32 << 20}
@@ -14,10 +14,10 @@ PATTERNS = (0, -1, 0x55555555, -0x55555556)  # every bit both ways, and neighbou
 WORD_BYTES = 4
 
 
-def measure(bench: Bench, tell: Tell) -> Found:
-    found = Found()
+def measure(bench: Bench, tell: Tell) -> FoundDevices:
+    found = FoundDevices()
 
-    def work(device: Device, seconds: float) -> None:
+    def work(device: ProbeDevice, seconds: float) -> None:
         tell(f"{device.label} bandwidth")
         found.say(device.subject, "probe_memory_bytes_per_second", _copy_rate(device, seconds / 3))
         tell(f"{device.label} patterns")
@@ -29,14 +29,14 @@ def measure(bench: Bench, tell: Tell) -> Found:
     return found
 
 
-def _copy_rate(device: Device, seconds: float) -> float:
+def _copy_rate(device: ProbeDevice, seconds: float) -> float:
     """Bytes read and written per second."""
     size = COPY_BYTES["cuda" if device.cuda else "cpu"]
     source = torch.ones(size // WORD_BYTES, dtype=torch.int32, device=device.torch_name)
     target = torch.empty_like(source)
     target.copy_(source)
     settle(device)
-    watch, busy, done = Watch(seconds), 0.0, 0
+    watch, busy, done = Stopwatch(seconds), 0.0, 0
     while watch.running or not done:
         began = time.perf_counter()
         for _ in range(4):
@@ -47,11 +47,11 @@ def _copy_rate(device: Device, seconds: float) -> float:
     return 2.0 * size * done / busy
 
 
-def _patterns(device: Device, seconds: float) -> tuple[int, int]:
+def _patterns(device: ProbeDevice, seconds: float) -> tuple[int, int]:
     """All blocks are written before the first is read, so that the data has to stay there for a while."""
     blocks = _blocks(device)
     places = torch.arange(blocks[0].numel(), dtype=torch.int32, device=device.torch_name)
-    watch, wrong, rounds = Watch(seconds), 0, 0
+    watch, wrong, rounds = Stopwatch(seconds), 0, 0
     while watch.running or rounds < 1:
         for pattern in PATTERNS:
             for block in blocks:
@@ -66,7 +66,7 @@ def _patterns(device: Device, seconds: float) -> tuple[int, int]:
     return sum(block.numel() * WORD_BYTES for block in blocks), wrong
 
 
-def _blocks(device: Device) -> list[torch.Tensor]:
+def _blocks(device: ProbeDevice) -> list[torch.Tensor]:
     words = BLOCK_BYTES["cuda" if device.cuda else "cpu"] // WORD_BYTES
     count = MOST_BLOCKS_OF_A_CPU
     if device.cuda:

@@ -1,14 +1,14 @@
 """An all-reduce over the devices of one node: exactly representable numbers, and the bandwidth of the bus."""
 
-from holdfast.node.probes.active.bench import Bench, Found, Tell
+from holdfast.node.probes.active.bench import Bench, FoundDevices, Tell
 from holdfast.node.probes.active.local_crew import crew_of, exchange, ranks, slowest
 from holdfast.node.probes.sweep.sizes import bus_share
 
 SIZES = {True: (1 << 10, 1 << 20, 64 << 20, 1 << 30), False: (1 << 10, 1 << 20, 8 << 20)}
 
 
-def measure(bench: Bench, tell: Tell) -> Found:
-    found = Found()
+def measure(bench: Bench, tell: Tell) -> FoundDevices:
+    found = FoundDevices()
     devices = ranks(bench)
     sizes = SIZES[bench.cuda]
     crew = crew_of(bench, devices)

@@ -3,15 +3,15 @@
 from itertools import permutations
 from statistics import median
 
-from holdfast.node.probes.active.bench import Bench, Found, Tell
+from holdfast.node.probes.active.bench import Bench, FoundDevices, Tell
 from holdfast.node.probes.active.local_crew import crew_of, exchange, ranks
 
 BYTES = {True: 256 << 20, False: 4 << 20}
 LATENCY_BYTES = 8
 
 
-def measure(bench: Bench, tell: Tell) -> Found:
-    found = Found()
+def measure(bench: Bench, tell: Tell) -> FoundDevices:
+    found = FoundDevices()
     devices = ranks(bench)
     pairs = list(permutations(devices, 2))
     sizes = (LATENCY_BYTES, BYTES[bench.cuda])

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-from holdfast.node.probes.active.bench import Bench, CannotMeasure, Found, Tell
+from holdfast.node.probes.active.bench import Bench, CannotMeasure, FoundDevices, Tell
 
 TOOL = "ib_write_bw"
 ROOT = "/sys/class/infiniband"
@@ -15,11 +15,11 @@ START_SECONDS = 1.0
 _UNITS = {"Gb/sec": 1e9 / 8, "MB/sec": float(1 << 20), "MiB/sec": float(1 << 20)}
 
 
-def measure(bench: Bench, tell: Tell) -> Found:
+def measure(bench: Bench, tell: Tell) -> FoundDevices:
     tool = shutil.which(TOOL)
     if tool is None:
         raise CannotMeasure(f"{TOOL} (perftest) is not installed")
-    found = Found()
+    found = FoundDevices()
     ports = _ports()
     if not ports:
         raise CannotMeasure(f"{ROOT} lists no port")

@@ -40,9 +40,9 @@ class ActiveSource:
         self.deadline = START_SECONDS + len(self._probes) * ((seconds or 0.0) + GENEROUS_SECONDS)
 
     def read(self, now: float) -> Reading:
-        wish = {"node": self._node, "seconds": self._seconds, "stand_ins": self._stand_ins(), "probes": self._probes}
+        request = {"node": self._node, "seconds": self._seconds, "stand_ins": self._stand_ins(), "probes": self._probes}
         try:
-            process = self._start(json.dumps(wish))
+            process = self._start(json.dumps(request))
         except OSError as error:
             return Reading(source=self.name, at=now, blind=f"the probes cannot be started: {error}")
         if process is None:
@@ -60,12 +60,12 @@ class ActiveSource:
             return Reading(source=self.name, at=now, blind=f"the probes ended early: {said[:LONGEST_SAYING]}")
         return found
 
-    def _start(self, wish: str) -> subprocess.Popen[str] | None:
+    def _start(self, request: str) -> subprocess.Popen[str] | None:
         with self._guard:
             if self._stopped:
                 return None
             self._process = subprocess.Popen(
-                (sys.executable, "-m", "holdfast.node.probes.active.suite", wish),
+                (sys.executable, "-m", "holdfast.node.probes.active.suite", request),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

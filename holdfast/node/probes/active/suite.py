@@ -13,28 +13,28 @@ import threading
 import time
 from typing import IO, Any
 
-from holdfast.node.probes.active.bench import Bench, CannotMeasure, Found, find_devices
+from holdfast.node.probes.active.bench import Bench, CannotMeasure, FoundDevices, find_devices
 from holdfast.node.probes.active.probes import DEVICE, PROBES, STAND_IN, seconds_name
 
 CPU_SECONDS, GPU_SECONDS = 1.0, 15.0
 
 
 def main(words: str) -> int:
-    wish = json.loads(words)
+    request = json.loads(words)
     answers = _private_stdout()
     threading.Thread(target=_end_with_input, daemon=True).start()
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # as the driver counts them
     try:
-        devices = find_devices(wish["node"], wish["stand_ins"])
+        devices = find_devices(request["node"], request["stand_ins"])
     except (ImportError, RuntimeError) as error:
         _say(answers, {"blind": f"torch cannot be used: {' '.join(str(error).split())[:300]}"})
         return 0
     cuda = devices[0].cuda
-    bench = Bench(wish["node"], devices, wish["seconds"] or (GPU_SECONDS if cuda else CPU_SECONDS))
-    kind = "cuda" if cuda else STAND_IN if wish["stand_ins"] else "cpu"
-    _say(answers, {"signals": [(wish["node"], DEVICE, kind)]})
+    bench = Bench(request["node"], devices, request["seconds"] or (GPU_SECONDS if cuda else CPU_SECONDS))
+    kind = "cuda" if cuda else STAND_IN if request["stand_ins"] else "cpu"
+    _say(answers, {"signals": [(request["node"], DEVICE, kind)]})
     try:
-        for name in wish["probes"]:
+        for name in request["probes"]:
             _run(name, bench, answers)
     finally:
         if bench.crew is not None:
@@ -62,13 +62,13 @@ def _say(answers: IO[str], document: dict[str, Any]) -> None:
 def _run(name: str, bench: Bench, answers: IO[str]) -> None:
     _say(answers, {"begin": name})
     began = time.perf_counter()
-    found = Found()
+    found = FoundDevices()
     try:
         probe = importlib.import_module(f"holdfast.node.probes.active.{name}")
         found = probe.measure(bench, lambda words: _say(answers, {"begin": name, "at": words}))
     except (CannotMeasure, RuntimeError, ValueError, OSError, MemoryError) as error:
         reason = f"{name} did not run: {' '.join(str(error).split())[:300]}"
-        found = Found()  # half a probe is none
+        found = FoundDevices()  # half a probe is none
         for subject in {bench.node, *(device.subject for device in bench.devices)}:
             found.miss(subject, reason, *PROBES[name])
     found.say(bench.node, seconds_name(name), round(time.perf_counter() - began, 3))

@@ -1,6 +1,6 @@
 """Who is to blame for slow meetings, who should be looked at again, and who can be trusted. Pure.
 
-A failed meeting makes suspects. Only what is slow again with a partner known to be good is called confirmed.
+A failed session makes suspects. Only what is slow again with a partner known to be good is called confirmed.
 """
 
 import math

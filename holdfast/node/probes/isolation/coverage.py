@@ -67,7 +67,7 @@ class Coverage:
     def judged(self, since: Mapping[str, float]) -> list[Proof]:
         """What speaks now: the newest few of every node and pair of leaves, and of a repaired node those since.
 
-        So a fault that began today is not outvoted by what was fast yesterday, and one that is mended does not
+        So a fault that began today is not outvoted by what was fast yesterday, and one that is repaired does not
         stay accused.
         """
         of_node: dict[str, int] = defaultdict(int)

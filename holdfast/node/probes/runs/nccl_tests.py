@@ -68,7 +68,7 @@ def _rows(found: nccl_tests.Sweep) -> list[SweepRow]:
     return [_row(row, share) for row in rows]
 
 
-def _row(row: nccl_tests.Row, bus_share: float) -> SweepRow:
+def _row(row: nccl_tests.NcclTestRow, bus_share: float) -> SweepRow:
     """The table rounds the rates of small messages to nothing; their times are exact enough. It has means only, which
     stand for both percentiles."""
     algorithm, bus = row.algbw_bytes_per_second, row.busbw_bytes_per_second

@@ -14,7 +14,7 @@ from holdfast.model.refusal import Refusal
 from holdfast.model.settings import CheckSettings, Settings
 from holdfast.node.agent.assemble import census, node_name, questions, sources
 from holdfast.node.agent.clock import SteadyClock
-from holdfast.node.agent.node import Change, Node
+from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.once import prepare
 from holdfast.node.agent.runner import Runner
 from holdfast.node.probes.isolation.hosts import Host
@@ -161,7 +161,7 @@ class _Watch:
         prepare(self._node, chosen)
         self.runner = Runner(chosen, self._clock)
         self._before: dict[str, str] = {}
-        self._changes: list[Change] = []
+        self._changes: list[CheckChange] = []
 
     def evaluate(self) -> None:
         while not self.runner.readings.empty():

@@ -19,11 +19,11 @@ PATIENCE = datetime.timedelta(seconds=60)
 FLOATS_PER_MEBIBYTE = 1 << 18
 
 
-class Together:
-    def __init__(self, wish: dict[str, Any]) -> None:
-        self.device: str = wish["device"]
+class PhaseExchange:
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.device: str = request["device"]
         self.waited = 0.0
-        self._joined = wish["world"] > 1 and any(phase["do"] in SHARED for phase in wish["turn"])
+        self._joined = request["world"] > 1 and any(phase["do"] in SHARED for phase in request["turn"])
         if not self._joined:
             return
         cuda = self.device != "cpu"
@@ -32,9 +32,9 @@ class Together:
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"  # they are on one host, whatever its name leads to
         dist.init_process_group(
             "nccl" if cuda else "gloo",
-            init_method=f"tcp://127.0.0.1:{wish['port']}",
-            rank=wish["rank"],
-            world_size=wish["world"],
+            init_method=f"tcp://127.0.0.1:{request['port']}",
+            rank=request["rank"],
+            world_size=request["world"],
             timeout=PATIENCE,
         )
 

@@ -79,9 +79,9 @@ def _free_port() -> int:
 
 
 def _start(profile: Profile, device: str, seconds: float, place: dict[str, int]) -> subprocess.Popen[str]:
-    wish = json.dumps({"turn": profile.turn, "device": device, "seconds": seconds, **place})
+    request = json.dumps({"turn": profile.turn, "device": device, "seconds": seconds, **place})
     return subprocess.Popen(
-        (sys.executable, "-m", "holdfast.node.probes.stress.worker", wish),
+        (sys.executable, "-m", "holdfast.node.probes.stress.worker", request),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

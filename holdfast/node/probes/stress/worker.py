@@ -14,29 +14,29 @@ from typing import Any
 
 import torch
 
-from holdfast.node.probes.stress.exchange import Together
+from holdfast.node.probes.stress.exchange import PhaseExchange
 from holdfast.node.probes.stress.profiles import BESIDE, SHARED
 
 TABLE_ROWS, TABLE_WIDTH = 500_000, 16
 
 
 def main(words: str) -> int:
-    wish = json.loads(words)
-    if wish["device"] == "cpu":
+    request = json.loads(words)
+    if request["device"] == "cpu":
         torch.set_num_threads(1)
-    together = Together(wish)
-    phases = [_made(phase, together) for phase in wish["turn"]]
+    together = PhaseExchange(request)
+    phases = [_made(phase, together) for phase in request["turn"]]
     for phase in phases:
         phase()  # buffers and kernels are made before the clock runs
     sys.stdout.write(json.dumps({"ready": True}) + "\n")
     sys.stdout.flush()
     os.read(0, 1)  # everybody begins together: loading torch beside a neighbour would look like a slow start
     threading.Thread(target=_end_with_input, daemon=True).start()
-    _turns(phases, wish["seconds"], together)
+    _turns(phases, request["seconds"], together)
     return 0
 
 
-def _made(phase: dict[str, Any], together: Together) -> Callable[[], None]:
+def _made(phase: dict[str, Any], together: PhaseExchange) -> Callable[[], None]:
     if phase["do"] in SHARED:
         shared: Callable[[], None] = getattr(together, phase["do"])(phase)
         return shared
@@ -71,7 +71,7 @@ def _end_with_input() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _turns(phases: list[Callable[[], None]], seconds: float, together: Together) -> None:
+def _turns(phases: list[Callable[[], None]], seconds: float, together: PhaseExchange) -> None:
     """Turns per second of its own work, without what it waited for the others."""
     began = said = time.perf_counter()
     turns, waited = 0, together.waited

@@ -14,7 +14,7 @@ Answer = dict[str, Any]
 Progress = Callable[[str], None]
 
 
-class Line:
+class Channel:
     def __init__(self, host: Host) -> None:
         self.host = host
         self.trouble = ""

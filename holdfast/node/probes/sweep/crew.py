@@ -14,7 +14,7 @@ from typing import Protocol
 
 from holdfast.formats.nccl import tests as nccl_tests
 from holdfast.node.probes.isolation.hosts import Host, host_of, number_of
-from holdfast.node.probes.sweep.channel import Answer, Line, Progress
+from holdfast.node.probes.sweep.channel import Answer, Channel, Progress
 
 START_SECONDS = 120.0  # a cold torch on a shared file system takes its time
 GRACE_SECONDS = 10.0  # a rank that waits in vain is heard before it counts as silent itself
@@ -37,7 +37,7 @@ class Hand(Protocol):
     def stop(self) -> None: ...
 
 
-class Worker(Line):
+class Worker(Channel):
     """A line to a process that we started ourselves, here or through the words that reach its host."""
 
     def __init__(self, host: Host, python: str) -> None:

@@ -1,5 +1,5 @@
 """Where the nodes of a probe come together without anybody's shell: one leads and listens, the others come, and the
-worker of each speaks over the line that it came on. Who does not know the key of the meeting is not let in, and no
+worker of each speaks over the line that it came on. Who does not know the key of the session is not let in, and no
 worker listens to somebody who does not.
 """
 
@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from holdfast.model.wire.probe import Participant
 from holdfast.node.probes.isolation.hosts import Host
-from holdfast.node.probes.sweep.channel import Line
+from holdfast.node.probes.sweep.channel import Channel
 
 LOOK_SECONDS = 0.2
 GREET_SECONDS = 5.0
@@ -28,7 +28,7 @@ class CannotMeet(Exception):
     """One sentence: why nobody can be met."""
 
 
-class GuestLine(Line):
+class GuestLine(Channel):
     """To the worker of a node that came, or to nobody if it did not."""
 
     def __init__(self, host: Host, connection: socket.socket | None = None) -> None:
@@ -57,7 +57,7 @@ class Gathering:
             raise CannotMeet(f"cannot listen at {address or 'any address'}:{port}: {error.strerror}") from None
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def wait(self, seconds: float, tell: Callable[[str], None], unwanted: Callable[[], bool]) -> Mapping[str, Line]:
+    def wait(self, seconds: float, tell: Callable[[str], None], unwanted: Callable[[], bool]) -> Mapping[str, Channel]:
         """A line to everybody who was asked; to who has not come by then with that as its trouble."""
         until, told = time.monotonic() + seconds, -1
         with self._changed:
@@ -168,7 +168,7 @@ def _proof(key: str, name: str) -> str:
 
 def _prove(said: dict[str, str], key: str, name: str) -> None:
     if not hmac.compare_digest(str(said.get("proof")).encode(), _proof(key, name).encode()):
-        raise CannotMeet("it does not know the key of this meeting")
+        raise CannotMeet("it does not know the key of this session")
 
 
 def _heard(connection: socket.socket) -> dict[str, str]:

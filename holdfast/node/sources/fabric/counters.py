@@ -8,7 +8,7 @@ from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
 from holdfast.node.sources.fabric.ports import PortPlace, find_ports, root_of
-from holdfast.node.sources.kept_open import CounterFile, close_all, said
+from holdfast.node.sources.open_files import CounterFile, close_all, said
 
 _READABLE = "port_counters_readable"  # absent, with the files named, where one exists and makes no sense
 _NOT_KEPT = "N/A"  # how a driver says that the device does not keep this counter

@@ -8,12 +8,12 @@ from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
 from holdfast.node.sources.fabric.counters import InfinibandCountersSource
-from holdfast.node.sources.fabric.port import NEED_THE_STATE, Port
+from holdfast.node.sources.fabric.port import NEED_THE_STATE, RdmaPort
 from holdfast.node.sources.fabric.port_ledger import PortLedger
-from holdfast.node.sources.fabric.port_track import DAY, HOUR, TEN_MINUTES, Outage, Track
+from holdfast.node.sources.fabric.port_track import DAY, HOUR, TEN_MINUTES, PortOutage, Track
 from holdfast.node.sources.fabric.ports import find_ports, root_of
 from holdfast.node.sources.host.repairs import RepairsSource
-from holdfast.node.sources.kept_open import said
+from holdfast.node.sources.open_files import said
 
 __all__ = ["InfinibandCountersSource", "InfinibandSource"]
 
@@ -39,7 +39,7 @@ class InfinibandSource:
         self._sys = sys
         self._exclude = frozenset(exclude)
         self._ledger = PortLedger(ledger)
-        self._ports: dict[str, Port] = {}
+        self._ports: dict[str, RdmaPort] = {}
         self._gone: dict[str, tuple[bool, str]] = {}  # port -> (surely down, why it is not seen)
         self._scanned: float | None = None
         self._blind = ""
@@ -76,7 +76,7 @@ class InfinibandSource:
             self._ports.pop(name).close()
         for name, place in found.items():
             if name not in self._ports or self._ports[name].place != place:
-                self._ports[name] = Port(self._node, place)
+                self._ports[name] = RdmaPort(self._node, place)
             self._ports[name].refresh()
             self._ledger.track(name).pci_address = place.pci_address
         seated = {(place.pci_address, place.number) for place in places if place.pci_address}
@@ -87,11 +87,11 @@ class InfinibandSource:
         }
 
     def _heed_repairs(self, now: float) -> None:
-        """What an operator said was mended starts with a clean sheet."""
+        """What an operator said was repaired starts with a clean sheet."""
         for mark in self._repairs.read(now).events if self._repairs else ():
             for name, track in self._ledger.ports().items():
                 if mark.subject in (subject.node(self._node), subject.port(self._node, *name.rsplit("/", 1))):
-                    track.mended = max(track.mended, mark.at)
+                    track.repaired_at = max(track.repaired_at, mark.at)
 
     def _missed(self, name: str, track: Track, seated: set[tuple[str, str]]) -> bool:
         """Whether a port that is not there should be: it was in use, is not excluded and has no new name."""
@@ -205,7 +205,7 @@ def _downtime(where: Subject, track: Track, now: float) -> list[Signal]:
     return signals
 
 
-def _outage(where: Subject, which: str, outage: Outage) -> tuple[Signal, ...]:
+def _outage(where: Subject, which: str, outage: PortOutage) -> tuple[Signal, ...]:
     return (
         Signal(where, f"port_{which}_outage_seconds", round(outage.seconds, 1)),
         Signal(where, f"port_{which}_outage_end_timestamp_seconds", round(outage.end, 1)),

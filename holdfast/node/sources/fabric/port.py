@@ -8,7 +8,7 @@ from holdfast.model import subject
 from holdfast.model.signal import Signal, Value
 from holdfast.model.subject import Subject
 from holdfast.node.sources.fabric.ports import Identity, PortPlace, identify
-from holdfast.node.sources.kept_open import CounterFile, KeptFile, close_all
+from holdfast.node.sources.open_files import CounterFile, OpenFile, close_all
 
 _Parser = Callable[[bytes], float | None]
 NEED_THE_STATE = ("port_up", "port_outage_seconds", "port_down_seconds_10m")  # not told without it
@@ -16,7 +16,7 @@ _QUICK = ("state", "phys_state", "rate")
 _LINK_DOWNED_SECONDS = 30.0  # a counter is asked of the adapter itself: no more often than all the others
 
 
-class Port:
+class RdmaPort:
     """Bytes that did not change are not parsed again."""
 
     def __init__(self, node: str, place: PortPlace) -> None:
@@ -27,7 +27,7 @@ class Port:
         self.signals: list[Signal] = []
         self.absent: dict[tuple[Subject, str], str] = {}
         self.make: tuple[str, ...] = ()
-        self._files = [KeptFile(os.path.join(place.path, name)) for name in _QUICK]
+        self._files = [OpenFile(os.path.join(place.path, name)) for name in _QUICK]
         self._link_downed = CounterFile(os.path.join(place.path, "counters", "link_downed"))
         self._link_downed_at: float | None = None
         self._identity = Identity("", "", "", "")

@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.node.sources.fabric.port_track import (
     DAY,
     MOMENTS,
-    Outage,
+    PortOutage,
     Track,
     down_record,
     fold_oldest,
@@ -97,7 +97,7 @@ class PortLedger:
     def _close(self, port: str, track: Track, now: float) -> None:
         start = track.down_since if track.down_since is not None else now
         unwatched = now - track.seen_down > _GAP_SECONDS
-        outage = Outage(start, (track.seen_down if unwatched else now) - start, now - start if unwatched else None)
+        outage = PortOutage(start, (track.seen_down if unwatched else now) - start, now - start if unwatched else None)
         track.outages.append(outage)
         track.down_since = None
         if len(track.outages) > _MAX_OUTAGES:

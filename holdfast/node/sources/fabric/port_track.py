@@ -8,7 +8,7 @@ _LAST_MOMENT = 1e11  # in the year 5138; no clock was ever set to more
 
 
 @dataclass(slots=True)
-class Outage:
+class PortOutage:
     start: float
     seconds: float  # seen to be down
     at_most: float | None = None  # set where nobody looked at its end: it may have lasted this long
@@ -34,23 +34,23 @@ class Track:
     down_since: float | None = None
     noted: float = 0.0  # when the ongoing outage was last written
     seen_down: float = 0.0
-    outages: list[Outage] = field(default_factory=list)
+    outages: list[PortOutage] = field(default_factory=list)
     flaps: list[float] = field(default_factory=list)  # too short to be seen in the state
     link_downed: float | None = None
     downs: int = 0  # outages that began since link_downed was last read
     maybe_flaps: int = 0
-    mended: float = 0.0  # when somebody said it was repaired: what was before is kept and no longer counts
+    repaired_at: float = 0.0  # when somebody said it was repaired: what was before is kept and no longer counts
 
     def quiet(self) -> bool:
         return self.down_since is None and not self.outages and not self.flaps
 
-    def last_outage(self) -> Outage | None:
+    def last_outage(self) -> PortOutage | None:
         """The last one that ended, unless the port was repaired since."""
-        return self.outages[-1] if self.outages and self.outages[-1].end > self.mended else None
+        return self.outages[-1] if self.outages and self.outages[-1].end > self.repaired_at else None
 
-    def longest_outage(self, now: float, window: float) -> Outage | None:
+    def longest_outage(self, now: float, window: float) -> PortOutage | None:
         """The longest one that ended inside the window, unless the port was repaired since."""
-        since = max(now - window, self.mended)
+        since = max(now - window, self.repaired_at)
         ended = [outage for outage in self.outages if outage.end > since and outage.count == 1]
         return max(ended, key=lambda outage: outage.seconds, default=None)
 
@@ -58,12 +58,12 @@ class Track:
         return 0.0 if self.down_since is None else max(0.0, now - self.down_since)
 
     def down_seconds(self, now: float, window: float) -> float:
-        since = max(now - window, self.mended)
+        since = max(now - window, self.repaired_at)
         ongoing = 0.0 if self.down_since is None else max(0.0, now - max(self.down_since, since))
         return sum(outage.inside(since) for outage in self.outages) + ongoing
 
     def flaps_within(self, now: float, window: float) -> int:
-        since = max(now - window, self.mended)
+        since = max(now - window, self.repaired_at)
         seen = sum(outage.count for outage in self.outages if outage.end > since)
         return seen + sum(at > since for at in self.flaps) + (self.down_since is not None)
 
@@ -91,9 +91,9 @@ def newest(record: dict[str, Any]) -> float:
     )
 
 
-def outage_of(record: dict[str, Any]) -> Outage:
+def outage_of(record: dict[str, Any]) -> PortOutage:
     at_most, count = record.get("at_most"), record.get("count", 1)
-    return Outage(
+    return PortOutage(
         record["start"],
         record["seconds"],
         float(at_most) if isinstance(at_most, int | float) else None,
@@ -101,10 +101,10 @@ def outage_of(record: dict[str, Any]) -> Outage:
     )
 
 
-def fold_oldest(outages: list[Outage]) -> None:
+def fold_oldest(outages: list[PortOutage]) -> None:
     first, second = outages[:2]
     seconds = first.seconds + second.seconds
-    outages[:2] = [Outage(second.end - seconds, seconds, None, first.count + second.count)]
+    outages[:2] = [PortOutage(second.end - seconds, seconds, None, first.count + second.count)]
 
 
 def up_record(port: str, track: Track, at: float) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def down_record(port: str, track: Track) -> dict[str, Any]:
     return {"port": port, "is": "down", "start": track.down_since, "seen": track.seen_down}
 
 
-def outage_record(port: str, outage: Outage) -> dict[str, Any]:
+def outage_record(port: str, outage: PortOutage) -> dict[str, Any]:
     record = {"port": port, "is": "outage", "start": outage.start, "seconds": outage.seconds}
     if outage.at_most is not None:
         record["at_most"] = outage.at_most

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from holdfast.formats.pci import sysfs as pcie
-from holdfast.node.sources.kept_open import read_text
+from holdfast.node.sources.open_files import read_text
 
 
 class PortPlace(NamedTuple):

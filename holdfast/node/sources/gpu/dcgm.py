@@ -4,7 +4,7 @@ import subprocess
 from collections import Counter
 
 from holdfast.formats.dcgm import diag as dcgm_diag
-from holdfast.formats.dcgm.diag_result import CONFIGURATION_SEVERITY, FAIL, PASS, SKIP, WARN, Diagnostic, Result
+from holdfast.formats.dcgm.diag_result import CONFIGURATION_SEVERITY, FAIL, PASS, SKIP, WARN, Diagnostic, DiagResult
 from holdfast.model import subject
 from holdfast.model.signal import Reading
 from holdfast.model.subject import Subject
@@ -49,12 +49,12 @@ class DcgmDiagSource:
         if found.dcgm_version:
             builder.add(node, "dcgm_version", found.dcgm_version)
         unfinished = found.error or ("" if found.complete else trouble or "its output breaks off")
-        by_subject: dict[Subject, list[Result]] = {node: []}
+        by_subject: dict[Subject, list[DiagResult]] = {node: []}
         for result in found.results:
             about = node if result.gpu is None else subject.gpu(self._node, result.gpu)
             by_subject.setdefault(about, []).append(result)
         if unfinished:
-            by_subject[node].append(Result("diagnostic", SKIP, None, f"did not finish: {unfinished}"))
+            by_subject[node].append(DiagResult("diagnostic", SKIP, None, f"did not finish: {unfinished}"))
         for about, results in by_subject.items():
             _tell(builder, about, results)
         return builder.build(self.name, now)
@@ -76,7 +76,7 @@ class DcgmDiagSource:
         return text or done.stderr.decode(errors="replace"), f"dcgmi ended with code {done.returncode}"
 
 
-def _tell(builder: ReadingBuilder, about: Subject, results: list[Result]) -> None:
+def _tell(builder: ReadingBuilder, about: Subject, results: list[DiagResult]) -> None:
     counts = Counter(_effective(result) for result in results)
     for status, name in _COUNTS.items():
         builder.add(about, name, float(counts[status]))
@@ -89,10 +89,10 @@ def _tell(builder: ReadingBuilder, about: Subject, results: list[Result]) -> Non
     builder.add(about, "dcgm_diag_only_configuration", float(only))
 
 
-def _effective(result: Result) -> str:
+def _effective(result: DiagResult) -> str:
     """A pass that complains is a warning: DCGM has passed tests that could not get the memory they needed."""
     return WARN if result.status == PASS and result.text else result.status
 
 
-def _sentence(result: Result) -> str:
+def _sentence(result: DiagResult) -> str:
     return f"{result.test}: {result.text}" if result.text else result.test

@@ -7,7 +7,7 @@ from holdfast.model.subject import Subject, node
 from holdfast.node.sources.gpu import nvml_links
 from holdfast.node.sources.gpu.nvml_answers import Answers, GpuLostError, Interview
 from holdfast.node.sources.gpu.nvml_questions import FAST, FAST_FIELDS, IDENTITY, SLOW, SLOW_FIELDS, names, pids
-from holdfast.node.sources.gpu.nvml_session import LIST_AGAIN_SECONDS, NVML_ERRORS, Device, Session, nvml
+from holdfast.node.sources.gpu.nvml_session import LIST_AGAIN_SECONDS, NVML_ERRORS, NvmlDevice, Session, nvml
 
 NodePart = tuple[list[Signal], dict[tuple[Subject, str], str]]
 """What is told of the node itself, and what is not and why."""
@@ -16,12 +16,12 @@ NodePart = tuple[list[Signal], dict[tuple[Subject, str], str]]
 class _Gpus:
     """What both paces share: a lost GPU costs its own signals and nobody else's."""
 
-    def __init__(self, session: Session, ask: Callable[[Device, Answers, float], None]) -> None:
+    def __init__(self, session: Session, ask: Callable[[NvmlDevice, Answers, float], None]) -> None:
         self._session = session
         self._ask = ask  # may raise GpuLostError
 
     def look(
-        self, source: str, about_node: Callable[[], NodePart], missed: Callable[[Device], Answers], now: float
+        self, source: str, about_node: Callable[[], NodePart], missed: Callable[[NvmlDevice], Answers], now: float
     ) -> Reading:
         devices = self._session.devices(now)
         if isinstance(devices, str):
@@ -35,7 +35,7 @@ class _Gpus:
             source=source, at=now, signals=signals, absent=absent, present=[device.subject for device in devices]
         )
 
-    def _about(self, device: Device, now: float) -> Answers | None:
+    def _about(self, device: NvmlDevice, now: float) -> Answers | None:
         if device.handle is None:
             return None
         answers = Answers(device.subject)
@@ -47,7 +47,7 @@ class _Gpus:
         return answers
 
 
-def _nothing(device: Device, carries: Iterable[str]) -> Answers:
+def _nothing(device: NvmlDevice, carries: Iterable[str]) -> Answers:
     """Of a GPU that cannot be asked."""
     answers = Answers(device.subject)
     answers.miss([name for name in carries if name.startswith("gpu_")], device.trouble)
@@ -76,13 +76,13 @@ class NvmlSource:
             return [], {}
         return [Signal(node(self._node), "gpu_excluded", ",".join(sorted(self._session.excluded)))], {}
 
-    def _interrogate(self, device: Device, answers: Answers, now: float) -> None:
+    def _interrogate(self, device: NvmlDevice, answers: Answers, now: float) -> None:
         self._interview.ask(device, FAST, answers, now)
         self._interview.ask_fields(device, FAST_FIELDS, answers, now)
         answers.put("gpu_lost", 0.0)
         answers.put("gpu_reset_required", float(answers.reset_required))
 
-    def _without_handle(self, device: Device) -> Answers:
+    def _without_handle(self, device: NvmlDevice) -> Answers:
         answers = _nothing(device, self.carries)
         if device.lost:
             del answers.absent[(device.subject, "gpu_lost")]
@@ -129,13 +129,13 @@ class NvmlSlowSource:
         except NVML_ERRORS as error:
             return [], {(here, "driver_version"): f"the NVIDIA driver answered: {error}"}
 
-    def _interrogate(self, device: Device, answers: Answers, now: float) -> None:
+    def _interrogate(self, device: NvmlDevice, answers: Answers, now: float) -> None:
         self._interview.ask(device, SLOW, answers, now)
         self._interview.ask_fields(device, SLOW_FIELDS, answers, now)
         nvml_links.read_links(device, self._interview, answers, now)
         self._tell_identity(device, answers, now)
 
-    def _tell_identity(self, device: Device, answers: Answers, now: float) -> None:
+    def _tell_identity(self, device: NvmlDevice, answers: Answers, now: float) -> None:
         """Who it is does not change from minute to minute: asked when it is new and then every few minutes."""
         asked_at, identity = self._identity.get(device.subject, (0.0, Answers(device.subject)))
         if not identity.signals or not 0 <= now - asked_at < LIST_AGAIN_SECONDS:
@@ -146,7 +146,7 @@ class NvmlSlowSource:
         answers.signals += identity.signals
         answers.absent |= identity.absent
 
-    def _without_handle(self, device: Device) -> Answers:
+    def _without_handle(self, device: NvmlDevice) -> Answers:
         """A lost GPU still has a name, a serial number and a place: the person who replaces it needs them."""
         answers = _nothing(device, self.carries)
         _, identity = self._identity.get(device.subject, (0.0, Answers(device.subject)))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from holdfast.model.signal import Signal, Value
 from holdfast.model.subject import Subject
-from holdfast.node.sources.gpu.nvml_session import NVML_ERRORS, Device, code_of, nvml
+from holdfast.node.sources.gpu.nvml_session import NVML_ERRORS, NvmlDevice, code_of, nvml
 
 ASK_AGAIN_SECONDS = 900.0  # a driver may be replaced under us; until then "not supported" stays true
 
@@ -34,7 +34,7 @@ class Ask(NamedTuple):
     call: Callable[[Any], Sequence[Value]]
 
 
-class Field(NamedTuple):
+class NvmlField(NamedTuple):
     """A value that NVML gives by number; many of them cost one call."""
 
     name: str
@@ -69,7 +69,7 @@ class Interview:
     def __init__(self) -> None:
         self._refused: dict[tuple[Subject, str], tuple[float, str]] = {}
 
-    def ask(self, device: Device, asks: Sequence[Ask], answers: Answers, now: float) -> None:
+    def ask(self, device: NvmlDevice, asks: Sequence[Ask], answers: Answers, now: float) -> None:
         for names, call in asks:
             if refused := self.refused(device, names[0], now):
                 answers.miss(names, refused)
@@ -82,30 +82,32 @@ class Interview:
             for name, value in zip(names, values, strict=True):
                 answers.put(name, value)
 
-    def ask_fields(self, device: Device, fields: Sequence[Field], answers: Answers, now: float) -> None:
+    def ask_fields(self, device: NvmlDevice, fields: Sequence[NvmlField], answers: Answers, now: float) -> None:
         wanted = []
-        for wish in fields:
-            if refused := self.refused(device, wish.name, now):
-                answers.miss((wish.name,), refused)
+        for request in fields:
+            if refused := self.refused(device, request.name, now):
+                answers.miss((request.name,), refused)
             else:
-                wanted.append(wish)
+                wanted.append(request)
         try:
-            values = nvml.nvmlDeviceGetFieldValues(device.handle, [wish.number for wish in wanted]) if wanted else ()
+            values = (
+                nvml.nvmlDeviceGetFieldValues(device.handle, [request.number for request in wanted]) if wanted else ()
+            )
         except NVML_ERRORS as error:
-            for wish in wanted:
-                answers.miss((wish.name,), self.explain(device, wish.name, code_of(error), answers, now))
+            for request in wanted:
+                answers.miss((request.name,), self.explain(device, request.name, code_of(error), answers, now))
             return
-        for wish, value in zip(wanted, values, strict=True):
+        for request, value in zip(wanted, values, strict=True):
             if value.nvmlReturn == nvml.NVML_SUCCESS:
-                answers.put(wish.name, field_number(value, wish.signed))
+                answers.put(request.name, field_number(value, request.signed))
             else:
-                answers.miss((wish.name,), self.explain(device, wish.name, value.nvmlReturn, answers, now))
+                answers.miss((request.name,), self.explain(device, request.name, value.nvmlReturn, answers, now))
 
-    def refused(self, device: Device, name: str, now: float) -> str:
+    def refused(self, device: NvmlDevice, name: str, now: float) -> str:
         until, reason = self._refused.get((device.subject, name), (0.0, ""))
         return reason if now < until <= now + ASK_AGAIN_SECONDS else ""
 
-    def explain(self, device: Device, name: str, code: int | None, answers: Answers, now: float) -> str:
+    def explain(self, device: NvmlDevice, name: str, code: int | None, answers: Answers, now: float) -> str:
         """Why a call failed, in an operator's words. A lost GPU ends its interview."""
         if code == nvml.NVML_ERROR_GPU_IS_LOST:
             raise GpuLostError

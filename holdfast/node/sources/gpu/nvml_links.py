@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from holdfast.node.sources.gpu.nvml_answers import Answers, Interview, field_number
-from holdfast.node.sources.gpu.nvml_session import NVML_ERRORS, Device, nvml
+from holdfast.node.sources.gpu.nvml_session import NVML_ERRORS, NvmlDevice, nvml
 
 ACTIVE = "gpu_nvlink_active_lanes"
 COUNTERS = ("gpu_nvlink_replay_errors_total", "gpu_nvlink_recovery_errors_total", "gpu_nvlink_crc_errors_total")
@@ -24,7 +24,7 @@ _TOTALS = (_TOTAL_CRC_FLIT, _TOTAL_CRC_DATA, _TOTAL_REPLAY, _TOTAL_RECOVERY)
 Table = dict[tuple[int, int], float]  # (field, link) -> number; what was not answered is not in it
 
 
-def read_links(device: Device, interview: Interview, answers: Answers, now: float) -> None:
+def read_links(device: NvmlDevice, interview: Interview, answers: Answers, now: float) -> None:
     if refused := interview.refused(device, ACTIVE, now):
         answers.miss(NAMES, refused)
         return
@@ -46,7 +46,7 @@ def read_links(device: Device, interview: Interview, answers: Answers, now: floa
         _put_or_miss(answers, name, max(rates, default=None))
 
 
-def _ask_all(device: Device, count: int, interview: Interview, answers: Answers, now: float) -> Table:
+def _ask_all(device: NvmlDevice, count: int, interview: Interview, answers: Answers, now: float) -> Table:
     """Each number costs the driver a trip per link, so what no link answered is left out next time."""
     asked = [number for number in (*_PER_LINK, *_TOTALS) if not interview.refused(device, _key(number), now)]
     places = {number: range(count) if number in _PER_LINK else range(1) for number in asked}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from holdfast.model.signal import Value
-from holdfast.node.sources.gpu.nvml_answers import Ask, Field, either
+from holdfast.node.sources.gpu.nvml_answers import Ask, NvmlField, either
 from holdfast.node.sources.gpu.nvml_session import nvml
 
 _MEGAHERTZ = 1e6
@@ -89,7 +89,7 @@ FAST = (
     Ask(("gpu_clock_event_reasons",), either(_event_reasons, _throttle_reasons)),
     Ask(("gpu_utilization_ratio", "gpu_memory_utilization_ratio"), _utilization),
 )
-FAST_FIELDS = (Field("gpu_memory_temperature_celsius", nvml.NVML_FI_DEV_MEMORY_TEMP),)
+FAST_FIELDS = (NvmlField("gpu_memory_temperature_celsius", nvml.NVML_FI_DEV_MEMORY_TEMP),)
 
 SLOW = (
     Ask(("gpu_power_limit_watts",), lambda h: (nvml.nvmlDeviceGetEnforcedPowerLimit(h) * _MILLIWATT,)),
@@ -127,16 +127,16 @@ SLOW = (
     Ask(("gpu_persistence_mode",), lambda h: (float(nvml.nvmlDeviceGetPersistenceMode(h)),)),
 )
 SLOW_FIELDS = (
-    Field("gpu_ecc_volatile_corrected_total", nvml.NVML_FI_DEV_ECC_SBE_VOL_TOTAL),
-    Field("gpu_ecc_volatile_uncorrected_total", nvml.NVML_FI_DEV_ECC_DBE_VOL_TOTAL),
-    Field("gpu_ecc_aggregate_corrected_total", nvml.NVML_FI_DEV_ECC_SBE_AGG_TOTAL),
-    Field("gpu_ecc_aggregate_uncorrected_total", nvml.NVML_FI_DEV_ECC_DBE_AGG_TOTAL),
-    Field("gpu_retired_pages_single_bit", nvml.NVML_FI_DEV_RETIRED_SBE),
-    Field("gpu_retired_pages_double_bit", nvml.NVML_FI_DEV_RETIRED_DBE),
-    Field("gpu_retired_pages_pending", nvml.NVML_FI_DEV_RETIRED_PENDING),
-    Field("gpu_shutdown_margin_celsius", nvml.NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT, signed=True),
-    Field("gpu_slowdown_margin_celsius", nvml.NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT, signed=True),
-    Field("gpu_recovery_action", nvml.NVML_FI_DEV_GET_GPU_RECOVERY_ACTION),
+    NvmlField("gpu_ecc_volatile_corrected_total", nvml.NVML_FI_DEV_ECC_SBE_VOL_TOTAL),
+    NvmlField("gpu_ecc_volatile_uncorrected_total", nvml.NVML_FI_DEV_ECC_DBE_VOL_TOTAL),
+    NvmlField("gpu_ecc_aggregate_corrected_total", nvml.NVML_FI_DEV_ECC_SBE_AGG_TOTAL),
+    NvmlField("gpu_ecc_aggregate_uncorrected_total", nvml.NVML_FI_DEV_ECC_DBE_AGG_TOTAL),
+    NvmlField("gpu_retired_pages_single_bit", nvml.NVML_FI_DEV_RETIRED_SBE),
+    NvmlField("gpu_retired_pages_double_bit", nvml.NVML_FI_DEV_RETIRED_DBE),
+    NvmlField("gpu_retired_pages_pending", nvml.NVML_FI_DEV_RETIRED_PENDING),
+    NvmlField("gpu_shutdown_margin_celsius", nvml.NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT, signed=True),
+    NvmlField("gpu_slowdown_margin_celsius", nvml.NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT, signed=True),
+    NvmlField("gpu_recovery_action", nvml.NVML_FI_DEV_GET_GPU_RECOVERY_ACTION),
 )
 IDENTITY = (
     Ask(("gpu_model",), lambda h: (str(nvml.nvmlDeviceGetName(h)),)),
@@ -146,5 +146,5 @@ IDENTITY = (
 )
 
 
-def names(asks: Iterable[Ask], fields: Iterable[Field] = ()) -> tuple[str, ...]:
+def names(asks: Iterable[Ask], fields: Iterable[NvmlField] = ()) -> tuple[str, ...]:
     return tuple(name for ask in asks for name in ask.names) + tuple(field.name for field in fields)

@@ -35,7 +35,7 @@ _BLIND = {
 
 
 @dataclass(slots=True)
-class Device:
+class NvmlDevice:
     """One GPU as this process knows it."""
 
     subject: Subject
@@ -68,10 +68,10 @@ class Session:
         self._started = False
         self._count = -1
         self._listed_at = 0.0
-        self._known: dict[int, Device] = {}
+        self._known: dict[int, NvmlDevice] = {}
         self.excluded: frozenset[str] = frozenset()  # those of the exclude list that are really there
 
-    def devices(self, now: float) -> list[Device] | str:
+    def devices(self, now: float) -> list[NvmlDevice] | str:
         """Every GPU there is or was, by number; or why none can be seen, as one sentence."""
         if trouble := self._start():
             return trouble
@@ -88,7 +88,7 @@ class Session:
             return "the NVIDIA driver lists no GPU"
         return [self._known[number] for number in sorted(self._known)]
 
-    def mark_lost(self, device: Device) -> None:
+    def mark_lost(self, device: NvmlDevice) -> None:
         """Remember that a call found it gone; it is looked for again at the next read."""
         device.handle, device.lost, device.trouble = None, True, LOST
 
@@ -142,7 +142,7 @@ class Session:
     def _answering(self, index: int, address: str, handle: Any) -> int:
         known = next((device for device in self._known.values() if device.address == address), None)
         number = known.number if known else self._free_number(index)
-        self._known[number] = Device(gpu(self._node, number), number, address, handle, mig=_mig_enabled(handle))
+        self._known[number] = NvmlDevice(gpu(self._node, number), number, address, handle, mig=_mig_enabled(handle))
         return number
 
     def _silent(self, index: int, error: Exception, seen: set[int]) -> int:
@@ -154,7 +154,7 @@ class Session:
         address = self._known[number].address if number in self._known else ""
         lost = code_of(error) == nvml.NVML_ERROR_GPU_IS_LOST
         trouble = LOST if lost else f"the driver cannot open this GPU: {error}"
-        self._known[number] = Device(gpu(self._node, number), number, address, lost=lost, trouble=trouble)
+        self._known[number] = NvmlDevice(gpu(self._node, number), number, address, lost=lost, trouble=trouble)
         return number
 
     def _free_number(self, index: int) -> int:

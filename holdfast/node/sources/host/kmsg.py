@@ -13,7 +13,7 @@ from holdfast.formats.kernel.log import KernelLog
 from holdfast.model import subject
 from holdfast.model.event_log import FOLD_SECONDS, Key, key_of
 from holdfast.model.signal import Event, Reading, Signal
-from holdfast.node.sources.host.kmsg_reader import DeviceReader, FileReader, Reader
+from holdfast.node.sources.host.kmsg_reader import DeviceReader, FileReader, KmsgReader
 
 _HOLD_SECONDS = 1.0  # an event told is not told again for so long; its repeats are, together, after that
 _MAX_REMEMBERED = 4096
@@ -38,7 +38,7 @@ class KmsgSource:
         self._proc = proc
         self._monotonic = monotonic
         self._file_booted: float | None = None
-        self._reader: Reader | None = None
+        self._reader: KmsgReader | None = None
         self._log = KernelLog()
         self._sequence: int | None = None
         self._records = self._gaps = self._folded = 0
@@ -150,7 +150,7 @@ def _dated(event: Event, booted: float, now: float) -> Event:
     return replace(event, at=min(at or now, now), line=0)
 
 
-def _open(path: str) -> Reader:
+def _open(path: str) -> KmsgReader:
     return DeviceReader(path) if stat.S_ISCHR(os.stat(path).st_mode) else FileReader(path)
 
 

@@ -13,7 +13,7 @@ _MAX_RECORDS_PER_READ = 20_000
 _MAX_BYTES_PER_READ = 4 * 1024 * 1024
 
 
-class Reader(Protocol):
+class KmsgReader(Protocol):
     def drain(self) -> bytes:
         """The whole lines that are there now, without waiting. Bounded: the rest comes with the next call."""
 

@@ -8,7 +8,7 @@ from holdfast.formats.pci import sysfs as pcie
 from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal, Value
 from holdfast.model.subject import Subject
-from holdfast.node.sources.kept_open import read_text, said
+from holdfast.node.sources.open_files import read_text, said
 
 _MELLANOX = 0x15B3
 _LINK_FILES = (

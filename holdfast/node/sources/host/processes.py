@@ -13,7 +13,7 @@ class _Stuck(NamedTuple):
     mark: tuple[int, int, int]  # started, CPU ticks, context switches: any change means that it moved
 
 
-class Census(NamedTuple):
+class ProcessCount(NamedTuple):
     stuck: int
     zombies: int
     longest_stuck_seconds: float
@@ -27,7 +27,7 @@ class ProcessScan:
         self._proc = proc
         self._stuck: dict[int, _Stuck] = {}
 
-    def scan(self, now: float) -> Census | str:
+    def scan(self, now: float) -> ProcessCount | str:
         """The census, or why there is none."""
         try:
             pids = [name for name in os.listdir(self._proc) if name.isdecimal()]
@@ -41,14 +41,14 @@ class ProcessScan:
         zombies = sum(process.state == "Z" for process in found)
         oldest = min(self._stuck, key=lambda pid: self._stuck[pid].since, default=None)
         if oldest is None:
-            return Census(0, zombies, 0.0, "")
+            return ProcessCount(0, zombies, 0.0, "")
         age = max(0.0, now - self._stuck[oldest].since)
-        return Census(len(stuck), zombies, age, f"{stuck[oldest].command} (pid {oldest})")
+        return ProcessCount(len(stuck), zombies, age, f"{stuck[oldest].command} (pid {oldest})")
 
-    def _process(self, pid: str) -> formats.Process | None:
+    def _process(self, pid: str) -> formats.ProcProcess | None:
         return formats.process(text_or_nothing(f"{self._proc}/{pid}/stat"))  # '' if it ended while we looked
 
-    def _since(self, process: formats.Process, now: float) -> _Stuck:
+    def _since(self, process: formats.ProcProcess, now: float) -> _Stuck:
         status = text_or_nothing(f"{self._proc}/{process.pid}/status")
         mark = (process.started, process.cpu_ticks, formats.context_switches(status))
         before = self._stuck.get(process.pid)

@@ -1,4 +1,4 @@
-"""Repairs: the word of an operator or an action that a subject was mended, so that old events no longer count."""
+"""Repairs: the word of an operator or an action that a subject was repaired, so that old events no longer count."""
 
 import json
 import math

@@ -13,7 +13,7 @@ from holdfast.formats.nccl import settings as nccl_settings
 from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
-from holdfast.node.sources.kept_open import said
+from holdfast.node.sources.open_files import said
 from holdfast.node.sources.patience import Patience
 
 _MAX_BYTES = 16 << 20

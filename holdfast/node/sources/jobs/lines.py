@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.formats.job import orders as job_orders
-from holdfast.formats.job.progress import Ended, Hello, Keeper, ProgressError, Steps, decode
-from holdfast.formats.job.windows import Tally
+from holdfast.formats.job.progress import Ended, Hello, KeeperProgress, ProgressError, Steps, decode
+from holdfast.formats.job.windows import WindowTally
 from holdfast.model.wire.keeper import KeeperReport
 from holdfast.model.wire.progress import RankWindow
 from holdfast.node.sources.jobs.peer import Peer
@@ -18,18 +18,18 @@ FLUSH_AGAIN_SECONDS = 30.0
 MOST_KEEPERS = 64
 
 
-class Refused(ValueError):
+class ConnectionRefused(ValueError):
     """Why a line is closed, in one sentence for whoever is at its other end."""
 
 
 @dataclass(slots=True)
-class Line:
+class JobConnection:
     """Of a rank that tells its progress, or of a keeper that tells what it holds. `say` never waits."""
 
     peer: Peer
     say: Callable[[bytes], object]
-    tally: Tally | None = None
-    keeper: Keeper | None = None
+    tally: WindowTally | None = None
+    keeper: KeeperProgress | None = None
     messages: int = 0
     flush_asked_at: float = float("-inf")
 
@@ -39,45 +39,45 @@ class Lines:
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._lines: list[Line] = []
+        self._lines: list[JobConnection] = []
         self._over: list[RankWindow] = []  # of lines that ended since the last cut
 
-    def open(self, peer: Peer, say: Callable[[bytes], object] = len) -> Line:
+    def open(self, peer: Peer, say: Callable[[bytes], object] = len) -> JobConnection:
         with self._guard:
             if len(self._lines) >= MOST_LINES:
-                raise Refused(f"{MOST_LINES} processes report here already")
+                raise ConnectionRefused(f"{MOST_LINES} processes report here already")
             if sum(line.peer.uid == peer.uid for line in self._lines) >= MOST_OF_ONE_USER:
-                raise Refused(f"{MOST_OF_ONE_USER} processes of this user report here already")
-            line = Line(peer, say)
+                raise ConnectionRefused(f"{MOST_OF_ONE_USER} processes of this user report here already")
+            line = JobConnection(peer, say)
             self._lines.append(line)
             return line
 
-    def hear(self, line: Line, text: bytes) -> bool:
+    def hear(self, line: JobConnection, text: bytes) -> bool:
         """True for the first message, which is answered. Raises Refused where the line is to be closed."""
         with self._guard:
             line.messages += 1
             if line.messages > MOST_MESSAGES:
-                raise Refused(f"more than {MOST_MESSAGES} messages at once")
+                raise ConnectionRefused(f"more than {MOST_MESSAGES} messages at once")
             try:
                 message = decode(text)
             except ProgressError as error:
-                raise Refused(str(error)) from None
-            if isinstance(message, Keeper) and line.tally is None:
+                raise ConnectionRefused(str(error)) from None
+            if isinstance(message, KeeperProgress) and line.tally is None:
                 first, line.keeper = line.keeper is None, message
                 return first
             if line.tally is None:
                 if not isinstance(message, Hello) or line.keeper is not None:
-                    raise Refused("expected hello first")
+                    raise ConnectionRefused("expected hello first")
                 self._admit(line, message)
-                line.tally = Tally(message, line.peer.owner)
+                line.tally = WindowTally(message, line.peer.owner)
                 return True
             match message:
                 case Steps():
                     line.tally.add(message)
                 case Ended():
                     line.tally.end("closed")
-                case Hello() | Keeper():
-                    raise Refused("hello was said already")
+                case Hello() | KeeperProgress():
+                    raise ConnectionRefused("hello was said already")
             return False
 
     def tell(self, order: bytes, gpu: int | None, at: float) -> None:
@@ -114,19 +114,21 @@ class Lines:
         ]
         return tuple(sorted(found, key=lambda one: (one.job, one.owner, one.holds.node)))[:MOST_KEEPERS]
 
-    def _admit(self, line: Line, hello: Hello) -> None:
+    def _admit(self, line: JobConnection, hello: Hello) -> None:
         """A name is its user's and its job's as long as somebody of it speaks; a rank is one process."""
         for other in self._lines:
             if other.tally is None or other.tally.ended or other.tally.hello.job != hello.job:
                 continue
             if other.peer.uid != line.peer.uid:
-                raise Refused(f"another user's job on this node is called {hello.job}")
+                raise ConnectionRefused(f"another user's job on this node is called {hello.job}")
             if other.peer.work != line.peer.work:
-                raise Refused(f"another job of yours on this node is called {hello.job}; give each its own name")
+                raise ConnectionRefused(
+                    f"another job of yours on this node is called {hello.job}; give each its own name"
+                )
             if other.tally.hello.rank == hello.rank:
-                raise Refused(f"rank {hello.rank} of {hello.job} is process {other.peer.pid} already")
+                raise ConnectionRefused(f"rank {hello.rank} of {hello.job} is process {other.peer.pid} already")
 
-    def close(self, line: Line, now: float) -> None:
+    def close(self, line: JobConnection, now: float) -> None:
         with self._guard:
             self._lines.remove(line)
             if line.tally is None:

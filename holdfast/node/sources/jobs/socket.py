@@ -16,7 +16,7 @@ from holdfast.model import subject
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.wire.keeper import KeeperReport
 from holdfast.model.wire.progress import WINDOW_SECONDS, RankWindow
-from holdfast.node.sources.jobs.lines import Line, Lines, Refused
+from holdfast.node.sources.jobs.lines import ConnectionRefused, JobConnection, Lines
 from holdfast.node.sources.jobs.peer import peer_of
 
 MOST_WINDOWS = 4_096  # that nobody took yet
@@ -125,13 +125,13 @@ class _Hearing:
         line.setblocking(False)
         try:
             known = self._lines.open(peer_of(line, self._proc), partial(_say, line))
-        except (OSError, Refused) as error:
+        except (OSError, ConnectionRefused) as error:
             _answer(line, str(error))
             line.close()
             return
         self._ready.register(line, selectors.EVENT_READ, known)
 
-    def _receive(self, line: socket.socket, known: Line) -> None:
+    def _receive(self, line: socket.socket, known: JobConnection) -> None:
         try:
             text = line.recv(LARGEST_MESSAGE + 1)
             if not text:
@@ -140,13 +140,13 @@ class _Hearing:
                 _answer(line, "ok")
         except BlockingIOError:
             return
-        except Refused as error:
+        except ConnectionRefused as error:
             _answer(line, str(error))
             self._end(line, known)
         except OSError:
             self._end(line, known)
 
-    def _end(self, line: socket.socket, known: Line) -> None:
+    def _end(self, line: socket.socket, known: JobConnection) -> None:
         self._ready.unregister(line)
         line.close()
         self._lines.close(known, self._source.now)

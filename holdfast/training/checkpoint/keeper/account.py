@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from holdfast.formats.job.progress import Keeper
+from holdfast.formats.job.progress import KeeperProgress
 from holdfast.model.wire.keeper import LONGEST_TROUBLE, MOST_HELD, MOST_STEPS, MOST_TROUBLES, HeldStep, Holdings
 from holdfast.model.wire.progress import LARGEST_STEP
 from holdfast.training.checkpoint.keeper.ranks import Parts
@@ -28,9 +28,9 @@ class Account:
         self._unknown = "it was not looked at yet"
         threading.Thread(target=self._watch, name="storage", daemon=True).start()
 
-    def told(self) -> Keeper:
+    def told(self) -> KeeperProgress:
         job = str(self._about["job"]).replace("/", "_")
-        return Keeper(job, self._parts.flushing.unsaved(), self._holdings())
+        return KeeperProgress(job, self._parts.flushing.unsaved(), self._holdings())
 
     def _holdings(self) -> Holdings:
         vault, crew = self._parts.vault, self._parts.replication.crew

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from holdfast.formats.job import orders as job_orders
-from holdfast.formats.job.progress import Keeper, encode
+from holdfast.formats.job.progress import KeeperProgress, encode
 from holdfast.training.progress.sender import RETRY_SECONDS, agent_socket
 
 LOG = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ TELL_SECONDS = 1.0
 class AgentLine:
     """On a thread of its own. Without an agent nobody asks, and nothing is missed."""
 
-    def __init__(self, told: Callable[[], Keeper], flush: Callable[[float], object]) -> None:
+    def __init__(self, told: Callable[[], KeeperProgress], flush: Callable[[float], object]) -> None:
         self._told, self._flush = told, flush
         threading.Thread(target=self._run, name="agent", daemon=True).start()
 

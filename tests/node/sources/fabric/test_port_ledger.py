@@ -201,7 +201,7 @@ def test_the_longest_outage_is_known_until_its_window_is_over_or_the_port_is_men
     assert longest is not None and (longest.seconds, longest.end - START) == (40, 41)
     later = track.longest_outage(START + 650, TEN_MINUTES)
     assert later is not None and later.seconds == 1
-    track.mended = START + 70
+    track.repaired_at = START + 70
     assert track.longest_outage(START + 71, TEN_MINUTES) is None
 
 

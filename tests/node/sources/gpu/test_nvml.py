@@ -24,7 +24,7 @@ from holdfast.node.sources.gpu.nvml_answers import (
     field_number,
 )
 from holdfast.node.sources.gpu.nvml_links import bit_error_rate
-from holdfast.node.sources.gpu.nvml_session import Device
+from holdfast.node.sources.gpu.nvml_session import NvmlDevice
 
 GPU = "node/n1/gpu/0"
 
@@ -36,9 +36,9 @@ def failing(code: int) -> Any:
     return call
 
 
-def asked(code: int, device: Device | None = None) -> Answers:
+def asked(code: int, device: NvmlDevice | None = None) -> Answers:
     answers = Answers(GPU)
-    Interview().ask(device or Device(GPU, 0, handle=1), [Ask(("a", "b"), failing(code))], answers, 0.0)
+    Interview().ask(device or NvmlDevice(GPU, 0, handle=1), [Ask(("a", "b"), failing(code))], answers, 0.0)
     return answers
 
 
@@ -53,7 +53,7 @@ def test_an_old_driver_without_the_function_reads_the_same() -> None:
 
 
 def test_mig_is_named_as_the_likely_cause() -> None:
-    mig = Device(GPU, 0, handle=1, mig=True)
+    mig = NvmlDevice(GPU, 0, handle=1, mig=True)
     assert "MIG" in asked(pynvml.NVML_ERROR_NOT_SUPPORTED, mig).absent[(GPU, "a")]
 
 
@@ -87,20 +87,22 @@ def test_what_is_not_supported_is_asked_again_only_rarely() -> None:
 
     interview = Interview()
     for now in (0.0, 10.0, ASK_AGAIN_SECONDS - 1, ASK_AGAIN_SECONDS + 1):
-        interview.ask(Device(GPU, 0, handle=1), [Ask(("a",), call)], Answers(GPU), now)
+        interview.ask(NvmlDevice(GPU, 0, handle=1), [Ask(("a",), call)], Answers(GPU), now)
     assert len(calls) == 2
 
 
 def test_a_clock_set_back_does_not_silence_a_question_for_ever() -> None:
     interview = Interview()
-    interview.ask(Device(GPU, 0, handle=1), [Ask(("a",), failing(pynvml.NVML_ERROR_NOT_SUPPORTED))], Answers(GPU), 1e9)
-    assert interview.refused(Device(GPU, 0), "a", 1e9 + 1)
-    assert not interview.refused(Device(GPU, 0), "a", 5.0)
+    interview.ask(
+        NvmlDevice(GPU, 0, handle=1), [Ask(("a",), failing(pynvml.NVML_ERROR_NOT_SUPPORTED))], Answers(GPU), 1e9
+    )
+    assert interview.refused(NvmlDevice(GPU, 0), "a", 1e9 + 1)
+    assert not interview.refused(NvmlDevice(GPU, 0), "a", 5.0)
 
 
 def test_trouble_of_today_is_asked_again_at_once() -> None:
     interview = Interview()
-    device = Device(GPU, 0, handle=1)
+    device = NvmlDevice(GPU, 0, handle=1)
     interview.ask(device, [Ask(("a",), failing(pynvml.NVML_ERROR_UNKNOWN))], Answers(GPU), 0.0)
     answers = Answers(GPU)
     interview.ask(device, [Ask(("a",), lambda handle: (7.0,))], answers, 1.0)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.formats.job import orders as job_orders
-from holdfast.formats.job.progress import LARGEST_MESSAGE, Ended, Hello, Keeper, Step, Steps, encode
+from holdfast.formats.job.progress import LARGEST_MESSAGE, Ended, Hello, KeeperProgress, ProgressStep, Steps, encode
 from holdfast.model.wire.keeper import HeldStep, Holdings
 from holdfast.model.wire.progress import RankWindow
-from holdfast.node.sources.jobs.lines import MOST_MESSAGES, MOST_OF_ONE_USER, Lines, Refused
+from holdfast.node.sources.jobs.lines import MOST_MESSAGES, MOST_OF_ONE_USER, ConnectionRefused, Lines
 from holdfast.node.sources.jobs.peer import Peer
 from holdfast.node.sources.jobs.socket import JobSocketSource
 from tests.waiting import until
@@ -24,7 +24,7 @@ def hello(rank: int = 0, job: str = "llama") -> bytes:
 
 
 def steps(*numbers: int, split: bool = True) -> bytes:
-    return encode(Steps([Step(number, 10.0 + number, 1.0, 0.1, 0.7, 0.2, 0.0) for number in numbers], split))
+    return encode(Steps([ProgressStep(number, 10.0 + number, 1.0, 0.1, 0.7, 0.2, 0.0) for number in numbers], split))
 
 
 @pytest.fixture
@@ -84,8 +84,8 @@ def test_what_is_counted_shows_as_signals_too_and_computing_only_apart_from_wait
 def test_what_keepers_hold_is_told_under_their_user(source):
     holds = Holdings(node="n1", ranks=(0, 1), steps=(HeldStep(step=7, own=(0, 1)),))
     with line_to(source) as keeper, line_to(source) as older:
-        assert said(keeper, encode(Keeper("llama", 7, holds))) == b"ok"
-        assert said(older, encode(Keeper("gpt", 3))) == b"ok"
+        assert said(keeper, encode(KeeperProgress("llama", 7, holds))) == b"ok"
+        assert said(older, encode(KeeperProgress("gpt", 3))) == b"ok"
         (kept,) = source.kept()
         assert (kept.job, kept.owner, kept.unsaved_step, kept.holds) == ("llama", f"uid-{os.getuid()}", 7, holds)
     until(lambda: source.kept() == ())
@@ -134,13 +134,13 @@ def test_ranks_are_told_of_what_happened_to_their_gpu_in_their_life(source):
 
 def test_a_keeper_is_asked_to_flush_while_it_holds_what_storage_does_not(source):
     with line_to(source) as keeper, line_to(source) as done:
-        assert said(keeper, encode(Keeper("llama", 7))) == b"ok"
-        assert said(done, encode(Keeper("gpt", -1))) == b"ok"
+        assert said(keeper, encode(KeeperProgress("llama", 7))) == b"ok"
+        assert said(done, encode(KeeperProgress("gpt", -1))) == b"ok"
         assert source.unsaved() == ("llama",)
         source.have_flushed(90.0)
         source.have_flushed(90.0)  # not again at once
         assert job_orders.decode(keeper.recv(100)) == job_orders.Flush(90.0)
-        keeper.send(encode(Keeper("llama", -1)))
+        keeper.send(encode(KeeperProgress("llama", -1)))
         until(lambda: source.unsaved() == ())
         source.read(1_000.0)
         source.have_flushed(90.0)
@@ -152,10 +152,10 @@ def test_a_keeper_is_asked_to_flush_while_it_holds_what_storage_does_not(source)
 
 def test_a_keeper_is_no_rank_and_a_rank_no_keeper(source):
     with line_to(source) as keeper, line_to(source) as rank:
-        assert said(keeper, encode(Keeper("llama", 7))) == b"ok"
+        assert said(keeper, encode(KeeperProgress("llama", 7))) == b"ok"
         assert said(keeper, hello()) == b"expected hello first"
         assert said(rank, hello()) == b"ok"
-        assert said(rank, encode(Keeper("llama", 7))) == b"hello was said already"
+        assert said(rank, encode(KeeperProgress("llama", 7))) == b"hello was said already"
 
 
 def test_a_second_agent_does_not_take_a_living_ones_socket(source):
@@ -181,9 +181,9 @@ def test_a_name_is_its_users_as_long_as_somebody_of_it_speaks():
     lines = Lines()
     anna = lines.open(Peer(1, 1000, ""))
     lines.hear(anna, hello(0))
-    with pytest.raises(Refused, match="another user's job"):
+    with pytest.raises(ConnectionRefused, match="another user's job"):
         lines.hear(lines.open(Peer(2, 1001, "")), hello(1))
-    with pytest.raises(Refused, match="give each its own name"):
+    with pytest.raises(ConnectionRefused, match="give each its own name"):
         lines.hear(lines.open(Peer(3, 1000, "4711")), hello(1))
     assert lines.hear(lines.open(Peer(4, 1001, "")), hello(1, "other"))
     lines.close(anna, 5.0)
@@ -194,7 +194,7 @@ def test_a_user_cannot_take_all_places():
     lines = Lines()
     for number in range(MOST_OF_ONE_USER):
         lines.open(Peer(number, 1000, ""))
-    with pytest.raises(Refused, match="of this user"):
+    with pytest.raises(ConnectionRefused, match="of this user"):
         lines.open(Peer(9, 1000, ""))
     lines.open(Peer(9, 1001, ""))
 
@@ -203,6 +203,6 @@ def test_a_flood_ends_its_own_line():
     lines = Lines()
     line = lines.open(Peer(1, 1000, ""))
     lines.hear(line, hello())
-    with pytest.raises(Refused, match="messages at once"):
+    with pytest.raises(ConnectionRefused, match="messages at once"):
         for _ in range(MOST_MESSAGES):
             lines.hear(line, steps(1))

@@ -10,7 +10,7 @@ _REFUSED_SECONDS = 3600.0
 _REOPEN = (errno.ENODEV, errno.ESTALE, errno.EBADF, errno.ENXIO)
 
 
-class KeptFile:
+class OpenFile:
     """Re-opened when the device behind it went away and came back."""
 
     __slots__ = ("_fd", "path")
@@ -55,7 +55,7 @@ class KeptFile:
         self.close()
 
 
-class CounterFile(KeptFile):
+class CounterFile(OpenFile):
     """A counter of an adapter. A restricted PCI function refuses it, and writes into the kernel log each time it is
     asked; what was refused is left alone for an hour."""
 
@@ -81,7 +81,7 @@ class CounterFile(KeptFile):
         return raw
 
 
-def close_all(files: Iterable[KeptFile]) -> None:
+def close_all(files: Iterable[OpenFile]) -> None:
     for file in files:
         file.close()
 

@@ -19,6 +19,6 @@ def not_judged(row: Row) -> Row:
     return replace(row, reason=row.reason or ONE_LOOK) if row.health is Health.PASS else row
 
 
-def told(rows: Iterable[Row]) -> tuple[str, ...]:
+def evidence_of_one_reading(rows: Iterable[Row]) -> tuple[str, ...]:
     """One line of evidence for however many subjects were seen only once."""
     return (ONE_LOOK,) if any(ONE_LOOK in row.reason for row in rows) else ()
