@@ -44,9 +44,7 @@ def comparable(life: NodeState, recent: list[Offence], degraded: list[Offence]) 
 
 @settings(max_examples=200, deadline=None)
 @given(STORY, POLICIES, st.sampled_from((Stage.READY, Stage.SPARE)))
-def test_memory_answers_what_the_machine_does(
-    story: list[tuple[EventKey, float]], policy: Policy, stage: Stage
-) -> None:
+def test_the_cache_answers_as_the_machine(story: list[tuple[EventKey, float]], policy: Policy, stage: Stage) -> None:
     recall = Recall(policy)
     for _ in range(2):  # the second time all is known already
         life = NodeState(name="n1", stage=stage, tested_at=-1.0, tested_suite=policy.suite)
