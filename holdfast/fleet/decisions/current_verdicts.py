@@ -14,7 +14,7 @@ class CurrentVerdicts:
         self._of = {name: {change.check: change for change in changes} for name, changes in verdicts.items()}
         self._sent: dict[
             tuple[str, str], ReportMark
-        ] = {}  # by node and check; of a stored verdict only its time is known
+        ] = {}  # by node and check; not of stored verdicts
         self._failing: dict[str, dict[str, VerdictChange]] = {}
         self._blind: dict[str, dict[str, VerdictChange]] = {}
         for name, known in self._of.items():
