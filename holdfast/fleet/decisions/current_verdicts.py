@@ -12,9 +12,7 @@ _FAIL, _UNKNOWN = Health.FAIL.value, Health.UNKNOWN.value
 class CurrentVerdicts:
     def __init__(self, verdicts: Mapping[str, Iterable[VerdictChange]]) -> None:
         self._of = {name: {change.check: change for change in changes} for name, changes in verdicts.items()}
-        self._sent: dict[
-            tuple[str, str], ReportMark
-        ] = {}  # by node and check; not of stored verdicts
+        self._sent: dict[tuple[str, str], ReportMark] = {}  # by node and check; not of stored verdicts
         self._failing: dict[str, dict[str, VerdictChange]] = {}
         self._blind: dict[str, dict[str, VerdictChange]] = {}
         for name, known in self._of.items():
