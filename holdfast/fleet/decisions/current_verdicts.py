@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from holdfast.model.health import Health, worst
-from holdfast.model.wire.report import Sent, VerdictChange, is_current
+from holdfast.model.wire.report import ReportMark, VerdictChange, is_current
 
 KNOWN = {one.value: one for one in (Health.PASS, Health.DEGRADED, Health.FAIL, Health.UNKNOWN)}
 _FAIL, _UNKNOWN = Health.FAIL.value, Health.UNKNOWN.value
@@ -12,7 +12,7 @@ _FAIL, _UNKNOWN = Health.FAIL.value, Health.UNKNOWN.value
 class CurrentVerdicts:
     def __init__(self, verdicts: Mapping[str, Iterable[VerdictChange]]) -> None:
         self._of = {name: {change.check: change for change in changes} for name, changes in verdicts.items()}
-        self._sent: dict[tuple[str, str], Sent] = {}  # by node and check; of a stored verdict only its time is known
+        self._sent: dict[tuple[str, str], ReportMark] = {}  # by node and check; not of stored verdicts
         self._failing: dict[str, dict[str, VerdictChange]] = {}
         self._blind: dict[str, dict[str, VerdictChange]] = {}
         for name, known in self._of.items():
@@ -22,9 +22,9 @@ class CurrentVerdicts:
     def take(self, name: str, change: VerdictChange, session: str = "", seq: int = 0) -> bool:
         """False for a change that is older than the current verdict: late reports never undo newer ones."""
         known = self._of.setdefault(name, {})
-        before, sent = known.get(change.check), Sent(session, seq, change.at)
+        before, sent = known.get(change.check), ReportMark(session, seq, change.at)
         if before is not None:
-            last = self._sent.get((name, change.check), Sent(None, 0, before.at))
+            last = self._sent.get((name, change.check), ReportMark(None, 0, before.at))
             if not is_current(sent, last):
                 return False
         self._sent[name, change.check] = sent

@@ -60,7 +60,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class OffenderScore:
     score: float
     reasons: tuple[str, ...]  # what adds to it, the most first
 
@@ -74,7 +74,7 @@ def score(
     neighbours: Neighbours,
     now: float,
     weights: Weights = DEFAULT,
-) -> Score:
+) -> OffenderScore:
     """Only what happened before `now` counts."""
     own = _episodes(offences, now, weights)
     again = [later for number, later in enumerate(own) if any(later.cause == o.cause for o in own[:number])]
@@ -90,7 +90,7 @@ def score(
         _shared(neighbours, weights),
     ]
     largest = sorted((part for part in parts if part[0] > 0), key=lambda part: -part[0])
-    return Score(sum(value for value, _ in parts), tuple(f"{text} (+{value:.2f})" for value, text in largest))
+    return OffenderScore(sum(value for value, _ in parts), tuple(f"{text} (+{value:.2f})" for value, text in largest))
 
 
 def burden(offences: Iterable[Sequence[Offence]], now: float, weights: Weights = DEFAULT) -> float:

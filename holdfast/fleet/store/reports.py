@@ -11,18 +11,18 @@ from holdfast.fleet.store.schema import events, sessions, verdict_changes, verdi
 from holdfast.fleet.store.sequence import Seen
 from holdfast.fleet.store.text import clean, decode, encode
 from holdfast.model.signal import Event
-from holdfast.model.wire.report import Report, Sent, VerdictChange, is_current
+from holdfast.model.wire.report import Report, ReportMark, VerdictChange, is_current
 
 Key = tuple[str, str]  # node, session
 Held = tuple[Seen, float | None]  # the numbers stored, the last heartbeat
 MOST_KNOWN = 100_000
 KEYS_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
 
-_NEW = Sent(*(literal_column(f"excluded.{name}") for name in Sent._fields))
+_NEW = ReportMark(*(literal_column(f"excluded.{name}") for name in ReportMark._fields))
 _IF_CURRENT = (
     "ON CONFLICT (node, check_name) DO UPDATE "
     "SET session = excluded.session, seq = excluded.seq, at = excluded.at, body = excluded.body WHERE "
-    f"{is_current(_NEW, Sent(verdicts.c.session, verdicts.c.seq, verdicts.c.at))}"
+    f"{is_current(_NEW, ReportMark(verdicts.c.session, verdicts.c.seq, verdicts.c.at))}"
 )
 _update_one = (
     update(sessions)
@@ -156,8 +156,8 @@ def _keep_latest(connection: Connection, rows: Rows) -> None:
     insert_many(connection, verdicts, [latest[key] for key in sorted(latest)], _IF_CURRENT)
 
 
-def _sent(row: dict[str, Any]) -> Sent:
-    return Sent(row["session"], row["seq"], row["at"])
+def _sent(row: dict[str, Any]) -> ReportMark:
+    return ReportMark(row["session"], row["seq"], row["at"])
 
 
 def heartbeats(connection: Connection) -> dict[str, float]:

@@ -27,7 +27,7 @@ LARGEST_DIGEST = 1_024  # bytes: a digest is at most 64 float32 and what names t
 LARGEST_SEQUENCE = 2**53 - 1  # what a JSON number carries exactly
 
 
-class Sent(NamedTuple):
+class ReportMark(NamedTuple):
     """When something was reported: the session of the agent, the number of the report, the time of the change.
 
     Values, or the columns of a table that hold them.
@@ -38,7 +38,7 @@ class Sent(NamedTuple):
     at: Any
 
 
-def is_current(new: Sent, old: Sent) -> Any:
+def is_current(new: ReportMark, old: ReportMark) -> Any:
     """Whether `new` replaces `old`. Within a session the report's number decides, as an agent's clock may be set back;
     between sessions there is only the time. Of columns, the answer is an SQL expression."""
     same = (new.session == old.session) & (new.seq >= old.seq)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from holdfast.fleet.decisions.lifecycle import machine
 from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, Policy
-from holdfast.fleet.decisions.lifecycle.recall import Heard, Recall
+from holdfast.fleet.decisions.lifecycle.recall import EventKey, Recall
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage
 
 HEARD = st.tuples(
@@ -43,7 +43,7 @@ def comparable(life: NodeState, recent: list[Offence], degraded: list[Offence]) 
 
 
 @given(STORY, POLICIES, st.sampled_from((Stage.READY, Stage.SPARE)))
-def test_memory_answers_what_the_machine_does(story: list[tuple[Heard, float]], policy: Policy, stage: Stage) -> None:
+def test_the_cache_answers_as_the_machine(story: list[tuple[EventKey, float]], policy: Policy, stage: Stage) -> None:
     recall = Recall(policy)
     for _ in range(2):  # the second time all is known already
         life = NodeState(name="n1", stage=stage, tested_at=-1.0, tested_suite=policy.suite)
@@ -72,7 +72,7 @@ def test_memory_answers_what_the_machine_does(story: list[tuple[Heard, float]], 
 def test_a_question_is_asked_of_the_machine_once() -> None:
     recall = Recall(Policy())
     one, other = recall.begin(Stage.READY), recall.begin(Stage.READY)
-    failed: Heard = (EventKind.FAILED, "gpu", "", False)
+    failed: EventKey = (EventKind.FAILED, "gpu", "", False)
     assert recall.step(one, failed, 5.0) is recall.step(other, failed, 900.0)
     assert one.standing is other.standing
     assert (one.offences, other.offences) == ([5.0], [900.0])

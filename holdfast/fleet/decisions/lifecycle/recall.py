@@ -1,7 +1,7 @@
-"""The machine's steps, from memory: a simulated year asks a few hundred questions a hundred thousand times.
+"""Cached steps of the lifecycle: a simulated year takes a few hundred different steps a hundred thousand times.
 
-Of all times the machine asks only whether the last test is newer than the last workload, and which offences are recent.
-A standing keeps those and forgets the others, so what was answered once for it is answered for every node that has it.
+A step depends on times only in two ways: is the last test newer than the last workload, and which offences are recent.
+A timeless state has those two answers and no other times, so a step computed once serves every node in that state.
 """
 
 from dataclasses import dataclass, field, fields
@@ -11,8 +11,8 @@ from holdfast.fleet.decisions.lifecycle import machine
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage, Verb, changed
 
-Heard = tuple[EventKind, str, str, bool]
-"""Kind, cause, job, spare: what an event of a simulation says."""
+EventKey = tuple[EventKind, str, str, bool]
+"""Kind, cause, job, spare of an event."""
 COUNTED = frozenset({EventKind.FAILED, EventKind.TEST_FAILED, EventKind.DEGRADED})  # by when it happened before
 POOL = "default"
 NOW, FRESH, USED, STALE = 0.0, -1.0, -2.0, -3.0  # times that only keep the order
@@ -20,21 +20,21 @@ _key = attrgetter(*(one.name for one in fields(NodeState) if one.name != "place"
 
 
 @dataclass(slots=True, eq=False)
-class Standing:
-    """A node's life but for its name, its place and its times."""
+class TimelessState:
+    """The state of a node without its name, place and times."""
 
     life: NodeState
     stage: Stage
     may_repair: bool
-    steps: "dict[Heard, Step]" = field(default_factory=dict)
-    shorter: "dict[tuple[int, int], Standing]" = field(default_factory=dict)  # with fewer offences
+    steps: "dict[EventKey, CachedStep]" = field(default_factory=dict)
+    shorter: "dict[tuple[int, int], TimelessState]" = field(default_factory=dict)  # with fewer offences
 
 
 @dataclass(slots=True, eq=False)
-class Step:
-    """What became of a standing, and what is to be done."""
+class CachedStep:
+    """The state afterwards, and the actions."""
 
-    after: Standing
+    after: TimelessState
     verbs: tuple[Verb, ...]
     recount: bool  # the pool counts the node differently now
     offended: bool
@@ -43,9 +43,9 @@ class Step:
 
 @dataclass(slots=True, eq=False)
 class Course:
-    """One node's way: where it stands, and when the offences were that its standing knows."""
+    """One node: its timeless state, and the times of the offences in it."""
 
-    standing: Standing
+    standing: TimelessState
     offences: list[float] = field(default_factory=list)
     degradations: list[float] = field(default_factory=list)
 
@@ -54,8 +54,8 @@ class Recall:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._lemon_seconds = policy.of(POOL).offence_seconds
-        self._standings: dict[object, Standing] = {}
-        self._begun: dict[Stage, Standing] = {}
+        self._standings: dict[object, TimelessState] = {}
+        self._begun: dict[Stage, TimelessState] = {}
 
     def begin(self, stage: Stage) -> Course:
         """A node that has just been tested and never failed."""
@@ -65,14 +65,14 @@ class Recall:
             found = self._begun[stage] = self._standing(tested)
         return Course(found)
 
-    def step(self, course: Course, heard: Heard, now: float) -> Step:
+    def step(self, course: Course, event: EventKey, now: float) -> CachedStep:
         """What machine.step says. The course goes on from there; times never go back."""
-        if heard[0] in COUNTED and (course.offences or course.degradations):
+        if event[0] in COUNTED and (course.offences or course.degradations):
             self._forget(course, now)
         standing = course.standing
-        found = standing.steps.get(heard)
+        found = standing.steps.get(event)
         if found is None:
-            found = standing.steps[heard] = self._ask(standing, heard)
+            found = standing.steps[event] = self._compute(standing, event)
         course.standing = found.after
         if found.offended:
             course.offences = [*course.offences, now][-len(found.after.life.offences) :]
@@ -80,12 +80,12 @@ class Recall:
             course.degradations = [*course.degradations, now][-len(found.after.life.degradations) :]
         return found
 
-    def _ask(self, standing: Standing, heard: Heard) -> Step:
-        kind, cause, job, spare = heard
+    def _compute(self, standing: TimelessState, key: EventKey) -> CachedStep:
+        kind, cause, job, spare = key
         event = NodeEvent(kind=kind, cause=cause, job=job, spare=spare)
         before = standing.life
         after, actions, _ = machine.step(before, event, NOW, self._policy)
-        return Step(
+        return CachedStep(
             self._standing(after),
             tuple(action.verb for action in actions),
             recount=_as_counted(before) != _as_counted(after),
@@ -103,7 +103,7 @@ class Recall:
         course.offences, course.degradations = offences, degradations
         course.standing = self._with_last(course.standing, len(offences), len(degradations))
 
-    def _with_last(self, standing: Standing, offences: int, degradations: int) -> Standing:
+    def _with_last(self, standing: TimelessState, offences: int, degradations: int) -> TimelessState:
         """The same, remembering only so many."""
         found = standing.shorter.get((offences, degradations))
         if found is None:
@@ -116,13 +116,13 @@ class Recall:
             found = standing.shorter[offences, degradations] = self._standing(kept)
         return found
 
-    def _standing(self, life: NodeState) -> Standing:
+    def _standing(self, life: NodeState) -> TimelessState:
         bare = _without_times(life)
         key = _key(bare)
         found = self._standings.get(key)
         if found is None:
             able = machine.may_repair(bare, self._policy)
-            found = self._standings[key] = Standing(bare, bare.stage, able)
+            found = self._standings[key] = TimelessState(bare, bare.stage, able)
         return found
 
 
