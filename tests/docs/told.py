@@ -31,7 +31,7 @@ _BARE = re.compile(r"^(make [a-z-]+)$", re.M)
 
 
 def ways(line: str) -> list[list[str]]:
-    """`holdfast node list | story n17` is two commands of one noun."""
+    """`holdfast node list | history n17` is two commands of one noun."""
     if not line.startswith("holdfast "):
         return [line.removeprefix("sudo ").split()]
     first, *others = [part.split() for part in line.removeprefix("holdfast ").split(" | ")]

@@ -110,7 +110,7 @@ def _signal(luck: np.random.Generator, name: str, subject: str, layout: Layout) 
 
 
 def _apart(one: Fault, other: Fault, layout: Layout) -> bool:
-    """Two faults that cannot be told apart, because one hides the other, are no drill."""
+    """Two faults that look the same, because one hides the other, are no drill."""
     return one.subject != other.subject and one.kind.partition(".")[0] != other.kind.partition(".")[0]
 
 

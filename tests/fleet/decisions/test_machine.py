@@ -7,7 +7,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from holdfast.fleet.decisions.lifecycle.machine import TABLE, is_a_persons_case, may_climb, step, takes_out
+from holdfast.fleet.decisions.lifecycle.machine import TABLE, may_repair, needs_operator, step, takes_out
 from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, OnUnknown, OnUnknownTest, Policy
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage, Verb
 
@@ -296,8 +296,8 @@ def test_who_may_climb_and_whose_case_it_is(
 ) -> None:
     node = NodeState(name="n1", stage=S.QUARANTINED, cause=cause, repair_step=repair_step)
     policy = replace(POLICY, automatic_rungs=automatic)
-    assert may_climb(node, policy) is climbs
-    assert is_a_persons_case(node, policy) is persons
+    assert may_repair(node, policy) is climbs
+    assert needs_operator(node, policy) is persons
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_who_may_climb_and_whose_case_it_is(
 )
 def test_the_verb_of_each_rung(repair_step: int, automatic: int, verb: Verb) -> None:
     policy = replace(POLICY, automatic_rungs=automatic)
-    after, done, reason = at(S.QUARANTINED, H.CLIMB, policy, cause="gpu.xid", repair_step=repair_step)
+    after, done, reason = at(S.QUARANTINED, H.NEXT_REPAIR, policy, cause="gpu.xid", repair_step=repair_step)
     assert done == [verb]
     ticket = verb is Verb.TICKET
     assert after.stage is (S.QUARANTINED if ticket else S.RESETTING)

@@ -145,7 +145,7 @@ def test_a_recovery_with_nothing_to_take_back_is_noted_all_the_same() -> None:
 
 
 def test_a_climb_is_one_rung() -> None:
-    assert told(NodeState(name="n1", repair_step=1), H.CLIMB).repair_step == 2
+    assert told(NodeState(name="n1", repair_step=1), H.NEXT_REPAIR).repair_step == 2
 
 
 def test_a_hold_begins_once_and_answers_the_test_that_was_asked_for() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.fleet.jobs.checkpoints import where
-from holdfast.fleet.jobs.keepers import Heard
+from holdfast.fleet.jobs.keepers import KeeperState
 from holdfast.lab.twin.fleet.keeping import STORAGE_EVERY, kept
 from holdfast.lab.twin.fleet.kinds import scenario
 from holdfast.lab.twin.fleet.node import GPUS
@@ -19,7 +19,7 @@ def job_of(size: int, saved: int) -> TrainingJob:
 @pytest.mark.parametrize(("size", "twice"), [(1, 0), (2, 16), (3, 16), (4, 32)])
 def test_a_committed_step_is_whole_in_memory_and_with_partners(size: int, twice: int) -> None:
     job = job_of(size, STORAGE_EVERY + STEPS_BETWEEN)
-    told = [Heard(node.name, one, 100.0) for node in job.nodes for one in kept(node, job)]
+    told = [KeeperState(node.name, one, 100.0) for node in job.nodes for one in kept(node, job)]
     seen = where(told, 100.0)
     newest, older = seen.steps
     assert (seen.world, seen.keepers, seen.troubles) == (size * GPUS, size, ())

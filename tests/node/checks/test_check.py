@@ -12,7 +12,7 @@ from holdfast.model.inventory import Inventory
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Run, Window
-from holdfast.node.checks import ALL, STAGES, one_look
+from holdfast.node.checks import ALL, STAGES, single_reading
 from holdfast.node.checks.check import Check, Limits, disabled
 
 GPUS = tuple(f"node/n1/gpu/{i}" for i in range(3))
@@ -145,16 +145,16 @@ def test_a_check_that_is_switched_off_is_seen_to_be() -> None:
     [([], 0.0), ([(5.0, 5.0)], 0.0), ([(5.0, 9.0)], 4.0), ([(5.0, 9.0), (9.0, 30.0)], 25.0)],
 )
 def test_how_long_something_was_watched(looks: list[tuple[float, float]], seconds: float) -> None:
-    assert one_look.seconds_seen([Run(start, end, 0.0) for start, end in looks]) == seconds
+    assert single_reading.seconds_seen([Run(start, end, 0.0) for start, end in looks]) == seconds
 
 
 def test_one_look_speaks_for_passes_only() -> None:
     passed, failed = Row("node/n1", Health.PASS), Row("node/n1", Health.FAIL, reason="hot")
-    assert one_look.not_judged(passed).reason == one_look.ONE_LOOK
-    assert one_look.not_judged(Row("node/n1", Health.PASS, reason="cold")).reason == "cold"
-    assert one_look.not_judged(failed) is failed
-    assert one_look.told([failed, one_look.not_judged(passed)]) == (one_look.ONE_LOOK,)
-    assert one_look.told([failed]) == ()
+    assert single_reading.not_judged(passed).reason == single_reading.ONE_LOOK
+    assert single_reading.not_judged(Row("node/n1", Health.PASS, reason="cold")).reason == "cold"
+    assert single_reading.not_judged(failed) is failed
+    assert single_reading.told([failed, single_reading.not_judged(passed)]) == (single_reading.ONE_LOOK,)
+    assert single_reading.told([failed]) == ()
 
 
 def test_what_could_be_read_and_was_not_judged_is_said_not_to_be_seen() -> None:

@@ -6,7 +6,16 @@ from holdfast.model.health import Health
 from holdfast.model.history import History
 from holdfast.model.signal import Event, Reading
 from holdfast.model.window import Window
-from holdfast.node.checks.event_rows import Grade, code_and_text, counted, node_verdict, on_devices, since, tell, total
+from holdfast.node.checks.event_rows import (
+    Grade,
+    code_and_text,
+    counted,
+    describe_all,
+    node_verdict,
+    on_devices,
+    since,
+    total,
+)
 
 NOW = 1_000_000.0
 
@@ -69,11 +78,11 @@ def test_the_last_event_speaks_for_all() -> None:
 
 @pytest.mark.parametrize(("count", "words"), [(1, "5 s ago: it broke"), (2, "5 s ago: it broke (2 times)")])
 def test_how_often_is_told_from_the_second_time(count: int, words: str) -> None:
-    assert tell([event(count=count)], NOW) == (words,)
+    assert describe_all([event(count=count)], NOW) == (words,)
 
 
 def test_the_ten_latest_are_told_and_none_is_in_the_future() -> None:
-    told = tell([event(float(20 - number), str(number)) for number in range(12)], NOW)
+    told = describe_all([event(float(20 - number), str(number)) for number in range(12)], NOW)
     assert (len(told), told[0], told[-1]) == (10, "18 s ago: 2", "9 s ago: 11")
-    assert tell([event(-3.0)], NOW) == ("0 s ago: it broke",)
-    assert len(tell([event()] * 5, NOW, most=3)) == 3
+    assert describe_all([event(-3.0)], NOW) == ("0 s ago: it broke",)
+    assert len(describe_all([event()] * 5, NOW, most=3)) == 3

@@ -7,7 +7,7 @@ from holdfast.model.inventory import Inventory
 from holdfast.model.verdict import Row
 from holdfast.model.window import Run
 from holdfast.node.checks.gpu.facts import (
-    Finding,
+    GpuFinding,
     average,
     conclude,
     events_named,
@@ -19,8 +19,8 @@ from holdfast.node.checks.gpu.facts import (
 from tests.node.checks.gpu.gpu_tray import Tray
 
 
-def finding(health: Health, remedy: str = "") -> Finding:
-    return Finding(Row(f"node/n1/gpu/{remedy}", health), remedy, FailureClass.CRASH)
+def finding(health: Health, remedy: str = "") -> GpuFinding:
+    return GpuFinding(Row(f"node/n1/gpu/{remedy}", health), remedy, FailureClass.CRASH)
 
 
 def test_the_first_of_the_worst_says_what_to_do() -> None:
