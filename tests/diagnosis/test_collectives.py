@@ -154,7 +154,7 @@ def test_who_belongs_to_another_group_is_not_waited_for():
     pair = {"1": {"name": "1", "desc": "tp", "ranks": "[0, 1]"}}
     blocked = [*done(4), recorder.collective(1, done=False, group=("1", "tp"))]
     found = standings(job(blocked, done(4), done(4), groups={0: pair, 1: pair}))
-    assert [(one.place, one.ranks, one.group) for one in found] == [(Place.INSIDE, (), "tp")]
+    assert [(one.place, one.ranks, one.group) for one in found] == [(Place.NOT_JOINED, (1,), "tp")]
 
 
 def test_a_send_to_a_rank_without_a_dump_waits_for_it():
