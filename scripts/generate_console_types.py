@@ -3,6 +3,7 @@
 Run it after a change of holdfast/fleet/api/views/common.py; `--check` only says whether it is due.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,9 @@ def generate() -> str:
         source, made = Path(directory) / "openapi.json", Path(directory) / "openapi.ts"
         source.write_bytes(msgspec.json.encode(document))
         command = [str(CONSOLE / "node_modules" / ".bin" / "openapi-typescript"), str(source), "--output", str(made)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        # Where the distribution's Node.js is too old, the page's own lies beside this Python.
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "PATH": path})
         return made.read_text()
 
 

@@ -2,8 +2,9 @@
 
 `make mutants` takes a sample of each package in scripts/mutants.toml, always the same one; `--all` takes every mutant.
 A first, traced run says which tests execute which line, so that a mutant meets only tests that can notice it. Each
-meets them in a fork of a process that has collected the tests already and exchanges the code of one function there;
-a mutant outside of functions (a limit) needs its module loaded anew, in a fork of one that has imported only others'.
+meets them in a fork of a process that has collected the tests already, and exchanges the code of one function or the
+value of a limit there. What cannot be exchanged, or is not noticed so (a limit may have been copied), is met again with
+its module loaded anew, in a fork of a process that has imported nothing of ours.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from importlib.util import spec_from_file_location
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import hypothesis
@@ -111,6 +112,7 @@ class Collected(Fixed):
         self._seen = Seen(imports=self._now)
         self._some, self._jobs, self._answer = some, jobs, answer
         self._items: dict[str, pytest.Item] = {}
+        self._caches: list[Any] = []
         threading.settrace(self._call)  # now: what a conftest imports is loaded before a session starts
         sys.settrace(self._call)
 
@@ -126,6 +128,7 @@ class Collected(Fixed):
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._items = {item.nodeid: item for item in session.items}
+        self._caches = _caches(self._tracers)
         passed = _run(session, session.items, self._follow)
         threading.settrace(None)
         sys.settrace(None)
@@ -135,13 +138,17 @@ class Collected(Fixed):
         ours = ("holdfast", "tests", "conftest", "test_", "__m", "_pytest")
         seen = self._seen
         seen.modules = [name for name in sys.modules if not name.startswith(ours)]
-        now = [one for one in self._some if one.inside and seen.imports.isdisjoint(_places(one))]
+        now = [one for one in self._some if not one.inside or seen.imports.isdisjoint(_places(one))]
         self._answer.send((seen, meet(now, seen, self._jobs, partial(self._exchange, session))))
         return True
 
+    def _forget(self) -> None:
+        for one in self._caches:
+            one.cache_clear()
+
     @contextmanager
     def _follow(self, item: pytest.Item) -> Iterator[None]:
-        _forget(self._tracers)
+        self._forget()
         before, self._now = self._now, self._seen.lines.setdefault(item.nodeid, set())
         begun = time.monotonic()
         yield
@@ -160,12 +167,13 @@ class Collected(Fixed):
             self._now = before
 
     def _exchange(self, session: pytest.Session, mutant: Mutant, tests: list[str]) -> None:
-        _forget(self._tracers)
+        self._forget()
         try:
-            exchange(mutant)
-        except ValueError:  # it closes over other names than before
+            exchange(mutant) if mutant.inside else exchange_limits(mutant)
+        except ValueError:  # it closes over other names than before, or is no number
             os._exit(LOAD_ANEW)
-        os._exit(not _run(session, [self._items[test] for test in tests]))
+        passed = _run(session, [self._items[test] for test in tests])
+        os._exit(1 if not passed else 0 if mutant.inside else LOAD_ANEW)
 
 
 def _run(session: pytest.Session, items: list[pytest.Item], around: Any = nullcontext) -> bool:
@@ -177,11 +185,10 @@ def _run(session: pytest.Session, items: list[pytest.Item], around: Any = nullco
     return True
 
 
-def _forget(paths: Container[str]) -> None:
+def _caches(paths: Container[str]) -> list[Any]:
     """What a cache of the package holds was computed before the change."""
-    for one in gc.get_objects():
-        if type(one).__name__ == "_lru_cache_wrapper" and one.__wrapped__.__code__.co_filename in paths:
-            one.cache_clear()
+    caches = [one for one in gc.get_objects() if type(one).__name__ == "_lru_cache_wrapper"]
+    return [one for one in caches if one.__wrapped__.__code__.co_filename in paths]
 
 
 def exchange(mutant: Mutant) -> None:
@@ -200,6 +207,29 @@ def exchange(mutant: Mutant) -> None:
         if isinstance(function, FunctionType) and function.__code__.co_filename == path:
             key = function.__code__.co_qualname, function.__code__.co_firstlineno
             function.__code__ = codes[key]
+
+
+def exchange_limits(mutant: Mutant) -> None:
+    """Every module that has the number, or the collection of them, gets the changed one."""
+    loader = Changed(mutant)
+    changed, before = ModuleType(loader.name), vars(sys.modules[loader.name])
+    changed.__file__, changed.__package__ = loader.path, before["__package__"]
+    exec(loader.get_code(""), vars(changed))
+    other = {name: new for name, new in vars(changed).items() if _plain(new) and new != before.get(name)}
+    if not other:
+        raise ValueError(mutant.text)
+    for module in list(sys.modules.values()):
+        for name, new in other.items():
+            if vars(module).get(name) is before[name]:
+                setattr(module, name, new)
+
+
+def _plain(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(map(_plain, value.items()))
+    return (
+        all(map(_plain, value)) if isinstance(value, tuple | frozenset | set) else isinstance(value, int | float | str)
+    )
 
 
 class Changed(SourceFileLoader):

@@ -1,5 +1,6 @@
 """Who is missing, who is at another collective, who only waits."""
 
+from holdfast.diagnosis.evidence.flight_recorder import evidence
 from holdfast.diagnosis.rules.collectives import Place, standings
 from holdfast.formats.pytorch.flight_recorder import parse
 from tests.diagnosis import recorder
@@ -85,3 +86,107 @@ def test_everybody_inside_blames_nobody():
 def test_one_rank_that_does_not_come_out_of_what_its_peers_finished_is_behind():
     (found,) = standings(job(done(8), done(8), waiting(8), done(8)))
     assert (found.place, found.ranks) == (Place.BEHIND, (2,))
+
+
+def test_how_much_silence_is_trusted():
+    """Nine in ten of the share that left a dump."""
+    found = standings(job(*[waiting(8)] * 3, None))
+    assert [(one.place, one.confidence) for one in found] == [(Place.NO_DUMP, 0.9 * 3 / 4)]
+
+
+def test_a_rank_that_left_no_dump_is_told_before_one_that_did_not_join():
+    found = standings(job(waiting(8), done(7), None, waiting(8), waiting(8)))
+    assert [(one.place, one.ranks) for one in found] == [(Place.NO_DUMP, (2,)), (Place.NOT_JOINED, (1,))]
+    assert found[1].confidence == 0.95
+
+
+def test_ranks_missing_from_the_same_operation_are_one_finding():
+    (found,) = standings(job(waiting(8), done(7), done(7), waiting(8)))
+    assert (found.ranks, found.waiting) == ((1, 2), (0, 3))
+    assert found.reason == "ranks 1, 2 did not join all_reduce 8 of default_pg, in which ranks 0, 3 wait"
+
+
+def test_the_first_operation_that_somebody_waits_in_is_told():
+    (found,) = standings(job([*done(6), later(7)], waiting(7), done(6)))
+    assert (found.ranks, found.sequence, found.since) == ((2,), 7, 1_700_000_000.0)
+
+
+def test_half_of_the_peers_are_not_most_of_them():
+    """Behind is who has pending what more than half of its peers finished."""
+    (found,) = standings(job(done(8), waiting(8), waiting(8)))
+    assert (found.place, found.ranks) == (Place.INSIDE, ())
+    (found,) = standings(job(done(8), done(8), waiting(8), waiting(8)))
+    assert (found.place, found.ranks, found.waiting, found.confidence) == (Place.BEHIND, (2, 3), (0, 1), 0.8)
+
+
+def later(sequence):
+    return recorder.collective(sequence, done=False) | {"time_created_ns": 1_700_000_100_000_000_000}
+
+
+def test_everybody_inside_is_told_with_the_first_operation():
+    both = [*done(5), later(7), recorder.collective(6, done=False)]
+    (found,) = standings(job(both, both))
+    assert (found.place, found.sequence, found.waiting, found.confidence) == (Place.INSIDE, 6, (0, 1), 0.3)
+    assert found.reason == "everybody whose dump is here joined all_reduce 6 of default_pg and nobody came out"
+
+
+def test_the_first_mismatch_of_a_group_is_told_once():
+    odd = [*done(7), recorder.collective(8, size=7, done=False), recorder.collective(9, size=7, done=False)]
+    usual = [*done(7), recorder.collective(8, done=False), recorder.collective(9, done=False)]
+    (found,) = standings(job(odd, usual, usual))
+    assert (found.place, found.ranks, found.sequence, found.waiting, found.confidence) == (Place.MISMATCH, (0,), 8, (1, 2), 0.95)  # fmt: skip
+    assert found.reason.endswith("all_reduce of [[7]] Float instead of all_reduce of [[1024]] Float")
+
+
+def test_of_an_even_vote_everybody_is_suspected():
+    found = standings(job(*[waiting(8, size=7)] * 2, *[waiting(8)] * 2))[0]
+    assert (found.place, found.ranks, found.waiting, found.confidence) == (Place.MISMATCH, (0, 1, 2, 3), (), 0.6)
+
+
+def test_members_of_an_all_gather_hand_over_the_same():
+    kinds = {kind: standings(job(waiting(8, kind=kind, size=7), waiting(8, kind=kind), waiting(8, kind=kind))) for kind in ("all_gather", "gather", "scatter", "alltoall_base")}  # fmt: skip
+    assert {kind: found[0].place for kind, found in kinds.items()} == {
+        "all_gather": Place.MISMATCH, "gather": Place.INSIDE, "scatter": Place.INSIDE, "alltoall_base": Place.INSIDE,
+    }  # fmt: skip
+
+
+def test_who_belongs_to_another_group_is_not_waited_for():
+    pair = {"1": {"name": "1", "desc": "tp", "ranks": "[0, 1]"}}
+    blocked = [*done(4), recorder.collective(1, done=False, group=("1", "tp"))]
+    found = standings(job(blocked, done(4), done(4), groups={0: pair, 1: pair}))
+    assert [(one.place, one.ranks, one.group) for one in found] == [(Place.NOT_JOINED, (1,), "tp")]
+
+
+def test_a_send_to_a_rank_without_a_dump_waits_for_it():
+    found = standings(job([recorder.direct("send 0->1", 1)], None))
+    assert [(one.place, one.ranks) for one in found] == [(Place.NO_DUMP, (1,))]
+    both = standings(job([recorder.direct("recv 0<-1", 1)], [recorder.direct("send 1->0", 1)]))
+    assert [one.place for one in both] == [Place.INSIDE], "they met"
+
+
+def test_of_many_ranks_eight_are_named():
+    (found,) = standings(job(*[waiting(8)] * 10, done(7)))
+    assert "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more wait" in found.reason
+    (found,) = standings(job(*[waiting(8)] * 8, done(7)))
+    assert "ranks 0, 1, 2, 3, 4, 5, 6, 7 wait" in found.reason
+
+
+def test_what_dumps_say_as_evidence():
+    places = {
+        Place.NOT_JOINED: ("strong", "job.rank_missing"), Place.INSIDE: ("watchdog", ""),
+        Place.MISMATCH: ("strong", "job.collective_mismatch"), Place.BEHIND: ("strong", "job.rank_missing"),
+    }  # fmt: skip
+    for found in (
+        standings(job(waiting(8), waiting(8), done(7))), standings(job(waiting(8), waiting(8))),
+        standings(job(waiting(8, size=7), waiting(8), waiting(8))), standings(job(done(8), done(8), waiting(8))),
+    ):  # fmt: skip
+        (one,) = evidence(found, {0: "dump_0"})
+        assert (one.role, one.cause) == places[found[0].place]
+        assert one.rank == (found[0].ranks[0] if len(found[0].ranks) == 1 else None)
+        assert one.number("seq") == 8
+        assert one.file == ("dump_0" if 0 in (*found[0].waiting, *found[0].ranks) else "")
+
+
+def test_little_trust_in_silence_is_weak_evidence():
+    weak, strong = (evidence(standings(job(*[waiting(8)] * count, None)), {})[0] for count in (1, 3))
+    assert (weak.role, strong.role, weak.file) == ("weak", "strong", "")

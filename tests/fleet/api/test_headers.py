@@ -1,10 +1,8 @@
 """What a browser is told: nothing from elsewhere, no frames, no guessing of types. And what the document says."""
 
-from pathlib import Path
-
 import pytest
 
-from .conftest import Controller, running
+from .conftest import Controller
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/fleet", "/v1/nodes/nobody", "/schema/openapi.json", "/healthz"])
@@ -37,17 +35,6 @@ def test_a_stage_that_does_not_exist_is_refused_in_one_sentence(controller: Cont
     reply = controller.ask("GET", "/v1/nodes?stage=dancing")
     assert reply.status_code == 400
     assert "dancing" in reply.json()["error"]
-
-
-def test_a_twin_is_known_as_one_after_a_restart(tmp_path: Path) -> None:
-    with running(tmp_path, more="demo = true\n") as controller:
-        controller.enrol("t1", twin=True)
-        controller.kill()
-        again = controller.restarted()
-        try:
-            assert again.get("/v1/nodes/t1")["twin"]
-        finally:
-            again.stop()
 
 
 def test_whether_the_page_is_there_may_be_asked_without_reading_it(controller: Controller) -> None:

@@ -62,8 +62,10 @@ def test_a_draining_node_is_quarantined_when_its_job_is_gone(controller: Control
 
 
 def test_what_runs_is_known_to_a_controller_that_was_restarted(tmp_path: Path) -> None:
-    """Its nodes, its start and its end; and a report from before it began, which comes late, empties no node."""
-    with running(tmp_path, policy="dry_run = false\nbreaker_share = 1.0\n") as controller:
+    """Its nodes, its start and its end; and a report from before it began, which comes late, empties no node.
+    A twin is known as one, too."""
+    with running(tmp_path, policy="dry_run = false\nbreaker_share = 1.0\n", more="demo = true\n") as controller:
+        controller.enrol("t1", twin=True)
         agents = [controller.ready_node(name) for name in ("f1", "f2")]
         late = agents[0].next(jobs=[])
         for agent in agents:
@@ -75,6 +77,7 @@ def test_what_runs_is_known_to_a_controller_that_was_restarted(tmp_path: Path) -
             for agent in agents:
                 agent.controller = again
             until(lambda: again.get("/healthz")["leading"], "it leads")
+            assert again.get("/v1/nodes/t1")["twin"] and not again.get("/v1/nodes/f1")["twin"]
             agents[0].send(late)
             assert [again.stage(agent.name) for agent in agents] == ["allocated", "allocated"]
             assert job(again, "long") == before

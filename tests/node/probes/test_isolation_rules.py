@@ -147,6 +147,20 @@ def test_rails_that_differ_from_time_to_time_may_differ_from_each_other():
     assert learn(measured).spread > 0.5
 
 
+def test_without_rails_what_many_show_is_usual():
+    """A quarter at a quarter of the speed: of rails it would be left out."""
+    found = learn(strangers([-1.386 if number % 4 == 0 else 0.0 for number in range(36)]))
+    assert found.spread == pytest.approx(0.6, abs=1e-3)
+    mixed = [met(f"a{n}", f"b{n}", -1.386 if rail == 0 else 0.0, str(rail)) for n in range(9) for rail in range(4)]
+    assert learn([*mixed, met("x", "y")]).spread == 0.05, "one without a rail beside many"
+
+
+def test_slow_links_are_measured_all_the_same():
+    thrice = [Measured("a", "b", 0.001 * math.exp(shift)) for shift in (1.0, 0.0, -1.0)]
+    assert learn(thrice).spread == pytest.approx(1.0)
+    assert doubts(thrice[:1], Baseline(math.log(0.001), SPREAD)) == ([], ["a", "b"])
+
+
 LOW = -1.2 * SPREAD
 
 
@@ -263,6 +277,31 @@ def test_what_one_part_explains_speaks_for_no_other():
     found = judged(*measured)
     assert [(one.part, one.confirmed) for one in found] == [("node/h1", True), ("node/h2", True)]
     assert [(one.slow, one.measured) for one in found] == [(7, 7), (6, 6)], "what they share counts once"
+
+
+def test_the_likelier_of_two_comes_first():
+    found = judged(met("a", "b", -0.26), met("c", "d", -0.27), limits=Limits(doubt=1.0))
+    assert [one.evidence for one in found] == [(("c", "d"),), (("a", "b"),)]
+
+
+def test_who_was_fast_with_a_slow_node_is_not_blamed_for_one_slow_meeting():
+    slow = [met("h1", other, -1.0) for other in ("h2", "h3") for _ in range(5)]
+    fast = [met("h1", "h4")] * 3
+    others = [met(one, other) for one, other in combinations(["h6", "h7", "h8", "h9"], 2)]
+    found = judged(*slow, *fast, met("h4", "h5", -1.0), *others)
+    assert [one.part for one in found] == ["node/h1", "node/h5"]
+
+
+def test_a_leaf_of_one_rail_is_told_from_the_hosts_behind_it():
+    """Rail 1 of a, b and e hangs on l1, that of c and d on l3: what touches l1 is slow."""
+    hosts = "abcde"
+    leaves = {f"{host}#1": "l1" if host in "abe" else "l3" for host in hosts} | {f"{host}#0": "l0" for host in hosts}
+    measured = [
+        met(one, other, -1.0 if rail == "1" and {one, other} & set("abe") else 0.0, rail)
+        for one, other in combinations(hosts, 2)
+        for rail in "01"
+    ]
+    assert judged(*measured, leaves=leaves)[0].part == "leaf/l1"
 
 
 def rails(slow: int, of: int, meetings: int = 3, shift: float = -1.0) -> list[Measured]:

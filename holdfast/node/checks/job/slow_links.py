@@ -13,7 +13,6 @@ from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.job.facts import Excess, clock, compared, percent
 
 TRANSFER = "job_transfer_seconds"
-SEVERAL = 2
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -57,9 +56,7 @@ def _shared(window: Window, slow: set[Subject], found: dict[Subject, Excess]) ->
     for link in found:
         for node in str(window.value(link, "job_link_nodes") or "").split(" and "):
             over[node].add(link)
-    guilty = [
-        node for node, links in over.items() if node and len(links) >= SEVERAL and links <= slow and slow <= links
-    ]
+    guilty = [node for node, links in over.items() if node and links == slow]
     return f"node {guilty[0]}" if len(guilty) == 1 else ""
 
 

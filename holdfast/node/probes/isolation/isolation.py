@@ -91,7 +91,7 @@ def learn(measured: Sequence[Measured], least_spread: float = LEAST_SPREAD) -> B
 
 
 def _few_hosts(measured: Sequence[Measured]) -> bool:
-    meetings = len(measured) / max(1, len({one.rail for one in measured}))
+    meetings = len(measured) / len({one.rail for one in measured})
     return meetings <= FEW_HOSTS**2 and len({end for one in measured for end in (one.one, one.other)}) <= FEW_HOSTS
 
 
@@ -163,14 +163,14 @@ class _Trial:
             found.append(self._suspect(part, self._scores[part]))
             self._explain(set(self._users[part]))
 
-    def _preference(self, part: str) -> tuple[float, int, bool]:
+    def _preference(self, part: str) -> tuple[float, bool]:
         """Of those that nothing tells apart, the one that claims least: a rail is what was measured, a leaf is not."""
-        return round(self._scores[part], 6), -len(self._users[part]), part.startswith("rail/")
+        return round(self._scores[part], 6), part.startswith("rail/")
 
     def _whole(self, part: str) -> str:
         """A node, where not one of its rails is slow but all of them: each tells the same, so none tells more."""
-        whole, _, rail = part.partition("/rail/")
-        return whole if rail and self._scores.get(whole, -math.inf) >= SAME_AS_ITS_RAILS * self._scores[part] else part
+        whole = part.partition("/rail/")[0]
+        return whole if self._scores[whole] >= SAME_AS_ITS_RAILS * self._scores[part] else part
 
     def _explain(self, users: set[int]) -> None:
         """What is explained speaks for nobody else; only parts that shared it are weighed again."""
@@ -185,10 +185,11 @@ class _Trial:
         shift = self._common_shift(users)
         if shift > -self._least:
             return -math.inf
-        gains = (self._misfit(self._shift[i]) - self._misfit(self._shift[i] - shift) for i in users)
-        if self._moments:
-            together = Counter(self._moments[i] for i in users)
-            gains = (gain / together[self._moments[i]] for gain, i in zip(gains, users, strict=True))
+        together = Counter(self._moments[i] for i in users)
+        gains = (
+            (self._misfit(self._shift[i]) - self._misfit(self._shift[i] - shift)) / together[self._moments[i]]
+            for i in users
+        )
         return sum(gains) - math.log(self._kinds[part.partition("/")[0]])
 
     def _common_shift(self, users: Sequence[int]) -> float:
@@ -210,12 +211,9 @@ class _Trial:
             measured=len(users),
             evidence=tuple(dict.fromkeys(self._pairs[index] for index in sorted(slow, key=lambda i: self._shift[i]))),
             confirmed=certain
-            and self._times(slow) >= 2
+            and len({self._moments[index] for index in slow}) >= 2
             and (part.startswith("pair/") or self._with_someone_good(part, slow)),
         )
-
-    def _times(self, slow: Sequence[int]) -> int:
-        return len({self._moments[index] for index in slow}) if self._moments else len(slow)
 
     def _with_someone_good(self, part: str, slow: Sequence[int]) -> bool:
         """At least one partner is fast with somebody else: two bad nodes together prove nothing about either."""
@@ -231,12 +229,10 @@ class _Trial:
 
 
 def _moments(measured: Sequence[Measured]) -> list[tuple[Pair, int]]:
-    """When each was measured, where pairs met on several rails at once; nothing where they did not.
+    """When each was measured: a pair meets on all of its rails at once, then perhaps again.
 
     Whatever else a host was busy with at that moment slowed all of its rails: together they speak once.
     """
-    if not any(one.rail for one in measured):
-        return []
     seen: Counter[tuple[Pair, str]] = Counter()
     found = []
     for one in measured:

@@ -3,6 +3,7 @@
 A round is a set of pairs that run at the same time, so a node is in one pair at most.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from zlib import crc32
@@ -74,10 +75,10 @@ def _turn(nodes: list[str], number: int) -> list[Pair]:
 @lru_cache(maxsize=4)
 def _interleaved(places: tuple[Pair, ...]) -> tuple[str, ...]:
     """Nodes with their leaves: one of every leaf in turn, in an order that is mixed anew each turn, or else a round
-    would use few of the links. The same for every round of a probe."""
-    seen: dict[str, int] = {}
+    would use few of the links. The same for every round of a probe. Those of no known leaf count as one leaf."""
+    seen: Counter[str] = Counter()
     order = []
-    for position, (node, leaf) in enumerate(places):
-        turn = seen[leaf] = seen.get(leaf, -1) + 1
-        order.append((turn, crc32(f"{turn} {leaf}".encode()), node) if leaf else (position, 0, node))
+    for node, leaf in places:
+        order.append((seen[leaf], crc32(f"{seen[leaf]} {leaf}".encode()), node))
+        seen[leaf] += 1
     return tuple(node for _, _, node in sorted(order))

@@ -448,3 +448,10 @@ def test_a_port_about_which_only_its_state_is_known_is_judged_by_that() -> None:
     found = row(CHECK(history.window(NOW, CHECK.span)))
     assert found.health is Health.DEGRADED
     assert "down 0.0 s" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("hca", "health"), [("=mlx5_0", Health.FAIL), ("=mlx5_0:1", Health.FAIL), ("=mlx5_0:2", Health.DEGRADED)]
+)
+def test_a_job_that_names_the_port_sets_its_deadline(hca: str, health: Health) -> None:
+    assert row(ask(down(8.0), {"job_nccl_ib_timeout": 14.0, "job_nccl_ib_hca": hca})).health is health

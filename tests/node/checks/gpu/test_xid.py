@@ -258,3 +258,23 @@ def test_the_rest_of_a_gpus_xids_are_not_blamed_for_the_gravest() -> None:
 def test_an_event_from_the_future_is_told_as_now() -> None:
     past = history(heard(xid("79, gone"), at=NOW + 5))
     assert "Xid 79, 0 s ago" in row(CHECK(past.window(NOW + 1, CHECK.span))).reason
+
+
+def test_the_faults_of_the_programs_that_speak_against_a_gpu_are_told() -> None:
+    found = row(judge(*(xid(f"31, pid={pid}, name=p{pid}, MMU Fault") for pid in (71, 72, 73))))
+    assert found.reason.startswith("Xid 31, 3 times, 60 s ago: ")
+    assert found.value == "31"
+
+
+def test_when_the_memory_manager_gave_up_is_told() -> None:
+    event = Event(
+        kind="uvm", at=NOW - 5, text="uvm fatal", code="global_fatal_error", severity="fatal", action="restart_node"
+    )
+    found = row(CHECK(history([event]).window(NOW, CHECK.span)), "node/n1")
+    assert found.reason.startswith("the driver's memory manager gave up 5 s ago")
+
+
+def test_messages_that_are_lost_at_this_moment_were_lost_now() -> None:
+    past = history([])
+    past.add(Reading(source="kmsg", at=NOW, events=[Event(kind="kmsg_gap", at=NOW, text="3 lost", count=3)]))
+    assert "the last 0 s ago" in CHECK(past.window(NOW, CHECK.span)).evidence[0]

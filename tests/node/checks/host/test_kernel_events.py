@@ -240,3 +240,9 @@ def test_an_adapter_is_known_by_the_address_its_port_tells() -> None:
 def test_an_adapter_in_trouble_that_is_no_cables_counts_though_nobody_uses_its_port() -> None:
     line = "mlx5_core 0000:5c:00.1: High temperature on sensors with bit set 0x1 0x0"
     assert judged(fabric_driver.CHECK, line).health is Health.DEGRADED
+
+
+def test_the_last_fatal_error_of_a_switch_is_the_one_that_is_told() -> None:
+    row = judged(nvswitch_sxid.CHECK, SXID % "20034, Fatal", SXID % "20009, Fatal").rows[0]
+    assert row.reason.startswith("fatal SXid 20009 (")
+    assert ", 2 in all [" in row.reason

@@ -99,3 +99,21 @@ def test_many_slow_links_are_counted_from_the_fifth():
 def test_a_node_with_a_link_that_is_not_slow_is_not_to_blame():
     three = CHECK(window(lambda link: 0.15 if link in (4, 5, 9) else 0.1)).summary()
     assert "no node is common" in three
+
+
+def test_the_first_four_are_named() -> None:
+    said = CHECK(window(lambda link: 0.15 if link in (4, 6, 8, 10, 12) else 0.1)).summary()
+    assert "communication over ring:4, ring:6, ring:8, ring:10 and 1 more takes" in said
+
+
+def test_a_node_that_has_a_good_link_too_is_not_to_blame() -> None:
+    history = History("llama")
+    for look in range(5):
+        signals = []
+        for link in range(16):
+            about = f"job/llama/link/ring:{link}"
+            nodes = "n5 and n10" if link == 9 else f"n{link} and n{(link + 1) % 16}"
+            signals.append(Signal(about, "job_transfer_seconds", (0.15 if link in (4, 5) else 0.1) * (1 + 1e-6 * look)))
+            signals.append(Signal(about, "job_link_nodes", nodes))
+        history.add(Reading(source="judge", at=10.0 * look, signals=signals))
+    assert "no node is common" in CHECK(history.window(50.0, 300.0)).summary()

@@ -250,3 +250,10 @@ def test_the_slowest_comes_first_and_the_earliest_since_is_told():
     verdict = CHECK(ranks.window())
     assert [row.subject for row in verdict.rows[:2]] == [Ranks.rank(40), Ranks.rank(3)]
     assert "since 14:02; rank 40 = " in verdict.summary()
+
+
+def test_a_row_says_what_the_hardware_tells():
+    ranks = Ranks(64).look(lambda rank: 1.2 if rank == 3 else 1.0, 6)
+    ranks.tell(Ranks.rank(3), job_rank_hardware="thermal throttle")
+    (row,) = (row for row in CHECK(ranks.window()).rows if row.reason)
+    assert row.reason.endswith("node n0 GPU 3, thermal throttle")

@@ -285,3 +285,8 @@ def test_a_manifest_that_tells_no_places_is_none() -> None:
     assert ask(node_topology.CHECK, device("0000:1b:00.0", "gpu"), BUILT).health is Health.UNKNOWN
     verdict = ask(node_topology.CHECK, BUILT | device("0000:5c:00.0", "nic"), BUILT)
     assert verdict.health is Health.PASS
+
+
+def test_a_node_that_drifted_itself_has_one_row() -> None:
+    rows = ask(node_firmware.CHECK, eight(), eight(driver_version="535.1")).rows
+    assert [row.health for row in rows if row.subject == NODE] == [Health.DEGRADED]

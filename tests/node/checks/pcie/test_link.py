@@ -278,3 +278,12 @@ def test_a_word_without_a_device_is_about_the_node() -> None:
     verdict = CHECK(told({}, (heard("slow", ""),)).window(0, CHECK.span))
     assert ("node/n1", Health.DEGRADED) in [(row.subject, row.health) for row in verdict.rows]
     assert CHECK(told({}, (heard("strange", ""),)).window(0, CHECK.span)).health is Health.PASS
+
+
+def test_one_look_is_one_look_whenever_it_was() -> None:
+    history = History("n1")
+    history.inventory = Inventory(node="n1", subjects=frozenset({DEVICE}), by_device={"0000:18:00.0": GPU})
+    signals = [Signal(DEVICE, name, value) for name, value in {**USUAL, "pci_role": "gpu", SPEED: 8e9}.items()]
+    history.add(Reading(source="pcie", at=5000.0, signals=signals))
+    verdict = CHECK(history.window(5000.0, CHECK.span))
+    assert (verdict.health, "one look: not judged" in verdict.evidence[0]) == (Health.PASS, True)

@@ -361,3 +361,14 @@ def test_sums_that_add_up_are_judged_by_their_past() -> None:
     assert [summed(value).health for value in (0.971e11, 0.969e11)] == [Health.PASS, Health.DEGRADED]
     assert "a device nobody could tell" in summed(1e11, 2.0).summary()
     assert probe_node_collective.CHECK(window({NODE: {}})).health is Health.UNKNOWN
+
+
+def test_a_pass_above_a_known_floor_needs_no_word() -> None:
+    assert one_row(probe_burn_in.CHECK(window(burned([700]), gpus=1))).reason == ""
+
+
+def test_a_direction_that_fell_is_told_though_the_other_did_not() -> None:
+    past = {f"past_{FROM}": 60e9, f"past_spread_{FROM}": 0.0, f"past_runs_{FROM}": 5.0}
+    found = {TO: 60e9, FROM: 50e9, "probe_host_copy_wrong": 0.0, **past}
+    row = one_row(probe_host_copy.CHECK(window({f"{NODE}/host_path/numa0-gpu0": found}, gpus=1)))
+    assert (row.health, row.value) == (Health.DEGRADED, 50e9)

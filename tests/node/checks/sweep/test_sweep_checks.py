@@ -246,3 +246,11 @@ def test_a_size_with_too_short_a_past_is_not_compared():
     assert sweep_baseline.CHECK(past_of({1024: (100e9, 4.0), 2048: (400e9, 5.0)})).health is Health.PASS
     unknown = sweep_baseline.CHECK(past_of({1024: (100e9, 4.0)}))
     assert "4 healthy runs of this kind are known, 5 are needed" in unknown.summary()
+
+
+def test_where_nobody_told_how_many_ranks_ran_the_limits_hold():
+    assert sweep_latency.CHECK(window(hosts=4.0)).health is Health.PASS
+
+
+def test_both_ends_of_the_middle_count_towards_its_sizes():
+    assert sweep_steps.CHECK(window({8: 1e9, LOW: 1e9, LOW << 1: 1e9, HIGH: 1e9})).health is Health.PASS

@@ -1,0 +1,181 @@
+"""A whole diagnosis: whom it blames, what it explains, what a person reads."""
+
+import pytest
+
+from holdfast.diagnosis.evidence.nccl_ras import evidence as of_ras
+from holdfast.diagnosis.rules import story
+from holdfast.diagnosis.rules.diagnose import Diagnosis, diagnose, subject_of
+from holdfast.diagnosis.rules.next_step import NextStep
+from holdfast.formats.nccl.ras import Absent, Behind, Status
+from holdfast.model.evidence import Evidence
+from tests.diagnosis.telling import NOON, candidate, told, wait, watchdog
+
+
+@pytest.mark.parametrize(
+    ("cause", "more", "subject"),
+    [
+        ("gpu.gsp", {"host": "n1", "device": "0000:9b:00"}, "node/n1/pci/0000:9b:00"),
+        ("gpu.gsp", {"device": "0000:9b:00"}, "node/unknown/pci/0000:9b:00"),
+        ("gpu.gsp", {"host": "n1"}, "node/n1"),
+        ("gpu.gsp", {"ranks": (3,)}, "job/this/rank/3"),
+        ("gpu.gsp", {}, "job/this"),
+        ("fabric.hca", {"host": "n1", "device": "mlx5_0:2"}, "node/n1/nic/mlx5_0/2"),
+        ("fabric.hca", {"host": "n1", "device": "mlx5_0"}, "node/n1/nic/mlx5_0/1"),
+        ("fabric.hca", {"host": "n1", "device": "0000:03:00.0"}, "node/n1/pci/0000:03:00.0"),
+        ("fabric.hca", {"host": "n1"}, "node/n1"),
+        ("host.oom", {}, "node/unknown"),
+        ("storage.full", {"note": "/mnt/a/"}, "storage/mnt/a"),
+        ("storage.full", {"device": "sda"}, "storage/sda"),
+        ("storage.full", {"note": "/"}, "storage/unknown"),
+        ("job.exception", {"ranks": tuple(range(8))}, "job/this/rank/0,1,2,3,4,5,6,7"),
+        ("job.exception", {"ranks": tuple(range(9))}, "job/this"),
+        ("job.nan", {"ranks": (3,)}, "job/this"),
+    ],
+)
+def test_who_is_blamed(cause: str, more: dict[str, object], subject: str) -> None:
+    assert subject_of(candidate(cause, told("x"), **more)) == subject
+
+
+EFFECT = told("nccl", "effect", rank=1, line=2)
+
+
+@pytest.mark.parametrize(
+    ("why", "evidence", "found"),
+    [
+        ("a watchdog", [watchdog(None, at=0.0)], ["unknown"]),
+        ("somebody lost a peer", [EFFECT], ["unknown"]),
+        ("a process failed", [told("exit", "exit", exit="3")], ["unknown"]),
+        ("a process ended well", [told("exit", "exit", exit="0")], []),
+        ("connections are closed at every end", [told("nccl", "effect", code="closed_by_local_rank")], []),
+        ("an Xid that follows from another", [told("xid", "effect")], []),
+    ],
+)
+def test_an_end_that_nothing_explains_is_unknown(why: str, evidence: list[Evidence], found: list[str]) -> None:
+    assert [one.name for one in diagnose(evidence).causes] == found, why
+
+
+def test_an_unknown_end_names_who_went_away_first() -> None:
+    lost = [told("nccl", "effect", rank=n, line=n, peer=peer) for n, peer in enumerate(["b<1>", "a<1>", "a<2>", "c<1>", "c<2>", "c<3>"])]  # fmt: skip
+    (one,) = diagnose([*lost, told("exit", "exit", exit="3", line=9)]).causes
+    assert (one.confidence, one.note, len(one.evidence)) == (0.3, "look at the log of c, which went away first", 5)
+    (waited,) = diagnose([watchdog(None, at=0.0), told("nccl", "effect", peer="c<1>")]).causes
+    assert (waited.note, [item.role for item in waited.evidence]) == ("", ["watchdog"])
+    assert diagnose([told("exit", "exit", exit="3")]).causes[0].note == ""
+
+
+@pytest.mark.parametrize(
+    ("sure", "left"), [((0.3, 0.29), ["storage.full"]), ((0.29, 0.2), ["storage.full"]), ((0.3, 0.3), ["storage.full", "host.oom"])]
+)  # fmt: skip
+def test_a_doubtful_cause_is_told_where_it_is_the_only_one(sure: tuple[float, float], left: list[str]) -> None:
+    from holdfast.diagnosis.rules.diagnose import _told_enough
+
+    given = [
+        candidate(name, told("x"), base=each) for name, each in zip(("storage.full", "host.oom"), sure, strict=True)
+    ]
+    assert [one.name for one in _told_enough(given)] == left
+    assert _told_enough([candidate("host.oom", told("x"), base=0.09)]) == []
+    assert len(_told_enough([candidate("host.oom", told("x"), base=0.1)])) == 1
+
+
+def test_a_crash_explains_the_wait_and_the_lines_of_those_who_lost_a_peer() -> None:
+    lost = told("xid", "strong", "gpu.gsp", at=NOON - 700, host="n1", file="k.log")
+    closed = [told("nccl", "effect", rank=n, line=n, at=NOON) for n in (1, 2)]
+    first = diagnose([lost, watchdog(0, at=NOON, ran_ms="600000"), *closed, told("xid", "effect", at=NOON)]).causes[0]
+    assert first.explains[-2:] == ["watchdog timeout of rank 0", "2 lines of processes that lost a peer or were ended"]
+    alone = diagnose([lost, closed[0]]).causes[0]
+    assert alone.explains[-1] == "1 line of processes that lost a peer or were ended"
+    assert diagnose([lost]).causes[0].explains == []
+    slow = diagnose([told("x", "strong", "job.slowdown"), told("nccl", "effect", rank=1)]).causes[0]
+    assert slow.explains == []
+
+
+def test_eight_causes_are_enough() -> None:
+    many = [told("xid", "strong", "gpu.gsp", host=f"n{n}", line=n) for n in range(12)]
+    found = diagnose(many)
+    assert len(found.causes) == 8
+    assert found.next is not None
+    assert len(found.next.exclude) == 12
+
+
+def diagnosis(*causes: object, evidence: tuple[Evidence, ...] = (), next_step: NextStep | None = None, waiting: object = None) -> Diagnosis:  # fmt: skip
+    return Diagnosis(causes, next_step, (), evidence, waiting)  # type: ignore[arg-type]
+
+
+FULL = candidate("storage.full", told("x", at=NOON, line=3), base=0.8, note="/mnt")
+
+
+def test_the_story_in_ten_lines() -> None:
+    assert story.told(diagnosis()) == ["nothing found that ended or harmed this job"]
+    FULL.explains[:] = ["a", "b", "c", "d", "e"]
+    FULL.contradicts[:] = ["x", "y", "z"]
+    steps = tuple(told("steps", code=code, step=str(at)) for code, at in (("progress", 40), ("progress", 90), ("resume", 99), ("progress", 0)))  # fmt: skip
+    others = [candidate("host.oom", told("x"), base=0.5, host=f"n{n}") for n in range(5)]
+    told_all = story.told(diagnosis(FULL, *others, evidence=steps, waiting=wait(watchdog(0, at=NOON, ran_ms="600000"))))
+    assert len(told_all) == 9
+    assert told_all[0].startswith("storage.full (80 %): ")
+    assert [line.startswith("also: host.oom (50 %)") for line in told_all[1:5]] == [True, True, True, False]
+    assert told_all[4:] == [
+        "it began at 2026-03-04 10:26:40",
+        "the ranks waited from 2026-03-04 10:16:40; the watchdog spoke at 2026-03-04 10:26:40",
+        "it explains: a, b, c, d",
+        "against it: x; y",
+        "the last step seen is 90",
+    ]
+
+
+def test_what_nobody_knows_is_left_out_of_the_story() -> None:
+    bare = candidate("storage.full", told("x"), base=0.8)
+    assert len(story.told(diagnosis(bare))) == 1
+    assert len(story.told(diagnosis(bare, waiting=wait(watchdog(0, at=0.0))))) == 1
+    unknown = candidate("unknown", told("x"), base=0.3)
+    assert len(story.told(diagnosis(unknown, waiting=wait(watchdog(0, at=NOON))))) == 1
+
+
+def test_a_moment_without_a_year_is_told_without_one() -> None:
+    assert story.moment(66_000_000.0) == "02-03 21:20:00"
+    assert story.moment(NOON) == "2026-03-04 10:26:40"
+
+
+def test_the_three_pieces_to_look_at() -> None:
+    items = [told("x", "strong", line=n) for n in range(3)]
+    first, second = candidate("storage.full", items[0], items[1]), candidate("host.oom", items[1], items[2], told("y"))
+    chosen = story.best_evidence(diagnosis(first, second))
+    assert chosen == items
+
+
+STEP = NextStep("restart_excluding", "because", ("n1", "n2"), "/ckpt (step 3)", {"A": "1"})
+
+
+def test_the_next_step_in_lines() -> None:
+    assert story.next_lines(diagnosis()) == []
+    assert story.next_lines(diagnosis(FULL, next_step=STEP)) == [
+        "restart excluding: because", "exclude n1, n2", "start from /ckpt (step 3)", "set A = 1",
+    ]  # fmt: skip
+    assert story.next_lines(diagnosis(FULL, next_step=NextStep("stop", "why"))) == ["stop: why"]
+
+
+def test_a_ticket_has_the_parts_there_is_something_in() -> None:
+    whole = story.markdown(diagnosis(FULL, next_step=STEP), ["a kernel log"])
+    assert [line for line in whole.splitlines() if line.startswith("#")] == [
+        "## Why the job failed", "### Evidence", "### Next step", "### Not seen",
+    ]  # fmt: skip
+    assert "- `a.log:3`: `x x`" in whole
+    assert "- a kernel log" in whole
+    assert [line for line in story.markdown(diagnosis(), []).splitlines() if line.startswith("#")] == [
+        "## Why the job failed"
+    ]
+
+
+def test_what_ras_says_of_a_live_job() -> None:
+    status = Status((Absent("n1", 77, 3, True), Absent("n2", 78, None, False)), (Behind(5, "n3", 10, 20),))
+    found = of_ras(status, "ras", NOON)
+    assert [(one.role, one.rank, one.host, one.cause, one.at) for one in found] == [
+        ("strong", 3, "n1", "job.rank_missing", NOON),
+        ("weak", None, "n2", "job.rank_missing", NOON),
+        ("weak", 5, "n3", "job.rank_missing", NOON),
+    ]
+    assert [one.event.text for one in found] == [
+        "rank 3 on n1 is dead for NCCL's RAS",
+        "process 78 on n2 does not answer for NCCL's RAS",
+        "rank 5 on n3 has launched 10 collectives where most have 20",
+    ]
