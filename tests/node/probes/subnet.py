@@ -117,8 +117,8 @@ def assigned(ports: str) -> bool:
 
 def routed(tables: str, nodes: int) -> bool:
     """Every table leads to everybody."""
-    told = [line for line in tables.splitlines() if line.endswith("valid lids dumped ")]
-    return bool(told) and all(int(line.split()[0]) == nodes for line in told)
+    reported = [line for line in tables.splitlines() if line.endswith("valid lids dumped ")]
+    return bool(reported) and all(int(line.split()[0]) == nodes for line in reported)
 
 
 def until(asked, otherwise: str, seconds: float = 60.0) -> None:

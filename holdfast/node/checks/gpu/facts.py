@@ -37,11 +37,11 @@ def conclude(findings: Iterable[GpuFinding | None], evidence: Iterable[str] = ()
     found = [finding for finding in findings if finding is not None]
     worst_health = worst(finding.row.health for finding in found)
     leading = next((finding for finding in found if finding.row.health is worst_health), None)
-    told = leading is not None and worst_health in (Health.FAIL, Health.DEGRADED)
+    reported = leading is not None and worst_health in (Health.FAIL, Health.DEGRADED)
     return Verdict(
         rows=tuple(finding.row for finding in found),
-        remedy=leading.remedy if leading and told else "",
-        failure_class=leading.failure_class if leading and told else None,
+        remedy=leading.remedy if leading and reported else "",
+        failure_class=leading.failure_class if leading and reported else None,
         evidence=tuple(evidence),
     )
 

@@ -1,4 +1,4 @@
-"""The socket for training processes: the kernel says who speaks, a job speaks for itself, bad bytes harm nobody."""
+"""The socket for training processes: the kernel says who speaks, a job speaks for itself, bad bytes harm no one."""
 
 import os
 import secrets
@@ -54,7 +54,7 @@ def until(windows: Callable[[], list[RankWindow]]) -> list[RankWindow]:
         if found := windows():
             return found
         time.sleep(0.01)
-    raise AssertionError("nothing was told")
+    raise AssertionError("nothing was reported")
 
 
 def reading(source: JobSocketSource) -> list[RankWindow]:
@@ -78,8 +78,8 @@ def test_what_is_counted_shows_as_signals_too_and_computing_only_apart_from_wait
     with line_to(source) as line:
         said(line, hello(1))
         line.send(steps(5, split=split))
-        told = until(lambda: [one for one in [source.read(200.0)] if one.signals])[0]
-    names = {one.name for one in told.signals}
+        reported = until(lambda: [one for one in [source.read(200.0)] if one.signals])[0]
+    names = {one.name for one in reported.signals}
     assert "job_rank_step_seconds" in names
     assert {"job_rank_own_seconds", "job_rank_wait_seconds"} & names == (
         {"job_rank_own_seconds", "job_rank_wait_seconds"} if split else set()
