@@ -1,4 +1,4 @@
-"""What to do about a source that cannot see."""
+"""What to do about a source that cannot be read. A source without an entry gets the default, the last one."""
 
 import tomllib
 from functools import cache
@@ -14,7 +14,7 @@ def _fixes() -> list[dict[str, Any]]:
 
 
 def fix_for(source: str, reason: str) -> str:
-    """The first fix whose source and words fit; the last of the file fits everything."""
+    """The first entry whose source and text match; the last entry matches everything."""
     for fix in _fixes():
         if source in fix.get("sources", [source]) and fix.get("says", "") in reason.lower():
             return str(fix["do"])

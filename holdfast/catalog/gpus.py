@@ -37,7 +37,7 @@ class GpuModel:
     memory_mebibytes: int = 0
     memory_gigabytes_per_second: float = 0.0  # as the data sheet says
     bf16_teraflops: float = 0.0  # dense products, as the data sheet says
-    peaks_from: str = ""  # where both peaks were looked up; without it nobody fails for them
+    peaks_from: str = ""  # where both peaks were looked up; without it no one fails for them
     slowdown_margin_celsius: float | None = None  # T.Limit margin below which hardware slows down; None: no T.Limit
     gpus_per_node: int = 0
     rdma_ports: int = 0
@@ -47,7 +47,7 @@ class GpuModel:
     fabric_state: bool = False
     row_remap: bool = True
     mig: bool = False
-    unknown: tuple[str, ...] = ()  # parts of which nobody knows whether a node of this model has them
+    unknown: tuple[str, ...] = ()  # parts of which it is unknown whether a node of this model has them
 
     @property
     def memory_bytes(self) -> int:

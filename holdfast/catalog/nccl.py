@@ -55,7 +55,7 @@ def transport_timeout(
 
 
 def default_exponent(version: str) -> int:
-    """The value of NCCL_IB_TIMEOUT that a version uses when nobody sets it."""
+    """The value of NCCL_IB_TIMEOUT that a version uses when no one sets it."""
     if not version:
         return int(facts()["assumed_timeout"])
     rows = facts()["defaults"]

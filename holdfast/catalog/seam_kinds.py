@@ -35,9 +35,9 @@ def kinds() -> dict[str, SeamKind]:
     groups = facts.pop("absorbs")
     found = {}
     for group, members in facts.items():
-        for name, told in members.items():
+        for name, reported in members.items():
             lists: dict[str, Any] = {
-                key: tuple(value) if isinstance(value, list) else value for key, value in told.items()
+                key: tuple(value) if isinstance(value, list) else value for key, value in reported.items()
             }
             lists.setdefault("absorbs", tuple(groups.get(group, ())))
             found[f"{group}.{name}"] = SeamKind(name=f"{group}.{name}", **lists)
@@ -45,7 +45,7 @@ def kinds() -> dict[str, SeamKind]:
 
 
 def kind(name: str) -> SeamKind:
-    """One that nobody described has its name for a title and absorbs nothing."""
+    """One that no one described has its name for a title and absorbs nothing."""
     return kinds().get(name) or SeamKind(name=name, title=name)
 
 

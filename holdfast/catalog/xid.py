@@ -51,7 +51,7 @@ class NvlinkRule:
 
 
 def find(code: int) -> Xid:
-    """What is known of a code. A code nobody lists is still an Xid: it surfaces and asks for support."""
+    """What is known of a code. A code no one lists is still an Xid: it surfaces and asks for support."""
     return _all().get(code) or Xid(code, "", CONTACT_SUPPORT, "not in the catalog", known=False)
 
 
@@ -70,7 +70,7 @@ def nvlink_action(xid: int, unit: str, intrinfo: int, status: int) -> str:
 
 
 def recovery_action(number: int | None, words: str) -> str:
-    """What an Xid 154 asks for. An action we do not know is one for support, never for nobody."""
+    """What an Xid 154 asks for. An action we do not know is one for support, never for no one."""
     if number in RECOVERY_ACTIONS:
         return RECOVERY_ACTIONS[number]
     fitting = [word for word in RECOVERY_WORDS if word in words.lower()]

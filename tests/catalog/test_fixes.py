@@ -1,20 +1,19 @@
-"""Every cause of blindness has something to do about it."""
+"""Every source that cannot be read has a fix: its own entry or the default."""
 
 from holdfast.catalog.fixes import fix_for
-from holdfast.node.agent.assemble import SOURCES
 
-GENERAL = fix_for("", "a reason nobody foresaw")
-
-
-def test_every_reason_has_a_fix() -> None:
-    assert GENERAL
+DEFAULT = fix_for("a new source", "a reason that no entry names")
 
 
-def test_sources_that_can_be_blind_have_a_fix_of_their_own() -> None:
-    for source in SOURCES - {"host", "repairs", "fabric_manager"}:  # these read nothing that can be installed
-        assert fix_for(source, "blind") != GENERAL, source
+def test_a_source_without_an_entry_gets_the_default() -> None:
+    assert "holdfast check --json" in DEFAULT
 
 
-def test_the_words_of_a_reason_go_before_its_source() -> None:
+def test_a_source_with_an_entry_gets_its_own_fix() -> None:
+    assert "NVIDIA driver" in fix_for("nvml", "blind")
+    assert fix_for("kmsg", "blind") != DEFAULT
+
+
+def test_the_text_of_a_reason_goes_before_its_source() -> None:
     assert "root" in fix_for("kmsg", "/dev/kmsg: Permission denied")
     assert "hangs" in fix_for("nvml", "the driver has not answered for 40 s")

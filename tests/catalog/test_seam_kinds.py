@@ -30,8 +30,8 @@ def test_what_is_absorbed_is_a_check() -> None:
 
 def test_the_pages_are_what_the_catalog_says() -> None:
     script = ROOT / "scripts" / "generate_runbooks.py"
-    told = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True)
-    assert told.returncode == 0, told.stdout
+    reported = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True)
+    assert reported.returncode == 0, reported.stdout
 
 
 def test_an_incident_fills_the_queries_in() -> None:

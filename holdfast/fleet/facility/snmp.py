@@ -56,7 +56,7 @@ class SnmpSettings:
     """Makes it v3."""
     authentication: Literal["md5", "sha", "sha256", "sha384", "sha512"] = "sha256"
     authentication_file: str = ""
-    """Its passphrase; without one nobody is asked for a proof."""
+    """Its passphrase; without one no one is asked for a proof."""
     privacy: Literal["aes", "aes256"] = "aes"
     privacy_file: str = ""
     """Its passphrase; without one it is all readable on the way."""

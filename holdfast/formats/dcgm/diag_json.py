@@ -85,10 +85,10 @@ def _results(test: dict[str, Any]) -> Iterator[DiagResult]:
     if not isinstance(test.get("test_summary"), dict):
         return
     summary = next(_entry(name, test["test_summary"]))
-    told = {result.text for result in found}
+    reported = {result.text for result in found}
     worst = max((_WORST_LAST.index(result.status) for result in found), default=-1)
     # A test can fail as a whole (a child process died) while each of its entities says Pass.
-    if _WORST_LAST.index(summary.status) > worst or (summary.text and summary.text not in told):
+    if _WORST_LAST.index(summary.status) > worst or (summary.text and summary.text not in reported):
         yield summary
 
 

@@ -14,7 +14,7 @@ class Mount(NamedTuple):
     kind: str
     device: str
     options: frozenset[str] = frozenset()
-    comes_and_goes: bool = False  # an automounter lets go of it when nobody looks; asking would keep it there
+    comes_and_goes: bool = False  # an automounter lets go of it when no one looks; asking would keep it there
 
     @property
     def may_hang(self) -> bool:
@@ -177,7 +177,7 @@ def nvidia_driver_is_open(version_text: str) -> bool:
 
 
 def kernel_release(text: str) -> tuple[int, int]:
-    """(5, 15) from '5.15.0-89-generic'; (0, 0) when it cannot be told."""
+    """(5, 15) from '5.15.0-89-generic'; (0, 0) when it cannot be reported."""
     parts = text.strip().split(".")
     try:
         return int(parts[0]), int(parts[1].split("-", 1)[0])

@@ -17,7 +17,7 @@ class EvidenceFold:
 
     def add(self, evidence: Evidence) -> None:
         event = evidence.event
-        told = tuple(event.detail.get(name) for name in _TELLS_APART)
+        reported = tuple(event.detail.get(name) for name in _TELLS_APART)
         key: Key = (
             event.kind,
             event.code,
@@ -26,7 +26,7 @@ class EvidenceFold:
             evidence.rank,
             evidence.host,
             event.device,
-            told,
+            reported,
         )
         if key not in self._kept and len(self._kept) >= MAX_DISTINCT:
             key = key[:4]

@@ -155,7 +155,7 @@ def _speaker(found: dict[str, str | None], prefix: str) -> str:
 
 
 def last_stamp(text: bytes) -> float:
-    """The time told last in some text, 0.0 where none is: what a line without a stamp of its own was written after."""
+    """The last time stamp in a text, or 0.0: a line without its own stamp was written after it."""
     found = _stamps(text)
     return seconds(found[-1].groupdict()) if found else 0.0
 

@@ -111,9 +111,9 @@ class JobLog:
         if not line.at:
             line = line._replace(at=context.near_stamp())
         readers = dict.fromkeys(reader for word in words for reader in self._readers[word])
-        told = [evidence for reader in readers if (evidence := reader(line, context))]
-        clearest = min(told, key=lambda one: _CLEAREST.index(one.role), default=None)
-        for evidence in told:
+        reported = [evidence for reader in readers if (evidence := reader(line, context))]
+        clearest = min(reported, key=lambda one: _CLEAREST.index(one.role), default=None)
+        for evidence in reported:
             if evidence is clearest or evidence.event.kind in _BESIDE:
                 self._found.add(evidence)
 
@@ -140,14 +140,14 @@ class JobLog:
 
     def _placed_in_run(self, evidence: Evidence) -> Evidence:
         """How many steps the run made after it, and at which step it was."""
-        told = max(self._series.values(), key=lambda series: series.count, default=None)
-        if told is None or not told.count:
+        reported = max(self._series.values(), key=lambda series: series.count, default=None)
+        if reported is None or not reported.count:
             return evidence
         line = evidence.event.line
-        places: dict[str, Value] = {"steps_after": float(told.steps_after(line))}
-        if told.repeats(line, evidence.number("last_line") or line):
+        places: dict[str, Value] = {"steps_after": float(reported.steps_after(line))}
+        if reported.repeats(line, evidence.number("last_line") or line):
             places["again"] = "yes"
-        if (step := told.step_before(line)) is not None:
+        if (step := reported.step_before(line)) is not None:
             places["step"] = float(step)
         return job_message.with_detail(evidence, {**places, **evidence.event.detail})
 
@@ -186,7 +186,7 @@ class _Context:
 
 
 Reader = Callable[[JobLine, _Context], Evidence | None]
-_BESIDE = frozenset({"loading", "busy", "save", "life"})  # told beside an error on one line: a bar has no line end
+_BESIDE = frozenset({"loading", "busy", "save", "life"})  # reported beside an error on one line: a bar has no line end
 _CLEAREST = ("strong", "watchdog", "exit", "weak", "hint", "effect", "note")  # of what several readers say of one line
 
 

@@ -44,15 +44,15 @@ class Raised(NamedTuple):
 
 def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
     """`above`: the lines before it, nearest last."""
-    told = _TOLD_BY_LAUNCHER.match(line.text) if above and above[-1].text.strip() == '"message": {' else None
-    match = _LINE.match(told["said"] if told else line.text)
+    reported = _TOLD_BY_LAUNCHER.match(line.text) if above and above[-1].text.strip() == '"message": {' else None
+    match = _LINE.match(reported["said"] if reported else line.text)
     if match is None or _WARNING.search(match["type"]):
         return None
     same = [one for one in above if one.stream == line.stream]
     if _is_ignored(same):
         return None
     near = same[-_BELOW_A_FRAME:]
-    framed = bool(told) or any(
+    framed = bool(reported) or any(
         _FRAME.match(one.text) or _ERROR_SAID_ABOVE in one.text or _BOX in one.text for one in near
     )
     if match["indent"] and not framed:  # a launcher's table indents a whole traceback; else it is a list or a dict

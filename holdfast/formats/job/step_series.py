@@ -109,7 +109,7 @@ class StepSeries:
 
 
 class _Run:
-    """Steps in a row that show the same; the longest is told."""
+    """Steps in a row that show the same; the longest is reported."""
 
     def __init__(self, code: str) -> None:
         self._code = code

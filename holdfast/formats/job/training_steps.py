@@ -61,7 +61,7 @@ class TrainingStep(NamedTuple):
     line: int
     step: int | None
     loss: float | None  # NaN and infinity as such
-    seconds: float | None  # that one step took; per sample of the batch where the batch is told
+    seconds: float | None  # that one step took; per sample of the batch where the batch is reported
     norm_is_nan: bool = False
     raw: bytes = b""
 

@@ -77,7 +77,7 @@ class FirmwareErrors:
         return None
 
     def settle(self) -> list[Event]:
-        """What has been told far enough; a record that has not said yet what it is about goes on waiting."""
+        """What has been reported far enough; a record that has not said yet what it is about goes on waiting."""
         if self._record and not (self._device or (self._section and self._section.lower() != _PCIE)):
             return []
         return self.finish()

@@ -32,7 +32,7 @@ _CTIME = re.compile(rf"\[(?:\w{{3}}) {_MONTH} +(\d{{1,2}}) {_CLOCK} (\d{{4}})\] 
 _FABRIC_MANAGER = re.compile(rf"\[{_MONTH} +(\d{{1,2}}) (\d{{4}}) {_CLOCK}\] ?")
 _NO_TIME = re.compile(
     rf"\[(?:\.\.\.|boot| *\+\d+\.\d+|{_MONTH} ?\d{{1,2}} \d\d:\d\d)\] ?(?:\S{{1,255}} kernel: )?"
-)  # elided, or told as a difference
+)  # elided, or reported as a difference
 _LEVEL = re.compile(r"<\d+>1? ?")
 _DECODED = re.compile(r"[a-z0-9]+ *:(?:emerg|alert|crit|err|warn|notice|info|debug) *: ")
 _SYSLOG = re.compile(rf"{_MONTH} +(\d{{1,2}}) {_CLOCK} (?:\S+ )?([^\s:\[]+)(?:\[\d+\])?: ?")

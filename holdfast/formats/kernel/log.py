@@ -58,7 +58,7 @@ class KernelLog:
         return events
 
     def finish(self) -> list[Event]:
-        """What an unfinished last line and a half-told incident still hold."""
+        """What an unfinished last line and a half-read incident still hold."""
         last = self._carry
         self._carry = b""
         events = self._scan(last + b"\n") if last else []

@@ -120,7 +120,7 @@ def _nvlink5(code: int, rest: str, severity: str, detail: dict[str, Value]) -> s
 
 
 class Cascade:
-    """Remembers the last Xid of each GPU, so that a 45 after it is told from a 45 alone and a 154 from its cause."""
+    """The last Xid of each GPU: a 45 after another Xid is a consequence, and a 154 belongs to its cause."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[int, Line]] = {}

@@ -19,7 +19,7 @@ class KubernetesNode:
     created: float | None = None
     unschedulable: bool = False
     closed_by_us: bool = False
-    """The cordon is ours: our note stands beside it, and nobody else set the field since."""
+    """The cordon is ours: our note stands beside it, and no one else set the field since."""
     note: str = ""
     taints: tuple[Mapping[str, Any], ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ class Keywords:
     """With hyperscan one pass finds all; RE2 finds the lines; without both every word is looked for by itself, much
     slower. The result is the same.
 
-    `common` words stand in every other line of some logs: of them only the first of a block is told, as `seen`.
+    `common` words stand in every other line of some logs: of them only the first of a block is reported, as `seen`.
     """
 
     def __init__(self, words: Iterable[bytes], common: Iterable[bytes] = ()) -> None:

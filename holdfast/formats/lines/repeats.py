@@ -12,7 +12,7 @@ _LONGEST_PREFIX = 100
 
 @dataclass(slots=True)
 class _Repeated:
-    """An event, and the lines that told it again, undecoded."""
+    """An event, and the lines that reported it again, undecoded."""
 
     event: Event
     again: list[tuple[bytes, int]] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Repeats:
         self._by_message: dict[str, _Repeated] = {}
         self._last: _Repeated | None = None
         self._ending = b""
-        self._new: dict[int, _Repeated] = {}  # by identity: told again since the last `news`
+        self._new: dict[int, _Repeated] = {}  # by identity: reported again since the last `news`
 
     def is_last(self, raw: bytes, number: int) -> bool:
         """The message remembered last, again behind a prefix of usual length."""
@@ -56,7 +56,7 @@ class Repeats:
         self._by_message, self._last = {}, None
 
     def news(self) -> Iterator[tuple[Event, Line]]:
-        """What was told again since this was last asked, each with its last line, in their order."""
+        """What was reported again since this was last asked, each with its last line, in their order."""
         for repeated in sorted(self._new.values(), key=lambda one: one.again[-1][1]):
             yield repeated.event, repeated.last()
         self._new = {}

@@ -41,7 +41,7 @@ def recorder_setting(settings: Mapping[str, str]) -> str:
 
 
 def may_use_rdma(settings: Mapping[str, str]) -> bool:
-    """Whether a job may have connections over RDMA ports: not where NCCL was told to keep to plain sockets."""
+    """Whether a job may have connections over RDMA ports: not where NCCL was set to keep to plain sockets."""
     disabled = whole_number(settings.get("NCCL_IB_DISABLE"))
     return not disabled and settings.get("NCCL_NET", "").strip().lower() != "socket"
 

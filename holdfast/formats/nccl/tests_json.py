@@ -48,9 +48,9 @@ def parse(text: str) -> Sweep:
 
 def _trouble(said: Mapping[str, Any], rows: tuple[NcclTestRow, ...]) -> str:
     errors = said.get("errors")
-    told = [str(one) for one in errors if one] if isinstance(errors, list) else []
-    if told:
-        return told[0]
+    reported = [str(one) for one in errors if one] if isinstance(errors, list) else []
+    if reported:
+        return reported[0]
     if not rows:
         return NO_ROW
     return "" if "end_time" in said else f"the JSON ends after {rows[-1].bytes} bytes without an end_time"

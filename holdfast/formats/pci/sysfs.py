@@ -24,7 +24,7 @@ def hex_id(text: str) -> int | None:
 
 
 def role(vendor: int, pci_class: int) -> str:
-    """gpu, nvswitch, nic or nvme from vendor and class code; '' for what nobody here asks about."""
+    """gpu, nvswitch, nic or nvme from vendor and class code; '' for what no one here asks about."""
     base, major = pci_class >> 16, pci_class >> 8
     if base == 0x02:
         return "nic"

@@ -101,8 +101,8 @@ def _dump(raw: Mapping[str, Any], name: str) -> Dump:
     major, _, minor = str(raw["version"]).partition(".")
     entries = [entry for entry in raw["entries"] if isinstance(entry, dict)]
     groups = _groups(raw.get("pg_config"), entries)
-    told = raw.get("pg_status")
-    status = {str(one): progress for one, progress in told.items()} if isinstance(told, dict) else {}
+    reported = raw.get("pg_status")
+    status = {str(one): progress for one, progress in reported.items()} if isinstance(reported, dict) else {}
     local = _local_ids(status, groups, entries)
     enqueued = _told(status, local, entries, "last_enqueued_collective")
     completed = _told(status, local, entries, "last_completed_collective")
@@ -147,7 +147,7 @@ def _group_name(entry: Mapping[str, Any]) -> tuple[str, str]:
 def _local_ids(
     status: Mapping[str, Any], groups: Mapping[str, ProcessGroup], entries: Sequence[Mapping[str, Any]]
 ) -> dict[str, str]:
-    """A rank's own group numbers -> group keys. Progress is told by those numbers, which only entries tie to a name.
+    """A rank's own group numbers -> group keys. Progress uses those numbers, which only entries tie to a name.
 
     A rank that hangs may have no entry left: both numberings follow the order of creation, so they pair up in order.
     """
@@ -227,13 +227,15 @@ def _global(local: int, group: ProcessGroup) -> int:
 def _told(
     status: Mapping[str, Any], local: Mapping[str, str], entries: Sequence[Mapping[str, Any]], what: str
 ) -> dict[str, int]:
-    """Progress as the status tells it. In a group that also sends and receives, one number counts both: not told.
+    """Progress as the status tells it. In a group that also sends and receives, one number counts both: not reported.
 
     -1 is the recorder's word for `not known`.
     """
     mixed = {str(entry.get("pg_id")) for entry in entries if entry.get("is_p2p")}
-    told = {local[one]: int(progress.get(what, -1)) for one, progress in status.items() if one in local.keys() - mixed}
-    return {group: number for group, number in told.items() if number >= 0}
+    reported = {
+        local[one]: int(progress.get(what, -1)) for one, progress in status.items() if one in local.keys() - mixed
+    }
+    return {group: number for group, number in reported.items() if number >= 0}
 
 
 def _worth_keeping(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

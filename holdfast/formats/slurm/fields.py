@@ -58,8 +58,8 @@ CLOSED = DOWN | {"DRAIN", "NOT_RESPONDING", "MAINTENANCE", "REBOOT_ISSUED", "POW
 
 def note(cause: str, reason: str) -> str:
     """Our note on a node: one short printable line that begins with our prefix."""
-    told = f"{PREFIX} {plain(cause)}: {plain(reason)}" if cause else f"{PREFIX} {plain(reason)}"
-    return told if len(told) <= LONGEST_NOTE else told[: LONGEST_NOTE - 3].rstrip() + "..."
+    reported = f"{PREFIX} {plain(cause)}: {plain(reason)}" if cause else f"{PREFIX} {plain(reason)}"
+    return reported if len(reported) <= LONGEST_NOTE else reported[: LONGEST_NOTE - 3].rstrip() + "..."
 
 
 def ours(text: str) -> bool:

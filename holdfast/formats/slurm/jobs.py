@@ -194,11 +194,11 @@ def _exit_code_told(entry: slurm_json.Entry) -> str:
     status = slurm_json.number(entry, "exit_code")
     if status is not None:
         return _exit_code(str(status))
-    told = slurm_json.inner(entry, "exit_code")
-    code = slurm_json.number(told, "return_code")
+    reported = slurm_json.inner(entry, "exit_code")
+    code = slurm_json.number(reported, "return_code")
     if code is None:
         return ""
-    by = slurm_json.inner(told, "signal")
+    by = slurm_json.inner(reported, "signal")
     number = slurm_json.number(by, "signal_id") or slurm_json.number(by, "id") or 0
     return f"{code}:{number}"
 

@@ -46,9 +46,9 @@ def as_toml(edges: Iterable[Edge]) -> str:
     parts = []
     for (kind, source), mine in targets.items():
         short = compress(mine) if all(target.count("/") == 1 for target in mine) else ""
-        told = json.dumps([short] if short else mine, ensure_ascii=False)
+        reported = json.dumps([short] if short else mine, ensure_ascii=False)
         parts.append(
-            f"[[edge]]\nkind = {json.dumps(kind)}\nfrom = {json.dumps(source, ensure_ascii=False)}\nto = {told}\n"
+            f"[[edge]]\nkind = {json.dumps(kind)}\nfrom = {json.dumps(source, ensure_ascii=False)}\nto = {reported}\n"
         )
     return "\n".join(parts)
 

@@ -34,8 +34,8 @@ class NotATopology(ValueError):
     def __init__(self, mistakes: Iterable[str]) -> None:
         self.mistakes = tuple(mistakes)
         more = len(self.mistakes) - MOST_TOLD
-        told = "; ".join(self.mistakes[:MOST_TOLD])
-        super().__init__(told + (f"; and {more} more" if more > 0 else ""))
+        reported = "; ".join(self.mistakes[:MOST_TOLD])
+        super().__init__(reported + (f"; and {more} more" if more > 0 else ""))
 
 
 def read(text: str) -> Topology:
@@ -54,12 +54,12 @@ def read(text: str) -> Topology:
 
 
 def check(edges: Collection[Edge]) -> list[str]:
-    """What is wrong with a graph, whoever made it: things that act on themselves, and GPUs of nobody's node."""
+    """What is wrong with a graph, whoever made it: things that act on themselves, and GPUs of no one's node."""
     return [*_cycles(edges), *_orphans(edges)]
 
 
 def strangers(topology: Topology, known: Collection[Subject]) -> list[str]:
-    """Subjects that the topology names and nobody reports of, the first with the nearest that somebody does.
+    """Subjects that the topology names and no source reports, the first with the nearest that somebody does.
 
     Only of kinds that somebody reports of at all: a loop without instruments is no mistake.
     """
@@ -73,12 +73,12 @@ def strangers(topology: Topology, known: Collection[Subject]) -> list[str]:
         if of_its_kind and subject not in of_its_kind:
             # Looking for the nearest of ten thousand names takes a second; twenty hints are enough to see a pattern.
             near = get_close_matches(subject, sorted(of_its_kind), n=1) if len(found) < MOST_TOLD else []
-            found.append(f"nobody reports of {subject}" + (f"; did you mean {near[0]}?" if near else ""))
+            found.append(f"no source reports {subject}" + (f"; did you mean {near[0]}?" if near else ""))
     return found
 
 
 def unplaced(topology: Topology, known: Collection[Subject]) -> list[str]:
-    """Nodes that report and that the topology does not know: their troubles can be traced to nobody."""
+    """Nodes that report and that the topology does not know: their troubles can be traced to no one."""
     nodes = {whole_of(one) or one for one in known if one.startswith("node/")}
     return [f"{node} is in no edge" for node in sorted(nodes - topology.subjects)]
 
@@ -130,10 +130,10 @@ def _edge(where: str, table: Any, mistakes: list[str]) -> Iterator[Edge]:
             yield Edge(kind, source, target)
 
 
-def _subjects(where: str, told: Any, mistakes: list[str]) -> list[Subject]:
-    listed = [told] if isinstance(told, str) else told
+def _subjects(where: str, reported: Any, mistakes: list[str]) -> list[Subject]:
+    listed = [reported] if isinstance(reported, str) else reported
     if not isinstance(listed, list) or not listed or not all(isinstance(one, str) for one in listed):
-        mistakes.append(f"{where}: expected a subject such as rack/r1, or a list of them, found {told!r}")
+        mistakes.append(f"{where}: expected a subject such as rack/r1, or a list of them, found {reported!r}")
         return []
     found: list[Subject] = []
     for text in listed:
@@ -144,7 +144,7 @@ def _subjects(where: str, told: Any, mistakes: list[str]) -> list[Subject]:
             continue
         found += names
         if not names:
-            mistakes.append(f"{where}: {text!r} names nobody")
+            mistakes.append(f"{where}: {text!r} names no subject")
         elif problem := _not_a_subject(names[0]):
             mistakes.append(f"{where}: {problem}")
             return []

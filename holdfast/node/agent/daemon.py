@@ -104,10 +104,10 @@ class Agent:
             job_news.tell(self._jobs, events, self.node.history.inventory, now)
         if self._reporting:
             self._reporting.tell(changes)
-        self._publish([told for change in changes if (told := self._worth_telling(change))], now)
+        self._publish([reported for change in changes if (reported := self._worth_telling(change))], now)
 
     def _worth_telling(self, change: CheckChange) -> CheckChange | None:
-        """After a start every verdict is new; told is only what differs from what was last kept of it."""
+        """After a start every verdict is new; reported is only what differs from what was last kept of it."""
         if change.before:
             return change
         last = self.changes.last(change.check)

@@ -26,7 +26,7 @@ def _counts(event: Event) -> bool:
 
 
 def _gpu(subject: str) -> int | None:
-    """None where it may be any: then all ranks of the node are told."""
+    """None where it may be any: then all ranks of the node are reported."""
     number = subject.rpartition("/")[2]
     return int(number) if kind(subject) == "gpu" and number.isdecimal() else None
 

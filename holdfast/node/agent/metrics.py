@@ -13,7 +13,7 @@ CODES_HELP = ", ".join(f"{code} {name}" for name, code in HEALTH_CODES.items())
 
 
 def families(node: Node, now: float) -> list[Metric]:
-    """Only what is fresh: a value that nobody reads any more must not look like a reading."""
+    """Only what is fresh: a value that no one reads any more must not look like a reading."""
     by_name: dict[str, list[tuple[Subject, Value]]] = {}
     for subject, name, value, _ in node.history.latest(now):
         by_name.setdefault(name, []).append((subject, value))

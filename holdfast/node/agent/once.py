@@ -99,7 +99,7 @@ def prepare(node: Node, chosen: Sequence[Source], patience: float = 0.0) -> None
 
 
 def _read_all(chosen: Sequence[Source], clock: SteadyClock) -> list[Reading]:
-    """One thread per source; a source that misses its deadline is told as silent and left behind."""
+    """One thread per source; a source that misses its deadline is reported as silent and left behind."""
     results: dict[str, Reading] = {}
 
     def read(source: Source) -> None:

@@ -48,9 +48,9 @@ def fingerprints(node: Node) -> Iterator[Fingerprint]:
     facts: dict[Subject, dict[str, Value]] = defaultdict(dict)
     for subject, name, value, _ in node.history.latest():
         facts[subject][name] = value
-    for subject, told in facts.items():
-        if DIGEST in told and KEY in told and not told.get(UNSTABLE):
-            yield Fingerprint(subject, str(told[KEY])[:LONGEST_NAME], str(told[DIGEST])[:LONGEST_NAME])
+    for subject, reported in facts.items():
+        if DIGEST in reported and KEY in reported and not reported.get(UNSTABLE):
+            yield Fingerprint(subject, str(reported[KEY])[:LONGEST_NAME], str(reported[DIGEST])[:LONGEST_NAME])
 
 
 def coverage(verdicts: Collection[Verdict]) -> str:
@@ -61,7 +61,7 @@ def coverage(verdicts: Collection[Verdict]) -> str:
 
 
 def _end_with_agent() -> None:
-    """Nobody hears the answer of a suite whose agent is gone, and the node is needed for others."""
+    """No one hears the answer of a suite whose agent is gone, and the node is needed for others."""
     agent = os.getppid()
     while os.getppid() == agent:
         time.sleep(LOOK_SECONDS)

@@ -30,7 +30,7 @@ def judged(report: SweepReport, fabric: str, past: Mapping[int, Past] | None) ->
 
 
 def _asked(past: Mapping[int, Past] | None) -> list[str]:
-    """Who keeps no past is not told that it is unknown."""
+    """Who keeps no past is not reported that it is unknown."""
     return [name for name in checks.OF_A_SWEEP if past is not None or name != sweep_baseline.CHECK.name]
 
 

@@ -1,4 +1,4 @@
-"""What checks that judge events have in common: which events still count, and how one is told to a person."""
+"""What checks that judge events have in common: which events still count, and how one is reported to a person."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -29,7 +29,7 @@ def node_verdict(window: Window, events: list[Event], *grades: Grade) -> Verdict
 
 
 def since(window: Window, seconds: float, *kinds: str) -> list[Event]:
-    """Events not older than this, oldest first. Counted repeats of a storm are told late and must not look new."""
+    """Events not older than this, oldest first. Counted repeats of a storm are reported late and must not look new."""
     events = [event for event in window.events(*kinds) if window.now - event.at <= seconds]
     return sorted(events, key=lambda event: event.at)
 

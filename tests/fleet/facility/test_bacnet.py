@@ -71,7 +71,7 @@ def _answering(answer: Callable[[bytes], list[bytes]]) -> Iterator[str]:
                     for packet in answer(question):
                         line.sendto(packet, where)
             except OSError:
-                return  # closed, or nobody asks any more
+                return  # closed, or no one asks any more
 
         threading.Thread(target=serve, daemon=True).start()
         yield f"127.0.0.1:{line.getsockname()[1]}"

@@ -15,9 +15,9 @@ def _source(path: Path, timeout: float = 30.0) -> StorageSource:
 
 def test_a_folder_tells_its_times_and_is_left_as_it_was(tmp_path: Path) -> None:
     reading = _source(tmp_path).read(5.0)
-    told = {one.name: one.value for one in reading.signals}
-    assert not reading.blind and set(told) == {storage.LATENCY, storage.METADATA, storage.USED}
-    assert all(isinstance(value, float) and value >= 0 for value in told.values())
+    reported = {one.name: one.value for one in reading.signals}
+    assert not reading.blind and set(reported) == {storage.LATENCY, storage.METADATA, storage.USED}
+    assert all(isinstance(value, float) and value >= 0 for value in reported.values())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -28,7 +28,7 @@ def test_a_folder_that_is_not_there_is_blind_and_says_why(tmp_path: Path) -> Non
 def test_one_that_hangs_is_blind_within_its_time_and_has_one_child_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The child waits on a pipe that nobody writes to, as one waits on a dead server."""
+    """The child waits on a pipe that no one writes to, as one waits on a dead server."""
     os.mkfifo(tmp_path / "pipe")
     monkeypatch.setattr(storage, "_PROBE", "import sys; open(sys.argv[1] + '/pipe').read()")
     source = _source(tmp_path, timeout=0.2)

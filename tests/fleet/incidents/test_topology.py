@@ -24,7 +24,7 @@ def test_strangers_and_unplaced_are_said_and_logged_once(caplog: pytest.LogCaptu
     with caplog.at_level(logging.WARNING, "holdfast.fleet.controller"):
         for now in (1000.0, 1030.0):
             gaps.look(TOPOLOGY, TOPOLOGY, PANEL, ["node/n1", "node/n2"], now)
-    assert gaps.gaps == ("nobody reports of node/x2; did you mean node/n2?", "node/n2 is in no edge")
+    assert gaps.gaps == ("no source reports node/x2; did you mean node/n2?", "node/n2 is in no edge")
     assert len(caplog.records) == 1 and "node/n2 is in no edge" in caplog.text
 
 

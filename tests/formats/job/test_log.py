@@ -20,7 +20,7 @@ def read(*lines: str, piece: int = 0) -> list[Evidence]:
     return [one for one in log.finish() if one.event.code != "progress"]
 
 
-def told(*lines: str) -> list[tuple[str, str]]:
+def reported(*lines: str) -> list[tuple[str, str]]:
     return [(one.role, one.cause) for one in read(*lines)]
 
 
@@ -52,7 +52,7 @@ MESSAGES = [
 
 @pytest.mark.parametrize(("line", "role", "cause"), MESSAGES)
 def test_a_message(line: str, role: str, cause: str) -> None:
-    assert (role, cause) in told(line)
+    assert (role, cause) in reported(line)
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_a_message(line: str, role: str, cause: str) -> None:
     ],
 )
 def test_words_about_errors_are_no_errors(line: str) -> None:
-    assert told(line) == []
+    assert reported(line) == []
 
 
 def test_an_exception_is_as_good_as_its_traceback() -> None:
-    assert told(*TRACEBACK) == [("strong", "job.cuda_oom")]
-    assert told("ValueError: no such thing") == [("weak", "job.exception")]
+    assert reported(*TRACEBACK) == [("strong", "job.cuda_oom")]
+    assert reported("ValueError: no such thing") == [("weak", "job.exception")]
 
 
 def test_interleaved_tracebacks_keep_their_ranks() -> None:
@@ -88,7 +88,8 @@ def test_interleaved_tracebacks_keep_their_ranks() -> None:
 
 def test_what_python_goes_on_after_is_not_told() -> None:
     assert (
-        told("Exception ignored in: <function X.__del__ at 0x7f>", *TRACEBACK[:3], "TypeError: 'NoneType' object") == []
+        reported("Exception ignored in: <function X.__del__ at 0x7f>", *TRACEBACK[:3], "TypeError: 'NoneType' object")
+        == []
     )
 
 

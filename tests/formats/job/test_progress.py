@@ -29,8 +29,8 @@ def row(step: int, at: float, compute: float = 0.6, **more: object) -> ProgressS
 
 def test_what_is_said_is_heard_the_same():
     holds = Holdings(node="n1", ranks=(0, 1), world=4, replicas=2, steps=(HeldStep(step=3, own=(0, 1), stored=(0,)),))
-    told = (KeeperProgress("llama", 7, holds), KeeperProgress("llama"))
-    for message in (*told, HELLO, Steps([row(1, 101.0, loss=2.5, links={"pp:0-1": 0.1})], True, 7, 2), Ended(5.0)):
+    reported = (KeeperProgress("llama", 7, holds), KeeperProgress("llama"))
+    for message in (*reported, HELLO, Steps([row(1, 101.0, loss=2.5, links={"pp:0-1": 0.1})], True, 7, 2), Ended(5.0)):
         assert decode(encode(message)) == message
 
 
@@ -69,9 +69,9 @@ def test_any_document_is_a_message_or_one_sentence(tag, fields):
     ],
 )
 def test_a_hello_out_of_bounds_is_refused(change):
-    told = {**json.loads(encode(HELLO)), **change}
+    reported = {**json.loads(encode(HELLO)), **change}
     with pytest.raises(ProgressError):
-        decode(json.dumps(told).encode())
+        decode(json.dumps(reported).encode())
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,10 @@ def test_of_few_steps_a_clean_cut_is_enough() -> None:
 
 
 def test_an_evaluation_with_a_bar_of_its_own_is_no_slowdown() -> None:
-    told = StepSeries()
+    reported = StepSeries()
     for line, (step, seconds) in enumerate([(n, 1.0) for n in range(90, 100)] + [(n, 3.0) for n in range(10)], 1):
-        told.add(TrainingStep(line, step, 2.0, seconds))
-    assert codes(told) == []
+        reported.add(TrainingStep(line, step, 2.0, seconds))
+    assert codes(reported) == []
 
 
 def test_slower_steps_are_seen_when_they_stay() -> None:

@@ -1,4 +1,4 @@
-"""Errors told by the firmware (APEI): PCIe errors are PCIe errors, memory errors are memory errors."""
+"""Errors reported by the firmware (APEI): PCIe errors are PCIe errors, memory errors are memory errors."""
 
 import pytest
 from hypothesis import given
@@ -42,7 +42,7 @@ def read(lines: list[str]) -> list[Event]:
     return folder.take()
 
 
-def told(lines: list[str]) -> list[tuple[str, object, str, str, int]]:
+def reported(lines: list[str]) -> list[tuple[str, object, str, str, int]]:
     return [(event.kind, event.code, event.device, event.severity, event.count) for event in read(lines)]
 
 
@@ -58,24 +58,24 @@ def told(lines: list[str]) -> list[tuple[str, object, str, str, int]]:
 def test_a_pcie_error_is_one_of_its_device_and_never_one_of_memory(
     word: str, status: str, code: str, severity: str, prefix: str
 ) -> None:
-    assert told(pcie(1, word) + registers(status, "00062030", prefix=prefix)) == [
+    assert reported(pcie(1, word) + registers(status, "00062030", prefix=prefix)) == [
         ("aer", code, "0000:1b:00.0", severity, 1)
     ]
 
 
 def test_without_the_lines_of_the_aer_driver_it_is_still_told() -> None:
-    assert told(pcie(1, "recoverable")) == [("aer", None, "0000:1b:00.0", "nonfatal", 1)]
+    assert reported(pcie(1, "recoverable")) == [("aer", None, "0000:1b:00.0", "nonfatal", 1)]
 
 
 def test_a_fatal_record_carries_its_registers_itself() -> None:
     more = "  aer_uncor_status: 0x00004000, aer_uncor_mask: 0x00000000"
-    assert told(pcie(1, "fatal", "0000:1b:00.0", more)) == [("aer", "CmpltTO", "0000:1b:00.0", "fatal", 1)]
+    assert reported(pcie(1, "fatal", "0000:1b:00.0", more)) == [("aer", "CmpltTO", "0000:1b:00.0", "fatal", 1)]
 
 
 def test_records_before_their_registers_find_them_and_equal_ones_are_one_event() -> None:
     lines = pcie(1, "recoverable") + pcie(2, "recoverable", "0000:2b:00.0") + pcie(3, "recoverable")
     lines += registers("00040000") + registers("00004000", device="0000:2b:00.0") + registers("00040000")
-    assert sorted(told(lines)) == [
+    assert sorted(reported(lines)) == [
         ("aer", "CmpltTO", "0000:2b:00.0", "nonfatal", 1),
         ("aer", "MalfTLP", "0000:1b:00.0", "nonfatal", 2),
     ]
@@ -83,7 +83,7 @@ def test_records_before_their_registers_find_them_and_equal_ones_are_one_event()
 
 def test_an_error_of_memory_is_told_apart_from_its_neighbours() -> None:
     lines = record(1, "recoverable", "memory error") + pcie(2, "corrected") + record(3, "corrected", "memory error")
-    assert sorted(told(lines)) == [
+    assert sorted(reported(lines)) == [
         ("aer", None, "0000:1b:00.0", "correctable", 1),
         ("mce", "firmware", "", "correctable", 1),
         ("mce", "firmware", "", "fatal", 1),
@@ -91,7 +91,7 @@ def test_an_error_of_memory_is_told_apart_from_its_neighbours() -> None:
 
 
 def test_a_record_that_breaks_off_is_not_lost() -> None:
-    assert told(record(1, "recoverable", "memory error")[:2]) == [("mce", "firmware", "", "fatal", 1)]
+    assert reported(record(1, "recoverable", "memory error")[:2]) == [("mce", "firmware", "", "fatal", 1)]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_record_that_breaks_off_is_not_lost() -> None:
     ],
 )
 def test_registers_without_a_record_are_an_event(status: str, fatal: str, code: str, severity: str) -> None:
-    assert told(registers(status, fatal)) == [("aer", code, "0000:1b:00.0", severity, 1)]
+    assert reported(registers(status, fatal)) == [("aer", code, "0000:1b:00.0", severity, 1)]
 
 
 def test_a_stream_waits_until_the_record_has_said_what_it_is_about() -> None:

@@ -62,7 +62,7 @@ def test_a_45_after_the_repeat_of_an_xid_follows_from_it(blocks: bool) -> None:
 
 
 def test_a_file_dates_an_event_by_its_first_line_and_a_stream_by_its_last() -> None:
-    told = [Event(kind="xid", at=at, text="x", code=79, device="d") for at in (5.0, 9.0, 7.0)]
+    reported = [Event(kind="xid", at=at, text="x", code=79, device="d") for at in (5.0, 9.0, 7.0)]
     for folder, at in ((Folder(), 5.0), (Folder(3600.0), 9.0)):
-        folder.extend(told)
+        folder.extend(reported)
         assert [(event.at, event.count) for event in folder.take()] == [(at, 3)]

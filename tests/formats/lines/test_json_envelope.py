@@ -23,8 +23,8 @@ def test_what_collectors_wrote() -> None:
     assert job_line.decode(line(level="error", msg="failed", exc_info="Traceback\n  File x\nKeyError: 1\n")).text == (
         "KeyError: 1"
     )
-    told = job_line.decode(line(MESSAGE="Killed", PRIORITY="3", _HOSTNAME="n17"))
-    assert (told.text, told.host) == ("Killed", "n17")
+    reported = job_line.decode(line(MESSAGE="Killed", PRIORITY="3", _HOSTNAME="n17"))
+    assert (reported.text, reported.host) == ("Killed", "n17")
 
 
 def test_data_is_no_log() -> None:

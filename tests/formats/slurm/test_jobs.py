@@ -188,7 +188,7 @@ def test_any_json_is_read_without_raising(jobs: list[object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "code"),
+    ("reported", "code"),
     [
         (768, "3:0"),
         (9, "0:9"),
@@ -203,8 +203,8 @@ def test_any_json_is_read_without_raising(jobs: list[object]) -> None:
         ({}, ""),
     ],
 )
-def test_exit_codes_of_every_json(told: object, code: str) -> None:
-    entry = {"job_id": 7, "job_state": "FAILED", "nodes": "n1", "exit_code": told}
+def test_exit_codes_of_every_json(reported: object, code: str) -> None:
+    entry = {"job_id": 7, "job_state": "FAILED", "nodes": "n1", "exit_code": reported}
     [job] = from_json(json.dumps({"jobs": [entry]})) or []
     assert job.exit_code == code
 

@@ -69,7 +69,7 @@ def test_all_mistakes_at_once() -> None:
 def test_names_nobody_reports_of_and_nodes_nobody_placed() -> None:
     topology = Topology((Edge("cools", "rack/r1", "node/n1"), Edge("cools", "rack/r1", "node/x2")))
     known = ["node/n1/gpu/0", "node/n2", "cdu/c9"]
-    assert strangers(topology, known) == ["nobody reports of node/x2; did you mean node/n2?"]
+    assert strangers(topology, known) == ["no source reports node/x2; did you mean node/n2?"]
     assert unplaced(topology, known) == ["node/n2 is in no edge"]
 
 

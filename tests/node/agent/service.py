@@ -1,4 +1,4 @@
-"""A controller's controller for tests: speaks the agents' HTTP contract on loopback and remembers what it was told."""
+"""A controller for tests: speaks the agents' HTTP contract on loopback and stores what it receives."""
 
 import json
 import threading

@@ -35,7 +35,7 @@ def test_a_plain_process_may_be_a_daemon_and_is_no_job() -> None:
 def test_who_cannot_see_says_nothing() -> None:
     here = JobsHere(lambda: 0.0)
     here.hear(reading("8012"))
-    assert not here.hear(reading(blind="nobody can tell which processes hold GPUs"))
+    assert not here.hear(reading(blind="it is unknown which processes hold GPUs"))
     assert here.seen() is None
     here.hear(Reading(source="jobs", at=1.0, absent={(node("n1"), "jobs_running"): "another PID namespace?"}))
     assert here.seen() is None

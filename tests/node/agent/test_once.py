@@ -1,4 +1,4 @@
-"""One look at a twin: a fault turns its checks at once or says what it needs, and what is not judged is told."""
+"""One look at a twin: a fault turns its checks at once or says what it needs, and what is not judged is reported."""
 
 import time
 from collections.abc import Iterator

@@ -203,9 +203,9 @@ class TestReset:
 
     def situation(self, **fields: object) -> GpuSituation:
         gpus = {number: f"GPU-{number}" for number in range(8)}
-        told = {"processes": {number: [] for number in gpus}, "allocated": False, "architecture": "hopper",
+        reported = {"processes": {number: [] for number in gpus}, "allocated": False, "architecture": "hopper",
                 "nvswitch": True, "fabric_manager": True, **fields}  # fmt: skip
-        return GpuSituation(gpus=gpus, **told)  # type: ignore[arg-type]
+        return GpuSituation(gpus=gpus, **reported)  # type: ignore[arg-type]
 
     def test_the_sick_gpu_is_reset_and_its_old_events_no_longer_count(self, home: Path) -> None:
         outcome = self.perform(home, lambda: self.situation(suspects=(3,)))

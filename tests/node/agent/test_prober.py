@@ -77,7 +77,7 @@ def test_who_leads_runs_a_whole_probe_and_tells_all_of_it(tmp_path: Path) -> Non
     assert found["node/n1"][0] == found["node/n2"][0] == "unknown"
     assert found["node/n1"][1].startswith("set-up failed: torch is not installed")
     assert found["node/n2"][1] == "set-up failed: it did not come within 5 s"
-    assert found["node/n0"] == ("unknown", "nobody to meet: fewer than two hosts could start")
+    assert found["node/n0"] == ("unknown", "no peer: fewer than two hosts could start")
 
 
 @needs_torch
@@ -144,7 +144,7 @@ def test_who_waits_in_vain_says_who_did_not_come_and_who_finds_nobody_says_that(
     assert not alone.ok
     assert alone.bytes_per_second is None
     vain = Prober("n1", list, str(tmp_path / "v.json")).perform(order(1, free_port(), 0.3), 0.0)
-    assert vain.reason.startswith("set-up failed: nobody could be met at 127.0.0.1")
+    assert vain.reason.startswith("set-up failed: no peer answered at 127.0.0.1")
 
 
 def test_an_order_without_a_peer_is_refused(tmp_path: Path) -> None:

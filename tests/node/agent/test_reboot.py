@@ -12,7 +12,7 @@ from holdfast.node.agent.orders.reboot import BOOT_ID, reboot
 
 ORDER = Order(id=7, verb="reboot", reason="rung 2")
 
-# The agent that is told to restart the machine; its command ends the agent, as the machine's going down would.
+# The agent that is reported to restart the machine; its command ends the agent, as the machine's going down would.
 AGENT = """
 import sys
 from pathlib import Path

@@ -83,9 +83,9 @@ def test_a_change_goes_at_once_and_a_heartbeat_every_thirty_seconds_with_a_diges
     bench.pass_time(0)
     bench.reporter.tell([change()], [XID])
     bench.pass_time(1)
-    told = at.received[-1]
-    assert told["changes"][0]["check"] == "gpu.xid"
-    assert told["events"][0]["code"] == 79
+    reported = at.received[-1]
+    assert reported["changes"][0]["check"] == "gpu.xid"
+    assert reported["events"][0]["code"] == 79
     before = len(at.received)
     for _ in range(119):
         bench.pass_time(1)

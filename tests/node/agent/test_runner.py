@@ -1,4 +1,4 @@
-"""The runner: a hung source is told and left behind; the others and shutdown go on."""
+"""The runner: a hung source is reported and left behind; the others and shutdown go on."""
 
 import threading
 

@@ -118,5 +118,5 @@ def assigned(ports: str) -> bool:
 
 def routed(tables: str, nodes: int) -> bool:
     """Every table leads to everybody."""
-    told = [line for line in tables.splitlines() if line.endswith("valid lids dumped ")]
-    return bool(told) and all(int(line.split()[0]) == nodes for line in told)
+    reported = [line for line in tables.splitlines() if line.endswith("valid lids dumped ")]
+    return bool(reported) and all(int(line.split()[0]) == nodes for line in reported)

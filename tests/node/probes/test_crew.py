@@ -1,4 +1,4 @@
-"""Workers on hosts: who cannot take part spoils nothing for the others, and nobody outlives the one who asked."""
+"""Workers on hosts: who cannot take part spoils nothing for the others, and no one outlives the one who asked."""
 
 import importlib.util
 import json
@@ -91,9 +91,9 @@ def test_processes_of_torchrun_are_the_workers_and_the_first_tells():
         )
         for number in (0, 1)
     ]
-    (told, errors), (nothing, _) = (node.communicate(timeout=240) for node in nodes)
-    assert told, errors
-    document = json.loads(told)
+    (reported, errors), (nothing, _) = (node.communicate(timeout=240) for node in nodes)
+    assert reported, errors
+    document = json.loads(reported)
     assert (document["ranks"], len(document["hosts"]), len(document["pairs"]), nothing) == (2, 2, 2, "")
     assert {row["correct"] for row in document["sweep"]} == {True}
     assert nodes[1].returncode == 0

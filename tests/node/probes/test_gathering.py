@@ -1,4 +1,4 @@
-"""Nodes that come together without a shell: who was asked and knows the key is let in, nobody else."""
+"""Nodes that come together without a shell: who was asked and knows the key is let in, no one else."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ def never() -> bool:
 
 
 def quietly(words: str) -> None:
-    """Nobody listens."""
+    """No one listens."""
 
 
 def come(name: str, port: int, key: str = KEY, tries: int | None = None) -> socket.socket:

@@ -132,9 +132,9 @@ def test_the_evidence_of_a_rail_is_of_that_rail():
         for rail in "01"
     ]
     (suspect,) = [one for one in suspects(measured, leaf_parts({}), learn(measured)) if one.confirmed]
-    told = finding(suspect, measured)
-    assert told.subject == "node/h2/rail/1"
-    assert all(words.endswith("4.0 MB/s") for words in told.evidence[1:]) and len(told.evidence) > 2
+    reported = finding(suspect, measured)
+    assert reported.subject == "node/h2/rail/1"
+    assert all(words.endswith("4.0 MB/s") for words in reported.evidence[1:]) and len(reported.evidence) > 2
 
 
 def busy_rails(seed, hosts, rails, slow):

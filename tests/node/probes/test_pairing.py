@@ -1,4 +1,4 @@
-"""Rounds: nobody twice, everybody in time, suspects with somebody good."""
+"""Rounds: no one twice, everybody in time, suspects with somebody good."""
 
 from hypothesis import given
 from hypothesis import strategies as st

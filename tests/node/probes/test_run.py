@@ -132,7 +132,7 @@ def test_a_fall_back_to_tcp_is_told_from_what_the_ranks_said(tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text(f"a 127.0.0.1 {says}\nb 127.0.0.1\n")
     code, document = run("--hosts", str(hosts), "--fabric", "reference", "--pair-bytes", "64KiB")
-    (told,) = [one["reason"] for one in document["judgement"] if one["check"] == "sweep.bandwidth"]
-    assert code == 2 and "TCP sockets" in told
+    (reported,) = [one["reason"] for one in document["judgement"] if one["check"] == "sweep.bandwidth"]
+    assert code == 2 and "TCP sockets" in reported
     assert document["network"] == "Socket"
     assert document["code_paths"] == [] or "does not apply" in document["code_paths"][0]

@@ -1,4 +1,4 @@
-"""Who meets next: every pair of leaves within its period, no more than the budget, nobody who is wanted."""
+"""Who meets next: every pair of leaves within its period, no more than the budget, no one who is wanted."""
 
 from itertools import combinations_with_replacement
 
@@ -85,7 +85,7 @@ def test_the_budget_is_never_exceeded_and_nobody_is_taken_who_is_wanted(
         assert len(taken) == len(set(taken))
         assert not wanted & set(taken)
         at_it = [node for node in days.held if node not in wanted]
-        # Who is at it already may finish when fewer are idle than before; nobody new is taken then.
+        # Who is at it already may finish when fewer are idle than before; no one new is taken then.
         assert not made or len(at_it) <= seats(len(names) - len(wanted), share)
         assert all(spent <= policy.seconds_per_day for spent in days.spent_today().values())
 

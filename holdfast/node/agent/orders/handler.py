@@ -30,7 +30,7 @@ class OrderAction:
     mark: Callable[[], str] = str
     """What is written down before one begins that is not repeatable."""
     settle: Callable[[Order, str], OrderOutcome | None] = lambda order, mark: None
-    """What came of one that was interrupted, judged from its mark; None where nobody knows."""
+    """What came of one that was interrupted, judged from its mark; None where no one knows."""
 
 
 class _Begun(msgspec.Struct):
@@ -88,8 +88,8 @@ class Orders:
         if done is None or done.verb != order.verb[:LONGEST_NAME] or done.key != order.key:
             return None
         action = self._actions.get(order.verb)
-        told = max(done.began, self._answered_at.get(order.id, 0.0))
-        return None if action is not None and action.repeatable and now - told > STALE_SECONDS else done
+        reported = max(done.began, self._answered_at.get(order.id, 0.0))
+        return None if action is not None and action.repeatable and now - reported > STALE_SECONDS else done
 
     def _work(self) -> None:
         while (order := self._waiting.get()) is not None:

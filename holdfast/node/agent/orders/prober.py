@@ -46,12 +46,12 @@ class Prober:
 
     def perform(self, order: Order, now: float) -> OrderOutcome:
         if order.probe is None:
-            return refused(order, "set-up failed: nobody to meet is named")
+            return refused(order, "set-up failed: no peer is named")
         if jobs := self._jobs():
             return refused(order, f"refused: work is here ({', '.join(jobs)[:200]})")
         from holdfast.node.agent.orders.probe_session import (
             ProbeSession,
-        )  # an agent that meets nobody does not pay for it
+        )  # an agent that meets no one does not pay for it
 
         marked = self._put_mark(order)
         session = ProbeSession(self._node, order, self._python, self._progress(order))

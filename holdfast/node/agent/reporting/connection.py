@@ -43,8 +43,8 @@ class ControllerLink:
         self._connection: http.client.HTTPConnection | None = None
 
     def post(self, path: str, body: bytes, credential: str = "", clock: float | None = None) -> HttpAnswer:
-        """A standby says who leads; that one is asked from then on, until it fails us. `clock` is told along: what our
-        clock shows now, so that the controller can put our times on its own."""
+        """A standby names the leader, which is used until it fails. `clock` is our current time, sent so that the
+        controller can convert our times to its own."""
         headers = {"Content-Type": "application/json"}
         if credential:
             headers["Authorization"] = f"Bearer {credential}"

@@ -96,11 +96,11 @@ class Reporter:
         self._take_orders = take
 
     def on_closed(self, take: Callable[[str], None]) -> None:
-        """Told with every answer why nothing may start here; '' if it may."""
+        """Reported with every answer why nothing may start here; '' if it may."""
         self._take_closed = take
 
     def on_flush(self, take: Callable[[float], None]) -> None:
-        """Told with every answer while the node is to be released, and how long that waits for storage."""
+        """Reported with every answer while the node is to be released, and how long that waits for storage."""
         self._take_flush = take
 
     def on_tell_all(self, verdicts: Callable[[], Sequence[CheckChange]]) -> None:
@@ -239,7 +239,7 @@ class Reporter:
 
     def _take_acknowledgement(self, answer: HttpAnswer, sent: list[SpoolEntry]) -> None:
         try:
-            told = msgspec.json.decode(answer.body, type=_Acknowledged)
+            reported = msgspec.json.decode(answer.body, type=_Acknowledged)
         except (msgspec.DecodeError, UnicodeDecodeError):
             self._wait("the controller's answer cannot be read")
             return
@@ -254,15 +254,15 @@ class Reporter:
         if not len(self._spool):
             self._one_by_one = False
             self._tell_losses()
-        self._take_closed(told.closed)
-        if told.flush_seconds > 0:
-            self._take_flush(told.flush_seconds)
-        self._take_orders(told.orders)
-        self._take_cancelled(told.cancel)
-        if told.tell_all:
-            log.warning("the controller lacks earlier reports of ours; every verdict is told anew")
+        self._take_closed(reported.closed)
+        if reported.flush_seconds > 0:
+            self._take_flush(reported.flush_seconds)
+        self._take_orders(reported.orders)
+        self._take_cancelled(reported.cancel)
+        if reported.tell_all:
+            log.warning("the controller lacks earlier reports of ours; every verdict is reported anew")
             self.tell(self._verdicts())
-        if told.renew:
+        if reported.renew:
             self._renew()
 
     def _renew(self) -> None:

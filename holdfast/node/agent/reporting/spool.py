@@ -1,7 +1,7 @@
 """Reports that no controller has acknowledged yet, as JSON lines on disk: they outlive kill -9 and hours of silence.
 
-Bounded. What has to go when the bound is reached goes in this order: old heartbeats, then old news; and what went is
-counted, so that it can be told. The file is appended to; only what was acknowledged or given up is ever cut out of it.
+Bounded. When the bound is reached, old heartbeats are dropped first, then old reports; what was dropped is counted and
+reported. The file is appended to; only acknowledged and dropped entries are cut out of it.
 """
 
 import logging
@@ -20,7 +20,7 @@ log = logging.getLogger("holdfast.node.agent")
 
 MOST_BYTES = 8 << 20
 MOST_UNWRITTEN = 1_000  # reports held in memory while the disk takes none
-HEARTBEAT_SECONDS = 3600.0  # older heartbeats tell nobody anything
+HEARTBEAT_SECONDS = 3600.0  # older heartbeats tell no one anything
 NEWS_SECONDS = 7 * 86400.0
 COMPACT_BYTES = 1 << 20
 ROOM_SHARE = 0.9  # an overflow makes room for more than one report

@@ -105,8 +105,8 @@ class Reporting:
     def hear(self, reading: Reading) -> None:
         """Keep its events until the inventory can say whose they are."""
         self._events += [event for event in reading.events if not self._was_told(event)]
-        told = reading.source == JobSocketSource.name and (reading.signals or self._kept() != self._kept_told)
-        if self._jobs.hear(reading) or told:
+        reported = reading.source == JobSocketSource.name and (reading.signals or self._kept() != self._kept_told)
+        if self._jobs.hear(reading) or reported:
             self._kept_told = self._kept()
             self._reporter.tell_jobs()
 

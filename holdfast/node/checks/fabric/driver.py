@@ -34,11 +34,11 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _adapters_with_expected_ports(window: Window) -> set[str]:
-    """By PCI address, as the driver names them: it also tells of the empty cage of a port that nobody uses."""
+    """By PCI address, as the driver names them: it also tells of the empty cage of a port that no one uses."""
     ports = expected_ports(window)
-    told = {str(window.value(port, "port_pci_address") or "") for port in ports}
+    reported = {str(window.value(port, "port_pci_address") or "") for port in ports}
     known = {address for address, subject in window.inventory.by_device.items() if subject in ports}
-    return (told | known) - {""}
+    return (reported | known) - {""}
 
 
 def _module(event: Event) -> tuple[str, object]:

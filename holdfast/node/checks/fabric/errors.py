@@ -75,7 +75,7 @@ def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]],
 
 
 def _reordering(window: Window, port: Subject) -> list[str]:
-    """Packets that came in another order: told, and never a fault by themselves."""
+    """Packets that came in another order: reported, and never a fault by themselves."""
     grown = {name: increase(window.runs(port, name)) for name in _REORDERED}
     return [
         f"{local_name(port)}: {_plain(name)} grew by {count:.0f} in {window.span / _MINUTE:.0f} min"

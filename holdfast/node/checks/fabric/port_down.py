@@ -48,7 +48,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _outages(window: Window, port: Subject, up: float) -> list[_Outage]:
-    """Those that a job may still wait for: the longest, the last, and the one that goes on, which is told first."""
+    """Those that a job may still wait for: the longest, the last, and the one that goes on, which is reported first."""
     found = []
     for which in ("longest", "last"):
         seconds = window.number(port, f"port_{which}_outage_seconds") or 0.0
@@ -150,7 +150,7 @@ def _evidence(window: Window) -> tuple[str, ...]:
         if at_most > last:
             said.append(
                 f"{local_name(port)}: last outage at least {for_seconds(last)}, at most {for_seconds(at_most)}: "
-                "nobody looked at its end"
+                "its end was not observed"
             )
         downed = window.number(port, "port_link_downed_total")
         if downed is not None and nics.is_saturated("port_link_downed_total", downed):

@@ -33,9 +33,9 @@ def _judge_port(window: Window, port: Subject, rate: float, rates: dict[Subject,
 
 def _expected(window: Window, port: Subject, rates: dict[Subject, float]) -> tuple[float, str]:
     """The manifest's word, else the fastest port of the same make on this node."""
-    told = window.inventory.expect.get(port, {}).get(_RATE)
-    if isinstance(told, int | float):
-        return float(told), "the manifest says"
+    reported = window.inventory.expect.get(port, {}).get(_RATE)
+    if isinstance(reported, int | float):
+        return float(reported), "the manifest says"
     make = _make(window, port)
     return max(rate for peer, rate in rates.items() if _make(window, peer) == make), "its peers run at"
 
@@ -47,7 +47,7 @@ def _make(window: Window, port: Subject) -> tuple[object, ...]:
 
 
 def _below_catalog(window: Window, rates: dict[Subject, float]) -> tuple[str, ...]:
-    """A slower switch is no fault of the port, so this is told and not judged."""
+    """A slower switch is no fault of the port, so this is reported and not judged."""
     said = []
     for port, rate in rates.items():
         known = nics.adapter(str(window.value(port, "port_hca_type") or ""))

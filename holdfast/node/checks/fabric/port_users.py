@@ -42,7 +42,7 @@ class Deadline:
 
 
 def rdma_jobs(window: Window) -> list[PortUser]:
-    """Every job on the node, but for those that told NCCL to leave RDMA alone."""
+    """Every job on the node, but for those that set NCCL to leave RDMA alone."""
     return [job for subject in window.values("job_processes") if (job := rdma_job(window, subject))]
 
 

@@ -83,7 +83,7 @@ def _count(window: Window, gpu: Subject, name: str) -> float | None:
 def _where(window: Window, gpu: Subject) -> str:
     places = [(word, window.number(gpu, f"{UNCORRECTED}_{word.lower()}_total")) for word in ("SRAM", "DRAM")]
     known = [f"{count:.0f} {word}" for word, count in places if count is not None]
-    return ", ".join(known) or "place not told"
+    return ", ".join(known) or "place not reported"
 
 
 def _lifetime(window: Window, everyone: tuple[Subject, ...]) -> list[str]:

@@ -16,7 +16,9 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if why := _needed(window):
         reason = f"nv-fabricmanager does not run, and {why}"
         return Verdict(rows=(Row(window.node, Health.FAIL, 0.0, 1.0, reason),))
-    reason = "nv-fabricmanager does not run, and nobody knows whether this node needs it (no GPU of a known model seen)"
+    reason = (
+        "nv-fabricmanager does not run, and it is unknown whether this node needs it (no GPU of a known model seen)"
+    )
     return Verdict(rows=(Row(window.node, Health.UNKNOWN, 0.0, None, reason),))
 
 

@@ -15,13 +15,13 @@ FALLEN_OFF_THE_BUS = "79"  # the Xid
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    told = {subject_of(window, event): event for event in _events(window)}
+    reported = {subject_of(window, event): event for event in _events(window)}
     everyone = gpus(window, LOST)
-    findings = [_judge_gpu(window, gpu, everyone, told.pop(gpu, None)) for gpu in everyone]
+    findings = [_judge_gpu(window, gpu, everyone, reported.pop(gpu, None)) for gpu in everyone]
     covered = {finding.row.subject for finding in findings if finding}
-    findings += [GpuFinding(_fallen(subject, event)) for subject, event in told.items()]
+    findings += [GpuFinding(_fallen(subject, event)) for subject, event in reported.items()]
     on_bus = _only_on_the_bus(window, everyone)
-    findings += [finding for finding in on_bus if finding.row.subject not in covered | set(told)]
+    findings += [finding for finding in on_bus if finding.row.subject not in covered | set(reported)]
     bad = [finding.row.subject for finding in findings if finding and finding.row.health is Health.FAIL]
     return conclude(findings, (line for subject in bad if (line := _who(window, subject))))
 

@@ -39,8 +39,8 @@ def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
 
 def _lanes(window: Window, gpu: Subject, model: GpuModel | None) -> float | None:
     """How many there should be. With bridges it is what the manifest says, or what the best sibling has."""
-    if (told := expected_number(window, gpu, ACTIVE)) is not None:
-        return told
+    if (reported := expected_number(window, gpu, ACTIVE)) is not None:
+        return reported
     if model is None:
         return None
     if not model.nvlink_optional:
@@ -49,7 +49,7 @@ def _lanes(window: Window, gpu: Subject, model: GpuModel | None) -> float | None
 
 
 def _split(window: Window, gpu: Subject, model: GpuModel | None, active: float | None) -> GpuFinding | None:
-    """Programs on parts of a GPU cannot use NVLink, so lanes that are off then, or not told of, are not missed."""
+    """Programs on parts of a GPU cannot use NVLink, so lanes that are off then, or not reported of, are not missed."""
     if active is None and _silent(window, gpu):
         said = "split by MIG: the driver tells nothing of its NVLink lanes, and no program can use them"
     elif active == 0 and model and model.nvlink_off_under_mig:

@@ -1,4 +1,4 @@
-"""Where each GPU sits, also one that was lost before the driver told its address: so that one is not taken for two."""
+"""The place of each GPU, also of one that was lost before the driver reported its address, so that it counts once."""
 
 from holdfast.model.signal import Event
 from holdfast.model.subject import Subject, kind, pci
@@ -9,7 +9,7 @@ ADDRESS = "gpu_pci_address"
 
 
 def subject_of(window: Window, event: Event) -> Subject:
-    """The GPU that an event is about; the PCI device where nobody knows it; the node where no device is named."""
+    """The GPU that an event is about; the PCI device where no one knows it; the node where no device is named."""
     if event.subject:
         return event.subject
     if not event.device:
@@ -37,7 +37,7 @@ def places(window: Window) -> dict[str, Subject]:
 
 
 def _free(window: Window, taken: dict[str, Subject]) -> list[str]:
-    """Where there is a GPU on the bus that nobody claims."""
+    """Where there is a GPU on the bus that no one claims."""
     known = {*taken, *str(window.value(window.node, "gpu_excluded") or "").split(",")}
     on_bus = [device for device in window.inventory.expected("pci") if window.value(device, "pci_role") == "gpu"]
     addresses = [device.rsplit("/", 1)[1] for device in on_bus]

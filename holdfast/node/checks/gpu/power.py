@@ -38,7 +38,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 def _peers(window: Window, busy: dict[Subject, float], span: float) -> dict[Subject, dict[Subject, float]]:
     """Each busy GPU beside those of the same job. What different jobs draw cannot be compared, nor a GPU that jobs
-    share, nor anything while nobody can tell which job holds which."""
+    share, nor anything while it is unknown which job holds which."""
     holders: dict[Subject, list[Subject]] = {}
     for job in window.values("job_processes"):
         for gpu in _held_by(window, job):

@@ -44,9 +44,9 @@ def _by_margin(window: Window, gpu: Subject, core: float, limits: Limits) -> Gpu
 
 
 def _slowdown_margin(window: Window, gpu: Subject, limits: Limits) -> float:
-    told = window.number(gpu, "gpu_slowdown_margin_celsius")
-    if told is not None:
-        return told
+    reported = window.number(gpu, "gpu_slowdown_margin_celsius")
+    if reported is not None:
+        return reported
     model = model_of(window, gpu)
     known = model.slowdown_margin_celsius if model else None
     return known if known is not None else limits["slowdown_margin_celsius"]

@@ -1,4 +1,4 @@
-"""Is a GPU slowed down by its own protection? One sample is told, not judged; most minutes of ten are a fault."""
+"""Is a GPU slowed down by its own protection? One sample is reported, not judged; most minutes of ten are a fault."""
 
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
@@ -18,8 +18,8 @@ def judge(window: Window, limits: Limits) -> Verdict:
     findings = [_judge_gpu(window, gpu, limits) for gpu in gpus(window, REASONS)]
     rows = [finding.row for finding in findings if finding]
     slowed = [row for row in rows if row.reason and row.reason != single_reading.ONE_LOOK]
-    told = [evidence_line(row.subject, f"{row.reason}; {_clocks(window, row.subject)}") for row in slowed]
-    return conclude(findings, (*told, *single_reading.evidence_of_one_reading(rows)))
+    reported = [evidence_line(row.subject, f"{row.reason}; {_clocks(window, row.subject)}") for row in slowed]
+    return conclude(findings, (*reported, *single_reading.evidence_of_one_reading(rows)))
 
 
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:

@@ -8,7 +8,7 @@ from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.event_rows import Grade, counted, node_verdict, since, total
 
 _PROCESSOR = ("soft_lockup", "hard_lockup")
-_KERNEL = "panic"  # it went on after an oops, with locks held that nobody gives back
+_KERNEL = "panic"  # it went on after an oops, with locks held that no one gives back
 _TASK = ("hung_task", "rcu_stall")
 
 

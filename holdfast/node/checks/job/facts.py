@@ -51,13 +51,13 @@ def middle(values: Sequence[float]) -> float:
 def compared(
     window: Window, name: str, groups: dict[str, list[Subject]], limits: Limits, nodes: Mapping[Subject, str]
 ) -> dict[Subject, Excess]:
-    """Every subject against its group, look by look; those of groups too small for it are left out. Who stands on one
-    node bears witness for each other: what slows all of them is told from chance sooner than what slows one."""
+    """Every subject against its group, reading by reading; too small groups are left out. The ranks of one node
+    confirm each other: what slows all of them is significant sooner than what slows one."""
     found: dict[Subject, Excess] = {}
     for members in groups.values():
-        told = {one: [float(run.value) for run in window.runs(one, name)][-LOOKS:] for one in members}
-        looks = median_low([len(values) for values in told.values()] or [0])  # some may have begun later than most
-        rows = {one: values[-looks:] for one, values in told.items() if len(values) >= looks}
+        reported = {one: [float(run.value) for run in window.runs(one, name)][-LOOKS:] for one in members}
+        looks = median_low([len(values) for values in reported.values()] or [0])  # some may have begun later than most
+        rows = {one: values[-looks:] for one, values in reported.items() if len(values) >= looks}
         if looks >= FEWEST_LOOKS and len(rows) >= limits["least_peers"]:
             found |= _excesses(window, rows, looks, limits, nodes)
     return found
@@ -102,9 +102,9 @@ def _together(above: dict[Subject, list[float]], nodes: Mapping[Subject, str], u
     if len(members) < ENOUGH_NODES:
         return {}
     return {
-        node: _evidence([median_low(look) for look in zip(*told, strict=True)], unit, MOST_OF_ONE_LOOK_TOGETHER)
-        for node, told in members.items()
-        if len(told) >= SEVERAL
+        node: _evidence([median_low(look) for look in zip(*reported, strict=True)], unit, MOST_OF_ONE_LOOK_TOGETHER)
+        for node, reported in members.items()
+        if len(reported) >= SEVERAL
     }
 
 
@@ -131,8 +131,8 @@ def slow_ranks(window: Window, limits: Limits) -> tuple[list[Excess], dict[Subje
     split = window.values("job_rank_split")
     ranks = [one for one in window.values(OWN) if split.get(one)]
     nodes = {one: str(window.value(one, "job_rank_node") or "") for one in ranks}
-    told = compared(window, OWN, by_group(window, ranks), limits, nodes)
-    return sorted((one for one in told.values() if one.slow), key=lambda one: -one.ratio), told
+    reported = compared(window, OWN, by_group(window, ranks), limits, nodes)
+    return sorted((one for one in reported.values() if one.slow), key=lambda one: -one.ratio), reported
 
 
 def clock(at: float) -> str:

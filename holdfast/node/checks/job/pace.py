@@ -1,4 +1,4 @@
-"""job.pace: the job as a whole is as quick as it usually is. "Everyone is slow" told apart from "one is slow"."""
+"""job.pace: the job as a whole is as quick as it usually is. "Everyone is slow" distinguished from "one is slow"."""
 
 from statistics import median
 
@@ -18,7 +18,7 @@ PARTS = {
 }
 
 NOT_APART = (
-    "a rank, the fabric or everyone, for waiting is not told apart from computing",
+    "a rank, the fabric or everyone, for waiting is not distinguished from computing",
     "`watch` the model, or put `waiting` around its communication, to know which",
     "training",
 )
@@ -40,17 +40,19 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if ratio < limit:
         return Verdict(rows=(Row(job, Health.PASS, ratio, limit),))
     _, ranks = slow_ranks(window, job_slow_ranks.LIMITS)
-    alone = max((one.own - one.usual for one in ranks.values()), default=0.0)  # told before it is proven slow
+    alone = max((one.own - one.usual for one in ranks.values()), default=0.0)  # reported before it is proven slow
     if alone >= limits["explains"] * (median(steps) - usual):
         return Verdict(rows=(Row(job, Health.PASS, ratio, limit, "one is slow, not everyone: see job.slow_ranks"),))
     grown = {part: _growth(window, job, part) for part in PARTS}
     part = max(grown, key=lambda name: grown[name])
     words, advice, owner = NOT_APART if part == "own" and _mixed(window) else PARTS[part]
     begun = clock(window.now if since is None else since)
-    told = f"job {window.inventory.node} is {percent(ratio)} slow since {begun}: {words}"
+    reported = f"job {window.inventory.node} is {percent(ratio)} slow since {begun}: {words}"
     shared = window.value(job, "job_hardware")
-    told += f"; {shared}" if shared and part == "own" else ""
-    return Verdict(rows=(Row(job, Health.DEGRADED, ratio, limit, told),), reason=told, remedy=advice, owner=owner)
+    reported += f"; {shared}" if shared and part == "own" else ""
+    return Verdict(
+        rows=(Row(job, Health.DEGRADED, ratio, limit, reported),), reason=reported, remedy=advice, owner=owner
+    )
 
 
 def _mixed(window: Window) -> bool:

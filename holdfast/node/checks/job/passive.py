@@ -23,7 +23,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         if busy is not None and busy >= limits["busy_ratio"] and runs[-1].end - runs[0].start >= limits["seconds"]:
             clocks[gpu] = _held_longest(runs)
     if len(clocks) < limits["least_peers"]:
-        why = f"fewer than {limits['least_peers']:.0f} busy GPUs of the job told their clocks for long enough"
+        why = f"fewer than {limits['least_peers']:.0f} busy GPUs of the job reported their clocks for long enough"
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
     usual = median(clocks.values())
     noise = SPREAD * median(abs(one - usual) for one in clocks.values()) / usual

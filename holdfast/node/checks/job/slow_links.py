@@ -1,6 +1,6 @@
 """job.slow_links: no pair or group of ranks communicates slower than others of its kind.
 
-Of a communication the shortest time that any member spent in it counts: whoever came last waited for nobody.
+Of a communication the shortest time that any member spent in it counts: whoever came last waited for no one.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
         return Verdict(rows=(Row(job, Health.NOT_APPLICABLE, reason="the job names no links"),))
     found = compared(window, TRANSFER, kinds, limits, {})
     if not found:
-        why = f"fewer than {limits['least_peers']:.0f} links of a kind were told of"
+        why = f"fewer than {limits['least_peers']:.0f} links of a kind were reported"
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
     slow = sorted((one for one in found.values() if one.slow), key=lambda one: -one.ratio)
     rows = tuple(_row(one) for one in found.values())

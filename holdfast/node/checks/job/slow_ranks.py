@@ -17,15 +17,15 @@ MOST_NAMED = 4
 
 def judge(window: Window, limits: Limits) -> Verdict:
     job = f"job/{window.inventory.node}"
-    told = window.values("job_rank_split")
-    if not told:
+    reported = window.values("job_rank_split")
+    if not reported:
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason="no rank tells its progress"),))
-    if len(told) > 1 and not any(told.values()):
-        why = "waiting is not told apart from computing: `watch` the model, or put `waiting` around communication"
+    if len(reported) > 1 and not any(reported.values()):
+        why = "waiting is not distinguished from computing: `watch` the model, or put `waiting` around communication"
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
     slow, compared = slow_ranks(window, limits)
     if not compared:
-        why = f"fewer than {limits['least_peers']:.0f} ranks of a kind told often enough how they got on"
+        why = f"fewer than {limits['least_peers']:.0f} ranks of a kind reported often enough how they got on"
         return Verdict(rows=(Row(job, Health.UNKNOWN, reason=why),))
     rows = [_row(window, one) for one in slow]
     guilty = {one.subject for one in slow}
@@ -61,10 +61,10 @@ def sentence(window: Window, slow: list[Excess]) -> str:
     since = min((one.since for one in slow if one.since is not None), default=window.now)
     won = world * (1 - without / step)
     lost = f"job {window.inventory.node} is {percent(step / without - 1)} slow since {clock(since)}"
-    told = f"{lost}; {_who(window, slow)}"
+    reported = f"{lost}; {_who(window, slow)}"
     if any(_incident(window, one) for one in slow):
-        return told
-    return f"{told}; evicting {'it' if len(slow) == 1 else 'them'} wins back {_hours(won)}"
+        return reported
+    return f"{reported}; evicting {'it' if len(slow) == 1 else 'them'} wins back {_hours(won)}"
 
 
 def _who(window: Window, slow: list[Excess]) -> str:

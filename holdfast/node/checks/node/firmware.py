@@ -46,15 +46,15 @@ def _among_equals(window: Window) -> Iterator[Row]:
         groups: dict[str, dict[Subject, str]] = {}
         for subject in window.inventory.expected(kind):
             values = window.value(subject, make), window.value(subject, version)
-            told = version in window.inventory.expect.get(subject, {})
-            if all(isinstance(value, str) for value in values) and not told:
+            reported = version in window.inventory.expect.get(subject, {})
+            if all(isinstance(value, str) for value in values) and not reported:
                 groups.setdefault(str(values[0]), {})[subject] = str(values[1])
         for versions in groups.values():
             yield from _odd_ones(version, versions)
 
 
 def _odd_ones(name: str, versions: dict[Subject, str]) -> Iterator[Row]:
-    """Those not of the commonest version; where two are equally common, all are told, since nobody knows the right."""
+    """Those without the most common version. Where two are equally common, all are reported."""
     common = Counter(versions.values()).most_common()
     if len(common) < 2:
         return

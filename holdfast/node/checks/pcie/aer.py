@@ -1,7 +1,7 @@
 """pcie.aer: errors the PCI Express hardware reports about itself (Advanced Error Reporting).
 
 Two witnesses: the counters of sysfs, by their growth, and the kernel's own words, which also tell of devices whose
-counters nobody can read, or that fell off the bus with them.
+counters no one can read, or that fell off the bus with them.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ _LEAST_HISTORY_SECONDS = 60.0
 def judge(window: Window, limits: Limits) -> Verdict:
     totals = {name: window.values(name) for name in (_FATAL, _NONFATAL, _CORRECTABLE)}
     devices = [device for device in totals[_FATAL] if device in totals[_NONFATAL] or device in totals[_CORRECTABLE]]
-    told = _events_by_device(window)
-    rows = [_judge_events(told.pop(device, []), _judge_counters(window, device, limits)) for device in devices]
-    for device, events in told.items():
+    reported = _events_by_device(window)
+    rows = [_judge_events(reported.pop(device, []), _judge_counters(window, device, limits)) for device in devices]
+    for device, events in reported.items():
         row = _judge_events(events, Row(device, Health.PASS))
         if row.health is not Health.PASS:
             rows.append(row)

@@ -26,11 +26,11 @@ def judge(window: Window, limits: Limits) -> Verdict:
             row, said = _judge_speed(window, device, speed, row, limits)
             evidence += said
         rows.append(row)
-    told, said_by_kernel = judge_events(window, rows)
-    lost = FailureClass.CRASH if any(row.health is Health.FAIL for row in told) else None
-    unseen = {row.subject for row in told}
+    reported, said_by_kernel = judge_events(window, rows)
+    lost = FailureClass.CRASH if any(row.health is Health.FAIL for row in reported) else None
+    unseen = {row.subject for row in reported}
     seen = [row for row in rows if row.subject not in unseen]
-    return Verdict(rows=(*seen, *told), evidence=(*evidence, *said_by_kernel), failure_class=lost)
+    return Verdict(rows=(*seen, *reported), evidence=(*evidence, *said_by_kernel), failure_class=lost)
 
 
 def _judge_width(window: Window, device: Subject, width: float, limits: Limits) -> Row:
@@ -73,9 +73,9 @@ def _nothing_to_compare(window: Window, device: Subject, name: str) -> Row:
 
 def _expected(window: Window, device: Subject, name: str) -> tuple[float | None, str]:
     """The manifest's word, else what both ends of the link can do."""
-    told = window.inventory.expect.get(device, {}).get(name)
-    if isinstance(told, int | float):
-        return float(told), "the manifest says"
+    reported = window.inventory.expect.get(device, {}).get(name)
+    if isinstance(reported, int | float):
+        return float(reported), "the manifest says"
     parent = str(window.value(device, "pci_parent") or "")
     above = subject.pci(window.inventory.node, parent)
     ends = [window.number(device, _MAX[name]), window.number(above, _MAX[name]) if parent else None]

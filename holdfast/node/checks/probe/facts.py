@@ -33,10 +33,10 @@ def wrong(subject: Subject, count: float, said: str) -> GpuFinding:
 
 
 def speed(window: Window, subject: Subject, name: str, floor: float, limits: Limits) -> GpuFinding:
-    """The absolute floor first, then what the part itself and its neighbours say. A CPU is told, not judged."""
+    """The absolute floor first, then what the part itself and its neighbours say. A CPU is reported, not judged."""
     value = window.number(subject, name) or 0.0
     if not on_gpus(window):
-        said = f"{amount(value, name)} on {window.value(window.node, 'probe_device')}: told, not judged"
+        said = f"{amount(value, name)} on {window.value(window.node, 'probe_device')}: reported, not judged"
         return GpuFinding(Row(subject, Health.PASS, value, reason=said))
     if floor and value < floor:
         said = f"{amount(value, name)}, below the {amount(floor, name)} that this model must reach"

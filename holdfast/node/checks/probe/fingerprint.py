@@ -44,7 +44,7 @@ def _judge_one(window: Window, device: Subject, majority: dict[str, str]) -> Gpu
     golden = window.value(device, GOLDEN) or majority.get(key)
     if golden is None:
         return GpuFinding(
-            Row(device, Health.PASS, own, reason=f"{repeats:.0f} repeats agree; nobody to compare with yet")
+            Row(device, Health.PASS, own, reason=f"{repeats:.0f} repeats agree; no other device to compare with yet")
         )
     if own != golden:
         said = f"its bits differ from those of the majority ({own[:12]}, others {str(golden)[:12]})"

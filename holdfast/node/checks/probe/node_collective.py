@@ -16,7 +16,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     if bad is None:
         return Verdict(rows=())
     if bad:
-        blamed = window.value(window.node, "probe_collective_wrong_from") or "a device nobody could tell"
+        blamed = window.value(window.node, "probe_collective_wrong_from") or "an unknown device"
         return conclude([wrong(window.node, bad, f"sums are wrong at {bad:.0f} sizes; wrong numbers from {blamed}")])
     return conclude([speed(window, window.node, SPEED, 0.0, limits)])
 

@@ -1,4 +1,4 @@
-"""The devices of one node as ranks of a process group: one worker each, told apart by the GPU that it may see."""
+"""The devices of one node as ranks of a process group: one worker each, distinguished by the GPU that it may see."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -16,7 +16,7 @@ _THREADS = "OMP_NUM_THREADS=1"  # ranks on one CPU would otherwise fight for it
 def ranks(bench: Bench) -> tuple[ProbeDevice, ...]:
     if bench.cuda:
         if len(bench.devices) < 2:
-            raise CannotMeasure("the node has a single GPU: nobody to exchange with")
+            raise CannotMeasure("the node has a single GPU: no peer to exchange with")
         return bench.devices
     alone = len(bench.devices) == 1
     chosen = [bench.devices[0 if alone else index] for index in range(MOST_ON_A_CPU)]

@@ -69,7 +69,7 @@ def _usual(measured: Sequence[Measured], leaves: Mapping[str, str]) -> Baseline:
 def _not_told_apart(
     suspect: Suspect, measured: Sequence[Measured], leaves: Mapping[str, str], baseline: Baseline
 ) -> list[str]:
-    """Larger parts that all its slow meetings ran over too, and that nobody else has shown to be fast since.
+    """Larger parts that all its slow meetings ran over too, and that no one else has shown to be fast since.
 
     A node is not blamed for its leaf, nor a pair for its trunk.
     """

@@ -1,4 +1,4 @@
-"""Which part explains the slow pairs: a node, one link, a leaf, a rail, a trunk; or nobody. Pure.
+"""Which part explains the slow pairs: a node, one link, a leaf, a rail, a trunk; or no one. Pure.
 
 Every measured pair runs over some parts. A part is suspected by how much better the measurements fit if it is slow
 than if nothing is; pairs that use it and are fast speak against it. What one part explains is taken away before the
@@ -173,7 +173,7 @@ class _Trial:
         return whole if self._scores[whole] >= SAME_AS_ITS_RAILS * self._scores[part] else part
 
     def _explain(self, users: set[int]) -> None:
-        """What is explained speaks for nobody else; only parts that shared it are weighed again."""
+        """What is explained speaks for no one else; only parts that shared it are weighed again."""
         self._explained |= users
         for part, score in self._scores.items():
             if score > -math.inf and not users.isdisjoint(self._users[part]):

@@ -16,7 +16,7 @@ PARTNERS_LOOKED_AT = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    idle: Mapping[str, str]  # node -> its leaf, '' where nobody knows; those in a probe are idle too
+    idle: Mapping[str, str]  # node -> its leaf, '' where no one knows; those in a probe are idle too
     in_probe: Collection[str] = ()
     spent: Mapping[str, float] = field(default_factory=dict)  # seconds in probes within the last day
     repaired: Mapping[str, float] = field(default_factory=dict)  # what was proven up to then counts no more

@@ -1,7 +1,7 @@
 """What the workers of a stress run do together: hand weights on, exchange rows, agree to go on.
 
-All of them move at the pace of the slowest then, so the time spent together is told apart: a worker's speed is that of
-its own work. One that is left alone goes on by itself.
+All then run at the speed of the slowest, so the time of the exchange is measured apart: a worker's speed is that
+of its own work. A worker whose peers are gone continues alone.
 """
 
 import datetime

@@ -46,7 +46,7 @@ def join() -> tuple[Any, int, int]:
 
 
 def _post(store: Any, line: str) -> Iterator[Answer]:
-    """What was put under a line, in order. Looked for, not waited for: a store that waits serves nobody else."""
+    """What was put under a line, in order. Looked for, not waited for: a store that waits serves no one else."""
     for number in count():
         while not store.check([f"{line}/{number}"]):
             time.sleep(LOOK_SECONDS)

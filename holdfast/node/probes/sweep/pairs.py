@@ -12,7 +12,7 @@ from holdfast.node.probes.isolation.pairing import Pair, every_pair, next_round,
 from holdfast.node.probes.sweep.crew import Crew
 
 ROUNDS = 3  # with more than a few hosts
-VAIN_PARTNERS = 2  # with so many in vain, and with nobody not, the fault is a host's own
+VAIN_PARTNERS = 2  # with so many in vain, and with no one not, the fault is a host's own
 
 Tell = Callable[[str], None]
 
@@ -75,7 +75,7 @@ class Pairs:
             self.wrong.append((one, other, tuple(ends[rank] for rank in sorted(ranks))))
 
     def _note_unable(self, names: Sequence[str]) -> None:
-        """A host that could meet nobody, while those it was to meet could meet others, has its own trouble: it is not
+        """A host that could meet no one, while those it was to meet could meet others, has its own trouble: it is not
         waited for again, and its partners are not in doubt for it."""
         able = {end for one in self.measured for end in (one.one, one.other)}
         for name in names:

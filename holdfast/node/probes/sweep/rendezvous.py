@@ -25,11 +25,11 @@ LEADS = ""  # as whom the one who leads proves that it knows the key
 
 
 class CannotMeet(Exception):
-    """One sentence: why nobody can be met."""
+    """One sentence: why no one can be met."""
 
 
 class GuestLine(Channel):
-    """To the worker of a node that came, or to nobody if it did not."""
+    """To the worker of a node that came, or to no one if it did not."""
 
     def __init__(self, host: Host, connection: socket.socket | None = None) -> None:
         super().__init__(host)
@@ -50,7 +50,7 @@ class Gathering:
         self._key = key
         self._come: dict[str, GuestLine] = {}
         self._changed = threading.Condition()
-        self.address = address  # where the first who came reached us, if nobody said
+        self.address = address  # where the first who came reached us, if no one said
         try:
             self._listener = socket.create_server((address, port), backlog=len(participants) + 8)
         except OSError as error:
@@ -59,12 +59,12 @@ class Gathering:
 
     def wait(self, seconds: float, tell: Callable[[str], None], unwanted: Callable[[], bool]) -> Mapping[str, Channel]:
         """A line to everybody who was asked; to who has not come by then with that as its trouble."""
-        until, told = time.monotonic() + seconds, -1
+        until, reported = time.monotonic() + seconds, -1
         with self._changed:
             while len(self._come) < len(self._guests) and time.monotonic() < until and not unwanted():
-                if told != len(self._come):
-                    told = len(self._come)
-                    tell(f"{told} of {len(self._guests)} have come")
+                if reported != len(self._come):
+                    reported = len(self._come)
+                    tell(f"{reported} of {len(self._guests)} have come")
                 self._changed.wait(LOOK_SECONDS)
             came = dict(self._come)
         self.close()
@@ -87,7 +87,7 @@ class Gathering:
                 threading.Thread(target=self._greet, args=(connection,), daemon=True).start()
 
     def _greet(self, connection: socket.socket) -> None:
-        """Slow, strange and unasked participants hold up nobody else."""
+        """Slow, strange and unasked participants delay no one else."""
         try:
             name = self._name_of(_heard(connection))
             connection.sendall(_greeting(self._key, LEADS))
@@ -112,7 +112,7 @@ class Gathering:
 
 def come(name: str, master: str, port: int, key: str, seconds: float, unwanted: Callable[[], bool]) -> socket.socket:
     """The line to who leads. It may not listen yet: the order of each comes with its own next report."""
-    until, why = time.monotonic() + seconds, "nobody listens"
+    until, why = time.monotonic() + seconds, "no one listens"
     while time.monotonic() < until and not unwanted():
         try:
             connection = socket.create_connection((master, port), timeout=GREET_SECONDS)
@@ -129,7 +129,7 @@ def come(name: str, master: str, port: int, key: str, seconds: float, unwanted: 
             why = f"{master}:{port} is not who leads ({error})"
             hang_up(connection)
             time.sleep(LOOK_SECONDS)
-    raise CannotMeet(f"nobody could be met at {master}:{port} within {seconds:.0f} s: {why}")
+    raise CannotMeet(f"no peer answered at {master}:{port} within {seconds:.0f} s: {why}")
 
 
 def _keep_alive(connection: socket.socket) -> None:

@@ -169,7 +169,7 @@ class _Run:
         if blamed:
             return {"subject": subject, "health": "fail", "reason": "; ".join(blamed[0].evidence)}
         if len(self.report.hosts) < 2:
-            why = "nobody to meet: fewer than two hosts could start"
+            why = "no peer: fewer than two hosts could start"
             return {"subject": subject, "health": "unknown", "reason": why}
         vain = {one: why for one, why in self._pairs.in_vain(name).items() if not self._crew.workers[one].trouble}
         if vain:

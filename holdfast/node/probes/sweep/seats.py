@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Seats:
-    """What a worker passes on. A child's greeting is not told; what it answers carries its number."""
+    """What a worker passes on. A child's greeting is not reported; what it answers carries its number."""
 
     def __init__(self, say: Callable[[dict[str, Any]], None]) -> None:
         self._say = say

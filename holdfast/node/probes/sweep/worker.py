@@ -40,7 +40,7 @@ def perform(command: dict[str, Any], answers: IO[str]) -> None:
 
 
 def _listen(commands: "queue.SimpleQueue[dict[str, Any]]", answers: IO[str]) -> None:
-    """Also while an exchange runs. When the input ends nobody waits for it any more: a node that is wanted is let go
+    """Also while an exchange runs. When the input ends no one waits for it any more: a node that is wanted is let go
     of at once, behind ssh and srun too."""
     seats = Seats(lambda document: say(answers, document))
     try:

@@ -120,7 +120,7 @@ class InfinibandSource:
         for name, port in self._ports.items():
             track = self._ledger.track(name)
             peers_up = bool(up_devices.get(port.make, set()) - {port.place.device})
-            expected = track.ever_up or peers_up or port.up is not False  # what cannot be told is not ruled out
+            expected = track.ever_up or peers_up or port.up is not False  # what cannot be reported is not ruled out
             if expected:
                 track = self._ledger.observe(name, port.up, now, port.link_downed)
                 gathered.present.append(port.subject)
@@ -135,7 +135,7 @@ class InfinibandSource:
         self._pace(tense)
 
     def _pace(self, tense: bool) -> None:
-        """Look more often while an outage runs towards a deadline, so that it is told on time."""
+        """Look more often while an outage runs towards a deadline, so that it is reported on time."""
         if not self._tense:
             self._calm = self.every
         self._tense = tense

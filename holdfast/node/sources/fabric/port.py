@@ -11,7 +11,7 @@ from holdfast.node.sources.fabric.ports import Identity, PortPlace, identify
 from holdfast.node.sources.open_files import CounterFile, OpenFile, close_all
 
 _Parser = Callable[[bytes], float | None]
-NEED_THE_STATE = ("port_up", "port_outage_seconds", "port_down_seconds_10m")  # not told without it
+NEED_THE_STATE = ("port_up", "port_outage_seconds", "port_down_seconds_10m")  # not reported without it
 _QUICK = ("state", "phys_state", "rate")
 _LINK_DOWNED_SECONDS = 30.0  # a counter is asked of the adapter itself: no more often than all the others
 

@@ -65,7 +65,7 @@ class PortLedger:
         return self._clock
 
     def observe(self, port: str, up: bool | None, now: float, link_downed: float | None = None) -> Track:
-        """Take one look at a port in. None means that its state could not be told."""
+        """Take one look at a port in. None means that its state could not be reported."""
         track = self.track(port)
         if up is None:
             track.up = None

@@ -11,7 +11,7 @@ _LAST_MOMENT = 1e11  # in the year 5138; no clock was ever set to more
 class PortOutage:
     start: float
     seconds: float  # seen to be down
-    at_most: float | None = None  # set where nobody looked at its end: it may have lasted this long
+    at_most: float | None = None  # set where its end was not observed: it may have lasted this long
     count: int = 1  # how many outages were folded into this one
 
     @property
@@ -76,8 +76,8 @@ def is_sound(record: dict[str, Any]) -> bool:
     kind = record.get("is")
     if not isinstance(record.get("port"), str) or not isinstance(kind, str) or kind not in _NUMBERS:
         return False
-    told = [name for name in (*MOMENTS, "seconds") if name in record]
-    return all(_is_time(record.get(name)) for name in (*_NUMBERS[kind], *told))
+    reported = [name for name in (*MOMENTS, "seconds") if name in record]
+    return all(_is_time(record.get(name)) for name in (*_NUMBERS[kind], *reported))
 
 
 def _is_time(value: object) -> bool:

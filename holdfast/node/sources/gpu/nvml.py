@@ -10,11 +10,11 @@ from holdfast.node.sources.gpu.nvml_questions import FAST, FAST_FIELDS, IDENTITY
 from holdfast.node.sources.gpu.nvml_session import LIST_AGAIN_SECONDS, NVML_ERRORS, NvmlDevice, Session, nvml
 
 NodePart = tuple[list[Signal], dict[tuple[Subject, str], str]]
-"""What is told of the node itself, and what is not and why."""
+"""What is reported of the node itself, and what is not and why."""
 
 
 class _Gpus:
-    """What both paces share: a lost GPU costs its own signals and nobody else's."""
+    """What both paces share: a lost GPU costs its own signals and no one else's."""
 
     def __init__(self, session: Session, ask: Callable[[NvmlDevice, Answers, float], None]) -> None:
         self._session = session
@@ -109,7 +109,7 @@ class NvmlSlowSource:
         return self._gpus.look(self.name, self._about_node, self._without_handle, now)
 
     def processes(self) -> dict[int, list[int]] | None:
-        """Compute process ids by GPU number, asked now; a GPU that does not tell has no entry. None: nobody tells."""
+        """Compute process ids by GPU number, asked now; a GPU that does not tell has no entry. None: no one tells."""
         devices = self._for_processes.devices(0.0)
         if isinstance(devices, str):
             return None

@@ -15,7 +15,7 @@ from holdfast.model.event_log import FOLD_SECONDS, Key, key_of
 from holdfast.model.signal import Event, Reading, Signal
 from holdfast.node.sources.host.kmsg_reader import DeviceReader, FileReader, KmsgReader
 
-_HOLD_SECONDS = 1.0  # an event told is not told again for so long; its repeats are, together, after that
+_HOLD_SECONDS = 1.0  # an event reported is not reported again for so long; its repeats are, together, after that
 _MAX_REMEMBERED = 4096
 _RETRY_SECONDS = 1.0
 _BOOT_TIME = re.compile(rb"^btime (\d{1,12})$", re.MULTILINE)
@@ -32,7 +32,7 @@ class KmsgSource:
     def __init__(
         self, node: str, path: str = "/dev/kmsg", proc: str = "", monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """`proc`: where the boot time is told that the messages of a file count from; '' means this machine's own."""
+        """`proc`: where to read the boot time that the messages of a file count from; '' is this machine's."""
         self._node = subject.node(node)
         self._path = path
         self._proc = proc
@@ -42,8 +42,8 @@ class KmsgSource:
         self._log = KernelLog()
         self._sequence: int | None = None
         self._records = self._gaps = self._folded = 0
-        self._said: dict[Key, float] = {}  # when an event was last told
-        self._held = Folder(FOLD_SECONDS)  # repeats of those, to be told together
+        self._said: dict[Key, float] = {}  # when an event was last reported
+        self._held = Folder(FOLD_SECONDS)  # repeats of those, to be reported together
         self._holding = False
         self._states: dict[tuple[str, str], int | str | None] = {}
         self._release_at = 0.0
@@ -112,7 +112,7 @@ class KmsgSource:
         return now - self._monotonic() if self._file_booted is None else self._file_booted
 
     def _fold(self, events: list[Event], now: float) -> list[Event]:
-        """New things at once; what was told a moment ago is counted and told again when the moment is over."""
+        """New things at once; what was reported a moment ago is counted and reported again when the moment is over."""
         self._said = {key: at for key, at in self._said.items() if now - at < _HOLD_SECONDS}
         fresh = Folder(FOLD_SECONDS)
         for event in events:
@@ -122,18 +122,18 @@ class KmsgSource:
             self._folded += event.count if known else 0
             if ends_a_fault(event):  # the same fault after this is a new one
                 self._said = {key: at for key, at in self._said.items() if key[1] != event.device}
-        told = fresh.take()
-        self._folded += sum(event.count - 1 for event in told)
+        reported = fresh.take()
+        self._folded += sum(event.count - 1 for event in reported)
         if now >= self._release_at:
-            told += self._held.take()
+            reported += self._held.take()
             self._holding = False
             self._release_at = now + _HOLD_SECONDS
-        for event in told[:_MAX_REMEMBERED]:
+        for event in reported[:_MAX_REMEMBERED]:
             self._said[key_of(event)] = now
-        return told
+        return reported
 
     def _changes_state(self, event: Event) -> bool:
-        """Down after up is news, however often it was told before."""
+        """Down after up is news, however often it was reported before."""
         if (state := state_of(event)) is None:
             return False
         what, now = state

@@ -59,7 +59,7 @@ class PcieSource:
         self._node = node
         self._root = os.path.join(sys, "bus", "pci", "devices")
         self._exclude = frozenset(exclude)
-        self._known: dict[str, _Watched | None] = {}  # None: looked at once, nobody asks about it
+        self._known: dict[str, _Watched | None] = {}  # None: looked at once, no one asks about it
         self._linked: set[str] = set()  # devices that once showed a link of their own, so that its loss is noticed
 
     def read(self, now: float) -> Reading:
@@ -100,7 +100,7 @@ class PcieSource:
 
 
 def _look_at(root: str, address: str, role: str = "") -> _Device | None:
-    """What a device is; None where nobody asks about it, among them virtual functions, which have no link."""
+    """What a device is; None where no one asks about it, among them virtual functions, which have no link."""
     path = os.path.join(root, address)
     try:
         vendor = pcie.hex_id(read_text(os.path.join(path, "vendor")))

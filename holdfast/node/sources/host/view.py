@@ -15,7 +15,7 @@ Table = dict[str, formats.Mount]
 @dataclass(frozen=True, slots=True)
 class HostView:
     table: Table
-    fstab: str = ""  # '' means that nobody knows it
+    fstab: str = ""  # '' means that no one knows it
     _root: str = ""  # how the first process's root is reached; '' means that it is ours
     _refused: str = ""  # why that root cannot be entered
     _own: Table = field(default_factory=dict)

@@ -42,7 +42,7 @@ class _Job:
 
 
 class JobsSource:
-    """`gpu_processes` gives the processes on every GPU, or None while nobody can tell."""
+    """`gpu_processes` gives the processes on every GPU, or None while it is unknown."""
 
     name = "jobs"
     every = 15.0
@@ -61,7 +61,7 @@ class JobsSource:
     def read(self, now: float) -> Reading:
         held = self._gpu_processes()
         if held is None:
-            return Reading(source=self.name, at=now, blind="nobody can tell which processes hold GPUs")
+            return Reading(source=self.name, at=now, blind="it is unknown which processes hold GPUs")
         jobs = self._jobs(held, now)
         here = subject.node(self._node)
         signals: list[Signal] = []
@@ -139,19 +139,19 @@ class JobsSource:
             library = nccl_settings.mapped_library(self._read(pid, "maps").decode("utf-8", "replace"))
         except OSError:
             return ""
-        told = nccl_settings.version_in_path(library)
-        return told if told or not library else self._files.ask(lambda: self._version_beside(pid, library), "")
+        reported = nccl_settings.version_in_path(library)
+        return reported if reported or not library else self._files.ask(lambda: self._version_beside(pid, library), "")
 
     def _version_beside(self, pid: int, library: str) -> str:
         """From the names of files around it, as the process sees them."""
         folder = os.path.join(self._proc, str(pid), "root") + os.path.dirname(library)
         packages = os.path.join(folder, "..", "..", "..")  # nvidia/nccl/lib inside site-packages
         try:
-            told = [nccl_settings.version_in_path(entry) for entry in os.listdir(folder)]
-            told += [nccl_settings.version_in_wheel(entry) for entry in os.listdir(packages)]
+            reported = [nccl_settings.version_in_path(entry) for entry in os.listdir(folder)]
+            reported += [nccl_settings.version_in_wheel(entry) for entry in os.listdir(packages)]
         except OSError:
             return ""
-        return next(filter(None, told), "")
+        return next(filter(None, reported), "")
 
     def _start_ticks(self, pid: int) -> str:
         try:

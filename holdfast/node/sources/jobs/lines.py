@@ -106,10 +106,10 @@ class Lines:
     def kept(self) -> tuple[KeeperReport, ...]:
         """What the keepers here hold, as they said it last; in an order that does not change with who came first."""
         with self._guard:
-            told = [(line.keeper, line.peer.owner) for line in self._lines if line.keeper is not None]
+            reported = [(line.keeper, line.peer.owner) for line in self._lines if line.keeper is not None]
         found = [
             KeeperReport(job=keeper.job, owner=owner, unsaved_step=keeper.unsaved_step, holds=keeper.holds)
-            for keeper, owner in told
+            for keeper, owner in reported
             if keeper.holds is not None
         ]
         return tuple(sorted(found, key=lambda one: (one.job, one.owner, one.holds.node)))[:MOST_KEEPERS]

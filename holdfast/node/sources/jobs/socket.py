@@ -19,7 +19,7 @@ from holdfast.model.wire.progress import WINDOW_SECONDS, RankWindow
 from holdfast.node.sources.jobs.lines import ConnectionRefused, JobConnection, Lines
 from holdfast.node.sources.jobs.peer import peer_of
 
-MOST_WINDOWS = 4_096  # that nobody took yet
+MOST_WINDOWS = 4_096  # that no one took yet
 
 
 class JobSocketSource:
@@ -75,7 +75,7 @@ class JobSocketSource:
                 os.unlink(self._path)
 
     def _listen(self) -> str:
-        """'' or why nobody can be heard. What a dead agent left is taken over, what a living one has is not."""
+        """'' or why no one can be heard. What a dead agent left is taken over, what a living one has is not."""
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             if _answers(self._path):

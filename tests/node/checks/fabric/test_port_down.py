@@ -1,4 +1,4 @@
-"""fabric.port_down: the deadline is the job's own, told before it passes, and presumed is not confirmed."""
+"""fabric.port_down: the deadline is the job's own, reported before it passes, and presumed is not confirmed."""
 
 import pytest
 

@@ -41,7 +41,7 @@ def busy(
     jobs: dict[str, str] | None = None,
     jobs_since: float = 0.0,
 ) -> Tray:
-    """GPUs at work, and which job holds which (`jobs`: id -> GPU numbers); one job holds all unless told otherwise."""
+    """GPUs at work, and which job holds which (`jobs`: id -> GPU numbers); one job holds all by default."""
     tray = Tray(len(power))
     while tray.now < until:
         tray.read(tray.now + 10.0, gpu_power_watts=power, gpu_utilization_ratio=load, **LIMITS)

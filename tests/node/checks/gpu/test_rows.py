@@ -67,9 +67,9 @@ def test_the_worst_gpu_decides_the_remedy() -> None:
 def test_a_row_that_waits_is_judged_alike_by_its_counter_and_by_its_xid() -> None:
     tray = Tray().read(0.0, **{**CLEAN, "gpu_remapped_rows_pending": 1.0}, kmsg_records_total=1.0)
     line = Line("NVRM: Xid (PCI:0000:9b:00): 63, Row Remapper: New row marked for remapping, reset gpu to activate.")
-    told = xid.find(line)
-    assert told
-    tray.happened(replace(told, subject=tray.gpus[0]))
+    reported = xid.find(line)
+    assert reported
+    tray.happened(replace(reported, subject=tray.gpus[0]))
     assert tray.row(CHECK).health is tray.row(gpu_xid.CHECK).health is Health.DEGRADED
 
 

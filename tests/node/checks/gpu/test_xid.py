@@ -181,7 +181,7 @@ def test_a_fatal_xid_outlives_a_talkative_program_that_is_launched_again_and_aga
         past.add(Reading(source="kmsg", at=NOW, events=heard(*lines, at=NOW - 3600 + 150 * launch)))
     verdict = CHECK(past.window(NOW, CHECK.span))
     assert row(verdict).health is Health.FAIL
-    assert row(verdict, GPUS[0]).health is Health.DEGRADED, "the programs that faulted there are still told apart"
+    assert row(verdict, GPUS[0]).health is Health.DEGRADED, "the programs that faulted there are still distinguished"
 
 
 def test_lost_kernel_messages_are_told() -> None:

@@ -1,4 +1,4 @@
-"""A job's ranks as a history: each look adds what every rank told of its last seconds."""
+"""A job's ranks as a history: each look adds what every rank reported of its last seconds."""
 
 from collections.abc import Callable, Mapping
 
@@ -39,8 +39,8 @@ class Ranks:
         return self
 
     def tell(self, subject: str, **signals: float | str) -> "Ranks":
-        told = [Signal(subject, name, value) for name, value in signals.items()]
-        self.history.add(Reading(source="judge", at=self.now, signals=told))
+        reported = [Signal(subject, name, value) for name, value in signals.items()]
+        self.history.add(Reading(source="judge", at=self.now, signals=reported))
         return self
 
     def window(self):  # type: ignore[no-untyped-def]

@@ -135,7 +135,7 @@ def test_where_waiting_is_not_told_apart_nobody_is_blamed():
     for rank in range(16):
         ranks.tell(Ranks.rank(rank), job_rank_split=0.0)
     verdict = CHECK(ranks.window())
-    assert verdict.health is Health.UNKNOWN and "waiting is not told apart" in verdict.summary()
+    assert verdict.health is Health.UNKNOWN and "waiting is not distinguished" in verdict.summary()
 
 
 def test_a_rank_whose_waiting_is_in_its_computing_is_not_blamed_for_it():

@@ -1,4 +1,4 @@
-"""Everyone is slow, told apart from one is slow, and by what everyone waits for."""
+"""Everyone is slow, distinguished from one is slow, and by what everyone waits for."""
 
 import pytest
 
@@ -37,8 +37,8 @@ def test_before_anything_is_usual_it_is_unknown():
     ],
 )
 def test_what_grew_says_what_everyone_waits_for(part, words, owner):
-    told = {**NOW, f"job_{part}_seconds": NOW[f"job_{part}_seconds"] + 0.5}
-    verdict = CHECK(Ranks(16).look(lambda _: 1.5, **USUAL, **told).window())
+    reported = {**NOW, f"job_{part}_seconds": NOW[f"job_{part}_seconds"] + 0.5}
+    verdict = CHECK(Ranks(16).look(lambda _: 1.5, **USUAL, **reported).window())
     assert verdict.health is Health.DEGRADED and words in verdict.summary() and verdict.owner == owner
     assert "45 % slow" in verdict.summary()
 
@@ -50,8 +50,8 @@ def test_what_most_gpus_have_in_common_is_told_where_all_compute_longer():
 
 
 def test_one_slow_rank_is_not_everyone():
-    told = {**NOW, "job_wait_seconds": 0.58}
-    verdict = CHECK(Ranks(16).look(lambda rank: 1.5 if rank == 3 else 1.0, **USUAL, **told).window())
+    reported = {**NOW, "job_wait_seconds": 0.58}
+    verdict = CHECK(Ranks(16).look(lambda rank: 1.5 if rank == 3 else 1.0, **USUAL, **reported).window())
     assert verdict.health is Health.PASS and "one is slow" in verdict.rows[0].reason
 
 
@@ -61,13 +61,13 @@ def test_a_job_that_was_never_steady_is_not_called_slow():
 
 
 def test_where_waiting_is_not_told_apart_neither_cooling_nor_the_fabric_is_blamed():
-    told = {**NOW, "job_own_seconds": 1.5}
-    ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **told)
+    reported = {**NOW, "job_own_seconds": 1.5}
+    ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **reported)
     for rank in range(16):
         ranks.tell(Ranks.rank(rank), job_rank_split=0.0)
     verdict = CHECK(ranks.window())
     assert verdict.health is Health.DEGRADED and verdict.owner == "training"
-    assert "waiting is not told apart from computing" in verdict.summary()
+    assert "waiting is not distinguished from computing" in verdict.summary()
 
 
 def asked(slow: float, since: float | None = None, noise: float = 0.0, looks: int = 3, ranks: int = 16):

@@ -1,4 +1,4 @@
-"""pcie.aer: what grew in the window decides; what happened before it is told."""
+"""pcie.aer: what grew in the window decides; what happened before it is reported."""
 
 from dataclasses import replace
 

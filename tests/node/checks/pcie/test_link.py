@@ -104,24 +104,24 @@ def test_a_device_that_disappeared_is_unknown() -> None:
 @pytest.mark.parametrize("role", ["gpu", "nic", "nvme"])
 @pytest.mark.parametrize("said", ["current_link_speed reads ''", "current_link_speed reads 'Unknown'"])
 def test_a_speed_that_cannot_be_read_is_unknown(role: str, said: str) -> None:
-    history = told({"pci_role": role}, absent={(DEVICE, SPEED): said})
+    history = reported({"pci_role": role}, absent={(DEVICE, SPEED): said})
     verdict = CHECK(history.window(0, CHECK.span))
     assert verdict.health is Health.UNKNOWN
     assert said in verdict.summary()
 
 
 def test_half_the_width_fails_also_where_the_speed_cannot_be_read() -> None:
-    history = told({"pci_role": "gpu", WIDTH: 8.0}, absent={(DEVICE, SPEED): "current_link_speed reads ''"})
+    history = reported({"pci_role": "gpu", WIDTH: 8.0}, absent={(DEVICE, SPEED): "current_link_speed reads ''"})
     assert CHECK(history.window(0, CHECK.span)).health is Health.FAIL
 
 
 @pytest.mark.parametrize("name", [MAX_WIDTH, MAX_SPEED])
 def test_a_link_with_nothing_to_compare_it_with_is_unknown(name: str) -> None:
-    history = told({"pci_role": "gpu"}, absent={(DEVICE, name): "reads 'Unknown'"}, without=(name,))
+    history = reported({"pci_role": "gpu"}, absent={(DEVICE, name): "reads 'Unknown'"}, without=(name,))
     assert "not known: reads 'Unknown'" in CHECK(history.window(0, CHECK.span)).summary()
 
 
-def told(
+def reported(
     device: dict[str, Value],
     events: tuple[Event, ...] = (),
     absent: dict[tuple[str, str], str] | None = None,
@@ -143,33 +143,33 @@ def heard(code: str, device: str, severity: str = "warning") -> Event:
 
 
 def test_a_link_down_is_a_crash_told_at_the_port_above() -> None:
-    verdict = CHECK(told({}, (heard("down", "0000:15:01.0", "fatal"),)).window(60, CHECK.span))
+    verdict = CHECK(reported({}, (heard("down", "0000:15:01.0", "fatal"),)).window(60, CHECK.span))
     (row,) = (row for row in verdict.rows if row.subject == "node/n1/pci/0000:15:01.0")
     assert (row.health, verdict.failure_class) == (Health.FAIL, FailureClass.CRASH)
     assert "1 min ago that its link went down" in row.reason
 
 
 def test_a_link_that_came_back_only_degrades() -> None:
-    verdict = CHECK(told({"pci_parent": "0000:15:01.0"}, (heard("down", "0000:15:01.0", "fatal"),)).window(0, 3600))
+    verdict = CHECK(reported({"pci_parent": "0000:15:01.0"}, (heard("down", "0000:15:01.0", "fatal"),)).window(0, 3600))
     assert verdict.health is Health.DEGRADED
     assert "0000:18:00.0 below it has a link again" in verdict.summary()
 
 
 @pytest.mark.parametrize("code", ["narrow", "slow"])
 def test_a_badly_trained_link_that_sysfs_does_not_list_is_told_from_the_kernel(code: str) -> None:
-    verdict = CHECK(told({}, (heard(code, "0000:99:00.0"),)).window(0, CHECK.span))
+    verdict = CHECK(reported({}, (heard(code, "0000:99:00.0"),)).window(0, CHECK.span))
     assert ("node/n1/pci/0000:99:00.0", Health.DEGRADED) in [(row.subject, row.health) for row in verdict.rows]
-    assert CHECK(told({}, (heard(code, "0000:99:00.0", "info"),)).window(0, CHECK.span)).health is Health.PASS
+    assert CHECK(reported({}, (heard(code, "0000:99:00.0", "info"),)).window(0, CHECK.span)).health is Health.PASS
 
 
 def test_what_sysfs_reads_now_overrules_what_the_kernel_said_and_that_stays_evidence() -> None:
-    verdict = CHECK(told({}, (heard("narrow", "0000:18:00.0"),)).window(0, CHECK.span))
+    verdict = CHECK(reported({}, (heard("narrow", "0000:18:00.0"),)).window(0, CHECK.span))
     assert verdict.health is Health.PASS
     assert any("limited by" in line for line in verdict.evidence)
 
 
 def test_where_sysfs_cannot_tell_the_kernels_word_is_the_one_row() -> None:
-    history = told({}, (heard("slow", "0000:18:00.0"),), absent={(DEVICE, SPEED): "current_link_speed reads ''"})
+    history = reported({}, (heard("slow", "0000:18:00.0"),), absent={(DEVICE, SPEED): "current_link_speed reads ''"})
     verdict = CHECK(history.window(0, CHECK.span))
     assert [(row.subject, row.health) for row in verdict.rows] == [(DEVICE, Health.DEGRADED)]
 

@@ -117,7 +117,7 @@ def test_the_gpu_whose_bits_differ_from_the_majority_is_named() -> None:
 
 def test_bits_are_compared_with_the_golden_value_where_there_are_no_peers() -> None:
     alone = probe_fingerprint.CHECK(window(fingerprints(["b"]), gpus=1))
-    assert alone.health is Health.PASS and "nobody to compare with" in alone.summary()
+    assert alone.health is Health.PASS and "no other device to compare with" in alone.summary()
     golden = probe_fingerprint.CHECK(window(fingerprints(["b"], probe_fingerprint_golden="a"), gpus=1))
     assert golden.health is Health.FAIL
 

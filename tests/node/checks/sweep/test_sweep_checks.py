@@ -15,12 +15,12 @@ H100 = "NVIDIA H100 80GB HBM3"
 SIZES = [1 << power for power in range(3, 32)]
 
 
-def window(rates=None, late=None, network="IB", gpu=H100, variation=None, **told):
+def window(rates=None, late=None, network="IB", gpu=H100, variation=None, **reported):
     rates = rates or {size: 400e9 * size / (size + (8 << 20)) for size in SIZES}
     signals = [Signal(f"node/sweep/size/{size}", "sweep_busbw_bytes_per_second", rate) for size, rate in rates.items()]
     signals += [Signal(f"node/sweep/size/{size}", "sweep_p95_seconds", late or 100e-6) for size in rates]
     signals += [Signal("node/sweep", "sweep_network", network), Signal("node/sweep", "gpu_model", gpu)]
-    signals += [Signal("node/sweep", f"sweep_{name}", value) for name, value in told.items()]
+    signals += [Signal("node/sweep", f"sweep_{name}", value) for name, value in reported.items()]
     if variation is not None:
         signals += [Signal(f"node/sweep/size/{size}", "sweep_variation_ratio", variation) for size in rates]
     history = History("sweep")
@@ -54,9 +54,9 @@ def test_within_a_host_nothing_falls_back():
     assert sweep_bandwidth.CHECK(window(network="Socket", **alone)).health is Health.PASS
 
 
-@pytest.mark.parametrize("told", [{"operation": "all_to_all"}, {"hosts": 4.0, "ranks": 4.0}])
-def test_limits_of_something_else_judge_nothing(told):
-    slow = window({size: 40e9 for size in SIZES}, late=1.0, **told)
+@pytest.mark.parametrize("reported", [{"operation": "all_to_all"}, {"hosts": 4.0, "ranks": 4.0}])
+def test_limits_of_something_else_judge_nothing(reported):
+    slow = window({size: 40e9 for size in SIZES}, late=1.0, **reported)
     assert sweep_bandwidth.CHECK(slow).health is sweep_latency.CHECK(slow).health is Health.UNKNOWN
     assert "limits of reference are of" in sweep_bandwidth.CHECK(slow).summary()
 
@@ -77,9 +77,9 @@ def test_an_unknown_fabric_is_judged_by_its_curve_only():
 def with_past(rate: float, runs: int, spread: float = 0.02):
     size = 1 << 31
     history = History("sweep")
-    told = {sweep_baseline.PAST: 400e9, sweep_baseline.SPREAD: spread, sweep_baseline.RUNS: float(runs)}
-    told["sweep_busbw_bytes_per_second"] = rate
-    signals = [Signal(f"node/sweep/size/{size}", name, value) for name, value in told.items()]
+    reported = {sweep_baseline.PAST: 400e9, sweep_baseline.SPREAD: spread, sweep_baseline.RUNS: float(runs)}
+    reported["sweep_busbw_bytes_per_second"] = rate
+    signals = [Signal(f"node/sweep/size/{size}", name, value) for name, value in reported.items()]
     history.add(Reading(source="probes", at=0.0, signals=signals))
     return history.window(0.0, 600.0)
 

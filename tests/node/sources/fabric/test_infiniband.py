@@ -220,7 +220,7 @@ def test_a_configured_cadence_is_kept_outside_of_outages(tree: Tree) -> None:
 def test_presumed_lost_is_announced_before_and_told_within_1_2_seconds_after_the_deadline(
     tree: Tree, phase: float
 ) -> None:
-    watched, history, told = source(tree), History("n1"), {}
+    watched, history, reported = source(tree), History("n1"), {}
     history.inventory = Inventory(node="n1", subjects=frozenset(PORTS))
     job = [Signal("node/n1", "jobs_running", 1.0), Signal("job/7", "job_processes", 8.0)]
     history.add(Reading(source="jobs", at=1000.0, signals=job))
@@ -230,10 +230,10 @@ def test_presumed_lost_is_announced_before_and_told_within_1_2_seconds_after_the
         if at >= went_down:
             tree.down("mlx5_1")
         history.add(watched.read(at))
-        told.setdefault(CHECK(history.window(at, CHECK.span)).health, at)
+        reported.setdefault(CHECK(history.window(at, CHECK.span)).health, at)
         at += watched.every
-    assert told[Health.DEGRADED] < deadline - 5
-    assert 0 <= told[Health.FAIL] - deadline <= 1.2
+    assert reported[Health.DEGRADED] < deadline - 5
+    assert 0 <= reported[Health.FAIL] - deadline <= 1.2
 
 
 def test_a_device_that_vanished_stays_expected_and_is_down(tree: Tree) -> None:

@@ -63,7 +63,7 @@ def test_an_outage_that_ended_while_nobody_looked_is_told_as_at_most(tmp_path: P
     (outage,) = track.outages
     assert outage.at_most == 999
     assert 10 <= outage.seconds <= 24, "what was seen and written of it"
-    assert track.down_seconds(START + 1000, HOUR) == outage.seconds, "what nobody saw is not charged"
+    assert track.down_seconds(START + 1000, HOUR) == outage.seconds, "what no one saw is not charged"
 
 
 def test_closed_outages_and_having_been_up_survive_a_restart(tmp_path: Path) -> None:
@@ -260,12 +260,12 @@ def test_kill_9_at_any_moment_loses_no_outage_that_was_told(tmp_path: Path) -> N
     path = str(tmp_path / "ports.jsonl")
     with subprocess.Popen([sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
-        told = [int(child.stdout.readline()) for _ in range(3)][-1]
+        reported = [int(child.stdout.readline()) for _ in range(3)][-1]
         child.kill()
     ledger = PortLedger(path)
-    ledger.begin(START + told + 50_000)
+    ledger.begin(START + reported + 50_000)
     assert ledger.corrupt_lines <= 1
-    assert sum(outage.count for outage in ledger.track(PORT).outages) >= (told + 1) // 4 - 1
+    assert sum(outage.count for outage in ledger.track(PORT).outages) >= (reported + 1) // 4 - 1
 
 
 @given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=80), st.integers(0, 79))

@@ -137,11 +137,11 @@ def test_gaps_in_the_sequence_are_counted_and_told(log: Path) -> None:
 
 def test_a_storm_over_many_reads_is_told_at_once_and_then_by_its_count(log: Path) -> None:
     kmsg = source(log)
-    told: list[Event] = []
+    reported: list[Event] = []
     for tenth in range(10):
         say(log, *[XID] * 100, first=tenth * 100)
-        told += kmsg.read(NOW + tenth / 10).events
-    assert [event.count for event in told] == [100]
+        reported += kmsg.read(NOW + tenth / 10).events
+    assert [event.count for event in reported] == [100]
     assert kmsg.wait(60.0) is True, "what is held is not held longer because the log falls silent"
     rest = kmsg.read(NOW + 1)
     assert [event.count for event in rest.events] == [900]
@@ -170,8 +170,8 @@ def test_the_first_line_after_the_end_of_a_fault_is_told_at_once(log: Path) -> N
 def test_one_read_tells_a_fault_its_end_and_its_return_with_their_times(log: Path) -> None:
     for sequence, (text, seconds) in enumerate([(FAULT, 4000), (FAULT, 4001), (RECOVERED, 4010), (FAULT, 4020)]):
         say(log, text, first=sequence, seconds=seconds)
-    told = [(event.code, event.count, event.at - NOW + UPTIME) for event in source(log).read(NOW).events]
-    assert told == [(119, 2, 4001.0), (154, 1, 4010.0), (119, 1, 4020.0)]
+    reported = [(event.code, event.count, event.at - NOW + UPTIME) for event in source(log).read(NOW).events]
+    assert reported == [(119, 2, 4001.0), (154, 1, 4010.0), (119, 1, 4020.0)]
 
 
 def test_repeats_are_dated_by_their_last_and_days_apart_stay_apart(log: Path) -> None:
@@ -179,10 +179,10 @@ def test_repeats_are_dated_by_their_last_and_days_apart_stay_apart(log: Path) ->
     for sequence, seconds in enumerate([0.0, 10.0, day, 2 * day, 2 * day + 5, 2 * day + 9]):
         say(log, XID, first=sequence, seconds=seconds)
     kmsg = KmsgSource("n1", str(log), monotonic=lambda: 3 * day)
-    told = [(event.count, event.at - NOW + 3 * day) for event in kmsg.read(NOW).events]
-    assert sum(count for count, _ in told) == 6
-    assert told[-1] == (3, 2 * day + 9)
-    assert (1, day) in told
+    reported = [(event.count, event.at - NOW + 3 * day) for event in kmsg.read(NOW).events]
+    assert sum(count for count, _ in reported) == 6
+    assert reported[-1] == (3, 2 * day + 9)
+    assert (1, day) in reported
 
 
 def test_a_server_that_goes_comes_and_goes_again_is_told_in_order(log: Path) -> None:

@@ -1,4 +1,4 @@
-"""A repair that was told clears what happened before it, and only that."""
+"""A repair that was reported clears what happened before it, and only that."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Dumps are read in processes of their own: a hostile one harms nobody."""
+"""Dumps are read in processes of their own: a hostile one harms no one."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Who holds which GPU, and what NCCL was told. Nothing else leaves an environment."""
+"""Who holds which GPU, and what NCCL was reported. Nothing else leaves an environment."""
 
 import ctypes
 import os

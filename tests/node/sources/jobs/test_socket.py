@@ -1,4 +1,4 @@
-"""The socket for training processes: the kernel says who speaks, a job speaks for itself, bad bytes harm nobody."""
+"""The socket for training processes: the kernel says who speaks, a job speaks for itself, bad bytes harm no one."""
 
 import os
 import secrets
