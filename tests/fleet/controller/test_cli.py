@@ -37,10 +37,10 @@ def test_nodes_are_listed_as_a_table_and_as_json(capsys: pytest.CaptureFixture[s
 
 
 def test_a_story_is_told_from_the_beginning(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["node", "story", "n01"]) == 0
+    assert run(["node", "history", "n01"]) == 0
     told = capsys.readouterr().out
     assert told.index("provisioning -> testing") < told.index("testing -> ready")
-    assert run(["node", "story", "n01", "--json"]) == 0
+    assert run(["node", "history", "n01", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["entries"]
 
 
@@ -141,7 +141,7 @@ def test_tokens_are_made_and_ended(controller: Controller, capsys: pytest.Captur
         (["node", "list", "--url", "ftp://x"], 64, "expected an http or https address"),
         (["node", "list", "--url", "http://127.0.0.1:1"], 1, "does not answer"),
         (["node", "list", "--token", "nonsense"], 1, "unknown, expired or revoked"),
-        (["node", "story", "nobody"], 1, "no node is called 'nobody'"),
+        (["node", "history", "nobody"], 1, "no node is called 'nobody'"),
         (["node", "quarantine", "n[1-", "--reason", "x"], 64, "n[1-"),
         (["node", "quarantine", "n01"], 64, "--reason"),
         (["token", "create", "x", "--role", "king"], 64, "--role"),

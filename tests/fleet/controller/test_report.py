@@ -151,5 +151,5 @@ def test_all_pages_of_a_long_history_are_read(october: Controller, monkeypatch: 
 
 def test_a_moment_with_too_much_in_it_is_said(october: Controller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "PAGE", 3)
-    with pytest.raises(Refusal, match="more than 3 things of one moment"):
+    with pytest.raises(Refusal, match="share one moment"):
         history.transitions(Client(october.url, october.admin))
