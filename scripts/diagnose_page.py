@@ -1,4 +1,4 @@
-"""Generate the tables of docs/diagnose.md (causes and incidents) from the data; the text around them is hand-written."""
+"""Generate the tables of docs/diagnose.md (causes and incidents) from the data."""
 
 import json
 from pathlib import Path
