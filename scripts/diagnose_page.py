@@ -1,4 +1,4 @@
-"""The tables of docs/diagnose.md, which is written by hand around them: causes and incidents, from the data."""
+"""Generate the tables of docs/diagnose.md (causes and incidents) from the data."""
 
 import json
 from pathlib import Path
@@ -24,14 +24,14 @@ def _causes_table() -> list[str]:
         f"| `{cause.name}` | {cause.failure_class} | {cause.says.replace(' (%s)', '')} | `{cause.action}` |"
         for cause in causes.all_causes().values()
     ]
-    return ["| cause | class | says | next step, where nothing speaks against it |", "|---|---|---|---|", *rows]
+    return ["| cause | class | says | default next step |", "|---|---|---|---|", *rows]
 
 
 def _incidents_table() -> list[str]:
     rows = []
-    for path in sorted((ROOT / "tests" / "incidents").glob("*/expected.json")):
-        told = json.loads(path.read_text(encoding="utf-8"))
-        cause = f"`{told['cause']}`" if told["cause"] else "nothing"
-        action = f"`{told['action']}`" + (f" {', '.join(told['exclude'])}" if told["exclude"] else "")
-        rows.append(f"| {path.parent.name} | {told['story']} | {cause} | {action if told['action'] else ''} |")
+    for path in sorted((ROOT / "tests" / "diagnosis" / "incidents").glob("*/expected.json")):
+        expected = json.loads(path.read_text(encoding="utf-8"))
+        cause = f"`{expected['cause']}`" if expected["cause"] else "nothing"
+        action = f"`{expected['action']}`" + (f" {', '.join(expected['exclude'])}" if expected["exclude"] else "")
+        rows.append(f"| {path.parent.name} | {expected['story']} | {cause} | {action if expected['action'] else ''} |")
     return ["| incident | what happened | cause | next step |", "|---|---|---|---|", *rows]

@@ -1,4 +1,4 @@
-"""One device under a shaped load: `python -m holdfast.node.probes.stress.worker REQUEST`; a JSON line for every second."""
+"""One device under a shaped load: `python -m holdfast.node.probes.stress.worker REQUEST`; a JSON line a second."""
 
 import json
 import os
