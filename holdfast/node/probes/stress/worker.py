@@ -1,4 +1,4 @@
-"""One device under a shaped load: `python -m holdfast.node.probes.stress.worker REQUEST`; a JSON line for every second."""
+"""A device under a shaped load: `python -m holdfast.node.probes.stress.worker REQUEST`; a JSON line per second."""
 
 import json
 import os
