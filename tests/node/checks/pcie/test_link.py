@@ -233,9 +233,9 @@ def test_work_that_has_just_begun_gives_a_gpu_time_to_speed_up() -> None:
 
 
 def test_a_switch_port_is_judged_only_where_both_ends_are_known() -> None:
-    history = told({"pci_role": "bridge", WIDTH: 8.0, "pci_parent": ""})
+    history = reported({"pci_role": "bridge", WIDTH: 8.0, "pci_parent": ""})
     assert CHECK(history.window(0, CHECK.span)).health is Health.PASS
-    alone = told({"pci_role": "gpu", WIDTH: 8.0, "pci_parent": ""})
+    alone = reported({"pci_role": "gpu", WIDTH: 8.0, "pci_parent": ""})
     assert "GPU runs at x8, it can do x16" in CHECK(alone.window(0, CHECK.span)).summary()
 
 
@@ -254,30 +254,30 @@ def test_the_manifest_tells_the_speed_too() -> None:
 
 def test_a_loss_outlives_a_later_word_about_the_same_link() -> None:
     down, slow = heard("down", "0000:15:01.0", "fatal"), heard("slow", "0000:15:01.0")
-    verdict = CHECK(told({}, (down, slow)).window(60, CHECK.span))
+    verdict = CHECK(reported({}, (down, slow)).window(60, CHECK.span))
     assert verdict.health is Health.FAIL
-    verdict = CHECK(told({}, (slow, down)).window(60, CHECK.span))
+    verdict = CHECK(reported({}, (slow, down)).window(60, CHECK.span))
     assert verdict.health is Health.FAIL
 
 
 def test_a_badly_trained_link_is_no_crash() -> None:
-    verdict = CHECK(told({}, (heard("slow", "0000:99:00.0"),)).window(0, CHECK.span))
+    verdict = CHECK(reported({}, (heard("slow", "0000:99:00.0"),)).window(0, CHECK.span))
     assert verdict.failure_class is FailureClass.SLOWDOWN
     assert "trained too slow" in verdict.summary()
 
 
 @pytest.mark.parametrize(("ago", "heard_of"), [(3600.0, True), (3601.0, False)])
 def test_a_word_of_the_kernel_counts_for_an_hour(ago: float, heard_of: bool) -> None:
-    history = told({}, (heard("slow", "0000:99:00.0"),))
+    history = reported({}, (heard("slow", "0000:99:00.0"),))
     history.add(Reading(source="pcie", at=ago, signals=[Signal(DEVICE, name, value) for name, value in USUAL.items()]))
     verdict = CHECK(history.window(ago, CHECK.span))
     assert ("node/n1/pci/0000:99:00.0" in [row.subject for row in verdict.rows]) is heard_of
 
 
 def test_a_word_without_a_device_is_about_the_node() -> None:
-    verdict = CHECK(told({}, (heard("slow", ""),)).window(0, CHECK.span))
+    verdict = CHECK(reported({}, (heard("slow", ""),)).window(0, CHECK.span))
     assert ("node/n1", Health.DEGRADED) in [(row.subject, row.health) for row in verdict.rows]
-    assert CHECK(told({}, (heard("strange", ""),)).window(0, CHECK.span)).health is Health.PASS
+    assert CHECK(reported({}, (heard("strange", ""),)).window(0, CHECK.span)).health is Health.PASS
 
 
 def test_one_look_is_one_look_whenever_it_was() -> None:
