@@ -116,4 +116,4 @@ def test_the_wheel_brings_the_page(static: Path, tmp_path: Path) -> None:
         shipped = {name for name in wheel.namelist() if name.startswith("holdfast/fleet/console/")}
     assert {
         f"holdfast/fleet/console/static/{file.relative_to(static)}" for file in static.rglob("*.*") if file.is_file()
-    } - {"holdfast/console/static/.built-from"} <= shipped
+    } - {"holdfast/fleet/console/static/.built-from"} <= shipped

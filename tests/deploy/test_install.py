@@ -186,7 +186,7 @@ def test_a_clone_without_its_page_is_said(tmp_path: Path) -> None:
     arguments = ("controller", "--dry-run", "--from", str(clone), "--python", str(python_of(tmp_path, ANYONES)))
     told = install(root, *arguments, holdfast=False)
     assert told.returncode == 0 and "make console" in told.stderr and told.stderr.count("\n") == 1
-    page = clone / "holdfast/console/static/index.html"
+    page = clone / "holdfast/fleet/console/static/index.html"
     page.parent.mkdir(parents=True)
     page.touch()
     assert install(root, *arguments, holdfast=False).stderr == ""

@@ -14,7 +14,7 @@ TimeIsUp = Callable[[Callable[[], bool]], None]
 @pytest.fixture
 def time_is_up(monkeypatch: pytest.MonkeyPatch) -> TimeIsUp:
     """Stops the clock of commands until a condition holds; then what runs has run too long."""
-    monkeypatch.setattr(process, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(process, "_POLL_SECONDS", 0.01)
 
     def when(holds: Callable[[], bool]) -> None:
         later = itertools.count(1e6, 1e6)

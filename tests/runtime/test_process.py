@@ -41,7 +41,7 @@ def test_a_child_left_behind_does_not_hold_us_and_does_not_live_on(tmp_path: Pat
 
 
 def test_what_is_not_wanted_any_more_is_ended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(process, "_POLL_SECONDS", 0.01)
     asked = iter(("", "is not wanted any more"))
     with pytest.raises(NoAnswer, match="is not wanted any more"):
         run(["/bin/sleep", "600"], {}, 600, lambda: next(asked))

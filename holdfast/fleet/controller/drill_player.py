@@ -13,9 +13,9 @@ import msgspec
 
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.views.drills import DrillRequest, DrillRunView
-from holdfast.fleet.controller import child
 from holdfast.lab.drills import player
 from holdfast.lab.drills.shipped import shipped
+from holdfast.runtime import child
 
 LIMIT_SECONDS = 300.0
 LONGEST_LINE = 8 << 20

@@ -58,7 +58,7 @@ def test_a_day_has_a_price_only_where_somebody_gave_it() -> None:
     valued = loss(subject="job/b", day_value=24_000.0)
     found = bill([loss(), valued], Prices(), hours=10.0)
     assert costs(found)["schedule slip"][0] == pytest.approx(1000.0)  # an hour late
-    assert found.unpriced == ("job/a: the value of a day is not in the programme",)
+    assert found.unpriced == ("job/a: the value of a day is not in the business context",)
     floating = bill([loss(day_value=24_000.0, float_days=1.0)], Prices(), hours=10.0)
     assert costs(floating)["schedule slip"][0] == 0.0
     unlikely = bill([loss(day_value=24_000.0, critical_chance=0.5)], Prices(), hours=10.0)

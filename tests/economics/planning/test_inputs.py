@@ -69,7 +69,7 @@ def test_a_number_may_have_a_most() -> None:
 
 
 def test_where_each_number_came_from_is_kept() -> None:
-    asked = Asked(told={"repair": ("2d", "the fleet's own history")})
+    asked = Asked(known={"repair": ("2d", "the fleet's own history")})
     assert asked.duration("restart", None, "10m", "ten minutes") == 600.0
     assert asked.duration("write", "90s", "10m") == 90.0
     assert asked.duration("repair", None, "3d", "an assumption") == 172_800.0

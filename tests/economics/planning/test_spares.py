@@ -14,7 +14,7 @@ def asked(nodes: str = "365", told: dict[str, tuple[str, str]] | None = None, **
     """365 nodes of one GPU that fails once a year, mended within a day: one is out on average."""
     texts = {"per_node": "1", "rate": "1", "events": None, "years": None, "repair": "1d", "swap": None, "crews": None,
              "confidence": None} | more  # fmt: skip
-    return spares.answer(Asked(told=told or {}), nodes, *texts.values())
+    return spares.answer(Asked(known=told or {}), nodes, *texts.values())
 
 
 def test_one_out_on_average_by_hand() -> None:
