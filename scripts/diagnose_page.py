@@ -24,7 +24,7 @@ def _causes_table() -> list[str]:
         f"| `{cause.name}` | {cause.failure_class} | {cause.says.replace(' (%s)', '')} | `{cause.action}` |"
         for cause in causes.all_causes().values()
     ]
-    return ["| cause | class | says | default next step |", "|---|---|---|---|", *rows]
+    return ["| cause | class | meaning | default next step |", "|---|---|---|---|", *rows]
 
 
 def _incidents_table() -> list[str]:

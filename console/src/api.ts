@@ -1,4 +1,4 @@
-/** What the API's document calls things, under short names, and the order in which stages and healths are shown. */
+/** Short names for the API's types, and the order in which stages and health values are shown. */
 
 import type { components } from "./openapi";
 
@@ -19,8 +19,7 @@ export const STAGES = [
 export type Stage = Schemas["Stage"];
 
 export const HEALTHS = ["pass", "degraded", "fail", "unknown"] as const satisfies readonly Schemas["Health"][];
-/** Of a node: what does not apply to all of it is passed over. A newer controller may know more words than this page;
- * what draws or counts looks before it indexes. */
+/** Health of a node, without `not_applicable`. A newer controller may send other values, so check before indexing. */
 export type Health = (typeof HEALTHS)[number];
 
 type Known<View> = Omit<View, "health"> & { health: Health };

@@ -65,7 +65,7 @@ def plan(page: Any) -> None:
 
 def drill(page: Any) -> None:
     if page.get_by_role("heading", name=re.compile("Right: found")).count() == 0:
-        page.get_by_role("button", name="Play A pump fades", exact=True).click()
+        page.get_by_role("button", name="Run A pump fades", exact=True).click()
     page.get_by_role("heading", name=re.compile("Right: found")).wait_for()
     page.get_by_role("slider", name="Minute of the drill").press("End")
 

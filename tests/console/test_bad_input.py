@@ -75,7 +75,7 @@ def test_thirty_days_of_signals_and_moments_are_thinned_with_a_note(open_page: O
     told["timeline"] = [{"at": since + 60 * at, "domain": "job", "text": f"moment {at}"} for at in range(20_000)]
     opened.fleet.incident("cdu/c2", "coolant", cause="cooling.flow_low", account=told)
     opened.page.goto(opened.url + "#/incidents/cdu%2Fc2")
-    opened.page.get_by_text("43,200 values thinned").wait_for()
+    opened.page.get_by_text("43,200 values reduced").wait_for()
     assert opened.page.locator(".chart polyline").first.get_attribute("points").count(",") <= 1_202
     assert opened.page.get_by_text(re.compile("^moment ")).count() <= 200
     assert answers(opened.page)
@@ -90,7 +90,7 @@ def test_a_story_of_thirty_days_is_read_a_page_at_a_time(open_page: Open) -> Non
     ]
     opened.fleet.tell("n005", entries)
     opened.page.goto(opened.url + "#/node/n005")
-    story = opened.page.get_by_role("region", name="Story")
+    story = opened.page.get_by_role("region", name="History")
     story.get_by_text("minute 49", exact=True).wait_for()
     assert story.get_by_role("listitem").count() < 60
     assert story.get_by_role("button", name="Older").is_visible()

@@ -41,7 +41,7 @@ def test_an_agents_verdict_reaches_the_page_and_the_nodes_story(controller: Cont
     page.keyboard.press("Enter")
     panel = page.get_by_role("complementary", name="Node n2")
     panel.get_by_role("region", name="Verdicts").get_by_text("GPU 3 fell off the bus").wait_for()
-    panel.get_by_role("region", name="Story").get_by_text("evidence: Xid 79").first.wait_for()
+    panel.get_by_role("region", name="History").get_by_text("evidence: Xid 79").first.wait_for()
 
 
 def test_without_a_token_the_controllers_refusal_asks_for_one(controller: Controller, page: Any) -> None:

@@ -126,7 +126,7 @@ def test_a_nodes_story_tells_reasons_and_grows_while_it_is_read(open_page: Open)
     facts = {"evidence": ["NVRM: Xid 79"], "by": "holdfast", "epoch": 3}
     opened.fleet.tell("n005", [_entry(1.8e9, "action", "drain done", "the drain is in place", **facts)])
     opened.page.goto(opened.url + "#/node/n005")
-    story = opened.page.get_by_role("region", name="Story")
+    story = opened.page.get_by_role("region", name="History")
     story.get_by_text("evidence: NVRM: Xid 79").wait_for()
     opened.fleet.change("n005", stage="resetting", health="fail", reason="first rung: reset the GPU")
     story.get_by_text("first rung: reset the GPU").wait_for()
@@ -138,7 +138,7 @@ def test_a_long_story_is_read_page_by_page(open_page: Open) -> None:
     opened = open_page()
     opened.fleet.tell("n005", [_entry(1.8e9 - at, "event", f"event number {at}") for at in range(120)])
     opened.page.goto(opened.url + "#/node/n005")
-    story = opened.page.get_by_role("region", name="Story")
+    story = opened.page.get_by_role("region", name="History")
     story.get_by_text("event number 49", exact=True).wait_for()
     assert story.get_by_text("event number 50", exact=True).count() == 0
     story.get_by_role("button", name="Older").click()
@@ -160,11 +160,11 @@ def test_a_lost_connection_is_said_with_its_time_the_view_stays_and_it_heals(ope
     opened.fleet.hang_up()
     alert = opened.page.get_by_role("alert")
     alert.get_by_text(re.compile(r"Connection lost since \d\d:\d\d:\d\d")).wait_for()
-    alert.get_by_text("What you see is the last known state").wait_for()
+    alert.get_by_text("This is the last known state").wait_for()
     opened.page.get_by_text("64 nodes").wait_for()
     opened.fleet.nodes["n002"].update(stage="removed")  # happened while nobody listened
     opened.fleet.answering = True
-    opened.page.get_by_role("button", name="Try now").click()
+    opened.page.get_by_role("button", name="Retry now").click()
     opened.live().counted("removed", 1).wait_for()
     assert alert.count() == 0
 
@@ -193,10 +193,10 @@ def test_a_token_in_the_fragment_signs_in_and_leaves_the_address(open_page: Open
 def test_who_has_a_stale_token_may_look_without_one_where_everybody_may(open_page: Open) -> None:
     opened = open_page(token="s3cret", address="#token=stale")
     opened.page.get_by_text("this token is not known").wait_for()
-    assert opened.page.get_by_role("button", name="Look without a token").count() == 0
+    assert opened.page.get_by_role("button", name="View without a token").count() == 0
     opened.fleet.anonymous = True
     opened.page.reload()
-    opened.page.get_by_role("button", name="Look without a token").click()
+    opened.page.get_by_role("button", name="View without a token").click()
     opened.live().page.reload()
     opened.live()
 

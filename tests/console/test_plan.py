@@ -47,7 +47,7 @@ def test_a_slider_changes_the_answer_and_the_address_can_be_shared(page: Any, co
     assert page.url.endswith("#/plan?gpus=8&days=7")
     page.reload()
     headline(page).get_by_text("8 GPUs for 7 days").wait_for()
-    page.get_by_role("button", name="Begin anew").click()
+    page.get_by_role("button", name="Reset").click()
     headline(page).get_by_text("1,024 GPUs for 30 days").wait_for()
 
 
@@ -57,15 +57,15 @@ def test_every_calculator_answers_with_a_curve_and_its_reasons(page: Any) -> Non
         page.get_by_role("button", name=plan, exact=True).click()
         page.locator(".curve polyline").first.wait_for()
         assert page.url.endswith(f"#/plan/{plan.lower()}")
-        page.get_by_text("What it rests on").click()
-        page.get_by_role("region", name="Input, Value, Why").wait_for()
+        page.get_by_text("Inputs and sources").click()
+        page.get_by_role("region", name="Input, Value, Source").wait_for()
         assert page.get_by_role("alert").count() == 0
 
 
 def test_what_cannot_be_answered_is_said_and_the_last_answer_stays(page: Any) -> None:
     page.goto(page.url.split("#")[0] + "#/plan/checkpoint")
     headline(page).get_by_text("Write a checkpoint every").wait_for()
-    page.get_by_label("A write stops the run for, typed").fill("soon <b>")
+    page.get_by_label("Stall per write, typed").fill("soon <b>")
     page.get_by_role("alert").get_by_text(
         "write: expected a duration such as 90s, 10m, 2h or 30d, found 'soon <b>'"
     ).wait_for()
@@ -75,7 +75,7 @@ def test_what_cannot_be_answered_is_said_and_the_last_answer_stays(page: Any) ->
 def test_a_drill_is_played_and_watched_to_its_truth_score_and_cost(page: Any) -> None:
     page.get_by_role("link", name="Drill").click()
     page.set_viewport_size({"width": 390, "height": 600})
-    page.get_by_role("button", name="Play One GPU is slow").click()
+    page.get_by_role("button", name="Run One GPU is slow").click()
     assert page.locator(".lead").first.bounding_box()["y"] > -20, "the page stayed far down in the list"
     page.get_by_role("heading", name=re.compile("Right: found")).wait_for(timeout=120_000)
     page.get_by_role("list", name="The truth").get_by_text("gpu.slow").wait_for()
@@ -90,8 +90,8 @@ def test_a_viewer_watches_drills_and_cannot_play_them(page: Any, controller: Con
     viewer = controller.post("/v1/tokens", {"name": "eve", "role": "viewer"})["token"]
     page.goto(f"{controller.address}/?viewer#token={viewer}")
     page.get_by_role("link", name="Drill").click()
-    page.get_by_text("You look as a viewer").wait_for()
-    assert page.get_by_role("button", name="Play A pump fades", exact=True).is_disabled()
+    page.get_by_text("Your role is viewer").wait_for()
+    assert page.get_by_role("button", name="Run A pump fades", exact=True).is_disabled()
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])

@@ -33,7 +33,7 @@ def panel(chromium: Any, site: Site, role: str) -> tuple[Any, Any]:
 
 def test_a_viewer_cannot_and_slurm_does_not_notice(chromium: Any, site: Site) -> None:
     page, node = panel(chromium, site, "viewer")
-    node.get_by_text("You look as a viewer").wait_for()
+    node.get_by_text("Your role is viewer").wait_for()
     assert node.get_by_role("button", name="Quarantine", exact=True).is_disabled()
     forced = page.evaluate(
         """([node, reason]) => fetch(`/v1/nodes/${node}/quarantine`, {

@@ -103,7 +103,7 @@ def test_a_plan_answers(page: Any) -> None:
 
 def test_a_drill_is_played(page: Any, running: Demo) -> None:
     visit(page, "Drill")
-    page.get_by_role("button", name="Play One GPU is slow").click()
+    page.get_by_role("button", name="Run One GPU is slow").click()
     page.get_by_role("heading", name=re.compile("Right: found")).wait_for()
     assert running.get("/v1/drills")["run"]["state"] == "done"
 

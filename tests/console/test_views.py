@@ -25,7 +25,7 @@ def test_an_operator_sees_what_a_quarantine_does_and_asks_for_it_with_a_reason(o
     page.reload()
     page.get_by_role("button", name="Quarantine", exact=True).click()
     form = page.get_by_role("form", name="Quarantine n001")
-    told = "Taken out by an operator. It becomes draining: nothing new starts there, what runs may end."
+    told = "Taken out by an operator. It becomes draining: no new work starts there; running work may finish."
     assert told in form.inner_text()
     assert form.get_by_role("button", name="Quarantine n001").is_disabled()
     form.get_by_role("textbox").fill("fans <b>rattle</b>")
@@ -46,10 +46,10 @@ def test_what_the_breaker_refuses_may_be_insisted_on_by_keyboard_alone(open_page
     form.wait_for()
     page.wait_for_function("() => document.activeElement.matches('.confirm input')")
     page.keyboard.type("fans rattle")
-    assert form.get_by_role("button", name="Quarantine all the same").count() == 0
+    assert form.get_by_role("button", name="Quarantine anyway").count() == 0
     page.keyboard.press("Enter")
     form.get_by_role("alert").get_by_text("4 of 48 nodes are out").wait_for()
-    form.get_by_role("button", name="Quarantine all the same").press("Enter")
+    form.get_by_role("button", name="Quarantine anyway").press("Enter")
     page.locator(".panel .why", has_text="fans rattle").wait_for()
     asked = ("nodes", "n001", "quarantine", "fans rattle")
     assert opened.fleet.wished == [asked, (*asked, "force")]
@@ -57,7 +57,7 @@ def test_what_the_breaker_refuses_may_be_insisted_on_by_keyboard_alone(open_page
 
 def test_a_viewer_sees_the_actions_and_why_they_are_not_his(open_page: Open) -> None:
     page = open_page(address="#/node/n001").live().page
-    page.get_by_text("You look as a viewer").wait_for()
+    page.get_by_text("Your role is viewer").wait_for()
     assert page.get_by_role("button", name="Quarantine", exact=True).is_disabled()
 
 
@@ -79,10 +79,8 @@ def test_a_node_shows_its_gpus_the_outages_of_its_ports_and_its_past_tests(open_
     panel = opened.live().page.get_by_role("complementary", name="Node n001")
     panel.get_by_role("img", name="Core of GPU 7 over time").wait_for()
     assert panel.get_by_role("cell", name="70 °C").count() == 1
-    outages = panel.get_by_role("region", name="Outages of ports").inner_text()
-    assert (
-        "nic mlx5_3 1 fail" in outages and "for 40 s" in outages and "and still" in outages and "<b>down</b>" in outages
-    )
+    outages = panel.get_by_role("region", name="Port outages").inner_text()
+    assert "nic mlx5_3 1 fail" in outages and "for 40 s" in outages and "so far" in outages and "<b>down</b>" in outages
     assert "pass: every check passed after gpu.xid" in panel.get_by_role("region", name="Past tests").inner_text()
     assert opened.troubles == []
 
@@ -95,7 +93,7 @@ def test_the_probes_show_which_leaves_were_proven_and_how_fast(open_page: Open) 
     page.get_by_role("cell", name="l0 with l1: proven 10 min ago, 20.0 GB/s, 44 % of the usual").first.wait_for()
     page.get_by_role("cell", name="l1 with l1: not proven within the period").wait_for()
     assert "2 of 3" in page.locator(".lead").inner_text()
-    assert page.get_by_role("img", name="Bandwidth of the meetings").is_visible()
+    assert page.get_by_role("img", name="Bandwidth of the probe sessions").is_visible()
     sweep = json.dumps(
         {"sweep": [{"bytes": 2**power, "busbw_bytes_per_second": 1e9 * power} for power in (10, 20, 30)]}
     )
@@ -104,7 +102,7 @@ def test_the_probes_show_which_leaves_were_proven_and_how_fast(open_page: Open) 
     )
     page.get_by_role("img", name="Bus bandwidth by payload size").wait_for()
     page.get_by_label("Sweeps by payload size").set_input_files({"name": "t.json", "mimeType": "", "buffer": b"{"})
-    page.get_by_role("alert").get_by_text("t.json is no JSON").wait_for()
+    page.get_by_role("alert").get_by_text("t.json is not JSON").wait_for()
     assert page.get_by_text("confirmed with a good partner").is_visible()
     assert page.get_by_text("set-up failed: no torch").is_visible()
     page.go_back()
@@ -126,7 +124,7 @@ def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> Non
         "not priced",
         "205 USD",
         "facilities: Ada",
-        "ml: nobody is named on call",
+        "ml: no one is on call",
         "switch to the standby pump or valve of cdu/c2",
         "Do not quarantine or reset the nodes n001",
         "cooling.fan on node/n001: its neighbours warm as well",
@@ -146,11 +144,11 @@ def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> Non
 def test_no_incident_is_told_with_since_when(open_page: Open) -> None:
     opened = open_page(address="#/incidents")
     page = opened.page
-    page.get_by_text("No incident, open or past.").wait_for()
+    page.get_by_text("There is no open or past incident.").wait_for()
     assert page.get_by_role("table").count() == 0
     opened.fleet.incident("rack/r7", "over", state="closed", cause="gpu.temperature")
     page.reload()
-    page.get_by_text(re.compile(r"No incident is open, since \d\d:\d\d:\d\d\.")).wait_for()
+    page.get_by_text(re.compile(r"No incident is open since \d\d:\d\d:\d\d\.")).wait_for()
     page.get_by_role("row", name="closed rack/r7").wait_for()
 
 
@@ -163,7 +161,7 @@ def test_who_must_sign_in_can_type_at_once(open_page: Open) -> None:
 def test_a_job_shows_its_ledger_its_risk_and_who_is_slow(open_page: Open) -> None:
     opened = open_page(address="#/jobs")
     page = opened.page
-    page.get_by_text("No job tells its progress yet").wait_for()
+    page.get_by_text("No job reports its progress yet").wait_for()
     opened.fleet.jobs["llama"] = training()
     page.reload()
     page.get_by_role("button", name="llama").click()
@@ -172,17 +170,17 @@ def test_a_job_shows_its_ledger_its_risk_and_who_is_slow(open_page: Open) -> Non
     heat = page.get_by_role("region", name="Ranks and phases")
     assert heat.get_by_role("row").nth(1).inner_text().startswith("5\tn012 GPU 5\t1.90")
     for said in (
-        "If it died this second: 1.25 GPU-hours",
+        "A failure now would lose 1.25 GPU-hours",
         "90.1 %",
         "job/llama/rank/37 takes 11 % longer",
         "31 steps",
         "Xid 79",
         "Step 8,000 is safe",
-        "Step 8,000 is committed; step 7,000 is whole in storage; step 8,000 is in memory only",
+        "Step 8,000 is committed; step 7,000 is complete in storage; step 8,000 is in memory only",
         "n013: partner n012: step 8140 of rank 9 is not there",
     ):
         assert said in text, said
-    places = page.get_by_role("region", name="Where the copies of each step lie").get_by_role("row")
+    places = page.get_by_role("region", name="Where the copies of each step are").get_by_role("row")
     assert places.nth(1).inner_text().split("\t") == ["8,140", "all ranks", "3 of 16", "", ""]
     assert places.nth(2).inner_text().split("\t") == ["8,000", "all ranks", "all ranks", "", "committed"]
     assert opened.troubles == []
@@ -217,17 +215,15 @@ def test_one_that_is_over_is_priced_in_the_past(open_page: Open) -> None:
     page.goto(opened.url + "#/incidents/cdu%2Fc2")
     page.get_by_role("heading", name="What it cost", exact=True).wait_for()
     said = page.get_by_role("main").inner_text()
-    assert "they were its victims" in said and "lasted" in said
-    assert (
-        "more each hour" not in said and "more\n" not in page.get_by_role("region", name="Cost by layer").inner_text()
-    )
+    assert "they stayed in service" in said and "lasted" in said
+    assert "more per hour" not in said and "more\n" not in page.get_by_role("region", name="Cost by layer").inner_text()
 
 
 def test_a_node_says_which_open_incidents_concern_it(open_page: Open) -> None:
     opened = open_page(address="#/node/n001")
     opened.fleet.incident("node/n001/gpu/0", "node/n001/gpu/0: a GPU is slow", account=account())
     opened.fleet.incident("node/n0011", "another is silent")
-    here = opened.live().page.get_by_role("region", name="Open incidents here")
+    here = opened.live().page.get_by_role("region", name="Open incidents on this node")
     here.wait_for()
     assert here.get_by_role("listitem").all_inner_texts() == ["node/n001/gpu/0 a GPU is slow"]
     here.get_by_role("button").click()

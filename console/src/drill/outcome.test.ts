@@ -6,7 +6,7 @@ const TRUTH = [{ cause: "cdu/c1", kind: "cooling.flow_low", start_seconds: 1200,
 
 test("a score is one sentence", () => {
   expect(verdict({ truth: TRUTH, score: SCORE })).toBe(
-    "Right: found 60 s after it could first be seen, no false findings; the first alarm of a component alone comes in minute 26.",
+    "Right: found 60 s after it was first visible, no false findings; the first single-component alert comes at minute 26.",
   );
 });
 

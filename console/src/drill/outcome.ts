@@ -1,4 +1,4 @@
-/** What the player of a drill says when it is over: `holdfast drill run --json`, and minute by minute how it went. */
+/** The result of a drill: the document of `holdfast drill run --json`, and one entry per minute. */
 
 export interface DrillFinding {
   cause: string;
@@ -48,7 +48,7 @@ export function minute(seconds: number): string {
 export function verdict({ truth, score }: Pick<DrillOutcome, "truth" | "score">): string {
   const made = score.false_findings === 1 ? "1 false finding" : `${score.false_findings || "no"} false findings`;
   if (truth.length === 0) return `${score.top1 ? "Right" : "Wrong"}: nothing was wrong, ${made}.`;
-  const late = score.detect_seconds === null ? "never found" : `found ${Math.round(score.detect_seconds)} s after it could first be seen`;
-  const alert = score.first_alert_seconds === null ? "" : `; the first alarm of a component alone comes in ${minute(score.first_alert_seconds)}`;
+  const late = score.detect_seconds === null ? "never found" : `found ${Math.round(score.detect_seconds)} s after it was first visible`;
+  const alert = score.first_alert_seconds === null ? "" : `; the first single-component alert comes at ${minute(score.first_alert_seconds)}`;
   return `${score.top1 ? "Right" : "Wrong"}: ${late}, ${made}${alert}.`;
 }

@@ -9,10 +9,10 @@ import { Replay } from "./replay";
 import { Result } from "./result";
 import { useRun } from "./use_run";
 
-const LOOK_EVERY_SECONDS = 5;
+const REFRESH_SECONDS = 5;
 
 function Progress({ run, may, onCancel }: { run: DrillRunView; may: boolean; onCancel: () => void }) {
-  const words = { playing: "is played", done: "was played", cancelled: "was cancelled", failed: "failed" }[run.state] ?? run.state;
+  const words = { playing: "is running", done: "is complete", cancelled: "was cancelled", failed: "failed" }[run.state] ?? run.state;
   return (
     <div class="replay" role="status">
       <strong>
@@ -20,7 +20,7 @@ function Progress({ run, may, onCancel }: { run: DrillRunView; may: boolean; onC
       </strong>
       {run.state === "playing" && (
         <>
-          <progress max={1} value={run.share} aria-label="How far the drill has come" />
+          <progress max={1} value={run.share} aria-label="Progress of the drill" />
           <span>{percent(run.share)}</span>
           {may && (
             <button type="button" onClick={onCancel}>
@@ -30,7 +30,7 @@ function Progress({ run, may, onCancel }: { run: DrillRunView; may: boolean; onC
         </>
       )}
       {run.state === "failed" && <span class="trouble">{run.reason}</span>}
-      <span class="faint">asked for by {run.by}</span>
+      <span class="faint">started by {run.by}</span>
     </div>
   );
 }
@@ -38,7 +38,7 @@ function Progress({ run, may, onCancel }: { run: DrillRunView; may: boolean; onC
 function List({ value, onPlay }: { value: DrillsView; onPlay: (drill: string) => void }) {
   const playing = value.run?.state === "playing";
   return (
-    <Table heads={["Drill", "What is staged", "Looks like", "Nodes", "Play"]} caption="Drills that come along">
+    <Table heads={["Drill", "What happens", "Similar to", "Nodes", "Run"]} caption="Included drills">
       {value.drills.map((drill) => (
         <tr key={drill.name} class={drill.name === route.value.item ? "chosen" : ""}>
           <th scope="row">{drill.title}</th>
@@ -46,8 +46,8 @@ function List({ value, onPlay }: { value: DrillsView; onPlay: (drill: string) =>
           <td>{drill.pair}</td>
           <td class="number">{drill.nodes}</td>
           <td>
-            <button type="button" disabled={!value.may_play || playing} aria-label={`Play ${drill.title}`} onClick={() => onPlay(drill.name)}>
-              Play
+            <button type="button" disabled={!value.may_play || playing} aria-label={`Run ${drill.title}`} onClick={() => onPlay(drill.name)}>
+              Run
             </button>
           </td>
         </tr>
@@ -57,25 +57,25 @@ function List({ value, onPlay }: { value: DrillsView; onPlay: (drill: string) =>
 }
 
 export function DrillPage() {
-  const { value, trouble, again } = useAnswer(() => ask().drills(), "drills", LOOK_EVERY_SECONDS);
+  const { value, trouble, again } = useAnswer(() => ask().drills(), "drills", REFRESH_SECONDS);
   const [refused, setRefused] = useState("");
   const top = useRef<HTMLParagraphElement>(null);
   const { run, outcome, trouble: lost } = useRun(value?.run?.id ?? null);
   useEffect(() => void (run && run.state !== "playing" && again()), [run?.state]);
-  const act = (deed: Promise<unknown>): void => {
+  const act = (request: Promise<unknown>): void => {
     setRefused("");
-    deed.then(again).catch((error: unknown) => setRefused(whyFailed(error)));
+    request.then(again).catch((error: unknown) => setRefused(whyFailed(error)));
   };
   const play = (drill: string): void => {
     open("drill", drill);
-    top.current?.scrollIntoView(); // how far it has come is told there
+    top.current?.scrollIntoView(); // the progress is shown there
     act(ask().playDrill(drill));
   };
   return (
     <View title="Drill" what="The drills" trouble={trouble || lost}>
       <p class="lead" ref={top}>
-        Staged incidents with a known truth, played through the real path to findings in a process of its own. Nothing of the fleet is touched.
-        {value && !value.may_play && " You look as a viewer: an operator's token plays them, everybody watches."}
+        Simulated incidents with a known cause. The real rules evaluate them in a separate process; the fleet is not affected.
+        {value && !value.may_play && " Your role is viewer: running a drill needs an operator's token."}
       </p>
       {refused && (
         <p class="trouble" role="alert">

@@ -9,9 +9,9 @@ const CHANGED = 0.05;
 const MOST_LINES = 5;
 
 function Dashboards({ moment }: { moment: DrillMoment }) {
-  const figure = (value: number | null): string => (value === null ? "not seen" : reading(value));
+  const figure = (value: number | null): string => (value === null ? "no data" : reading(value));
   return (
-    <Table heads={["Team", "Its dashboard", "Where", "Now", "Usual"]} caption="What each team sees, the most changed first; ▲ moved by more than 5 %">
+    <Table heads={["Team", "Its dashboard", "Where", "Now", "Usual"]} caption="What each team sees, largest change first; ▲ changed by more than 5 %">
       {moment.dashboards.map((one) => (
         <tr key={`${one.team} ${one.label} ${one.subject}`}>
           <td class="faint">{one.team}</td>
@@ -34,14 +34,14 @@ function Found({ moment }: { moment: DrillMoment }) {
     <ol class="cards" aria-label="Findings of this minute">
       {moment.findings.map((one) => (
         <li key={`${one.cause} ${one.kind}`}>
-          <strong>{one.cause}</strong>: {one.kind}, {percent(one.confidence)} sure
+          <strong>{one.cause}</strong>: {one.kind}, confidence {percent(one.confidence)}
         </li>
       ))}
     </ol>
   );
 }
 
-/** The drill's minutes, played or moved through by hand. */
+/** Steps through the minutes of the drill, automatically or by hand. */
 export function Replay({ outcome }: { outcome: DrillOutcome }) {
   const last = outcome.moments.length - 1;
   const [at, setAt] = useState(0);
@@ -66,13 +66,13 @@ export function Replay({ outcome }: { outcome: DrillOutcome }) {
       <h3>Minute by minute</h3>
       <div class="replay">
         <button type="button" onClick={() => (at === last ? (setAt(0), setPlaying(true)) : setPlaying(!playing))}>
-          {playing ? "Pause" : at === last ? "Again" : "Play"}
+          {playing ? "Pause" : at === last ? "Replay" : "Play"}
         </button>
         <input type="range" min={0} max={last} value={at} aria-label="Minute of the drill" aria-valuetext={minute(moment.at_seconds)} onInput={(event) => (setPlaying(false), setAt(Number((event.target as HTMLInputElement).value)))} />
         <output>{minute(moment.at_seconds)}</output>
       </div>
       <Found moment={moment} />
-      <Curve title="Pace of the jobs and stalls of the pools, as shares" across="minutes" up="share" lines={lines} span={[0, outcome.lasts_seconds / 60]} />
+      <Curve title="Speed of the jobs and stalls of the pools, as shares" across="minutes" up="share" lines={lines} span={[0, outcome.lasts_seconds / 60]} />
       <Dashboards moment={moment} />
     </section>
   );

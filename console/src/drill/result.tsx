@@ -1,8 +1,8 @@
-import { amount, money, percent, told } from "../shell/figures";
+import { amount, money, percent, withFigures } from "../shell/figures";
 import { Table } from "../shell/view";
 import { minute, verdict, type DrillOutcome } from "./outcome";
 
-const dollars = (value: number | null): string => (value === null ? "not told" : money(value));
+const dollars = (value: number | null): string => (value === null ? "not priced" : money(value));
 
 function Truth({ outcome }: { outcome: DrillOutcome }) {
   if (outcome.truth.length === 0) return <p>The truth: nothing is wrong.</p>;
@@ -11,7 +11,7 @@ function Truth({ outcome }: { outcome: DrillOutcome }) {
       {outcome.truth.map((one) => (
         <li key={`${one.cause} ${one.kind}`}>
           The truth: <strong>{one.kind}</strong> at <strong>{one.cause}</strong>, from {minute(one.start_seconds)},{" "}
-          {one.visible_seconds === null ? "never to be seen" : `to be seen from ${minute(one.visible_seconds)}`}
+          {one.visible_seconds === null ? "never visible" : `visible from ${minute(one.visible_seconds)}`}
         </li>
       ))}
     </ul>
@@ -27,7 +27,7 @@ export function Result({ outcome }: { outcome: DrillOutcome }) {
         {verdict(outcome)}
       </h3>
       <Truth outcome={outcome} />
-      <Table heads={["Found", "What", "When", "Sure", "From cause to symptom"]} caption="What Holdfast found">
+      <Table heads={["Cause", "Kind", "When", "Confidence", "From cause to symptom"]} caption="What Holdfast found">
         {outcome.findings.map((one) => (
           <tr key={`${one.cause} ${one.kind}`}>
             <th scope="row">{one.cause}</th>
@@ -44,12 +44,12 @@ export function Result({ outcome }: { outcome: DrillOutcome }) {
         )}
       </Table>
       {cost.layers.length > 0 && (
-        <Table heads={["Layer", "Cost", "How it is counted"]} caption={`What it cost: ${dollars(cost.total)}, ${amount(cost.lost_gpu_hours)} GPU-hours`}>
+        <Table heads={["Layer", "Cost", "How it is computed"]} caption={`What it cost: ${dollars(cost.total)}, ${amount(cost.lost_gpu_hours)} GPU-hours`}>
           {cost.layers.map((layer) => (
             <tr key={layer.name}>
               <th scope="row">{layer.name}</th>
               <td class="number">{dollars(layer.cost)}</td>
-              <td class="faint">{told(layer.inputs)}</td>
+              <td class="faint">{withFigures(layer.inputs)}</td>
             </tr>
           ))}
         </Table>

@@ -71,7 +71,7 @@ function columnsOf(count: number, label: string, pitch: number, width: number): 
   const ideal = Math.min(widest, Math.max(forLabel, Math.ceil(Math.sqrt(count * (pitch > 12 ? 2.5 : 1)))));
   if (ideal > widest * FILLS_A_LINE) return Math.min(widest, Math.max(forLabel, count));
   const empty = (columns: number): number => Math.ceil(count / columns) * columns - count;
-  // A full rectangle reads better than a ragged one: up to a half wider, if that leaves fewer holes.
+  // A full rectangle reads better than a ragged one: up to a half wider, if that leaves fewer gaps.
   let best = ideal;
   for (let columns = ideal + 1; columns <= Math.min(widest, ideal * 1.5); columns++) {
     if (empty(columns) < empty(best)) best = columns;

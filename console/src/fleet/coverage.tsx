@@ -2,11 +2,11 @@ import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { open } from "../shell/route";
 
-const LOOK_EVERY_SECONDS = 30;
+const REFRESH_SECONDS = 30;
 
-/** How much of the fabric was proven; silent where nobody probes. */
+/** Share of leaf pairs proven by probes; hidden if probing is off. */
 export function Coverage() {
-  const { value: probes } = useAnswer(() => ask().probes(), "probes", LOOK_EVERY_SECONDS);
+  const { value: probes } = useAnswer(() => ask().probes(), "probes", REFRESH_SECONDS);
   if (!probes?.enabled || probes.leaves.length === 0) return null;
   const proven = probes.leaves.filter((pair) => pair.proven_at !== null).length;
   return (

@@ -6,7 +6,7 @@ import { go, route } from "../shell/route";
 import { gapOf, hit, move, type Arrangement, type Key } from "./arrange";
 import { Sheet } from "./sheet";
 
-/** The node the keyboard stands on. By name, so that it stays on its node when cells move. */
+/** The node that has the keyboard cursor. By name, so that the cursor stays on its node when cells move. */
 const cursor = signal("");
 
 const MOVES: ReadonlySet<string> = new Set<Key>(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]);
@@ -27,7 +27,7 @@ interface Props {
   onArranged: (arrangement: Arrangement) => void;
 }
 
-/** Keys act on the arrangement that is seen: listened to anew before the next one is painted. */
+/** Keys act on the visible arrangement: the listener is replaced before the next one is painted. */
 function useKeys(arrangement: Arrangement | null, frame: { current: HTMLDivElement | null }): void {
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent): void => {
@@ -131,7 +131,7 @@ export function Grid(props: Props) {
       ref={frame}
       tabIndex={0}
       role="listbox"
-      aria-label={`Fleet, ${total} nodes. Arrows move, Enter opens a node's story.`}
+      aria-label={`Fleet, ${total} nodes. Arrow keys move, Enter opens a node.`}
       aria-activedescendant={index === undefined ? undefined : "active-node"}
       onMouseMove={point}
       onMouseLeave={() => setPointed(null)}
@@ -151,7 +151,7 @@ export function Grid(props: Props) {
         aria-posinset={(index ?? 0) + 1}
         aria-setsize={total}
       >
-        {node ? describe(node) : "No node chosen"}
+        {node ? describe(node) : "No node selected"}
       </div>
       {pointed && <Tip pointed={pointed} />}
     </div>

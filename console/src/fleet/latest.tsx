@@ -4,12 +4,12 @@ import { timeOfDay } from "../shell/time";
 
 const LINES = 5;
 
-/** The last few moves, so that a change in the grid has words at once. */
+/** The latest transitions, so that a change in the grid is explained at once. */
 export function Latest() {
   const lines = latest.value.slice(0, LINES);
   return (
     <section class="latest" aria-label="Latest changes">
-      {lines.length === 0 && <p>Nodes that leave service and come back appear here as it happens.</p>}
+      {lines.length === 0 && <p>Nodes that leave service or return appear here.</p>}
       <ol>
         {lines.map((line) => (
           <li key={`${line.node} ${line.at} ${line.after}`}>

@@ -8,7 +8,7 @@ import { drawSign, formFor, HEALTH_MEANS, STAGE_SIGNS, type Form } from "./signs
 
 const SIZE = 16;
 
-/** Drawn by the same hand as the cells, in the form they have now: the legend cannot say something else. */
+/** Drawn by the same code as the cells, in their current form, so that the legend cannot differ from them. */
 function Swatch({ stage, health, form }: { stage: Stage; health: Health; form: Form }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const look = theme.value;

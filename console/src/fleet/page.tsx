@@ -29,11 +29,11 @@ function useShortcuts(): void {
 }
 
 function Emptiness() {
-  if (connection.value.kind === "connecting") return <p class="empty">Asking the controller for its nodes …</p>;
-  if (connection.value.kind === "lost") return <p class="empty">Nothing was heard from the controller yet.</p>;
+  if (connection.value.kind === "connecting") return <p class="empty">Loading nodes …</p>;
+  if (connection.value.kind === "lost") return <p class="empty">The controller has not answered yet.</p>;
   return (
     <p class="empty">
-      No node has enrolled yet. Start <code>holdfast agent</code> on a node with a join token, or look at a simulated
+      No node has enrolled yet. Start <code>holdfast agent</code> on a node with a join token, or start a simulated
       fleet with <code>holdfast up --demo</code>.
     </p>
   );

@@ -1,6 +1,6 @@
 /**
- * How a node looks. Colour and sign always say the same: the stage is a letter in large cells and a shape in small
- * ones, and health is a colourless mark on top, so nothing hangs on telling two colours apart.
+ * How a cell is drawn. Colour is never the only sign: the stage is also a letter in large cells and a shape in small
+ * ones, and health is a colourless mark on top.
  */
 
 import type { Health, Stage } from "../api";
@@ -20,16 +20,16 @@ const WHITE = "#ffffff";
 const BLACK = "#161200";
 
 export const STAGE_SIGNS: Record<Stage, StageSign> = {
-  provisioning: { letter: "P", colour: "#6a7584", ink: WHITE, means: "known, never tested" },
-  testing: { letter: "T", colour: "#17808e", ink: WHITE, means: "the full suite is running" },
-  ready: { letter: "R", colour: "#2a7d5c", ink: WHITE, means: "passed, and nothing has run since" },
-  spare: { letter: "H", colour: "#4d7a27", ink: WHITE, means: "passed, and held back for when another leaves" },
+  provisioning: { letter: "P", colour: "#6a7584", ink: WHITE, means: "known, not tested yet" },
+  testing: { letter: "T", colour: "#17808e", ink: WHITE, means: "the full test is running" },
+  ready: { letter: "R", colour: "#2a7d5c", ink: WHITE, means: "passed the full test; no workload has run since" },
+  spare: { letter: "H", colour: "#4d7a27", ink: WHITE, means: "passed the full test; held as a replacement" },
   allocated: { letter: "A", colour: "#3b74c6", ink: WHITE, means: "a workload runs here" },
-  cleaning: { letter: "C", colour: "#66769f", ink: WHITE, means: "the workload ended, not yet tested" },
-  draining: { letter: "D", colour: "#e0a326", ink: BLACK, means: "failed or asked for; running work finishes first" },
+  cleaning: { letter: "C", colour: "#66769f", ink: WHITE, means: "the workload ended; the test has not started" },
+  draining: { letter: "D", colour: "#e0a326", ink: BLACK, means: "failed or requested; running work finishes first" },
   quarantined: { letter: "Q", colour: "#d8343b", ink: WHITE, means: "out of service, waiting for the next repair step" },
-  resetting: { letter: "S", colour: "#9d55c8", ink: WHITE, means: "a repair step runs" },
-  removed: { letter: "X", colour: "#7c8794", ink: "", means: "a person has it" },
+  resetting: { letter: "S", colour: "#9d55c8", ink: WHITE, means: "a repair step is running" },
+  removed: { letter: "X", colour: "#7c8794", ink: "", means: "removed; an operator handles it" },
 };
 
 /** A removed node's cell is hollow, so what is written in it stands on the page itself. */
@@ -39,9 +39,9 @@ export function letterColour(stage: Stage, theme: Theme): string {
 
 export const HEALTH_MEANS: Record<Health, string> = {
   pass: "every check passes",
-  degraded: "works, slower than it should",
+  degraded: "works, but slower than expected",
   fail: "a check fails",
-  unknown: "cannot be judged",
+  unknown: "not enough data",
 };
 
 const MARK: Record<Theme, string> = { dark: "#ffffff", light: "#000000" };

@@ -1,13 +1,13 @@
 import type { Bill } from "../api";
-import { amount, lasting, many, money, told } from "../shell/figures";
+import { amount, lasting, many, money, withFigures } from "../shell/figures";
 import { Growth } from "./growth";
 
-/** What could be priced; a layer without a price is told as such beside it. */
+/** The sum of all layers that have a price. */
 export function sum(bill: Bill, when: "so_far" | "if_it_goes_on"): number {
   return bill.layers.reduce((all, layer) => all + (layer[when] ?? 0), 0);
 }
 
-/** What each hour more adds; people are called out once. */
+/** What each further hour adds; labour is counted once. */
 export function hourly(bill: Bill): number {
   const growing = bill.layers.filter((layer) => layer.name !== "labour");
   const [now, then] = (["so_far", "if_it_goes_on"] as const).map((when) => growing.reduce((all, layer) => all + (layer[when] ?? 0), 0)) as [number, number];
@@ -20,18 +20,18 @@ function cell(value: number | null, currency: string): string {
 
 interface Priced {
   bill: Bill;
-  /** Of one that is over nothing goes on. */
+  /** The incident is closed: its cost does not grow. */
   over: boolean;
 }
 
 function Lead({ bill, over }: Priced) {
   const tokens = bill.tokens ?? 0;
-  const growing = over ? "" : ` so far, ${money(hourly(bill), bill.currency)} more each hour`;
+  const growing = over ? "" : ` so far, ${money(hourly(bill), bill.currency)} more per hour`;
   return (
     <p>
       <strong class="figure">{money(sum(bill, "so_far"), bill.currency)}</strong>
       {growing}: {amount(bill.gpu_hours)} GPU-hours
-      {!over && `, ${amount(bill.gpu_hours_per_hour)} more each hour`}
+      {!over && `, ${amount(bill.gpu_hours_per_hour)} more per hour`}
       {tokens > 0 && `, ${many(tokens)} tokens not trained`}
       {bill.finish_shift_hours * 3600 >= 1 && `; the finish ${over ? "moved" : "moves"} by ${lasting(bill.finish_shift_hours)}`}.
     </p>
@@ -41,14 +41,14 @@ function Lead({ bill, over }: Priced) {
 function How({ bill }: { bill: Bill }) {
   return (
     <details>
-      <summary>How it is counted</summary>
+      <summary>How it is computed</summary>
       <dl class="counted">
         {bill.layers.map((layer) => (
           <div key={layer.name}>
             <dt>{layer.name}</dt>
             <dd>
               {layer.formula}
-              {layer.inputs && <p class="faint">{told(layer.inputs)}</p>}
+              {layer.inputs && <p class="faint">{withFigures(layer.inputs)}</p>}
             </dd>
           </div>
         ))}
@@ -74,7 +74,7 @@ export function Cost({ bill, over }: Priced) {
             <tr>
               <th scope="col">Layer</th>
               <th scope="col" class="number">
-                {over ? "It cost" : "So far"}
+                {over ? "Cost" : "So far"}
               </th>
               {!over && (
                 <th scope="col" class="number">
@@ -94,7 +94,7 @@ export function Cost({ bill, over }: Priced) {
               </tr>
             ))}
             <tr class="total">
-              <th scope="row">all</th>
+              <th scope="row">total</th>
               <td class="number">{money(sum(bill, "so_far"), bill.currency)}</td>
               {!over && <td class="number">{money(sum(bill, "if_it_goes_on"), bill.currency)}</td>}
             </tr>

@@ -1,7 +1,7 @@
-/** What a seam found: from the cause to what it hurts, what else it might have been, and when what moved. */
+/** A finding: path from cause to symptoms, rejected explanations, and timeline. */
 
 import type { Account } from "../api";
-import { percent, told as plain } from "../shell/figures";
+import { percent, withFigures } from "../shell/figures";
 import { Axis, Chart, type Span } from "../shell/chart";
 import { age, timeOfDay } from "../shell/time";
 import { Cost } from "./cost";
@@ -37,14 +37,14 @@ function Lines({ name, lines }: { name: string; lines: readonly string[] }) {
       <h3>{name}</h3>
       <ul class="lines">
         {lines.map((line) => (
-          <li key={line}>{plain(line)}</li>
+          <li key={line}>{withFigures(line)}</li>
         ))}
       </ul>
     </section>
   );
 }
 
-/** Rivals that lost for the same reason are told together. */
+/** Explanations rejected for the same reason are shown together. */
 function rivalsOf(account: Account): string[] {
   const alike = new Map<string, string[]>();
   for (const { cause, kind, why } of account.rivals) {
@@ -69,7 +69,7 @@ function Charts({ account }: { account: Account }) {
   return (
     <section aria-label="Signals on one axis">
       <h3>All domains on one axis</h3>
-      <p class="faint">The dashed line marks where it began, {timeOfDay(account.since)}.</p>
+      <p class="faint">The dashed line marks the start, {timeOfDay(account.since)}.</p>
       <div class="domains">
         <Lanes account={account} axis={axis} />
         {account.charts.map((one) => (
@@ -83,29 +83,29 @@ function Charts({ account }: { account: Account }) {
 
 function Timeline({ account }: { account: Account }) {
   if (account.timeline.length === 0) return null;
-  const told = grouped(account.timeline);
+  const lines = grouped(account.timeline);
   return (
     <section aria-label="Timeline of all domains">
       <h3>What happened</h3>
       <div class="scroll" role="region" aria-label="What happened, in order" tabIndex={0}>
         <table>
           <tbody>
-            {told.slice(-MOST_MOMENTS).map((one) => (
+            {lines.slice(-MOST_MOMENTS).map((one) => (
               <tr key={`${one.at} ${one.words}`}>
                 <td class="number">{timeOfDay(one.at)}</td>
                 <td class="faint">{one.domain}</td>
                 <td>
                   {one.words}
-                  {one.count > 1 && <span class="faint"> and {one.count - 1} more alike</span>}
+                  {one.count > 1 && <span class="faint"> and {one.count - 1} similar</span>}
                 </td>
               </tr>
             ))}
           </tbody>
         </table>
       </div>
-      {told.length < account.timeline.length && (
+      {lines.length < account.timeline.length && (
         <details>
-          <summary>One by one</summary>
+          <summary>All events</summary>
           <ol class="lines">
             {account.timeline.slice(-MOST_MOMENTS).map((moment) => (
               <li key={`${moment.at} ${moment.text}`}>
@@ -120,17 +120,17 @@ function Timeline({ account }: { account: Account }) {
 }
 
 export function Found({ id, account, over }: { id: string; account: Account; over: boolean }) {
-  const called = account.owners.map((team) => `${team}: ${account.on_call?.[team] ?? "nobody is named on call"}`);
+  const called = account.owners.map((team) => `${team}: ${account.on_call?.[team] ?? "no one is on call"}`);
   return (
     <>
       <p class="faint">
-        It began at {timeOfDay(account.since)} and {over ? "lasted" : "has lasted"} {age(0, account.lasted_seconds)} of the fleet's time; {percent(account.confidence)} sure.
+        It began at {timeOfDay(account.since)} and {over ? "lasted" : "has lasted"} {age(0, account.lasted_seconds)} of the fleet's time. Confidence: {percent(account.confidence)}.
       </p>
       <section aria-label="From cause to symptom">
         <h3>From cause to symptom</h3>
         <PathGraph paths={account.path} victims={account.victims} />
         <details open={account.path.length < 4}>
-          <summary>In words</summary>
+          <summary>As text</summary>
           <Path path={account.path.slice(0, MOST_PATHS)} />
         </details>
       </section>
@@ -141,11 +141,11 @@ export function Found({ id, account, over }: { id: string; account: Account; ove
           <Timeline account={account} />
         </div>
         <div>
-          <Lines name="Who must know" lines={called} />
+          <Lines name="Whom to notify" lines={called} />
           <Runbook id={id} />
           <Lines name="Evidence" lines={account.evidence} />
-          <Lines name="Other explanations, and why they lost" lines={rivalsOf(account)} />
-          <Lines name="What could not be seen" lines={account.unknown} />
+          <Lines name="Rejected explanations" lines={rivalsOf(account)} />
+          <Lines name="Missing data" lines={account.unknown} />
         </div>
       </div>
     </>

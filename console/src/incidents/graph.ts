@@ -45,7 +45,7 @@ function columnsOf(subjects: ReadonlySet<string>, edges: readonly (readonly [str
   return column;
 }
 
-/** `victims`: everything it reaches; paths may be told of a part of them only. */
+/** `victims`: all victims; `paths` may cover only some of them. */
 export function graph(paths: readonly string[], victims: readonly string[] = []): Graph {
   const edges = edgesOf(paths);
   const subjects = new Set([...paths.flatMap((path) => path.split(" > ").map((one) => one.trim()))].filter(Boolean));

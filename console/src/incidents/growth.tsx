@@ -27,7 +27,7 @@ export function stacked(points: readonly Point[]): string[] {
   });
 }
 
-/** How the price grew while it was looked at. */
+/** How the cost grew while the page was open. */
 export function Growth({ bill }: { bill: Bill }) {
   const seen = useRef<Point[]>([{ hours: 0, layers: bill.layers.map(() => 0) }]);
   const layers = bill.layers.map((layer) => layer.so_far ?? 0);
@@ -36,7 +36,7 @@ export function Growth({ bill }: { bill: Bill }) {
   const areas = stacked(seen.current);
   if (areas.length === 0) return null;
   return (
-    <svg class="growth" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label="The layers of the cost on top of each other, from when it began until now">
+    <svg class="growth" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label="Cost by layer, stacked, from the start until now">
       {areas.map((points, layer) => (
         <polygon key={layer} class={`layer${layer}`} points={points} />
       ))}

@@ -2,13 +2,13 @@ import type { Incident } from "../api";
 import { ask, incidents as opened, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { open, route } from "../shell/route";
-import { amount, money, told } from "../shell/figures";
+import { amount, money, withFigures } from "../shell/figures";
 import { age, timeOfDay } from "../shell/time";
 import { Table, View } from "../shell/view";
 import { IncidentDetail } from "./detail";
 import { sum } from "./cost";
 
-const HEADS = ["State", "Where it starts", "What", "For", "GPU-hours an hour", "Cost", "In one sentence"];
+const HEADS = ["State", "Root cause", "Kind", "Duration", "GPU-hours per hour", "Cost", "Summary"];
 
 function Row({ incident }: { incident: Incident }) {
   const bill = incident.account?.bill;
@@ -22,11 +22,11 @@ function Row({ incident }: { incident: Incident }) {
           {incident.subject}
         </button>
       </th>
-      <td data-head="What">{incident.cause}</td>
-      <td class="short" data-head="For">{age(incident.opened, incident.closed ?? now())}</td>
-      <td class="number" data-head="GPU-hours an hour">{bill && !incident.closed ? amount(bill.gpu_hours_per_hour) : ""}</td>
+      <td data-head="Kind">{incident.cause}</td>
+      <td class="short" data-head="Duration">{age(incident.opened, incident.closed ?? now())}</td>
+      <td class="number" data-head="GPU-hours per hour">{bill && !incident.closed ? amount(bill.gpu_hours_per_hour) : ""}</td>
       <td class="number" data-head="Cost">{bill ? money(sum(bill, "so_far"), bill.currency) : ""}</td>
-      <td class="sentence">{told(incident.account?.sentence || incident.reason)}</td>
+      <td class="sentence">{withFigures(incident.account?.sentence || incident.reason)}</td>
     </tr>
   );
 }
@@ -35,8 +35,8 @@ function NoneOpen({ past }: { past: readonly Incident[] }) {
   const ended = Math.max(0, ...past.map((one) => one.closed ?? 0));
   return (
     <p class="empty">
-      {ended > 0 ? `No incident is open, since ${timeOfDay(ended)}.` : "No incident, open or past."} One opens when nodes
-      that share something fail together, or when a seam finds a cause.
+      {ended > 0 ? `No incident is open since ${timeOfDay(ended)}.` : "There is no open or past incident."} An incident opens when nodes
+      with something in common fail together, or when a cause in another domain is found.
     </p>
   );
 }

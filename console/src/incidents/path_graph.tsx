@@ -2,7 +2,7 @@ import { graph } from "./graph";
 
 const BOX = { width: 150, height: 30, across: 56, down: 12 };
 
-/** The paths, drawn; the same in words stands below it for who cannot see it. */
+/** The paths as a graph; the same paths follow as text for screen readers. */
 export function PathGraph({ paths, victims }: { paths: readonly string[]; victims: readonly string[] }) {
   const { boxes, edges, columns, rows } = graph(paths, victims);
   if (boxes.length < 2) return null;

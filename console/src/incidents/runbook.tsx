@@ -2,7 +2,7 @@ import type { RunbookView } from "../api";
 import { ask } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 
-const LOOK_EVERY_SECONDS = 6; // whom it reaches grows with it
+const REFRESH_SECONDS = 6; // the list of victims grows
 
 function Steps({ name, steps }: { name: string; steps: readonly string[] }) {
   if (steps.length === 0) return null;
@@ -18,14 +18,14 @@ function Steps({ name, steps }: { name: string; steps: readonly string[] }) {
   );
 }
 
-/** What to look at, what to do and what to leave, with this incident's names filled in. */
+/** The runbook with this incident's names filled in. */
 export function Runbook({ id }: { id: string }) {
-  const { value } = useAnswer<RunbookView>(() => ask().runbook(id), `runbook ${id}`, LOOK_EVERY_SECONDS);
+  const { value } = useAnswer<RunbookView>(() => ask().runbook(id), `runbook ${id}`, REFRESH_SECONDS);
   if (value === null || value.act.length === 0) return null;
   return (
     <section aria-label="Runbook" class="runbook">
       <h3>Runbook</h3>
-      <Steps name="Do" steps={value.act} />
+      <Steps name="Act" steps={value.act} />
       {value.leave && (
         <p>
           <strong>Do not</strong> {value.leave}
@@ -37,9 +37,9 @@ export function Runbook({ id }: { id: string }) {
         </p>
       )}
       <details>
-        <summary>How to make sure</summary>
-        <Steps name="Look at" steps={value.confirm} />
-        {value.alike && <p class="faint">What looks the same: {value.alike}</p>}
+        <summary>How to confirm</summary>
+        <Steps name="Confirm" steps={value.confirm} />
+        {value.alike && <p class="faint">Similar: {value.alike}</p>}
       </details>
     </section>
   );

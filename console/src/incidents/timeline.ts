@@ -1,15 +1,15 @@
-/** What happened, told so that it can be read: a signal that moved in many of a kind is one line. */
+/** The timeline as readable lines: a signal that moved on many subjects of a kind is one line. */
 
 import type { Moment } from "../api";
-import { told } from "../shell/figures";
+import { withFigures } from "../shell/figures";
 import { measured, nameOf } from "../shell/signals";
 import { kindOf } from "./graph";
 
-export interface Told {
+export interface TimelineLine {
   at: number;
   domain: string;
   words: string;
-  /** How many of a kind it says this of. */
+  /** Number of subjects of the kind. */
   count: number;
 }
 
@@ -31,13 +31,13 @@ function moveOf(text: string): Move | null {
 /** "cdu/c2 CDU flow from 240 l/min to 76.4 l/min". */
 export function sentence(text: string): string {
   const move = moveOf(text);
-  if (move === null) return told(text);
+  if (move === null) return withFigures(text);
   const { subject, signal, before, after } = move;
   return `${subject} ${nameOf(signal)} from ${measured(signal, before)} to ${measured(signal, after)}`;
 }
 
-/** In order of their first moment; of several that moved alike the first is told, with how many there are. */
-export function grouped(moments: readonly Moment[]): Told[] {
+/** In order of time; several that moved alike are one line with their number. */
+export function grouped(moments: readonly Moment[]): TimelineLine[] {
   const groups = new Map<string, Moment[]>();
   for (const moment of moments) {
     const move = moveOf(moment.text);

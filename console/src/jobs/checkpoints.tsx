@@ -1,7 +1,7 @@
 import type { CheckpointsView, TrainingDetail } from "../api";
 import { amount, percent } from "../shell/figures";
 
-/** Which steps are safe, where their copies lie, and what lies between them and now. */
+/** Which steps are safe, where their copies are, and how far the job is ahead of them. */
 
 const GIB = 2 ** 30;
 
@@ -16,9 +16,9 @@ export function share(ranks: number, world: number): string {
 function Places({ kept }: { kept: CheckpointsView }) {
   const gpus = kept.steps.some((one) => one.gpu_memory > 0);
   return (
-    <div class="scroll" role="region" aria-label="Where the copies of each step lie" tabIndex={0}>
+    <div class="scroll" role="region" aria-label="Where the copies of each step are" tabIndex={0}>
       <table class="matrix">
-        <caption>Ranks whose part of a step is in each place; newest first</caption>
+        <caption>Ranks whose shard of a step is in each place; newest first</caption>
         <thead>
           <tr>
             {["Step", ...(gpus ? ["GPU memory"] : []), "Own memory", "Partner", "Storage", ""].map((head) => (
@@ -47,15 +47,15 @@ function Places({ kept }: { kept: CheckpointsView }) {
 
 function Kept({ kept }: { kept: CheckpointsView }) {
   const stored = kept.storage_unknown
-    ? `what is in storage is not fully known (${kept.storage_unknown})`
+    ? `the content of storage is not fully known (${kept.storage_unknown})`
     : kept.stored_step < 0
-      ? "none is whole in storage"
-      : `step ${step(kept.stored_step)} is whole in storage`;
+      ? "no step is complete in storage"
+      : `step ${step(kept.stored_step)} is complete in storage`;
   return (
     <>
       <p>
         <strong>{kept.committed_step < 0 ? "No step is committed yet" : `Step ${step(kept.committed_step)} is committed`}</strong>; {stored};{" "}
-        {kept.unsaved_step < 0 ? "storage has all that is held" : `step ${step(kept.unsaved_step)} is in memory only`}.{" "}
+        {kept.unsaved_step < 0 ? "storage has everything in memory" : `step ${step(kept.unsaved_step)} is in memory only`}.{" "}
         <span class="faint">
           {kept.keepers} keepers of {kept.kept_as}, {kept.replicas} replicas, {amount(kept.used_bytes / GIB)} of {amount(kept.budget_bytes / GIB)} GiB of memory.
         </span>
@@ -78,15 +78,15 @@ export function Checkpoints({ job }: { job: TrainingDetail }) {
   return (
     <>
       {saved < 0 ? (
-        <p class="faint">Nobody told of a safe step: what a failure costs is everything since the start.</p>
+        <p class="faint">No safe step was reported: a failure now loses everything since the start.</p>
       ) : (
         <p>
-          <strong>Step {step(saved)} is safe</strong>, {step(job.exposure?.steps ?? 0)} steps behind the run.
+          <strong>Step {step(saved)} is safe</strong>, {step(job.exposure?.steps ?? 0)} steps behind the job.
         </p>
       )}
-      {kept.unknown ? <p class="faint">Where its checkpoints live is unknown: {kept.unknown}.</p> : <Kept kept={kept} />}
+      {kept.unknown ? <p class="faint">The location of its checkpoints is unknown: {kept.unknown}.</p> : <Kept kept={kept} />}
       <p class="faint">
-        Saving takes {job.checkpoint_efficiency == null ? "an unknown share" : percent(1 - job.checkpoint_efficiency)} of the time of its steps.
+        Saving takes {job.checkpoint_efficiency == null ? "an unknown share" : percent(1 - job.checkpoint_efficiency)} of its step time.
       </p>
     </>
   );

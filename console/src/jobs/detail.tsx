@@ -9,14 +9,14 @@ import { HeatMap } from "./heat";
 import { LedgerBar } from "./ledger";
 import { ToIncident } from "./to_incident";
 
-const LOOK_EVERY_SECONDS = 5;
+const REFRESH_SECONDS = 5;
 
 function Facts({ job }: { job: TrainingDetail }) {
-  const pace = job.step_seconds != null && job.usual_step_seconds != null ? job.usual_step_seconds / job.step_seconds : null;
+  const speed = job.step_seconds != null && job.usual_step_seconds != null ? job.usual_step_seconds / job.step_seconds : null;
   const facts: [string, string][] = [
     ["State", `${job.state}, attempt ${job.attempt}, step ${job.step.toLocaleString("en")}`],
-    ["Pace against its usual", percent(pace)],
-    ["Tokens a second", job.tokens_per_second == null ? "unknown" : many(job.tokens_per_second)],
+    ["Speed, relative to usual", percent(speed)],
+    ["Tokens per second", job.tokens_per_second == null ? "unknown" : many(job.tokens_per_second)],
     ["Loss", job.loss?.toPrecision(5) ?? "unknown"],
     ["ETTR", percent(job.ettr)],
     ["Goodput", percent(job.goodput)],
@@ -40,10 +40,10 @@ function Exposure({ job }: { job: TrainingDetail }) {
   return (
     <p class="lead">
       {risk == null ? (
-        "What a failure now would cost is unknown: no step was told to be safe."
+        "The cost of a failure now is unknown: no safe step was reported."
       ) : (
         <>
-          If it died this second: <strong>{amount(risk.gpu_hours)} GPU-hours</strong>, {risk.steps} steps since step{" "}
+          A failure now would lose <strong>{amount(risk.gpu_hours)} GPU-hours</strong>, {risk.steps} steps since step{" "}
           {risk.saved_step}, {many(risk.tokens)} tokens.
         </>
       )}
@@ -52,7 +52,7 @@ function Exposure({ job }: { job: TrainingDetail }) {
 }
 
 function Slow({ job }: { job: TrainingDetail }) {
-  if (job.slow.length === 0) return <p class="faint">Nobody is slower than its peers.</p>;
+  if (job.slow.length === 0) return <p class="faint">No rank is slower than its peers.</p>;
   return (
     <ul class="cards">
       {job.slow.map((one) => (
@@ -70,17 +70,17 @@ function Slow({ job }: { job: TrainingDetail }) {
 }
 
 function Restarts({ job }: { job: TrainingDetail }) {
-  if (job.restarts.length === 0) return <p class="faint">It was never restarted.</p>;
+  if (job.restarts.length === 0) return <p class="faint">It has not been restarted.</p>;
   return (
     <ul class="cards">
       {job.restarts.map((one) => (
         <li key={one.at}>
-          {timeOfDay(one.at)}: down {age(0, one.down_seconds)}, {one.lost_steps} steps from {one.from_step < 0 ? "the beginning" : `step ${one.from_step}`} done again;{" "}
+          {timeOfDay(one.at)}: down {age(0, one.down_seconds)}, {one.lost_steps} steps from {one.from_step < 0 ? "the beginning" : `step ${one.from_step}`} repeated;{" "}
           <strong>{amount(one.gpu_hours)} GPU-hours</strong>
           {one.said.map((line) => (
             <p key={line}>{line}</p>
           ))}
-          {one.said.length === 0 && <p class="faint">No node of it left service before; <code>holdfast diagnose</code> reads its logs.</p>}
+          {one.said.length === 0 && <p class="faint">None of its nodes left service before this; <code>holdfast diagnose</code> can read its logs.</p>}
         </li>
       ))}
     </ul>
@@ -88,9 +88,9 @@ function Restarts({ job }: { job: TrainingDetail }) {
 }
 
 export function JobDetail({ name }: { name: string }) {
-  const { value: job, trouble } = useAnswer(() => ask().training(name), name, LOOK_EVERY_SECONDS);
+  const { value: job, trouble } = useAnswer(() => ask().training(name), name, REFRESH_SECONDS);
   return (
-    <View title={name} what="The job" trouble={trouble} back={{ view: "jobs", words: "All jobs" }}>
+    <View title={name} what="The job" trouble={trouble} back={{ view: "jobs", label: "All jobs" }}>
       {job && (
         <>
           {job.reason && (
@@ -103,12 +103,12 @@ export function JobDetail({ name }: { name: string }) {
           <Exposure job={job} />
           <h3>Where its GPU-hours went</h3>
           <LedgerBar hours={job.gpu_hours} />
-          <h3>Slow</h3>
+          <h3>Slow ranks and links</h3>
           <Slow job={job} />
           <HeatMap ranks={job.ranks} leftOut={job.ranks_left_out} />
           <h3>Checkpoints</h3>
           <Checkpoints job={job} />
-          <h3>Deaths and restarts</h3>
+          <h3>Failures and restarts</h3>
           <Restarts job={job} />
         </>
       )}

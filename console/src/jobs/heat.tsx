@@ -1,7 +1,7 @@
 import type { RankView } from "../api";
 import { HOME, go } from "../shell/route";
 
-/** Where a rank's step goes, beside the middle of its peers: colour and figure say the same. */
+/** Time per phase of each rank, compared with the median of its peers. Colour is never the only sign. */
 
 export const PHASES = ["compute", "data", "wait", "checkpoint", "step"] as const;
 export type Phase = (typeof PHASES)[number];
@@ -9,31 +9,31 @@ export type Phase = (typeof PHASES)[number];
 const NAMES: Record<Phase, string> = { compute: "Compute", data: "Data", wait: "Waiting", checkpoint: "Checkpoint", step: "Whole step" };
 const MOST_ROWS = 128;
 const SLOW = 1.1;
-const WORTH_A_LOOK = 1.04;
-/** Of a step: what is shorter than this share is no reason for anything. */
+const ELEVATED = 1.04;
+/** Share of a step below which a phase is not evaluated. */
 const NOTHING = 0.01;
 
-export function middle(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other);
   const at = Math.floor(sorted.length / 2);
   return sorted.length % 2 ? (sorted[at] ?? 0) : ((sorted[at - 1] ?? 0) + (sorted[at] ?? 0)) / 2;
 }
 
-/** A wait is the mirror of others' slowness: the slow rank waits least, so it is shown and not judged. */
+/** A slow rank waits least, so waiting time is shown and not evaluated. */
 export function level(phase: Phase, value: number, usual: number, step: number): string {
   if (phase === "wait" || value < NOTHING * step) return "plain";
   const ratio = value / (usual || value);
-  return ratio >= SLOW ? "slow" : ratio >= WORTH_A_LOOK ? "below" : "usual";
+  return ratio >= SLOW ? "slow" : ratio >= ELEVATED ? "below" : "usual";
 }
 
-/** Of ranks that tell waiting for others apart from computing; of the rest neither is known. */
+/** Values of ranks that separate waiting from computing; for the others both are unknown. */
 function known(ranks: readonly RankView[], phase: Phase): number[] {
   return ranks.map((rank) => rank[phase]).filter((value) => value != null);
 }
 
 /** The slowest first, then by number. */
 export function ordered(ranks: readonly RankView[]): readonly RankView[] {
-  const usual = middle(known(ranks, "compute"));
+  const usual = median(known(ranks, "compute"));
   const slow = (rank: RankView): number => (usual && (rank.compute ?? 0) / usual >= SLOW ? (rank.compute ?? 0) : 0);
   return ranks.toSorted((one, other) => slow(other) - slow(one) || one.rank - other.rank);
 }
@@ -44,8 +44,8 @@ function Cell({ phase, value, usual }: { phase: Phase; value: number | null | un
 }
 
 export function HeatMap({ ranks, leftOut }: { ranks: readonly RankView[]; leftOut: number }) {
-  if (ranks.length === 0) return <p class="faint">No rank tells how it spends its steps.</p>;
-  const usual = Object.fromEntries(PHASES.map((phase) => [phase, middle(known(ranks, phase))])) as Record<Phase, number>;
+  if (ranks.length === 0) return <p class="faint">No rank reports its step times.</p>;
+  const usual = Object.fromEntries(PHASES.map((phase) => [phase, median(known(ranks, phase))])) as Record<Phase, number>;
   const shown = ordered(ranks).slice(0, MOST_ROWS);
   const mixed = ranks.some((rank) => rank.compute == null);
   const hidden = ranks.length - shown.length + leftOut;
@@ -53,8 +53,8 @@ export function HeatMap({ ranks, leftOut }: { ranks: readonly RankView[]; leftOu
     <div class="scroll tall" role="region" aria-label="Ranks and phases" tabIndex={0}>
       <table class="matrix heat">
         <caption>
-          Seconds a step, rank by phase; red and bold is a tenth above the middle of its peers{hidden > 0 && `; ${hidden.toLocaleString("en")} quicker ranks are left out`}
-          {mixed && "; waiting is not told apart from computing, so both are unknown (docs/progress.md)"}
+          Seconds per step, by rank and phase; red and bold is 10 % or more above the median of its peers{hidden > 0 && `; ${hidden.toLocaleString("en")} faster ranks are not shown`}
+          {mixed && "; some ranks do not separate waiting from computing, so both are unknown (docs/progress.md)"}
         </caption>
         <thead>
           <tr>

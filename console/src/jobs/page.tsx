@@ -8,8 +8,8 @@ import { Table, View } from "../shell/view";
 import { JobDetail } from "./detail";
 import { ToIncident } from "./to_incident";
 
-const LOOK_EVERY_SECONDS = 5;
-const HEADS = ["Job", "State", "Health", "Step", "Step time", "Goodput", "At risk, GPU-h", "Ranks and nodes", "Heard", "What is wrong"];
+const REFRESH_SECONDS = 5;
+const HEADS = ["Job", "State", "Health", "Step", "Step time", "Goodput", "At risk, GPU-h", "Ranks and nodes", "Last report", "Problem"];
 
 function Row({ job }: { job: TrainingView }) {
   return (
@@ -30,7 +30,7 @@ function Row({ job }: { job: TrainingView }) {
       <td class="number" data-head="Ranks and nodes">
         {job.ranks_heard} of {job.world} on {job.nodes.length}
       </td>
-      <td class="short" data-head="Heard">{age(job.heard_at, now())} ago</td>
+      <td class="short" data-head="Last report">{age(job.heard_at, now())} ago</td>
       <td class="sentence">
         {job.reason}
         {job.incident && <ToIncident subject={job.incident} />}
@@ -40,12 +40,12 @@ function Row({ job }: { job: TrainingView }) {
 }
 
 function List() {
-  const { value, trouble } = useAnswer(() => ask().trainings(), "jobs", LOOK_EVERY_SECONDS);
+  const { value, trouble } = useAnswer(() => ask().trainings(), "jobs", REFRESH_SECONDS);
   return (
     <View title="Jobs" what="The jobs" trouble={trouble}>
       {value?.length === 0 && (
         <p class="empty">
-          No job tells its progress yet. In the training script: <code>from holdfast.training import Progress</code>; docs/progress.md
+          No job reports its progress yet. In the training script: <code>from holdfast.training import Progress</code>; docs/progress.md
           shows the two lines.
         </p>
       )}

@@ -1,6 +1,6 @@
 import { open } from "../shell/route";
 
-/** From what is slow to the open incident that explains it: one cause has one story. */
+/** Link to the open incident that explains a slow job or rank. */
 export function ToIncident({ subject }: { subject: string }) {
   return (
     <>

@@ -1,6 +1,6 @@
 /**
  * A browser opens six connections to a server over HTTP/1.1, and every tab's stream holds one: with six tabs nothing else
- * gets through. A tab nobody looks at lets its own go.
+ * gets through. A hidden tab closes its own.
  */
 
 const AWAY_SECONDS = 10;

@@ -1,4 +1,4 @@
-/** Asking the controller: one place that knows the token, the addresses and what a refusal looks like. */
+/** HTTP client of the controller: the only place that knows the token, the URLs and the error format. */
 
 import type {
   CallerView,
@@ -40,7 +40,7 @@ async function refusal(response: Response): Promise<Refused> {
     if (typeof body === "object" && body !== null && "error" in body) words = String(body.error);
     if (typeof body === "object" && body !== null && "code" in body) code = String(body.code);
   } catch {
-    // Not JSON: a proxy answered. The number says enough.
+    // Not JSON: a proxy answered. The status code is enough.
   }
   return new Refused(response.status, words, code);
 }
@@ -49,8 +49,8 @@ export class Client {
   constructor(
     readonly base: string,
     readonly token: string,
-    /** Hears the controller's clock with every answer, in seconds. */
-    private readonly hearClock: (at: number) => void = () => undefined,
+    /** Receives the controller's clock with every response, in seconds. */
+    private readonly receiveClock: (at: number) => void = () => undefined,
   ) {}
 
   async open(path: string, accept: string, more: RequestInit = {}): Promise<Response> {
@@ -59,7 +59,7 @@ export class Client {
     if (more.body) headers["Content-Type"] = "application/json";
     const response = await fetch(new URL(path, this.base), { headers, cache: "no-store", ...more });
     const clock = Date.parse(response.headers.get("Date") ?? "");
-    if (!Number.isNaN(clock)) this.hearClock(clock / 1000);
+    if (!Number.isNaN(clock)) this.receiveClock(clock / 1000);
     if (!response.ok) throw await refusal(response);
     return response;
   }
@@ -104,14 +104,14 @@ export class Client {
     return this.get("v1/me");
   }
 
-  /** What an operator may ask of the node now, and what it would do. */
-  wishes(name: string): Promise<OperatorActionsView> {
+  /** Actions that an operator can request for the node now, and what each would do. */
+  actions(name: string): Promise<OperatorActionsView> {
     return this.get(`v1/nodes/${encodeURIComponent(name)}/wishes`);
   }
 
-  /** `force` asks for it also where more of the pool would be out of service than its policy allows. */
-  wish(name: string, wish: string, reason: string, force: boolean): Promise<NodeView> {
-    return this.post(`v1/nodes/${encodeURIComponent(name)}/${encodeURIComponent(wish)}`, { reason, force });
+  /** `force` overrides the breaker: more of the pool may be out of service than its policy allows. */
+  act(name: string, action: string, reason: string, force: boolean): Promise<NodeView> {
+    return this.post(`v1/nodes/${encodeURIComponent(name)}/${encodeURIComponent(action)}`, { reason, force });
   }
 
   /** The newest, open and past. */
@@ -123,7 +123,7 @@ export class Client {
     return this.get(`v1/incidents/${id.split("/").map(encodeURIComponent).join("/")}`);
   }
 
-  /** What to look at, do and leave in it, with its names filled in. */
+  /** The runbook with the incident's names filled in. */
   runbook(id: string): Promise<RunbookView> {
     return this.get(`v1/runbooks/${id.split("/").map(encodeURIComponent).join("/")}`);
   }

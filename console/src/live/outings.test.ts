@@ -3,7 +3,7 @@ import type { Stage } from "../api";
 import { Outings } from "./outings";
 
 function news(outings: Outings, ...stages: Stage[]): boolean[] {
-  return stages.slice(1).map((after, i) => outings.isNews({ node: "n1", before: stages[i] ?? after, after }));
+  return stages.slice(1).map((after, i) => outings.isRelevant({ node: "n1", before: stages[i] ?? after, after }));
 }
 
 test("a round of jobs is no news", () => {

@@ -1,4 +1,4 @@
-/** Which moves are news: nodes that leave service and come back. That jobs come and go is what a fleet is for. */
+/** Selects the transitions to show: nodes that leave service and return. The start and end of jobs are normal. */
 
 import type { Stage, TransitionView } from "../api";
 
@@ -12,11 +12,11 @@ export class Outings {
     this.away.clear();
   }
 
-  isNews({ node, before, after }: Pick<TransitionView, "node" | "before" | "after">): boolean {
-    if (before === after) return false; // the story keeps these
+  isRelevant({ node, before, after }: Pick<TransitionView, "node" | "before" | "after">): boolean {
+    if (before === after) return false; // the history has these
     if (OUT.has(before) || OUT.has(after)) this.away.add(node);
-    const news = this.away.has(node);
+    const relevant = this.away.has(node);
     if (IN_SERVICE.has(after)) this.away.delete(node);
-    return news;
+    return relevant;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Every node as last heard. Plain data outside the component tree: thousands of changes a second must cost a map entry
+ * Every node as last received. Plain data outside the component tree: thousands of changes a second must cost a map entry
  * each, and one notice per frame to those who draw.
  */
 

@@ -16,7 +16,7 @@ export type Connection =
   | { kind: "signed-out"; reason: string };
 
 const LATEST_KEPT = 50;
-/** What happened shortly before the page was opened is told too. */
+/** Transitions shortly before the page was opened are shown too. */
 const RECENT_SECONDS = 120;
 
 export const connection = signal<Connection>({ kind: "connecting" });
@@ -29,46 +29,46 @@ export const roster = new Roster();
 
 /** How far the controller's clock is ahead of the browser's, in seconds; below 0 where the browser's is fast. */
 let ahead = 0;
-/** Whole seconds are told, and an answer takes its time. */
+/** The header has whole seconds, and a response takes time. */
 const CLOCK_SECONDS = 3;
-let client = new Client(document.baseURI, takeToken(), hearClock);
+let client = new Client(document.baseURI, takeToken(), receiveClock);
 let stream: Stream | null = null;
 
 export function ask(): Client {
   return client;
 }
 
-/** The controller's time, for ages of what it told. */
+/** The controller's time, to compute ages. */
 export function now(): number {
   return Date.now() / 1000 + ahead;
 }
 
-/** A browser's clock that is wrong, either way, is set right by the controller's. */
-function hearClock(at: number): void {
+/** Corrects for a browser clock that is wrong. */
+function receiveClock(at: number): void {
   if (Math.abs(at - now()) > CLOCK_SECONDS) ahead = at - Date.now() / 1000;
 }
 
-/** Nothing that was told can lie in the future: a browser's clock that is behind is set right by what it hears. */
-function hearTime(at: number | null): void {
+/** No received time can be in the future: corrects for a browser clock that is behind. */
+function receiveTime(at: number | null): void {
   if (at !== null && at > now()) ahead = at - Date.now() / 1000;
 }
 
 function takeNode(node: NodeView): void {
-  hearTime(node.since);
+  receiveTime(node.since);
   roster.put(node);
 }
 
 function takeTransition(transition: TransitionView): void {
-  const told = ({ node, at, after }: TransitionView): boolean =>
+  const same = ({ node, at, after }: TransitionView): boolean =>
     node === transition.node && at === transition.at && after === transition.after;
-  if (!outings.isNews(transition) || latest.value.some(told)) return;
+  if (!outings.isRelevant(transition) || latest.value.some(same)) return;
   latest.value = [transition, ...latest.value].slice(0, LATEST_KEPT);
 }
 
 function takeIncident(incident: Incident): void {
   const others = incidents.value.filter((known) => known.id !== incident.id);
   const open = incident.state === "closed" ? others : [incident, ...others];
-  incidents.value = open.toSorted((one, other) => other.opened - one.opened); // a bill that grows moves nothing
+  incidents.value = open.toSorted((one, other) => other.opened - one.opened); // the order does not depend on the cost
 }
 
 export function connect(): void {
@@ -84,7 +84,7 @@ export function connect(): void {
       ]);
       fleet.value = view;
       incidents.value = open;
-      nodes.forEach((node) => hearTime(node.heard_at));
+      nodes.forEach((node) => receiveTime(node.heard_at));
       roster.replace(nodes);
       latest.value = [];
       outings.forget();
@@ -107,7 +107,7 @@ export function connect(): void {
   stream.start();
 }
 
-/** Connects, and lets the connection go while nobody looks. */
+/** Connects, and disconnects while the tab is hidden. */
 export function connectWhileSeen(): void {
   connect();
   followAttention(document, {
@@ -122,12 +122,12 @@ function signedOut(reason: string): void {
 
 export function signIn(token: string): void {
   keepToken(token);
-  client = new Client(document.baseURI, token, hearClock);
+  client = new Client(document.baseURI, token, receiveClock);
   connect();
 }
 
-/** Whether the controller lets everybody look, as a demo does. Asked without the token. */
-export function letsEverybodyLook(): Promise<boolean> {
+/** Whether the controller allows viewing without a token, as a demo does. */
+export function allowsAnonymous(): Promise<boolean> {
   return new Client(document.baseURI, "").fleet().then(
     ({ demo }) => demo,
     () => false,
@@ -138,7 +138,7 @@ export function retryNow(): void {
   stream?.retryNow();
 }
 
-/** For questions outside the stream: an expired token met there signs out too. */
+/** For requests outside the stream: an expired token signs out too. */
 export function whyFailed(error: unknown): string {
   if (error instanceof Refused && error.status === 401) {
     stream?.stop();

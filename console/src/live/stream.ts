@@ -1,6 +1,6 @@
 /**
- * The live view's loop: subscribe, then read the whole state, then follow. A lost connection is said at once and tried
- * again with growing pauses; after it everything is read anew, because what happened meanwhile was not heard.
+ * The loop of the live view: subscribe, read the whole state, then follow. A lost connection is shown at once and retried
+ * with growing pauses. After a reconnect everything is read again, because events were missed.
  */
 
 import { createParser, type EventSourceMessage } from "eventsource-parser";
@@ -18,7 +18,7 @@ export interface Listener {
 
 const FIRST_PAUSE_SECONDS = 0.5;
 const LONGEST_PAUSE_SECONDS = 15;
-/** The controller says something at least every 15 s, if only a comment; four times that is silence. */
+/** The controller sends at least a comment every 15 s; four times that counts as lost. */
 const SILENCE_SECONDS = 60;
 
 export function pauseSeconds(failures: number, random: number): number {
@@ -61,7 +61,7 @@ export class Stream {
       }
       if (this.stopping.signal.aborted) return;
       const pause = pauseSeconds(++failures, Math.random());
-      // A stream that ends in good order lagged behind and is to look again: no loss unless that fails.
+      // The controller closes a stream that lags behind. This is no loss unless the reconnect fails.
       if (reason) this.listener.lost(reason, pause);
       await this.sleep(pause);
     }
@@ -120,7 +120,7 @@ async function read(
   connection: AbortController,
 ): Promise<void> {
   const silence = (): number =>
-    window.setTimeout(() => connection.abort(new Error(`no word for ${SILENCE_SECONDS} s`)), SILENCE_SECONDS * 1000);
+    window.setTimeout(() => connection.abort(new Error(`no message for ${SILENCE_SECONDS} s`)), SILENCE_SECONDS * 1000);
   const decoder = new TextDecoder();
   const reader = body.getReader();
   let timer = silence();

@@ -1,4 +1,4 @@
-/** The token lives as long as the tab. `#token=...` brings it in once and leaves no trace in the address bar. */
+/** The token is stored until the tab is closed. `#token=...` sets it once and is removed from the address bar. */
 
 const KEY = "holdfast.token";
 

@@ -7,7 +7,7 @@ export interface Answer<T> {
   again: () => void;
 }
 
-/** What the controller answers to one question, asked again every so often; the last answer stays when it is away. */
+/** The response to one request, repeated periodically; the last response stays when the controller does not answer. */
 export function useAnswer<T>(question: () => Promise<T>, key: string, everySeconds = 0): Answer<T> {
   const [value, setValue] = useState<T | null>(null);
   const [trouble, setTrouble] = useState("");

@@ -1,22 +1,22 @@
 import { incidents } from "../live/session";
-import { told } from "../shell/figures";
+import { withFigures } from "../shell/figures";
 import { open } from "../shell/route";
 import { concerns } from "./concerns";
 
-/** A node can pass every check and still be the cause of what others suffer. */
+/** A node can pass every check and still be the cause of an incident. */
 export function IncidentsHere({ name }: { name: string }) {
   const here = incidents.value.filter((one) => concerns(one, name));
   if (here.length === 0) return null;
   return (
-    <section aria-label="Open incidents here">
-      <h3>Open incidents here</h3>
+    <section aria-label="Open incidents on this node">
+      <h3>Open incidents on this node</h3>
       <ul>
         {here.map((one) => (
           <li key={one.id}>
             <button type="button" class="link" onClick={() => open("incidents", one.id)}>
               {one.subject}
             </button>{" "}
-            {told(one.reason.replace(`${one.subject}: `, ""))}
+            {withFigures(one.reason.replace(`${one.subject}: `, ""))}
           </li>
         ))}
       </ul>

@@ -3,12 +3,12 @@ import type { NodeDetail, NodeView, Stage } from "../api";
 import { now, roster } from "../live/session";
 import { go } from "../shell/route";
 import { age } from "../shell/time";
+import { Actions } from "./actions";
 import { IncidentsHere } from "./incidents_here";
 import { Parts } from "./parts";
-import { Story } from "./story";
+import { History } from "./history";
 import { useNode } from "./use_node";
 import { Verdicts } from "./verdicts";
-import { Wishes } from "./wishes";
 
 function ago(at: number | null): string {
   return at === null ? "never" : `${age(at, now())} ago`;
@@ -16,7 +16,7 @@ function ago(at: number | null): string {
 
 const IN_SERVICE: ReadonlySet<Stage> = new Set(["ready", "spare", "allocated", "cleaning"]);
 
-/** A rack called rack1 need not be called a rack twice. */
+/** "rack1" instead of "rack rack1". */
 function placed(kind: string, name: string): string {
   return name.startsWith(kind) ? name : `${kind} ${name}`;
 }
@@ -27,9 +27,9 @@ function Facts({ node }: { node: NodeView }) {
     ["Place", Object.entries(node.place).map(([kind, name]) => placed(kind, name)).join(", ")],
     ["Jobs", node.jobs.join(", ")],
     ["Last full test", ago(node.tested_at)],
-    ["Last heard", ago(node.heard_at)],
-    [IN_SERVICE.has(node.stage) ? "Left last for" : "Cause", node.cause],
-    ["Repair steps", node.repair_step > 0 ? String(node.repair_step) : ""],
+    ["Last report", ago(node.heard_at)],
+    [IN_SERVICE.has(node.stage) ? "Last cause" : "Cause", node.cause],
+    ["Repair steps done", node.repair_step > 0 ? String(node.repair_step) : ""],
     ["Degraded by", node.degraded_by],
     ["Held by", node.held],
   ];
@@ -48,7 +48,7 @@ function Facts({ node }: { node: NodeView }) {
   );
 }
 
-/** The roster is newer than the node's own page between two questions; the page knows the verdicts. */
+/** The roster is newer than the node's own response between two requests; the response has the verdicts. */
 function useLiveView(name: string, detail: NodeDetail | null): NodeView | null {
   const [, redraw] = useState(0);
   useEffect(() => roster.observe(({ names }) => names.has(name) && redraw((n) => n + 1)), [name]);
@@ -87,7 +87,7 @@ export function NodePanel({ name }: { name: string }) {
           {node.reason && <p class="why">{node.reason}</p>}
           <IncidentsHere name={name} />
           <Facts node={node} />
-          <Wishes node={node} />
+          <Actions node={node} />
         </>
       )}
       {trouble && (
@@ -97,7 +97,7 @@ export function NodePanel({ name }: { name: string }) {
       )}
       {detail && <Verdicts verdicts={detail.verdicts} leftOut={detail.verdicts_left_out} health={node?.health ?? detail.health} />}
       <Parts name={name} />
-      <Story name={name} />
+      <History name={name} />
     </aside>
   );
 }

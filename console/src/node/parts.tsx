@@ -4,13 +4,13 @@ import { useAnswer } from "../live/use_answer";
 import { pieces } from "../shell/chart";
 import { age, day, timeOfDay } from "../shell/time";
 
-const LOOK_EVERY_SECONDS = 15;
+const REFRESH_SECONDS = 15;
 const SHOWN: [signal: string, name: string, show: (value: number) => string][] = [
   ["gpu_temperature_celsius", "Core", (value) => `${value.toFixed(0)} °C`],
   ["gpu_memory_temperature_celsius", "Memory", (value) => `${value.toFixed(0)} °C`],
   ["gpu_power_watts", "Power", (value) => `${value.toFixed(0)} W`],
   ["gpu_clock_sm_hertz", "Clock", (value) => `${(value / 1e9).toFixed(2)} GHz`],
-  ["gpu_utilization_ratio", "Busy", (value) => `${(value * 100).toFixed(0)} %`],
+  ["gpu_utilization_ratio", "Utilization", (value) => `${(value * 100).toFixed(0)} %`],
 ];
 
 function Spark({ values, name }: { values: readonly (number | null)[]; name: string }) {
@@ -28,7 +28,7 @@ function Gpus({ parts }: { parts: PartsView }) {
   const signals = SHOWN.filter(([signal]) => parts.gpus.some((gpu) => gpu.signals[signal]));
   const first = parts.times[0];
   if (parts.gpus.length === 0) {
-    return <p class="faint">Nothing was told of its GPUs yet: agents tell once a minute, and a large fleet's are kept from the first look on.</p>;
+    return <p class="faint">No GPU data yet: agents report once a minute, and in a large fleet the data is kept from the first view on.</p>;
   }
   return (
     <table class="gpus">
@@ -52,7 +52,7 @@ function Gpus({ parts }: { parts: PartsView }) {
               const last = values.findLast((value) => value !== null);
               return (
                 <td key={signal}>
-                  {last == null ? "not seen" : show(last)}
+                  {last == null ? "no data" : show(last)}
                   <Spark values={values} name={`${name} of GPU ${gpu.gpu} over time`} />
                 </td>
               );
@@ -65,14 +65,14 @@ function Gpus({ parts }: { parts: PartsView }) {
 }
 
 function Outages({ parts }: { parts: PartsView }) {
-  if (parts.outages.length === 0) return <p class="faint">No port was down for longer than it may be{parts.note && `, ${parts.note}`}.</p>;
+  if (parts.outages.length === 0) return <p class="faint">No port outage exceeded its limit{parts.note && `, ${parts.note}`}.</p>;
   return (
     <ul class="outages">
       {parts.outages.map((one) => (
         <li key={`${one.port} ${one.began}`}>
           <strong>{one.port.split("/").slice(2).join(" ")}</strong>{" "}
           <span class={`health ${one.worst}`}>{one.worst}</span> {day(one.began)} {timeOfDay(one.began)},{" "}
-          {one.ended === null ? `for ${age(one.began, now())} and still` : `for ${age(one.began, one.ended)}`}
+          {one.ended === null ? `for ${age(one.began, now())} so far` : `for ${age(one.began, one.ended)}`}
           <p>{one.reason}</p>
         </li>
       ))}
@@ -81,12 +81,12 @@ function Outages({ parts }: { parts: PartsView }) {
 }
 
 export function Parts({ name }: { name: string }) {
-  const { value: parts, trouble } = useAnswer(() => ask().parts(name), name, LOOK_EVERY_SECONDS);
+  const { value: parts, trouble } = useAnswer(() => ask().parts(name), name, REFRESH_SECONDS);
   return (
     <>
       {trouble && (
         <p class="trouble" role="alert">
-          Its parts could not be read: {trouble}
+          GPUs, ports and tests could not be read: {trouble}
         </p>
       )}
       {parts && (
@@ -95,13 +95,13 @@ export function Parts({ name }: { name: string }) {
             <h3>GPUs</h3>
             <Gpus parts={parts} />
           </section>
-          <section aria-label="Outages of ports">
-            <h3>Outages of its ports</h3>
+          <section aria-label="Port outages">
+            <h3>Port outages</h3>
             <Outages parts={parts} />
           </section>
           <section aria-label="Past tests">
             <h3>Past tests</h3>
-            {parts.tests.length === 0 && <p class="faint">It was not tested yet.</p>}
+            {parts.tests.length === 0 && <p class="faint">It has not been tested yet.</p>}
             <ul class="outages">
               {parts.tests.slice(0, 10).map((one) => (
                 <li key={one.at}>

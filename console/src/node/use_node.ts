@@ -5,15 +5,15 @@ import { ask, connection, roster, whyFailed } from "../live/session";
 const SETTLE_MILLISECONDS = 400;
 const HEARTBEAT_MILLISECONDS = 15_000;
 
-/** Call when the node was heard of anew, at most once per settling time: a burst of changes is one question. */
-export function useOnNews(name: string, tell: () => void): void {
+/** Calls `update` when the node changed, at most once per settling time: a burst of changes is one request. */
+export function useOnUpdate(name: string, update: () => void): void {
   useEffect(() => {
     let timer = 0;
     const forget = roster.observe(({ names }) => {
       if (!names.has(name) || timer) return;
       timer = window.setTimeout(() => {
         timer = 0;
-        tell();
+        update();
       }, SETTLE_MILLISECONDS);
     });
     return () => {
@@ -37,8 +37,8 @@ export function useNode(name: string): { detail: NodeDetail | null; trouble: str
   };
   const live = connection.value.kind === "live";
   useEffect(load, [name, live]);
-  useOnNews(name, load);
-  // Heartbeats are not streamed, so "last heard" is asked for.
+  useOnUpdate(name, load);
+  // Heartbeats are not streamed, so the time of the last report is requested.
   useEffect(() => {
     const timer = setInterval(load, HEARTBEAT_MILLISECONDS);
     return () => clearInterval(timer);

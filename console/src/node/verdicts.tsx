@@ -18,14 +18,14 @@ function Row({ verdict }: { verdict: VerdictView }) {
   );
 }
 
-/** What is wrong is open to see; what passes is counted and one click away. */
-interface Standing {
+/** Problems are shown; checks that pass are counted and collapsed. */
+interface Props {
   verdicts: readonly VerdictView[];
   leftOut?: number;
   health: Health;
 }
 
-export function Verdicts({ verdicts, leftOut = 0, health }: Standing) {
+export function Verdicts({ verdicts, leftOut = 0, health }: Props) {
   const sorted = verdicts.toSorted((one, other) => WORST_FIRST.indexOf(one.health) - WORST_FIRST.indexOf(other.health));
   const wrong = sorted.filter((verdict) => verdict.health !== "pass" && verdict.health !== "not_applicable");
   const fine = sorted.slice(wrong.length);
@@ -38,7 +38,7 @@ export function Verdicts({ verdicts, leftOut = 0, health }: Standing) {
           <Row key={verdict.check} verdict={verdict} />
         ))}
       </ul>
-      {left > 0 && <p class="faint">and {left.toLocaleString("en")} more that are not shown; the worst are</p>}
+      {left > 0 && <p class="faint">and {left.toLocaleString("en")} more that are not shown; they are less severe</p>}
       {wrong.length === 0 && fine.length === 0 && <p class="faint">{health === "pass" ? "Every check passes." : "No check has reported yet."}</p>}
       {fine.length > 0 && (
         <details>

@@ -44,7 +44,7 @@ function Choice({ control, value, onChange }: Held<Extract<Control, { kind: "cho
   );
 }
 
-/** One question's field; what it is called stands above it. */
+/** One input field with its label above it. */
 export function Field({ control, value, onChange }: Held) {
   const { name, label } = control;
   return (

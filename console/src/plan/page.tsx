@@ -9,29 +9,29 @@ import { QUESTIONS, asked, query, type Question } from "./questions";
 
 const PAUSE_MILLISECONDS = 120;
 
-interface Told {
+interface Latest {
   answer: PlanView | null;
   trouble: string;
 }
 
-/** The last answer stays while the next is worked out, and when there is none. */
-function useAnswer(name: string, asking: string): Told {
-  const [told, tell] = useState<Told>({ answer: null, trouble: "" });
+/** The last answer stays until the next arrives. */
+function useAnswer(name: string, asking: string): Latest {
+  const [latest, setLatest] = useState<Latest>({ answer: null, trouble: "" });
   const live = connection.value.kind === "live";
   useEffect(() => {
     let left = false;
     const timer = setTimeout(() => {
       ask()
         .plan(name, asking)
-        .then((answer) => !left && tell({ answer, trouble: "" }))
-        .catch((error: unknown) => !left && tell(({ answer }) => ({ answer, trouble: whyFailed(error) })));
+        .then((answer) => !left && setLatest({ answer, trouble: "" }))
+        .catch((error: unknown) => !left && setLatest(({ answer }) => ({ answer, trouble: whyFailed(error) })));
     }, PAUSE_MILLISECONDS);
     return () => {
       left = true;
       clearTimeout(timer);
     };
   }, [name, asking, live]);
-  return told;
+  return latest;
 }
 
 function Controls({ question, values }: { question: Question; values: Readonly<Record<string, string>> }) {
@@ -42,17 +42,17 @@ function Controls({ question, values }: { question: Question; values: Readonly<R
   const said = route.value.asked;
   const more = question.controls.filter((control) => control.more);
   return (
-    <form class="controls" aria-label="What is asked" onSubmit={(event) => event.preventDefault()}>
+    <form class="controls" aria-label="Inputs" onSubmit={(event) => event.preventDefault()}>
       {question.controls.filter((control) => !control.more).map(field)}
       {more.length > 0 && (
         <details open={more.some(({ name }) => said[name])}>
-          <summary>More questions</summary>
+          <summary>More inputs</summary>
           {more.map(field)}
         </details>
       )}
       {Object.keys(said).length > 0 && (
         <button type="button" onClick={() => go({ asked: {} })}>
-          Begin anew
+          Reset
         </button>
       )}
     </form>
@@ -92,8 +92,8 @@ function Answered({ answer, stale }: { answer: PlanView; stale: boolean }) {
         </p>
       ))}
       <details>
-        <summary>What it rests on</summary>
-        <Table heads={["Input", "Value", "Why"]}>
+        <summary>Inputs and sources</summary>
+        <Table heads={["Input", "Value", "Source"]}>
           {answer.inputs.map((one) => (
             <tr key={one.name}>
               <th scope="row">{one.name}</th>
@@ -121,7 +121,7 @@ export function PlanPage() {
           </button>
         ))}
       </div>
-      <p class="lead">{question.about} The address of this page holds what is asked: share it as it is.</p>
+      <p class="lead">{question.about} The address of this page contains the inputs, so you can share it.</p>
       <div class="plan">
         <Controls key={question.name} question={question} values={{ ...values, ...route.value.asked }} />
         <div>
@@ -131,7 +131,7 @@ export function PlanPage() {
             </p>
           )}
           {answer && fits && <Answered answer={answer} stale={trouble !== ""} />}
-          {!fits && !trouble && <p class="empty">Working it out …</p>}
+          {!fits && !trouble && <p class="empty">Computing …</p>}
         </div>
       </div>
     </View>

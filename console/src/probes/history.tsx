@@ -6,18 +6,18 @@ import { bytes, readSweep } from "./sweep";
 
 const MOST_FILES = 4;
 
-/** Every meeting of the period as it was measured. */
+/** Every probe session of the period. */
 export function History({ probes }: { probes: ProbesView }) {
-  if (probes.history.length < 2) return <p class="faint">Fewer than two meetings were measured within the period.</p>;
+  if (probes.history.length < 2) return <p class="faint">Fewer than two probe sessions were measured within the period.</p>;
   const points = probes.history.map(({ at, bytes_per_second }) => [at, bytes_per_second / 1e9] as const);
   const ends = [points[0]![0], points.at(-1)![0]] as const;
   const usual = probes.usual_bytes_per_second;
-  const lines: CurveLine[] = [{ name: "measured, each between two nodes", points, dots: true }];
-  if (usual !== null) lines.push({ name: "four fifths of the usual: below it, met again", limit: true, points: ends.map((x) => [x, (0.8 * usual) / 1e9] as const) });
-  return <Curve title="Bandwidth of the meetings, one after the other" across="time" up="GB/s" lines={lines} tick={timeOfDay} />;
+  const lines: CurveLine[] = [{ name: "sessions, each between two nodes", points, dots: true }];
+  if (usual !== null) lines.push({ name: "80 % of usual; below it, the pair is probed again", limit: true, points: ends.map((x) => [x, (0.8 * usual) / 1e9] as const) });
+  return <Curve title="Bandwidth of the probe sessions over time" across="time" up="GB/s" lines={lines} tick={timeOfDay} />;
 }
 
-/** Sweeps from files: several of them over each other are their history. */
+/** Sweeps from files; several can be overlaid. */
 export function Sweeps() {
   const [lines, setLines] = useState<readonly CurveLine[]>([]);
   const [trouble, setTrouble] = useState("");

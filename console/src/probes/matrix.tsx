@@ -4,8 +4,7 @@ import { age } from "../shell/time";
 
 const BELOW = 0.8;
 
-/** A last meeting below the line is no fault: healthy ones vary, and one that is slow once is met again. Who is judged
- * slow is suspected. */
+/** One session below the limit is no fault: healthy pairs vary, and the pair is probed again. Only suspects are red. */
 export function level(pair: LeafPairView | undefined, suspected: boolean): string {
   if (!pair || pair.proven_at === null) return "unproven";
   if (suspected) return "slow";
@@ -20,17 +19,17 @@ export function isSuspect(subject: string, one: string, other: string): boolean 
   return kind === "leaf" && (name === one || name === other);
 }
 
-function told(one: string, other: string, pair: LeafPairView | undefined, at: number): string {
+function describe(one: string, other: string, pair: LeafPairView | undefined, at: number): string {
   if (!pair || pair.proven_at === null) return `${one} with ${other}: not proven within the period`;
   const speed = pair.bytes_per_second === null ? "" : `, ${(pair.bytes_per_second / 1e9).toFixed(1)} GB/s`;
   const share = pair.ratio === null ? "" : `, ${percent(Math.round(pair.ratio * 100) / 100)} of the usual`;
   return `${one} with ${other}: proven ${age(pair.proven_at, at)} ago${speed}${share}`;
 }
 
-/** A cell says its share of the usual in figures too: colour is never the only sign. */
+/** A cell shows its share of the usual as a number too: colour is never the only sign. */
 function Cell({ one, other, pair, probes }: { one: string; other: string; pair: LeafPairView | undefined; probes: ProbesView }) {
   const suspected = probes.suspects.some(({ subject }) => isSuspect(subject, one, other));
-  const words = `${told(one, other, pair, probes.at)}${suspected ? "; suspected" : ""}`;
+  const words = `${describe(one, other, pair, probes.at)}${suspected ? "; suspected" : ""}`;
   const figure = pair?.proven_at == null ? "–" : pair.ratio === null ? "?" : Math.round(pair.ratio * 100);
   return (
     <td class={level(pair, suspected)} title={words} aria-label={words}>
@@ -42,12 +41,12 @@ function Cell({ one, other, pair, probes }: { one: string; other: string; pair: 
 export function Matrix({ probes }: { probes: ProbesView }) {
   const leaves = [...new Set(probes.leaves.flatMap(({ one, other }) => [one, other]))].toSorted();
   const pairs = new Map(probes.leaves.flatMap((pair) => [[`${pair.one} ${pair.other}`, pair], [`${pair.other} ${pair.one}`, pair]]));
-  if (leaves.length === 0) return <p class="empty">No leaf is known: nodes enrol with their place, or nobody probes yet.</p>;
+  if (leaves.length === 0) return <p class="empty">No leaf is known. Set the leaf in the place of each node, or enable probing.</p>;
   return (
     <>
       <div class="scroll" role="region" aria-label="Bandwidth between leaves" tabIndex={0}>
         <table class="matrix">
-          <caption>The last meeting of each pair of leaves, in per cent of the usual; – is not proven</caption>
+          <caption>Last probe session of each pair of leaves, in percent of the usual bandwidth; – is not proven</caption>
           <thead>
             <tr>
               <td />
@@ -71,8 +70,8 @@ export function Matrix({ probes }: { probes: ProbesView }) {
         </table>
       </div>
       <p class="faint">
-        Red and bold is suspected. Amber was below {percent(BELOW)} in its last meeting: healthy ones vary, so that counts when
-        it repeats.
+        Red and bold is a suspect. Amber was below {percent(BELOW)} in its last session: healthy pairs vary, so this counts only
+        if it repeats.
       </p>
     </>
   );

@@ -7,7 +7,7 @@ import { View } from "../shell/view";
 import { History, Sweeps } from "./history";
 import { Matrix } from "./matrix";
 
-const LOOK_EVERY_SECONDS = 5;
+const REFRESH_SECONDS = 5;
 
 function Coverage({ probes }: { probes: ProbesView }) {
   const proven = probes.leaves.filter((pair) => pair.proven_at !== null).length;
@@ -19,22 +19,22 @@ function Coverage({ probes }: { probes: ProbesView }) {
         {proven} of {probes.leaves.length}
       </strong>{" "}
       pairs of leaves were proven within {hours >= 1 ? `${hours.toFixed(0)} h` : `${(hours * 60).toFixed(0)} min`}, in{" "}
-      {probes.meetings.toLocaleString("en")} meetings
-      {usual !== null && `; the usual is ${(usual / 1e9).toFixed(1)} GB/s`}.
-      {!probes.enabled && " Probing between jobs is switched off in the policy: [probes] enabled = true."}
+      {probes.meetings.toLocaleString("en")} sessions
+      {usual !== null && `; the usual bandwidth is ${(usual / 1e9).toFixed(1)} GB/s`}.
+      {!probes.enabled && " Probing between jobs is off. To enable it, set [probes] enabled = true in the policy."}
     </p>
   );
 }
 
 function Suspects({ probes }: { probes: ProbesView }) {
-  if (probes.suspects.length === 0) return <p class="faint">Nobody is suspected: no part was slow in enough of its meetings.</p>;
+  if (probes.suspects.length === 0) return <p class="faint">No suspects: no part was slow in enough of its sessions.</p>;
   return (
     <ul class="cards">
       {probes.suspects.map((suspect) => (
         <li key={suspect.subject}>
           <strong>{suspect.subject}</strong> loses {percent(suspect.loss)}, {suspect.slow} of{" "}
-          {suspect.measured} meetings slow, {suspect.confirmed ? "confirmed with a good partner" : "not confirmed yet"}
-          <p class="faint">{suspect.evidence.map(([what, told]) => `${what} ${told}`).join("; ")}</p>
+          {suspect.measured} sessions slow, {suspect.confirmed ? "confirmed with a good partner" : "not confirmed yet"}
+          <p class="faint">{suspect.evidence.map(([what, text]) => `${what} ${text}`).join("; ")}</p>
         </li>
       ))}
     </ul>
@@ -42,10 +42,10 @@ function Suspects({ probes }: { probes: ProbesView }) {
 }
 
 export function ProbesPage() {
-  const { value: probes, trouble } = useAnswer(() => ask().probes(), "probes", LOOK_EVERY_SECONDS);
+  const { value: probes, trouble } = useAnswer(() => ask().probes(), "probes", REFRESH_SECONDS);
   return (
     <View title="Probes" what="The probes" trouble={trouble}>
-      {!probes && !trouble && <p class="empty">Asking the controller …</p>}
+      {!probes && !trouble && <p class="empty">Loading …</p>}
       {probes && (
         <>
           <Coverage probes={probes} />
@@ -55,14 +55,14 @@ export function ProbesPage() {
           <h3>History</h3>
           <History probes={probes} />
           <Sweeps />
-          <h3>Under way and next</h3>
+          <h3>Running and next</h3>
           <ul class="cards">
-            {[...probes.running, ...probes.next].slice(0, 20).map((meeting) => (
-              <li key={`${meeting.one} ${meeting.other}`}>
+            {[...probes.running, ...probes.next].slice(0, 20).map((session) => (
+              <li key={`${session.one} ${session.other}`}>
                 <strong>
-                  {meeting.one} with {meeting.other}
+                  {session.one} with {session.other}
                 </strong>{" "}
-                {meeting.since == null ? "next" : `for ${age(meeting.since, probes.at)}`}: {meeting.why}
+                {session.since == null ? "next" : `for ${age(session.since, probes.at)}`}: {session.why}
               </li>
             ))}
           </ul>

@@ -1,4 +1,4 @@
-/** A sweep as `holdfast probe run --json` writes it, read in the browser and sent nowhere. */
+/** Reads a sweep of `holdfast probe run --json` in the browser; the file is not uploaded. */
 
 import type { CurveLine } from "../shell/curve";
 
@@ -21,14 +21,14 @@ function passLine(judgement: unknown): number | null {
   return typeof limit === "number" ? limit : null;
 }
 
-/** The curve, and its pass line where its fabric has one. Raises with a sentence where it is no sweep. */
+/** The curve, and the limit to pass if its fabric has one. Throws if the file is not a sweep. */
 export function readSweep(name: string, text: string): CurveLine[] {
   if (text.length > LARGEST_BYTES) throw new Error(`${name} is larger than a sweep: expected at most 5 MB`);
   let document: unknown;
   try {
     document = JSON.parse(text);
   } catch {
-    throw new Error(`${name} is no JSON: expected what \`holdfast probe run --json\` printed`);
+    throw new Error(`${name} is not JSON: expected the output of \`holdfast probe run --json\``);
   }
   const sweep = isObject(document) && Array.isArray(document["sweep"]) ? (document["sweep"] as unknown[]) : [];
   const points = sweep
@@ -40,7 +40,7 @@ export function readSweep(name: string, text: string): CurveLine[] {
   const limit = passLine(isObject(document) ? document["judgement"] : null);
   const ends = [points[0]![0], points.at(-1)![0]] as const;
   const curve = { name, points };
-  return limit === null ? [curve] : [curve, { name: `${name}: what passes`, limit: true, points: ends.map((x) => [x, limit / 1e9] as const) }];
+  return limit === null ? [curve] : [curve, { name: `${name}: limit to pass`, limit: true, points: ends.map((x) => [x, limit / 1e9] as const) }];
 }
 
 export function bytes(value: number): string {

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { connection, retryNow, roster } from "../live/session";
 import { timeOfDay } from "./time";
 
-/** A page that silently shows the past is worse than none: say so, and since when. */
+/** Says that the shown state is old, and since when. */
 export function Banner() {
   const state = connection.value;
   const [, tick] = useState(0);
@@ -17,12 +17,12 @@ export function Banner() {
     <div class="banner" role="alert">
       <strong>Connection lost since {timeOfDay(state.since)}</strong>
       <span>
-        {state.reason}. {roster.nodes.size > 0 && "What you see is the last known state. "}
+        {state.reason}. {roster.nodes.size > 0 && "This is the last known state. "}
       </span>
       <span class="spacer" />
-      <span aria-hidden="true">{seconds > 0 ? `trying again in ${seconds} s` : "trying again"}</span>
+      <span aria-hidden="true">{seconds > 0 ? `retrying in ${seconds} s` : "retrying"}</span>
       <button type="button" onClick={retryNow}>
-        Try now
+        Retry now
       </button>
     </div>
   );

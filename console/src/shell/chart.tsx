@@ -31,7 +31,7 @@ export function thinned(line: Line): Line {
   return { start: line.start, step: (line.step * stretch) / 2, values };
 }
 
-/** Pieces of line between gaps: what nobody saw is not drawn. */
+/** Pieces of a line between gaps: missing data is not drawn. */
 export function pieces(line: Line, span: Span): string[] {
   const seen = line.values.filter((value) => value !== null);
   const low = Math.min(...seen);
@@ -60,8 +60,8 @@ interface Drawn {
 export function Chart({ about, signal, line: whole, span, mark }: Drawn) {
   const line = thinned(whole);
   const seen = line.values.filter((value) => value !== null);
-  const thinner = line === whole ? "" : `, ${whole.values.length.toLocaleString("en")} values thinned`;
-  const words = seen.length > 0 ? `${ranging(signal, Math.min(...seen), Math.max(...seen))}${thinner}` : "nobody saw it";
+  const thinner = line === whole ? "" : `, ${whole.values.length.toLocaleString("en")} values reduced`;
+  const words = seen.length > 0 ? `${ranging(signal, Math.min(...seen), Math.max(...seen))}${thinner}` : "no data";
   const title = `${about} ${nameOf(signal)}`;
   const at = mark === undefined ? null : ((mark - span.from) / (span.to - span.from || 1)) * WIDTH;
   return (

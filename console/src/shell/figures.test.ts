@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { amount, lasting, many, money, percent, told } from "./figures";
+import { amount, lasting, many, money, percent, withFigures } from "./figures";
 
 test.each([[0, "0"], [950, "950"], [1.663e7, "16.6 M"], [5.3e8, "530 M"], [2e12, "2 T"]])("%d of many is %s", (value, shown) => {
   expect(many(value)).toBe(shown);
@@ -23,5 +23,5 @@ test.each([[0.01, "36 s"], [0.2, "12 min"], [4.42, "4.42 h"], [24, "24 h"]])("%d
 });
 
 test("a sentence of the controller is written as ours are", () => {
-  expect(told("went from 1.505e+05 to 1.539e+04 Pa, 83% below")).toBe("went from 150,500 to 15,390 Pa, 83 % below");
+  expect(withFigures("went from 1.505e+05 to 1.539e+04 Pa, 83% below")).toBe("went from 150,500 to 15,390 Pa, 83 % below");
 });

@@ -40,7 +40,7 @@ export function lasting(hours: number): string {
   return seconds < 5400 ? `${whole.format(seconds / 60)} min` : `${three.format(hours)} h`;
 }
 
-/** A sentence of the controller, with its figures written as ours are. */
-export function told(sentence: string): string {
+/** A sentence of the controller, with its numbers in the page's format. */
+export function withFigures(sentence: string): string {
   return sentence.replace(/\d+(\.\d+)?e[+-]\d+/g, (figure) => reading(Number(figure))).replace(/(?<=\d)%/g, " %");
 }

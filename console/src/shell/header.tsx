@@ -21,7 +21,7 @@ export function Header() {
         </span>
       )}
       {view?.dry_run && (
-        <span class="badge" title="Actions are decided and recorded, and nothing is done in the world">
+        <span class="badge" title="Actions are decided and recorded, and not carried out">
           Dry run
         </span>
       )}

@@ -1,11 +1,11 @@
 import { incidents } from "../live/session";
-import { told } from "./figures";
+import { withFigures } from "./figures";
 import { open } from "./route";
 import { timeOfDay } from "./time";
 
 const MOST_SHOWN = 3;
 
-/** What many nodes share is said once, above them all. */
+/** Open incidents: a cause that many nodes share is shown once. */
 export function Incidents() {
   const opened = incidents.value;
   if (opened.length === 0) return null;
@@ -19,7 +19,7 @@ export function Incidents() {
               ▲
             </span>
             <strong>{incident.subject}</strong>
-            <span class="reason">{told(incident.reason.replace(`${incident.subject}: `, ""))}</span>
+            <span class="reason">{withFigures(incident.reason.replace(`${incident.subject}: `, ""))}</span>
             <time>since {timeOfDay(incident.opened)}</time>
             <button type="button" onClick={() => open("incidents", incident.id)}>
               Show

@@ -1,5 +1,5 @@
 /**
- * What is looked at, kept in the address so that it can be shared:
+ * The current view, stored in the address so that it can be shared:
  * #/node/n017?group=rack&find=stage:draining, #/incidents/ID, #/jobs/llama, #/probes, #/plan/risk?gpus=1024, #/drill/NAME
  */
 
@@ -24,10 +24,10 @@ export const HOME: Route = { view: "fleet", item: "", node: "", group: "rack", f
 export function parse(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const { group = HOME.group, find = "", ...asked } = Object.fromEntries(new URLSearchParams(query));
-  const [room = "", name = ""] = path.split("/", 2);
-  const view = VIEWS.find((known) => known === room) ?? "fleet";
+  const [first = "", name = ""] = path.split("/", 2);
+  const view = VIEWS.find((known) => known === first) ?? "fleet";
   const named = decode(name);
-  return { view, item: view === room ? named : "", node: room === "node" ? named : "", group, find, asked };
+  return { view, item: view === first ? named : "", node: first === "node" ? named : "", group, find, asked };
 }
 
 function decode(text: string): string {

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { letsEverybodyLook, signIn } from "../live/session";
+import { allowsAnonymous, signIn } from "../live/session";
 
 export function SignIn({ reason }: { reason: string }) {
   const field = useRef<HTMLInputElement>(null);
   const [open, setOpen] = useState(false);
   useEffect(() => field.current?.focus(), []);
   useEffect(() => {
-    if (reason) void letsEverybodyLook().then(setOpen);
+    if (reason) void allowsAnonymous().then(setOpen);
   }, [reason]);
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -29,12 +29,12 @@ export function SignIn({ reason }: { reason: string }) {
         <button type="submit">Sign in</button>
         {open && (
           <button type="button" onClick={() => signIn("")}>
-            Look without a token
+            View without a token
           </button>
         )}
         <p class="hint">
-          An administrator makes one with <code>holdfast token create</code>; a viewer's is enough to look. It is kept
-          until this tab is closed.
+          An administrator creates a token with <code>holdfast token create</code>; a viewer's token is enough to view. It is
+          stored until this tab is closed.
         </p>
       </form>
     </main>

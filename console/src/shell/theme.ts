@@ -1,4 +1,4 @@
-/** Dark or light, as the system prefers; the canvas has to be told, style sheets know. */
+/** Dark or light, as the system prefers; the canvas needs the value; style sheets follow by themselves. */
 
 import { signal } from "@preact/signals";
 import type { Theme } from "../fleet/signs";

@@ -9,7 +9,7 @@ interface Framed {
   trouble?: string;
   what?: string;
   /** The list this came from. */
-  back?: { view: Name; words: string };
+  back?: { view: Name; label: string };
   children?: ComponentChildren;
 }
 
@@ -19,7 +19,7 @@ export function View({ title, trouble = "", what = "It", back, children }: Frame
       {back && (
         <p>
           <button type="button" class="link" onClick={() => open(back.view)}>
-            {back.words}
+            {back.label}
           </button>
         </p>
       )}

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.fleet.controller import bootstrap, child
+from holdfast.fleet.controller import bootstrap
 from holdfast.model.refusal import Refusal
 from holdfast.node.agent.launch import ENVIRONMENT
+from holdfast.runtime import child
 
 PATIENCE_SECONDS = 5.0
 

@@ -153,7 +153,8 @@ def test_one_look_speaks_for_passes_only() -> None:
     assert single_reading.not_judged(passed).reason == single_reading.ONE_LOOK
     assert single_reading.not_judged(Row("node/n1", Health.PASS, reason="cold")).reason == "cold"
     assert single_reading.not_judged(failed) is failed
-    assert single_reading.evidence_of_one_reading([failed, single_reading.not_judged(passed)]) == (single_reading.ONE_LOOK,)
+    both = [failed, single_reading.not_judged(passed)]
+    assert single_reading.evidence_of_one_reading(both) == (single_reading.ONE_LOOK,)
     assert single_reading.evidence_of_one_reading([failed]) == ()
 
 

@@ -397,7 +397,7 @@ def test_the_end_of_an_outage_is_told_to_be_uncertain_only_if_it_is() -> None:
     assert looked(certain, certain).evidence == ()
     blind = {"port_last_outage_seconds": 0.0, "port_last_outage_at_most_seconds": 0.5}
     (said,) = looked(blind, blind).evidence
-    assert said == "nic mlx5_0/1: last outage at least 0.0 s, at most 0.5 s: nobody looked at its end"
+    assert said == "nic mlx5_0/1: last outage at least 0.0 s, at most 0.5 s: its end was not observed"
 
 
 @pytest.mark.parametrize(("downed", "told"), [(254.0, False), (255.0, True)])

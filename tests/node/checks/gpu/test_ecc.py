@@ -118,7 +118,7 @@ def test_parts_alone_or_the_total_alone_are_enough_to_pass() -> None:
 
 def test_a_place_that_is_not_counted_is_not_told() -> None:
     tray = Tray().read(0.0, gpu_ecc_mode=1.0, gpu_ecc_volatile_uncorrected_total=2.0)
-    assert "(place not told)" in tray.row(CHECK).reason
+    assert "(place not reported)" in tray.row(CHECK).reason
     tray = Tray().read(0.0, gpu_ecc_mode=1.0, gpu_ecc_volatile_uncorrected_dram_total=2.0)
     assert "(2 DRAM)" in tray.row(CHECK).reason
 

@@ -77,7 +77,7 @@ def test_a_link_that_was_slow_is_well_below_half_of_what_is_slow():
 def test_links_are_compared_with_their_kind_and_four_are_needed():
     assert slow_by(0.5, kinds=lambda link: "tree" if link < 4 else "ring").health is Health.DEGRADED
     few = slow_by(0.5, kinds=lambda link: f"pair{link // 3}")
-    assert (few.health, few.summary()) == (Health.UNKNOWN, "llama: fewer than 4 links of a kind were told of")
+    assert (few.health, few.summary()) == (Health.UNKNOWN, "llama: fewer than 4 links of a kind were reported")
 
 
 def test_the_row_of_a_slow_link_tells_by_how_much():

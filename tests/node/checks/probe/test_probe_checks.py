@@ -359,7 +359,7 @@ def test_sums_that_add_up_are_judged_by_their_past() -> None:
         return probe_node_collective.CHECK(window({NODE: {name: value, "probe_collective_wrong_sizes": wrong, **past}}))
 
     assert [summed(value).health for value in (0.971e11, 0.969e11)] == [Health.PASS, Health.DEGRADED]
-    assert "a device nobody could tell" in summed(1e11, 2.0).summary()
+    assert "an unknown device" in summed(1e11, 2.0).summary()
     assert probe_node_collective.CHECK(window({NODE: {}})).health is Health.UNKNOWN
 
 

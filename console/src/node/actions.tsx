@@ -11,40 +11,40 @@ const NAMES: Record<string, string> = {
   remove: "Remove",
 };
 
-const DEEDS: Record<string, string> = {
-  cordon: "nothing new starts there",
-  drain: "nothing new starts there, what runs may end",
+const EFFECTS: Record<string, string> = {
+  cordon: "no new work starts there",
+  drain: "no new work starts there; running work may finish",
   uncordon: "the scheduler may use it again",
-  retest: "it is tested in full",
+  retest: "the full test runs",
   reset_gpu: "its GPUs are reset",
   reboot: "it is rebooted",
-  inspect: "a person is asked to look at it",
+  inspect: "an operator is asked to inspect it",
   ticket: "a ticket is opened",
 };
 
-/** "Taken out by an operator. It becomes draining: nothing new starts there, what runs may end." */
-function meaning(wish: OperatorActionView, dryRun: boolean): string {
-  const deeds = wish.actions.map((verb) => DEEDS[verb] ?? verb);
-  const pretence = dryRun && deeds.length > 0 ? " In this dry run that is recorded, and not carried out." : "";
-  const words = wish.words.charAt(0).toUpperCase() + wish.words.slice(1);
-  return `${words}. It becomes ${wish.stage}${deeds.length > 0 ? `: ${deeds.join("; ")}` : ""}.${pretence}`;
+/** "Taken out by an operator. It becomes draining: no new work starts there; running work may finish." */
+function meaning(action: OperatorActionView, dryRun: boolean): string {
+  const effects = action.actions.map((verb) => EFFECTS[verb] ?? verb);
+  const dry = dryRun && effects.length > 0 ? " This is a dry run: the action is recorded and not carried out." : "";
+  const words = action.words.charAt(0).toUpperCase() + action.words.slice(1);
+  return `${words}. It becomes ${action.stage}${effects.length > 0 ? `: ${effects.join("; ")}` : ""}.${dry}`;
 }
 
-function Confirm({ node, wish, dryRun, close }: { node: string; wish: OperatorActionView; dryRun: boolean; close: () => void }) {
+function Confirm({ node, action, dryRun, close }: { node: string; action: OperatorActionView; dryRun: boolean; close: () => void }) {
   const [reason, setReason] = useState("");
   const [trouble, setTrouble] = useState("");
   const [waiting, setWaiting] = useState(false);
-  const [braked, setBraked] = useState(false);
+  const [blocked, setBlocked] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus(), []);
   const send = async (force: boolean): Promise<void> => {
     setWaiting(true);
     try {
-      await ask().wish(node, wish.wish, reason, force);
+      await ask().act(node, action.wish, reason, force);
       close();
     } catch (error) {
       setTrouble(whyFailed(error));
-      setBraked(!force && error instanceof Refused && error.code === "breaker");
+      setBlocked(!force && error instanceof Refused && error.code === "breaker");
       setWaiting(false);
     }
   };
@@ -53,10 +53,10 @@ function Confirm({ node, wish, dryRun, close }: { node: string; wish: OperatorAc
     void send(false);
   };
   return (
-    <form class="confirm" onSubmit={submit} aria-label={`${NAMES[wish.wish]} ${node}`}>
-      <p>{meaning(wish, dryRun)}</p>
+    <form class="confirm" onSubmit={submit} aria-label={`${NAMES[action.wish]} ${node}`}>
+      <p>{meaning(action, dryRun)}</p>
       <label>
-        Reason, for the node's story
+        Reason, for the node's history
         <input ref={field} value={reason} onInput={(event) => setReason(event.currentTarget.value)} maxLength={1000} required />
       </label>
       {trouble && (
@@ -66,31 +66,31 @@ function Confirm({ node, wish, dryRun, close }: { node: string; wish: OperatorAc
       )}
       <div class="row">
         <button type="submit" class="primary" disabled={waiting || !reason.trim()}>
-          {NAMES[wish.wish]} {node}
+          {NAMES[action.wish]} {node}
         </button>
-        {braked && (
+        {blocked && (
           <button type="button" disabled={waiting || !reason.trim()} onClick={() => void send(true)}>
-            {NAMES[wish.wish]} all the same
+            {NAMES[action.wish]} anyway
           </button>
         )}
         <button type="button" onClick={close}>
-          Leave it
+          Cancel
         </button>
       </div>
     </form>
   );
 }
 
-/** What may be asked of a node, with what it would do told before. Who may only look sees why the buttons are still. */
-export function Wishes({ node }: { node: NodeView }) {
+/** Actions on a node. Each button says what it will do; a viewer sees the buttons disabled, with the reason. */
+export function Actions({ node }: { node: NodeView }) {
   const { value: me } = useAnswer(() => ask().me(), "me");
-  const { value: shown, again } = useAnswer(() => ask().wishes(node.name), `${node.name} ${node.stage}`);
+  const { value: shown, again } = useAnswer(() => ask().actions(node.name), `${node.name} ${node.stage}`);
   const [chosen, choose] = useState("");
   if (!me || !shown) return null;
   const may = me.may.includes("operate");
-  const wish = shown.wishes.find((one) => one.wish === chosen && one.possible);
+  const action = shown.wishes.find((one) => one.wish === chosen && one.possible);
   return (
-    <section class="wishes" aria-label="Actions">
+    <section class="actions" aria-label="Actions">
       <div class="row">
         {shown.wishes.map((one) => (
           <button
@@ -105,12 +105,12 @@ export function Wishes({ node }: { node: NodeView }) {
           </button>
         ))}
       </div>
-      {!may && <p class="hint">You look as a {me.role}: actions need an operator's token.</p>}
-      {wish && may && (
+      {!may && <p class="hint">Your role is {me.role}. Actions need an operator's token.</p>}
+      {action && may && (
         <Confirm
-          key={wish.wish}
+          key={action.wish}
           node={node.name}
-          wish={wish}
+          action={action}
           dryRun={shown.dry_run}
           close={() => {
             choose("");

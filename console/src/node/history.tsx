@@ -2,9 +2,9 @@ import { useEffect, useState } from "preact/hooks";
 import type { StoryEntry } from "../api";
 import { ask, connection, whyFailed } from "../live/session";
 import { day, timeOfDay } from "../shell/time";
-import { brief, titleOf } from "./story_brief";
-import { append, identity, linesOf, renew, type Telling } from "./story_text";
-import { useOnNews } from "./use_node";
+import { brief, titleOf } from "./history_brief";
+import { append, identity, linesOf, renew, type HistoryPages } from "./history_text";
+import { useOnUpdate } from "./use_node";
 
 const KINDS: Record<string, { sign: string; name: string }> = {
   transition: { sign: "→", name: "Transition" },
@@ -34,16 +34,16 @@ function Entry({ entry, opensDay }: { entry: StoryEntry; opensDay: boolean }) {
   );
 }
 
-export function Story({ name }: { name: string }) {
-  const [{ entries, next }, setTelling] = useState<Telling>({ entries: [], next: null });
+export function History({ name }: { name: string }) {
+  const [{ entries, next }, setHistory] = useState<HistoryPages>({ entries: [], next: null });
   const [trouble, setTrouble] = useState("");
-  const failed = (error: unknown): void => setTrouble(`The story could not be read: ${whyFailed(error)}`);
+  const failed = (error: unknown): void => setTrouble(`The history could not be read: ${whyFailed(error)}`);
 
   const loadNewest = (): void => {
     ask()
       .story(name)
       .then((page) => {
-        setTelling((known) => renew(known, page));
+        setHistory((known) => renew(known, page));
         setTrouble("");
       })
       .catch(failed);
@@ -51,25 +51,25 @@ export function Story({ name }: { name: string }) {
   const loadOlder = (): void => {
     ask()
       .story(name, next ?? "")
-      .then((page) => setTelling((known) => ({ entries: append(known.entries, page.entries), next: page.next })))
+      .then((page) => setHistory((known) => ({ entries: append(known.entries, page.entries), next: page.next })))
       .catch(failed);
   };
   const live = connection.value.kind === "live";
   useEffect(loadNewest, [name, live]);
-  useOnNews(name, loadNewest);
+  useOnUpdate(name, loadNewest);
 
-  const told = brief(entries);
+  const shown = brief(entries);
   return (
-    <section class="story" aria-label="Story">
-      <h3>Story</h3>
+    <section class="story" aria-label="History">
+      <h3>History</h3>
       {trouble && (
         <p class="trouble" role="alert">
           {trouble}
         </p>
       )}
       <ol>
-        {told.map((entry, i) => {
-          const newer = told[i - 1];
+        {shown.map((entry, i) => {
+          const newer = shown[i - 1];
           const opensDay = newer === undefined || day(newer.at) !== day(entry.at);
           return <Entry key={identity(entry)} entry={entry} opensDay={opensDay} />;
         })}

@@ -1,4 +1,4 @@
-/** A story as it is read: what belongs together is one entry. Newest first; the API keeps every step. */
+/** The history as shown: related entries are one entry. Newest first; the API has every step. */
 
 import type { StoryEntry } from "../api";
 
@@ -6,20 +6,20 @@ const ON_THE_WAY = ["proposed", "claimed"];
 const MOST_NAMED = 6;
 
 export function brief(entries: readonly StoryEntry[]): StoryEntry[] {
-  const told: StoryEntry[] = [];
+  const shown: StoryEntry[] = [];
   let run: StoryEntry[] = [];
   for (const entry of withoutSteps(entries)) {
     if (isFirstVerdict(entry)) {
       run.push(entry);
       continue;
     }
-    told.push(...counted(run), entry);
+    shown.push(...counted(run), entry);
     run = [];
   }
-  return [...told, ...counted(run)];
+  return [...shown, ...counted(run)];
 }
 
-/** Of each action only the last that is known: that it was proposed and claimed goes without saying. */
+/** Only the latest state of each action: earlier states (proposed, claimed) are left out. */
 function withoutSteps(entries: readonly StoryEntry[]): StoryEntry[] {
   const known = new Set<unknown>();
   return entries.filter(({ kind, facts }) => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StoryEntry } from "../api";
-import { append, linesOf, renew } from "./story_text";
+import { append, linesOf, renew } from "./history_text";
 
 function entry(at: number, title = `at ${at}`): StoryEntry {
   return { at, kind: "transition", title, detail: "", facts: {} };

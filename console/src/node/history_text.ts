@@ -1,10 +1,10 @@
-/** The words of a story entry, and how pages of a story that grows at its newer end join. */
+/** The text of a history entry, and how pages of a growing history are joined. */
 
 import type { StoryEntry, StoryPage } from "../api";
 
 const LONGEST_LINE = 600;
-/** Of the facts of an entry, what a person asks next; the rest is bookkeeping that the API keeps. */
-const TOLD_FACTS = ["cause", "subjects", "evidence", "job", "by"];
+/** The facts of an entry that are shown; the API has all of them. */
+const SHOWN_FACTS = ["cause", "subjects", "evidence", "job", "by"];
 const OURSELVES = "holdfast";
 
 function cut(text: string): string {
@@ -17,12 +17,12 @@ function words(value: unknown): string {
   return value === null || value === undefined || value === OURSELVES ? "" : String(value);
 }
 
-/** What an entry says below its title: the reason, then the facts worth telling, a line each. */
+/** Text below the title of an entry: the reason, then the shown facts, one line each. */
 export function linesOf({ detail, facts }: Pick<StoryEntry, "detail" | "facts">): string[] {
-  const told = TOLD_FACTS.map((name) => [name, words(facts[name])])
+  const shown = SHOWN_FACTS.map((name) => [name, words(facts[name])])
     .filter(([, value]) => value)
     .map(([name, value]) => `${name}: ${value}`);
-  return [detail, ...told].filter(Boolean).map(cut);
+  return [detail, ...shown].filter(Boolean).map(cut);
 }
 
 export function identity(entry: StoryEntry): string {
@@ -35,7 +35,7 @@ export function append(known: readonly StoryEntry[], older: readonly StoryEntry[
   return [...known, ...older.filter((entry) => !seen.has(identity(entry)))];
 }
 
-export interface Telling {
+export interface HistoryPages {
   entries: readonly StoryEntry[];
   /** Where to read on; null before the first page. */
   next: string | null;
@@ -45,7 +45,7 @@ export interface Telling {
  * The newest page again over what is known: it holds for the span it covers, because an action's entry changes as the
  * action proceeds. When so much happened that it no longer touches what is known, only the page is kept.
  */
-export function renew(known: Telling, page: StoryPage): Telling {
+export function renew(known: HistoryPages, page: StoryPage): HistoryPages {
   const oldest = page.entries.at(-1)?.at ?? Infinity;
   const touches = !page.next || (known.entries[0]?.at ?? -Infinity) >= oldest;
   if (known.next === null || !touches) return { entries: page.entries, next: page.next };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StoryEntry } from "../api";
-import { brief, titleOf } from "./story_brief";
+import { brief, titleOf } from "./history_brief";
 
 function verdict(at: number, check: string, after: string, before = ""): StoryEntry {
   return { at, kind: "verdict", title: `${check}: ${before} -> ${after}`, detail: "", facts: { check, before, after } };
