@@ -980,17 +980,12 @@ export interface components {
                 [key: string]: number | string;
             };
         };
-        /** ReportedEvent */
-        ReportedEvent: {
-            subject: string;
-            kind: string;
-            /** @default  */
-            text: string;
-            /** @default 0 */
-            age_seconds: number;
-            /** @default  */
-            version: string;
-        };
+        /**
+         * EventKind
+         * @description What can happen to a node. The keys of the transition table.
+         * @enum {string}
+         */
+        EventKind: "enrolled" | "test_passed" | "test_failed" | "test_unknown" | "job_started" | "job_ended" | "cleaned" | "failed" | "degraded" | "blind" | "recovered" | "emptied" | "next_repair" | "reset_done" | "reset_failed" | "held" | "freed" | "promoted" | "reminded" | "quarantine" | "release" | "retest" | "remove";
         /** ExposureView */
         ExposureView: {
             saved_step: number;
@@ -1026,20 +1021,6 @@ export interface components {
                 [key: string]: (number | null)[];
             };
         };
-        /** Participant */
-        Participant: {
-            name: string;
-            /** @default  */
-            address: string;
-            /** @default  */
-            leaf: string;
-        };
-        /**
-         * EventKind
-         * @description What can happen to a node. The keys of the transition table.
-         * @enum {string}
-         */
-        EventKind: "enrolled" | "test_passed" | "test_failed" | "test_unknown" | "job_started" | "job_ended" | "cleaned" | "failed" | "degraded" | "blind" | "recovered" | "emptied" | "next_repair" | "reset_done" | "reset_failed" | "held" | "freed" | "promoted" | "reminded" | "quarantine" | "release" | "retest" | "remove";
         /**
          * Health
          * @enum {string}
@@ -1188,13 +1169,6 @@ export interface components {
             /** @default 0 */
             rework_hours: number;
         };
-        /** ProbeSessionView */
-        ProbeSessionView: {
-            one: string;
-            other: string;
-            why: string;
-            since?: number | null;
-        };
         /** Moment */
         Moment: {
             at: number;
@@ -1249,6 +1223,19 @@ export interface components {
         NodesView: {
             nodes: components["schemas"]["NodeView"][];
         };
+        /** OperatorActionView */
+        OperatorActionView: {
+            wish: components["schemas"]["EventKind"];
+            possible: boolean;
+            stage: components["schemas"]["Stage"];
+            actions: components["schemas"]["Verb"][];
+            words: string;
+        };
+        /** OperatorActionsView */
+        OperatorActionsView: {
+            dry_run: boolean;
+            wishes: components["schemas"]["OperatorActionView"][];
+        };
         /** Order */
         Order: {
             id: number;
@@ -1288,12 +1275,6 @@ export interface components {
             /** @default  */
             document: string;
         };
-        /** Rival */
-        Rival: {
-            cause: string;
-            kind: string;
-            why: string;
-        };
         /** OutageView */
         OutageView: {
             port: string;
@@ -1308,6 +1289,14 @@ export interface components {
          * @enum {string}
          */
         Outcome: "proposed" | "claimed" | "done" | "failed" | "dry_run" | "abandoned";
+        /** Participant */
+        Participant: {
+            name: string;
+            /** @default  */
+            address: string;
+            /** @default  */
+            leaf: string;
+        };
         /** PartsView */
         PartsView: {
             times: number[];
@@ -1423,6 +1412,13 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /** ProbeSessionView */
+        ProbeSessionView: {
+            one: string;
+            other: string;
+            why: string;
+            since?: number | null;
+        };
         /** ProbeSuspectView */
         ProbeSuspectView: {
             subject: string;
@@ -1448,7 +1444,7 @@ export interface components {
             at: number;
             period_seconds: number;
             usual_bytes_per_second: number | null;
-            meetings: number;
+            sessions: number;
             leaves: components["schemas"]["LeafPairView"][];
             suspects: components["schemas"]["ProbeSuspectView"][];
             running: components["schemas"]["ProbeSessionView"][];
@@ -1548,6 +1544,17 @@ export interface components {
             /** @default [] */
             keepers: components["schemas"]["KeeperReport"][];
         };
+        /** ReportedEvent */
+        ReportedEvent: {
+            subject: string;
+            kind: string;
+            /** @default  */
+            text: string;
+            /** @default 0 */
+            age_seconds: number;
+            /** @default  */
+            version: string;
+        };
         /** RestartView */
         RestartView: {
             at: number;
@@ -1568,6 +1575,12 @@ export interface components {
         /** Revoked */
         Revoked: {
             revoked: number;
+        };
+        /** Rival */
+        Rival: {
+            cause: string;
+            kind: string;
+            why: string;
         };
         /**
          * Role
@@ -1718,6 +1731,12 @@ export interface components {
             result: string;
             cause: string;
         };
+        /** TokenMade */
+        TokenMade: {
+            token: string;
+            hash: string;
+            expires: number;
+        };
         /** TokenRequest */
         TokenRequest: {
             /** @default  */
@@ -1729,12 +1748,6 @@ export interface components {
             uses: number;
             /** @default  */
             node: string;
-        };
-        /** TokenMade */
-        TokenMade: {
-            token: string;
-            hash: string;
-            expires: number;
         };
         /** TokenView */
         TokenView: {
@@ -1871,19 +1884,6 @@ export interface components {
             reason: string;
             /** @default false */
             force: boolean;
-        };
-        /** OperatorActionView */
-        OperatorActionView: {
-            wish: components["schemas"]["EventKind"];
-            possible: boolean;
-            stage: components["schemas"]["Stage"];
-            actions: components["schemas"]["Verb"][];
-            words: string;
-        };
-        /** OperatorActionsView */
-        OperatorActionsView: {
-            dry_run: boolean;
-            wishes: components["schemas"]["OperatorActionView"][];
         };
     };
     responses: never;
