@@ -201,7 +201,7 @@ PROBES: View = {
     "at": 2e9,
     "period_seconds": 86400.0,
     "usual_bytes_per_second": 45e9,
-    "meetings": 12,
+    "sessions": 12,
     "leaves": [
         {"one": "l0", "other": "l0", "proven_at": 2e9 - 60, "bytes_per_second": 45e9, "ratio": 1.0},
         {"one": "l0", "other": "l1", "proven_at": 2e9 - 600, "bytes_per_second": 20e9, "ratio": 0.44},

@@ -19,7 +19,7 @@ function Coverage({ probes }: { probes: ProbesView }) {
         {proven} of {probes.leaves.length}
       </strong>{" "}
       pairs of leaves were proven within {hours >= 1 ? `${hours.toFixed(0)} h` : `${(hours * 60).toFixed(0)} min`}, in{" "}
-      {probes.meetings.toLocaleString("en")} sessions
+      {probes.sessions.toLocaleString("en")} sessions
       {usual !== null && `; the usual bandwidth is ${(usual / 1e9).toFixed(1)} GB/s`}.
       {!probes.enabled && " Probing between jobs is off. To enable it, set [probes] enabled = true in the policy."}
     </p>

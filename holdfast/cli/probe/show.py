@@ -32,7 +32,7 @@ def _print(found: Document, out: Console) -> None:
     known = f", usually {usual / 1e9:.1f} GB/s" if usual else ""
     unproven = sum(one["proven_at"] is None for one in found["leaves"])
     left = f"; {unproven} of {len(found['leaves'])} pairs of leaves not proven" if unproven else ""
-    out.print(f"{count(found['meetings'], 'probe session')} in {lasting(found['period_seconds'])}{known}{left}")
+    out.print(f"{count(found['sessions'], 'probe session')} in {lasting(found['period_seconds'])}{known}{left}")
     names = sorted({name for one in found["leaves"] for name in (one["one"], one["other"])})
     if names and len(names) <= MOST_IN_A_MATRIX:
         _matrix(found, names, out)

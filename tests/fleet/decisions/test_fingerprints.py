@@ -66,29 +66,29 @@ def test_what_failed_already_keeps_its_own_cause() -> None:
     assert site.fleet.nodes["n3"].cause != "probe.fingerprint"
 
 
-def judged(
+def compared(
     made: Fingerprints, node: str, *bits: str, kinds: tuple[str, ...] = (), health: str = "pass"
 ) -> OrderOutcome:
     prints = tuple(
         Fingerprint(f"node/{node}/gpu/{gpu}", (kinds or (KIND,) * len(bits))[gpu], one) for gpu, one in enumerate(bits)
     )
-    return made.judged(node, OrderOutcome(order=1, verb="retest", ok=True, health=health, fingerprints=prints))
+    return made.compare(node, OrderOutcome(order=1, verb="retest", ok=True, health=health, fingerprints=prints))
 
 
 def fleet_of(count: int, *bits: str) -> Fingerprints:
     made = Fingerprints()
     for number in range(count):
-        judged(made, f"m{number}", *(bits or ("aa",)))
+        compared(made, f"m{number}", *(bits or ("aa",)))
     return made
 
 
 def test_four_nodes_are_needed_of_which_three_agree() -> None:
-    assert judged(fleet_of(2), "n", "bb").health == "pass"
-    assert judged(fleet_of(3), "n", "bb").health == "fail"
+    assert compared(fleet_of(2), "n", "bb").health == "pass"
+    assert compared(fleet_of(3), "n", "bb").health == "fail"
 
 
 def test_one_device_alone_is_named_with_its_bits() -> None:
-    found = judged(fleet_of(3, "aa", "aa"), "n", "aa", "bb")
+    found = compared(fleet_of(3, "aa", "aa"), "n", "aa", "bb")
     assert (found.cause, found.reason) == (
         "probe.fingerprint",
         f"node/n/gpu/1: its bits differ from those of most nodes of its kind (bb, others aa; {KIND})",
@@ -96,23 +96,23 @@ def test_one_device_alone_is_named_with_its_bits() -> None:
 
 
 def test_several_are_counted_and_all_alike_point_at_the_libraries() -> None:
-    assert judged(fleet_of(3), "n", "bb", "cc").reason.endswith("; and 1 more of its devices")
-    assert judged(fleet_of(3), "n", "bb", "bb").reason.endswith(
+    assert compared(fleet_of(3), "n", "bb", "cc").reason.endswith("; and 1 more of its devices")
+    assert compared(fleet_of(3), "n", "bb", "bb").reason.endswith(
         "; all its devices differ alike, so compare its libraries first"
     )
-    assert "libraries" not in judged(fleet_of(3), "n", "bb").reason
-    other = judged(fleet_of(3), "n", "bb", "zz", kinds=(KIND, "another kind"))
+    assert "libraries" not in compared(fleet_of(3), "n", "bb").reason
+    other = compared(fleet_of(3), "n", "bb", "zz", kinds=(KIND, "another kind"))
     assert other.reason.endswith("compare its libraries first")
 
 
 def test_a_test_without_fingerprints_or_that_failed_stays_as_it_is() -> None:
     made = fleet_of(3)
-    assert judged(made, "n").health == "pass"
-    assert judged(made, "n", "bb", health="fail").cause == ""
-    assert judged(made, "n", "aa").health == "pass"
+    assert compared(made, "n").health == "pass"
+    assert compared(made, "n", "bb", health="fail").cause == ""
+    assert compared(made, "n", "aa").health == "pass"
 
 
 def test_a_node_has_one_voice_that_of_most_of_its_devices() -> None:
     made = fleet_of(2, "bb", "aa", "aa")
-    judged(made, "m2", "aa", "aa", "bb")
-    assert judged(made, "n", "bb").health == "fail"
+    compared(made, "m2", "aa", "aa", "bb")
+    assert compared(made, "n", "bb").health == "fail"

@@ -16,146 +16,146 @@ from tests.fleet.decisions.simulated_fleet import POLICY, SimulatedFleet
 
 
 def test_a_failed_node_is_drained_reset_tested_and_returned() -> None:
-    told = SimulatedFleet()
-    told.says("n3", "gpu.xid", "fail")
-    assert told.stage("n3") is Stage.DRAINING
-    told.passes()
-    told.passes()
-    assert told.stage("n3") is Stage.RESETTING
-    told.reset("n3")
-    told.says("n3", "gpu.xid", "pass")
-    told.test("n3")
-    assert told.stage("n3") is Stage.READY
+    site = SimulatedFleet()
+    site.says("n3", "gpu.xid", "fail")
+    assert site.stage("n3") is Stage.DRAINING
+    site.passes()
+    site.passes()
+    assert site.stage("n3") is Stage.RESETTING
+    site.reset("n3")
+    site.says("n3", "gpu.xid", "pass")
+    site.test("n3")
+    assert site.stage("n3") is Stage.READY
     expected = [Verb.DRAIN, Verb.RESET_GPU, Verb.RETEST, Verb.UNCORDON]
-    assert told.verbs("n3")[-4:] == expected
+    assert site.verbs("n3")[-4:] == expected
 
 
 def test_a_node_that_keeps_failing_takes_every_repair_step_and_ends_with_one_ticket() -> None:
-    told = SimulatedFleet()
-    told.says("n3", "gpu.xid", "fail")
+    site = SimulatedFleet()
+    site.says("n3", "gpu.xid", "fail")
     for verb in ("reset_gpu", "reboot"):
-        told.passes()
-        told.passes()
-        told.reset("n3", verb)
-        told.test("n3", "fail", "gpu.xid")
+        site.passes()
+        site.passes()
+        site.reset("n3", verb)
+        site.test("n3", "fail", "gpu.xid")
     for _ in range(5):
-        told.passes()
-    verbs = [v for v in told.verbs("n3") if v in (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT, Verb.TICKET)]
+        site.passes()
+    verbs = [v for v in site.verbs("n3") if v in (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT, Verb.TICKET)]
     assert verbs == [Verb.RESET_GPU, Verb.REBOOT, Verb.TICKET]
-    assert told.stage("n3") is Stage.QUARANTINED
+    assert site.stage("n3") is Stage.QUARANTINED
 
 
 def test_fifty_nodes_behind_one_leaf_are_one_incident_and_no_quarantine_beyond_the_cap() -> None:
-    told = SimulatedFleet(128, per_leaf=64)
+    site = SimulatedFleet(128, per_leaf=64)
     for index in range(50):
-        told.now += 1
-        told.says(f"n{index}", "fabric.port_down", "fail")
-        told.passes(0.1)
-    assert list(told.fleet.incidents.open) == ["leaf/l0"]
-    assert "50 of 64 nodes behind leaf/l0" in told.fleet.incidents.open["leaf/l0"].reason
-    assert told.out() == ["n0"]
-    assert told.fleet.nodes["n40"].reason == "part of the incident on leaf/l0, not quarantined by itself"
+        site.now += 1
+        site.says(f"n{index}", "fabric.port_down", "fail")
+        site.passes(0.1)
+    assert list(site.fleet.incidents.open) == ["leaf/l0"]
+    assert "50 of 64 nodes behind leaf/l0" in site.fleet.incidents.open["leaf/l0"].reason
+    assert site.out() == ["n0"]
+    assert site.fleet.nodes["n40"].reason == "part of the incident on leaf/l0, not quarantined by itself"
 
 
 def test_scattered_failures_stop_at_the_breaker_and_nothing_stale_is_replayed_when_it_closes() -> None:
-    told = SimulatedFleet(40, policy=Policy(breaker_nodes=2, shared_nodes=99))
+    site = SimulatedFleet(40, policy=Policy(breaker_nodes=2, shared_nodes=99))
     for index in range(6):
-        told.now += 500
-        told.says(f"n{index * 6}", "gpu.xid", "fail")
-    out = [name for name, node in told.fleet.nodes.items() if node.stage is not Stage.READY]
+        site.now += 500
+        site.says(f"n{index * 6}", "gpu.xid", "fail")
+    out = [name for name, node in site.fleet.nodes.items() if node.stage is not Stage.READY]
     assert len(out) == 2
-    assert "breaker open" in told.fleet.incidents.open["pool/default"].reason
-    told.says("n24", "gpu.xid", "pass")
-    told.says("n30", "gpu.xid", "pass")
+    assert "breaker open" in site.fleet.incidents.open["pool/default"].reason
+    site.says("n24", "gpu.xid", "pass")
+    site.says("n30", "gpu.xid", "pass")
     for name in out:
-        told.steps += told.fleet.operator(name, EventKind.REMOVE, "sent for repair", "ann", told.now)
-    told.passes()
-    assert told.stage("n24") is Stage.READY
-    assert told.stage("n12") is Stage.DRAINING
+        site.steps += site.fleet.operator(name, EventKind.REMOVE, "sent for repair", "ann", site.now)
+    site.passes()
+    assert site.stage("n24") is Stage.READY
+    assert site.stage("n12") is Stage.DRAINING
 
 
 def test_a_late_report_does_not_undo_a_newer_one() -> None:
-    told = SimulatedFleet()
-    told.now = 100
-    told.says("n1", "gpu.xid", "pass", at=90)
-    told.says("n1", "gpu.xid", "fail", at=50, session="an earlier one")
-    assert told.stage("n1") is Stage.READY
-    assert told.fleet.health("n1", told.now) == "pass"
+    site = SimulatedFleet()
+    site.now = 100
+    site.says("n1", "gpu.xid", "pass", at=90)
+    site.says("n1", "gpu.xid", "fail", at=50, session="an earlier one")
+    assert site.stage("n1") is Stage.READY
+    assert site.fleet.health("n1", site.now) == "pass"
 
 
 def test_a_silent_agent_is_unknown_and_an_incident_but_not_a_quarantine() -> None:
-    told = SimulatedFleet()
-    told.quiet.add("n5")
-    told.passes(POLICY.silent_seconds + 60)
-    assert told.fleet.health("n5", told.now) == "unknown"
-    assert "node/n5" in told.fleet.incidents.open
-    assert told.stages() == {Stage.READY}
-    told.says("n5", "gpu.xid", "pass")
-    assert "node/n5" not in told.fleet.incidents.open
+    site = SimulatedFleet()
+    site.quiet.add("n5")
+    site.passes(POLICY.silent_seconds + 60)
+    assert site.fleet.health("n5", site.now) == "unknown"
+    assert "node/n5" in site.fleet.incidents.open
+    assert site.stages() == {Stage.READY}
+    site.says("n5", "gpu.xid", "pass")
+    assert "node/n5" not in site.fleet.incidents.open
 
 
 def test_the_scheduler_s_word_moves_a_node_through_a_workload() -> None:
-    told = SimulatedFleet()
+    site = SimulatedFleet()
     status = NodeStatus(node="n2", accepts_work=True, cordoned=False, down=False, busy=True, jobs=frozenset({"7"}))
-    told.steps += told.fleet.observe([status], told.now)
-    assert told.stage("n2") is Stage.ALLOCATED
+    site.steps += site.fleet.observe([status], site.now)
+    assert site.stage("n2") is Stage.ALLOCATED
     idle = NodeStatus(node="n2", accepts_work=True, cordoned=False, down=False, busy=False)
-    told.now += 10
-    told.steps += told.fleet.observe([idle], told.now)
-    assert told.stage("n2") is Stage.CLEANING
-    told.passes()
-    told.test("n2")
-    assert told.stage("n2") is Stage.READY
-    assert told.fleet.nodes["n2"].freshly_tested
+    site.now += 10
+    site.steps += site.fleet.observe([idle], site.now)
+    assert site.stage("n2") is Stage.CLEANING
+    site.passes()
+    site.test("n2")
+    assert site.stage("n2") is Stage.READY
+    assert site.fleet.nodes["n2"].freshly_tested
 
 
 def test_a_pass_of_another_suite_than_the_one_asked_for_is_none_and_soon_a_persons_case() -> None:
     """What an agent runs is its own configuration's, whatever the policy asks of it."""
-    told = SimulatedFleet()
-    told.fleet.policy = replace(told.fleet.policy, suite="2026-11")
-    told.passes()
-    assert told.stage("n1") is Stage.TESTING
-    for _ in range(told.fleet.policy.inconclusive_tests):
-        assert told.stage("n1") is Stage.TESTING
-        told.test("n1")
-    assert told.stage("n1") is Stage.QUARANTINED and told.verbs("n1")[-1] is Verb.TICKET
-    assert "suite 1 ran, suite 2026-11 is asked for" in told.fleet.nodes["n1"].reason
+    site = SimulatedFleet()
+    site.fleet.policy = replace(site.fleet.policy, suite="2026-11")
+    site.passes()
+    assert site.stage("n1") is Stage.TESTING
+    for _ in range(site.fleet.policy.inconclusive_tests):
+        assert site.stage("n1") is Stage.TESTING
+        site.test("n1")
+    assert site.stage("n1") is Stage.QUARANTINED and site.verbs("n1")[-1] is Verb.TICKET
+    assert "suite 1 ran, suite 2026-11 is asked for" in site.fleet.nodes["n1"].reason
 
 
 def test_an_operators_quarantine_is_not_climbed_out_of_by_the_machine() -> None:
-    told = SimulatedFleet()
-    told.steps += told.fleet.operator("n4", EventKind.QUARANTINE, "noisy fan", "ann", told.now)
+    site = SimulatedFleet()
+    site.steps += site.fleet.operator("n4", EventKind.QUARANTINE, "noisy fan", "ann", site.now)
     for _ in range(4):
-        told.passes()
-    assert told.stage("n4") is Stage.QUARANTINED
-    assert Verb.RESET_GPU not in told.verbs("n4")
+        site.passes()
+    assert site.stage("n4") is Stage.QUARANTINED
+    assert Verb.RESET_GPU not in site.verbs("n4")
 
 
 def test_an_unknown_node_and_an_unknown_verb_change_nothing() -> None:
-    told = SimulatedFleet()
-    before = dict(told.fleet.nodes)
-    told.says("stranger", "gpu.xid", "fail")
-    told.says("n1", "", "", outcome=OrderOutcome(order=9, verb="dance", ok=True))
-    assert told.fleet.nodes == before
+    site = SimulatedFleet()
+    before = dict(site.fleet.nodes)
+    site.says("stranger", "gpu.xid", "fail")
+    site.says("n1", "", "", outcome=OrderOutcome(order=9, verb="dance", ok=True))
+    assert site.fleet.nodes == before
 
 
 def test_a_drain_that_fails_for_good_is_an_incident_until_one_succeeds() -> None:
-    told = SimulatedFleet()
-    told.fleet.acted("n0", Verb.DRAIN, False, "scontrol: permission denied", 10.0)
-    (incident,) = told.fleet.incidents.open.values()
+    site = SimulatedFleet()
+    site.fleet.acted("n0", Verb.DRAIN, False, "scontrol: permission denied", 10.0)
+    (incident,) = site.fleet.incidents.open.values()
     assert incident.subject == "node/n0/scheduler"
     assert "permission denied" in incident.reason
-    told.fleet.acted("n0", Verb.UNCORDON, True, "done", 20.0)
-    assert not told.fleet.incidents.open
+    site.fleet.acted("n0", Verb.UNCORDON, True, "done", 20.0)
+    assert not site.fleet.incidents.open
 
 
 def test_without_a_scheduler_agents_are_told_that_a_node_is_closed() -> None:
-    told = SimulatedFleet()
-    assert told.fleet.closed("n3") == ""
-    told.says("n3", "gpu.xid", "fail")
-    assert told.fleet.closed("n3").startswith("draining: ")
-    told.fleet.policy = Policy(dry_run=True)
-    assert told.fleet.closed("n3") == ""
+    site = SimulatedFleet()
+    assert site.fleet.closed("n3") == ""
+    site.says("n3", "gpu.xid", "fail")
+    assert site.fleet.closed("n3").startswith("draining: ")
+    site.fleet.policy = Policy(dry_run=True)
+    assert site.fleet.closed("n3") == ""
 
 
 def status(node: str, *jobs: str) -> NodeStatus:
@@ -163,117 +163,117 @@ def status(node: str, *jobs: str) -> NodeStatus:
 
 
 def test_a_passed_test_opens_no_node_while_a_check_of_it_fails() -> None:
-    told = SimulatedFleet()
-    told.says("n3", "gpu.xid", "fail")
-    told.passes()
-    told.passes()
-    told.reset("n3")
-    told.test("n3")
-    assert told.stage("n3") is Stage.QUARANTINED
-    assert told.fleet.nodes["n3"].cause == "gpu.xid"
-    assert Verb.UNCORDON not in told.verbs("n3")[3:]
+    site = SimulatedFleet()
+    site.says("n3", "gpu.xid", "fail")
+    site.passes()
+    site.passes()
+    site.reset("n3")
+    site.test("n3")
+    assert site.stage("n3") is Stage.QUARANTINED
+    assert site.fleet.nodes["n3"].cause == "gpu.xid"
+    assert Verb.UNCORDON not in site.verbs("n3")[3:]
 
 
 def test_an_allocated_node_that_is_removed_leaves_when_its_work_has_ended() -> None:
-    told = SimulatedFleet()
-    told.steps += told.fleet.observe([status("n2", "7")], told.now)
-    told.steps += told.fleet.operator("n2", EventKind.REMOVE, "sold", "ann", told.now)
-    told.passes(600)
-    assert told.stage("n2") is Stage.DRAINING
-    told.steps += told.fleet.observe([status("n2")], told.now)
-    assert told.stage("n2") is Stage.REMOVED
-    assert told.fleet.nodes["n2"].reason == "sold"
+    site = SimulatedFleet()
+    site.steps += site.fleet.observe([status("n2", "7")], site.now)
+    site.steps += site.fleet.operator("n2", EventKind.REMOVE, "sold", "ann", site.now)
+    site.passes(600)
+    assert site.stage("n2") is Stage.DRAINING
+    site.steps += site.fleet.observe([status("n2")], site.now)
+    assert site.stage("n2") is Stage.REMOVED
+    assert site.fleet.nodes["n2"].reason == "sold"
 
 
 def test_an_operator_takes_over_a_node_that_the_machine_has() -> None:
-    told = SimulatedFleet()
-    told.says("n3", "gpu.xid", "fail")
-    told.passes()
-    told.passes()
-    assert told.stage("n3") is Stage.RESETTING
-    told.steps += told.fleet.operator("n3", EventKind.QUARANTINE, "I look at it", "ann", told.now)
-    told.reset("n3")
-    told.passes(700)
-    life = told.fleet.nodes["n3"]
+    site = SimulatedFleet()
+    site.says("n3", "gpu.xid", "fail")
+    site.passes()
+    site.passes()
+    assert site.stage("n3") is Stage.RESETTING
+    site.steps += site.fleet.operator("n3", EventKind.QUARANTINE, "I look at it", "ann", site.now)
+    site.reset("n3")
+    site.passes(700)
+    life = site.fleet.nodes["n3"]
     assert (life.stage, life.cause, life.reason) == (Stage.QUARANTINED, "operator", "I look at it")
 
 
 def test_an_operator_takes_over_a_drain_and_gives_it_back() -> None:
-    told = SimulatedFleet()
-    told.steps += told.fleet.observe([status("n3", "7")], told.now)
-    told.says("n3", "gpu.xid", "fail")
-    told.steps += told.fleet.operator("n3", EventKind.QUARANTINE, "I look at it", "ann", told.now)
-    assert (told.stage("n3"), told.fleet.nodes["n3"].cause) == (Stage.DRAINING, "operator")
-    told.says("n3", "gpu.xid", "pass")
-    told.steps += told.fleet.operator("n3", EventKind.RELEASE, "all well", "ann", told.now)
-    assert told.stage("n3") is Stage.ALLOCATED
-    told.steps += told.fleet.observe([status("n3")], told.now)
-    told.passes()
-    assert told.stage("n3") is Stage.TESTING
+    site = SimulatedFleet()
+    site.steps += site.fleet.observe([status("n3", "7")], site.now)
+    site.says("n3", "gpu.xid", "fail")
+    site.steps += site.fleet.operator("n3", EventKind.QUARANTINE, "I look at it", "ann", site.now)
+    assert (site.stage("n3"), site.fleet.nodes["n3"].cause) == (Stage.DRAINING, "operator")
+    site.says("n3", "gpu.xid", "pass")
+    site.steps += site.fleet.operator("n3", EventKind.RELEASE, "all well", "ann", site.now)
+    assert site.stage("n3") is Stage.ALLOCATED
+    site.steps += site.fleet.observe([status("n3")], site.now)
+    site.passes()
+    assert site.stage("n3") is Stage.TESTING
 
 
 def test_a_failure_held_by_the_breaker_says_so_also_on_trial() -> None:
-    told = SimulatedFleet(40, policy=Policy(breaker_nodes=1, shared_nodes=99))
-    told.steps += told.fleet.observe([status("n9", "7")], told.now)
-    told.says("n3", "gpu.xid", "fail")
-    told.says("n9", "gpu.xid", "fail")
-    told.steps += told.fleet.observe([status("n9")], told.now)
-    told.passes()
-    assert told.stage("n9") is Stage.TESTING
-    assert "breaker open" in told.fleet.nodes["n9"].reason
+    site = SimulatedFleet(40, policy=Policy(breaker_nodes=1, shared_nodes=99))
+    site.steps += site.fleet.observe([status("n9", "7")], site.now)
+    site.says("n3", "gpu.xid", "fail")
+    site.says("n9", "gpu.xid", "fail")
+    site.steps += site.fleet.observe([status("n9")], site.now)
+    site.passes()
+    assert site.stage("n9") is Stage.TESTING
+    assert "breaker open" in site.fleet.nodes["n9"].reason
 
 
 def test_a_node_that_enrols_from_elsewhere_is_there_from_now_on() -> None:
-    told = SimulatedFleet()
-    steps = told.fleet.enrol("n3", "decode", {"leaf": "l9"}, told.now)
+    site = SimulatedFleet()
+    steps = site.fleet.enrol("n3", "decode", {"leaf": "l9"}, site.now)
     assert [step.node.pool for step in steps] == ["decode"]
     assert "it was in pool default" in steps[0].transition.reason
-    life = told.fleet.nodes["n3"]
+    life = site.fleet.nodes["n3"]
     assert (life.pool, life.place, life.stage) == ("decode", {"leaf": "l9"}, Stage.READY)
 
 
 @pytest.mark.parametrize("quiet", [True, False])
 def test_a_reset_that_never_ends_is_followed_by_the_next_rung_and_then_a_person(quiet: bool) -> None:
-    told = SimulatedFleet()
-    told.says("n3", "gpu.xid", "fail")
-    told.passes()
-    told.passes()
-    assert told.stage("n3") is Stage.RESETTING
-    told.quiet |= {"n3"} if quiet else set()
+    site = SimulatedFleet()
+    site.says("n3", "gpu.xid", "fail")
+    site.passes()
+    site.passes()
+    assert site.stage("n3") is Stage.RESETTING
+    site.quiet |= {"n3"} if quiet else set()
     for _ in range(10):
-        told.passes(POLICY.reset_seconds + 1)
-    verbs = [v for v in told.verbs("n3") if v in (Verb.RESET_GPU, Verb.REBOOT, Verb.TICKET)]
+        site.passes(POLICY.reset_seconds + 1)
+    verbs = [v for v in site.verbs("n3") if v in (Verb.RESET_GPU, Verb.REBOOT, Verb.TICKET)]
     assert verbs == [Verb.RESET_GPU, Verb.REBOOT, Verb.TICKET]
-    assert told.stage("n3") is Stage.QUARANTINED
+    assert site.stage("n3") is Stage.QUARANTINED
 
 
 def test_a_node_that_is_silent_after_its_reset_does_not_stay_on_trial() -> None:
-    told = SimulatedFleet()
-    told.says("n3", "gpu.xid", "fail")
-    told.passes()
-    told.passes()
-    told.steps += told.fleet.acted("n3", Verb.RESET_GPU, True, "the BMC said so", told.now)
-    told.quiet.add("n3")
+    site = SimulatedFleet()
+    site.says("n3", "gpu.xid", "fail")
+    site.passes()
+    site.passes()
+    site.steps += site.fleet.acted("n3", Verb.RESET_GPU, True, "the BMC said so", site.now)
+    site.quiet.add("n3")
     for _ in range(20):
-        told.passes(POLICY.reset_seconds + 1)
-    assert told.stage("n3") is Stage.QUARANTINED
-    assert Verb.TICKET in told.verbs("n3")
+        site.passes(POLICY.reset_seconds + 1)
+    assert site.stage("n3") is Stage.QUARANTINED
+    assert Verb.TICKET in site.verbs("n3")
 
 
 def test_a_verdict_dated_in_the_future_gives_way_to_the_next() -> None:
-    told = SimulatedFleet()
-    told.says("n1", "gpu.xid", "fail", at=told.now + 9_999)
-    assert told.fleet.verdicts("n1")[0].at == told.now
-    told.now += 1
-    told.says("n1", "gpu.xid", "pass", session="a later one")
-    assert told.fleet.health("n1", told.now) == "pass"
+    site = SimulatedFleet()
+    site.says("n1", "gpu.xid", "fail", at=site.now + 9_999)
+    assert site.fleet.verdicts("n1")[0].at == site.now
+    site.now += 1
+    site.says("n1", "gpu.xid", "pass", session="a later one")
+    assert site.fleet.health("n1", site.now) == "pass"
 
 
 def test_within_a_session_the_numbers_say_which_is_later() -> None:
-    told = SimulatedFleet()
-    told.says("n1", "gpu.xid", "fail")
-    told.says("n1", "gpu.xid", "pass", at=told.now - 5)  # its clock was set back
-    assert told.fleet.health("n1", told.now) == "pass"
+    site = SimulatedFleet()
+    site.says("n1", "gpu.xid", "fail")
+    site.says("n1", "gpu.xid", "pass", at=site.now - 5)  # its clock was set back
+    assert site.fleet.health("n1", site.now) == "pass"
 
 
 def alone(stage: Stage = Stage.READY, **more: object) -> Fleet:
@@ -379,7 +379,7 @@ def test_a_degradation_ends_with_the_check_that_told_it() -> None:
 
 def test_a_node_held_on_trial_is_tried_when_its_last_failing_check_passes() -> None:
     fleet = alone(Stage.TESTING, held="leaf/l0", held_since=1.0)
-    fleet._judge.guards.recovered("n0")  # what it was held for when we began is over
+    fleet._state.guards.recovered("n0")  # what it was held for when we began is over
     fleet.take(changed("fail", "gpu.ecc", 2.0), 2.0)
     fleet.take(changed("fail", "gpu.xid", 3.0), 3.0)
     assert fleet.take(changed("pass", "gpu.xid", 4.0), 4.0) == []

@@ -25,7 +25,7 @@ def guards(count: int = 64, **sizes: int) -> Guards:
 
 def fail(made: Guards, *numbers: int, at: float = NOW, cause: str = "gpu.xid") -> None:
     for number in numbers:
-        made.fell_ill(f"n{number}", cause, at, POLICY)
+        made.failed_by(f"n{number}", cause, at, POLICY)
 
 
 def test_the_fourth_of_eight_makes_it_the_leafs_incident() -> None:
@@ -82,13 +82,13 @@ def test_a_node_recovers_from_what_it_fell_ill_with() -> None:
     made = guards()
     fail(made, 0, cause="gpu.xid")
     made.recovered("n0", "agent.silent")
-    assert made.ill_by("n0") == "gpu.xid"
+    assert made.failing_by("n0") == "gpu.xid"
     made.recovered("n0", "gpu.xid")
-    assert made.ill_by("n0") is None
+    assert made.failing_by("n0") is None
     fail(made, 1)
     made.recovered("n1")
     made.recovered("n1")
-    assert made.ill_by("n1") is None
+    assert made.failing_by("n1") is None
     fail(made, 2, 3, 4)
     assert not made.incidents.open, "those that recovered are no evidence"
 
@@ -127,7 +127,7 @@ def test_too_few_of_them_are_borne_for_two_minutes() -> None:
     assert made.incidents.open
     ended(made, few, NOW + 121)
     assert not made.incidents.open
-    assert made.incidents.take_changed()[-1].reason.endswith("; 2 nodes still fail and are judged one by one")
+    assert made.incidents.take_changed()[-1].reason.endswith("; 2 nodes still fail and are handled one by one")
 
 
 def test_a_cause_that_comes_back_begins_its_waning_anew() -> None:
@@ -149,7 +149,7 @@ def test_those_that_still_fail_are_no_evidence_for_another_shared_cause() -> Non
         ended(made, {"n0", "n1"}, at)
     fail(made, 6, 7, at=NOW + 122)
     assert not made.incidents.open
-    assert made.ill_by("n0") == "gpu.xid"
+    assert made.failing_by("n0") == "gpu.xid"
 
 
 def test_what_was_failing_when_we_began_is_counted_at_the_next_look() -> None:
@@ -163,7 +163,7 @@ def test_what_was_failing_when_we_began_is_counted_at_the_next_look() -> None:
 
 def test_a_whole_leaf_that_falls_silent_at_once_is_looked_at_once() -> None:
     made = guards()
-    made.fell_ill_together([f"n{i}" for i in range(8)], "agent.silent", NOW, POLICY)
+    made.failed_together([f"n{i}" for i in range(8)], "agent.silent", NOW, POLICY)
     assert made.incidents.members("leaf/leaf0") == {f"n{i}" for i in range(8)}
 
 
@@ -232,12 +232,12 @@ def test_a_pools_count_follows_its_nodes() -> None:
     assert (made.tallies["other"].here, made.tallies["other"].out) == (1, 1)
 
 
-@pytest.mark.parametrize("look_first", [True, False])
-def test_a_look_happens_once_for_what_is_new(look_first: bool) -> None:
+@pytest.mark.parametrize("explained_first", [True, False])
+def test_a_look_happens_once_for_what_is_new(explained_first: bool) -> None:
     made = guards(64, leaf=8, room=64)
     fail(made, *range(3))
-    if look_first:
-        made.look(NOW, POLICY)
+    if explained_first:
+        made.explain_failures(NOW, POLICY)
     made.remember("n3", "gpu.xid", NOW)
     ended(made, {"n0", "n1", "n2", "n3"}, NOW + 1)
-    assert bool(made.incidents.open) is not look_first
+    assert bool(made.incidents.open) is not explained_first

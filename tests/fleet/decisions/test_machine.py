@@ -245,7 +245,7 @@ def test_what_degraded_leads_to_is_the_operators_choice() -> None:
 def test_what_unknown_leads_to_is_the_operators_choice() -> None:
     quiet = replace(POLICY, service_unknown=OnUnknown.NOTHING)
     assert at(S.READY, H.BLIND, quiet)[1:] == ([], "unknown: recorded")
-    person = replace(POLICY, bootstrap_unknown=OnUnknownTest.PERSON)
+    person = replace(POLICY, bootstrap_unknown=OnUnknownTest.OPERATOR)
     assert at(S.TESTING, H.TEST_UNKNOWN, person)[0].stage is S.QUARANTINED
     assert at(S.TESTING, H.TEST_UNKNOWN, tests=1)[:2] == (
         NodeState(name="n1", stage=S.TESTING, tests=2, asked_at=50.0),
@@ -295,7 +295,7 @@ def test_who_may_climb_and_whose_case_it_is(
     cause: str, repair_step: int, automatic: int, climbs: bool, persons: bool
 ) -> None:
     node = NodeState(name="n1", stage=S.QUARANTINED, cause=cause, repair_step=repair_step)
-    policy = replace(POLICY, automatic_rungs=automatic)
+    policy = replace(POLICY, automatic_repair_steps=automatic)
     assert may_repair(node, policy) is climbs
     assert needs_operator(node, policy) is persons
 
@@ -305,15 +305,15 @@ def test_who_may_climb_and_whose_case_it_is(
     [(0, 2, Verb.RESET_GPU), (1, 2, Verb.REBOOT), (2, 2, Verb.TICKET), (2, 3, Verb.INSPECT), (3, 9, Verb.TICKET)],
 )
 def test_the_verb_of_each_rung(repair_step: int, automatic: int, verb: Verb) -> None:
-    policy = replace(POLICY, automatic_rungs=automatic)
+    policy = replace(POLICY, automatic_repair_steps=automatic)
     after, done, reason = at(S.QUARANTINED, H.NEXT_REPAIR, policy, cause="gpu.xid", repair_step=repair_step)
     assert done == [verb]
     ticket = verb is Verb.TICKET
     assert after.stage is (S.QUARANTINED if ticket else S.RESETTING)
     assert reason == (
-        f"{repair_step} rungs tried for gpu.xid; a person decides"
+        f"{repair_step} repair steps tried for gpu.xid; an operator decides"
         if ticket
-        else f"repair_step {repair_step + 1} of the ladder"
+        else f"repair step {repair_step + 1}"
     )
 
 

@@ -13,7 +13,7 @@ NOW = 1_000_000.0
 POLICY = Policy(suite="7", offence_seconds=100.0, repeat_offences=2)
 
 
-def told(node: NodeState, kind: EventKind, **more: object) -> NodeState:
+def noted(node: NodeState, kind: EventKind, **more: object) -> NodeState:
     return note(node, NodeEvent(kind=kind, **more), NOW, POLICY)  # type: ignore[arg-type]
 
 
@@ -48,24 +48,24 @@ def test_a_pass_clears_what_the_node_suffered_from() -> None:
         name="n1", stage=Stage.TESTING, tests=2, degraded_by="gpu.ecc", failed=True, asked_at=5.0, cause="gpu.xid",
         held="loop/c2", held_since=9.0, offences=offences("gpu.xid"), repair_step=2,
     )  # fmt: skip
-    passed = told(sick, H.TEST_PASSED, began=NOW - 60)
+    passed = noted(sick, H.TEST_PASSED, began=NOW - 60)
     assert passed == replace(
         sick, tested_at=NOW - 60, tested_suite="7", tests=0, degraded_by="", failed=False, asked_at=None, cause="",
         held="", held_since=0.0,
     )  # fmt: skip
-    assert told(sick, H.TEST_PASSED).tested_at == NOW
+    assert noted(sick, H.TEST_PASSED).tested_at == NOW
 
 
 def test_a_pass_outside_a_test_is_not_noted() -> None:
     ready = NodeState(name="n1", stage=Stage.READY, tested_at=5.0)
-    assert told(ready, H.TEST_PASSED) is ready
+    assert noted(ready, H.TEST_PASSED) is ready
 
 
 def test_a_job_that_starts_or_ends_makes_the_last_test_old() -> None:
     node = NodeState(name="n1", stage=Stage.READY, tested_at=NOW - 1, jobs=frozenset({"a"}))
-    started = told(node, H.JOB_STARTED, job="b")
+    started = noted(node, H.JOB_STARTED, job="b")
     assert (started.jobs, started.used_until, started.freshly_tested) == ({"a", "b"}, NOW, False)
-    ended = told(started, H.JOB_ENDED, job="a")
+    ended = noted(started, H.JOB_ENDED, job="a")
     assert (ended.jobs, ended.used_until) == ({"b"}, NOW)
 
 
@@ -86,7 +86,7 @@ def test_where_on_the_ladder_a_failure_begins(before: tuple[Offence, ...], cause
     node = NodeState(
         name="n1", stage=Stage.READY, repair_step=5, offences=before, held="loop/c2", tests=2, asked_at=4.0
     )
-    failed = told(node, H.FAILED, cause=cause)
+    failed = noted(node, H.FAILED, cause=cause)
     assert failed.repair_step == repair_step
     assert failed.offences == (*before, Offence(at=NOW, cause=cause))
     assert (failed.failed, failed.cause, failed.held, failed.tests, failed.asked_at) == (True, cause, "", 0, None)
@@ -94,34 +94,34 @@ def test_where_on_the_ladder_a_failure_begins(before: tuple[Offence, ...], cause
 
 def test_a_lemon_by_its_score_begins_one_rung_up() -> None:
     node = NodeState(name="n1", stage=Stage.READY)
-    assert told(node, H.FAILED, cause="gpu.xid", lemon="score 5").repair_step == 1
+    assert noted(node, H.FAILED, cause="gpu.xid", repeat_offender="score 5").repair_step == 1
 
 
 def test_a_failure_of_a_node_that_is_out_already_is_not_an_offence() -> None:
     out = NodeState(name="n1", stage=Stage.QUARANTINED)
-    assert told(out, H.FAILED, cause="gpu.xid") is out
+    assert noted(out, H.FAILED, cause="gpu.xid") is out
 
 
 def test_the_last_offences_are_kept_and_older_ones_forgotten() -> None:
     many = tuple(Offence(at=float(i), cause="gpu.ecc") for i in range(MOST_OFFENCES + 5))
-    kept = told(NodeState(name="n1", stage=Stage.READY, offences=many), H.FAILED, cause="gpu.xid").offences
+    kept = noted(NodeState(name="n1", stage=Stage.READY, offences=many), H.FAILED, cause="gpu.xid").offences
     assert MOST_OFFENCES == 32
     assert kept == (*many[5:], Offence(at=NOW, cause="gpu.xid"))
 
 
 def test_a_test_that_could_not_see_is_counted_while_testing_only() -> None:
     testing = NodeState(name="n1", stage=Stage.TESTING, tests=1, asked_at=4.0)
-    assert told(testing, H.TEST_UNKNOWN) == replace(testing, tests=2, asked_at=None)
+    assert noted(testing, H.TEST_UNKNOWN) == replace(testing, tests=2, asked_at=None)
     ready = NodeState(name="n1", stage=Stage.READY, tests=1)
-    assert told(ready, H.TEST_UNKNOWN) is ready
+    assert noted(ready, H.TEST_UNKNOWN) is ready
 
 
 def test_a_degradation_is_counted_once_until_the_node_recovers() -> None:
     node = NodeState(name="n1", stage=Stage.READY)
-    degraded = told(node, H.DEGRADED, cause="gpu.ecc")
+    degraded = noted(node, H.DEGRADED, cause="gpu.ecc")
     assert (degraded.degraded_by, degraded.degradations) == ("gpu.ecc", offences("gpu.ecc", ago=0.0))
-    assert told(degraded, H.DEGRADED, cause="gpu.ecc") is degraded
-    assert len(told(degraded, H.DEGRADED, cause="gpu.xid").degradations) == 2
+    assert noted(degraded, H.DEGRADED, cause="gpu.ecc") is degraded
+    assert len(noted(degraded, H.DEGRADED, cause="gpu.xid").degradations) == 2
 
 
 @pytest.mark.parametrize(
@@ -134,23 +134,23 @@ def test_a_degradation_is_counted_once_until_the_node_recovers() -> None:
 )
 def test_only_a_symptom_of_something_else_is_taken_back(holder: str, cause: str, kept: tuple[str, ...]) -> None:
     node = NodeState(name="n1", degraded_by="gpu.ecc", degradations=offences("gpu.clocks", "gpu.xid", "gpu.ecc"))
-    after = told(node, H.RECOVERED, cause=cause, holder=holder)
+    after = noted(node, H.RECOVERED, cause=cause, holder=holder)
     assert after.degraded_by == ""
     assert tuple(one.cause for one in after.degradations) == kept
 
 
 def test_a_recovery_with_nothing_to_take_back_is_noted_all_the_same() -> None:
     node = NodeState(name="n1", degraded_by="gpu.ecc")
-    assert told(node, H.RECOVERED, cause="gpu.ecc", holder="loop/c2") == replace(node, degraded_by="")
+    assert noted(node, H.RECOVERED, cause="gpu.ecc", holder="loop/c2") == replace(node, degraded_by="")
 
 
 def test_a_climb_is_one_rung() -> None:
-    assert told(NodeState(name="n1", repair_step=1), H.NEXT_REPAIR).repair_step == 2
+    assert noted(NodeState(name="n1", repair_step=1), H.NEXT_REPAIR).repair_step == 2
 
 
 def test_a_hold_begins_once_and_answers_the_test_that_was_asked_for() -> None:
     node = NodeState(name="n1", stage=Stage.TESTING, reason="failed", asked_at=4.0)
-    held = told(node, H.HELD, holder="loop/c2", reason="the loop is hot")
+    held = noted(node, H.HELD, holder="loop/c2", reason="the loop is hot")
     assert held == replace(node, held="loop/c2", held_since=NOW, reason="the loop is hot", asked_at=None)
     later = note(replace(held, asked_at=6.0), NodeEvent(kind=H.HELD, holder="loop/c2", reason="still"), NOW + 9, POLICY)
     assert later == held
@@ -158,11 +158,11 @@ def test_a_hold_begins_once_and_answers_the_test_that_was_asked_for() -> None:
 
 def test_a_node_is_freed_of_what_held_it_only() -> None:
     held = NodeState(name="n1", held="loop/c2", held_since=4.0, reason="the loop is hot")
-    assert told(held, H.FREED, reason="the loop is cool") == replace(
+    assert noted(held, H.FREED, reason="the loop is cool") == replace(
         held, held="", held_since=0.0, reason="the loop is cool"
     )
     free = NodeState(name="n1", reason="ready")
-    assert told(free, H.FREED, reason="the loop is cool") is free
+    assert noted(free, H.FREED, reason="the loop is cool") is free
 
 
 @pytest.mark.parametrize(
@@ -175,26 +175,26 @@ def test_a_node_is_freed_of_what_held_it_only() -> None:
 )
 def test_a_persons_words_stay_while_the_node_is_theirs(cause: str, stage: Stage, words: str) -> None:
     node = NodeState(name="n1", stage=stage, cause=cause, reason="mine", held="pool/a")
-    assert told(node, H.HELD, holder="loop/c2", reason="theirs").reason == words
-    assert told(node, H.FREED, reason="theirs").reason == words
+    assert noted(node, H.HELD, holder="loop/c2", reason="theirs").reason == words
+    assert noted(node, H.FREED, reason="theirs").reason == words
 
 
 def test_a_person_takes_a_node_whatever_held_it() -> None:
     node = NodeState(name="n1", stage=Stage.ALLOCATED, cause="gpu.xid", reason="old", held="loop/c2", held_since=4.0)
-    taken = told(node, H.QUARANTINE, reason="mine")
+    taken = noted(node, H.QUARANTINE, reason="mine")
     assert taken == replace(node, cause=OPERATOR, reason="mine", held="", held_since=0.0)
-    assert told(node, H.QUARANTINE).reason == "old"
-    leaving = told(node, H.REMOVE, reason="mine")
+    assert noted(node, H.QUARANTINE).reason == "old"
+    leaving = noted(node, H.REMOVE, reason="mine")
     assert leaving.leaving
-    assert not told(leaving, H.QUARANTINE).leaving
+    assert not noted(leaving, H.QUARANTINE).leaving
     gone = NodeState(name="n1", stage=Stage.REMOVED)
-    assert told(gone, H.REMOVE) is gone
+    assert noted(gone, H.REMOVE) is gone
 
 
 def test_one_that_is_brought_back_no_longer_leaves() -> None:
     leaving = NodeState(name="n1", stage=Stage.REMOVED, leaving=True)
-    assert told(leaving, H.RELEASE) == replace(leaving, leaving=False)
+    assert noted(leaving, H.RELEASE) == replace(leaving, leaving=False)
     testing = NodeState(name="n1", stage=Stage.TESTING, leaving=True)
-    assert told(testing, H.RELEASE) is testing
+    assert noted(testing, H.RELEASE) is testing
     stays = NodeState(name="n1", stage=Stage.REMOVED)
-    assert told(stays, H.RELEASE) is stays
+    assert noted(stays, H.RELEASE) is stays

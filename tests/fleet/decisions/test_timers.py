@@ -26,60 +26,60 @@ def node(number: int = 0, stage: Stage = Stage.READY, **more: object) -> NodeSta
 
 
 class Clock:
-    """A judgement of these nodes and of others that are ready, and what a tick brings."""
+    """The state of these nodes and of others that are ready, and what a tick brings."""
 
     def __init__(self, *first: NodeState, policy: Policy | None = None, count: int = 40, **more: object) -> None:
         rest = [node(number) for number in range(len(first), count)]
-        self.judge = VerdictState(policy or Policy(), [*first, *rest], **more)  # type: ignore[arg-type]
-        self.pace = Timers(self.judge, Unsaved())
+        self.state = VerdictState(policy or Policy(), [*first, *rest], **more)  # type: ignore[arg-type]
+        self.pace = Timers(self.state, Unsaved())
 
     def tick(self, at: float = NOW, quiet: tuple[str, ...] = ()) -> dict[str, list[Verb]]:
         """What is done to whom."""
-        self.judge.heard.update({name: at for name in self.judge.nodes if name not in quiet})
+        self.state.heard.update({name: at for name in self.state.nodes if name not in quiet})
         done: dict[str, list[Verb]] = {}
         for step in self.pace.tick(at):
             done.setdefault(step.node.name, []).extend(action.verb for action in step.actions)
         return done
 
     def stage(self, number: int = 0) -> Stage:
-        return self.judge.nodes[f"n{number}"].stage
+        return self.state.nodes[f"n{number}"].stage
 
     def says(self, after: str, check: str = "gpu.xid", number: int = 0, at: float = NOW) -> None:
-        self.judge.standing.take(f"n{number}", VerdictChange(at=at, check=check, before="pass", after=after))
+        self.state.current.take(f"n{number}", VerdictChange(at=at, check=check, before="pass", after=after))
 
 
 def test_a_fleet_that_is_well_is_left_alone() -> None:
     assert Clock().tick() == {}
 
 
-@pytest.mark.parametrize(("quiet_for", "told"), [(120.0, False), (121.0, True)])
-def test_an_agent_is_silent_after_two_minutes(quiet_for: float, told: bool) -> None:
+@pytest.mark.parametrize(("quiet_for", "reported"), [(120.0, False), (121.0, True)])
+def test_an_agent_is_silent_after_two_minutes(quiet_for: float, reported: bool) -> None:
     clock = Clock()
     clock.tick()
     clock.tick(NOW + quiet_for, quiet=("n0",))
-    assert ("node/n0" in clock.judge.incidents.open) is told
+    assert ("node/n0" in clock.state.incidents.open) is reported
     assert clock.stage() is Stage.READY
-    assert clock.judge.guards.ill_by("n0") == ("agent.silent" if told else None)
+    assert clock.state.guards.failing_by("n0") == ("agent.silent" if reported else None)
 
 
 def test_silence_counts_from_when_we_began_to_listen() -> None:
     clock = Clock()
-    clock.judge.heard["n0"] = 1.0
+    clock.state.heard["n0"] = 1.0
     clock.tick(quiet=("n0",))
     clock.tick(NOW + 120.0, quiet=("n0",))
-    assert not clock.judge.incidents.open
+    assert not clock.state.incidents.open
     clock.tick(NOW + 121.0, quiet=("n0",))
-    assert list(clock.judge.incidents.open) == ["node/n0"]
-    reason = clock.judge.incidents.open["node/n0"].reason
+    assert list(clock.state.incidents.open) == ["node/n0"]
+    reason = clock.state.incidents.open["node/n0"].reason
     clock.tick(NOW + 200.0, quiet=("n0",))
-    assert clock.judge.incidents.open["node/n0"].reason == reason  # told once
+    assert clock.state.incidents.open["node/n0"].reason == reason  # reported once
 
 
 def test_silence_in_planned_work_is_not_told() -> None:
     clock = Clock(policy=Policy(maintenance=(Maintenance(name="w", nodes=frozenset({"n0"}), start=0.0, end=1e9),)))
     clock.tick()
     clock.tick(NOW + 500.0, quiet=("n0", "n1"))
-    assert list(clock.judge.incidents.open) == ["node/n1"]
+    assert list(clock.state.incidents.open) == ["node/n1"]
 
 
 def test_the_silence_of_a_whole_leaf_is_the_leafs() -> None:
@@ -89,12 +89,12 @@ def test_the_silence_of_a_whole_leaf_is_the_leafs() -> None:
     everyone = tuple(f"n{number}" for number in range(8))
     clock.tick(NOW + 130.0, quiet=("n0",))
     for name in everyone[1:]:
-        clock.judge.heard[name] = NOW
+        clock.state.heard[name] = NOW
     clock.tick(NOW + 140.0, quiet=everyone)
-    assert list(clock.judge.incidents.open) == ["leaf/l0"]
-    closed = [one for one in clock.judge.incidents.take_changed() if one.subject == "node/n0"]
+    assert list(clock.state.incidents.open) == ["leaf/l0"]
+    closed = [one for one in clock.state.incidents.take_changed() if one.subject == "node/n0"]
     assert closed[-1].reason.endswith("; absorbed by leaf/l0")
-    assert {one.partition("@")[0] for one in clock.judge.incidents.absorbed} == {"node/n0"}
+    assert {one.partition("@")[0] for one in clock.state.incidents.absorbed} == {"node/n0"}
 
 
 def test_the_silence_of_a_seams_victim_is_its_symptom() -> None:
@@ -103,7 +103,7 @@ def test_the_silence_of_a_seams_victim_is_its_symptom() -> None:
     clock = Clock(incidents=[known])
     clock.tick()
     clock.tick(NOW + 200.0, quiet=("n0",))
-    assert list(clock.judge.incidents.open) == ["pdu/p1"]
+    assert list(clock.state.incidents.open) == ["pdu/p1"]
 
 
 def test_the_next_rung_is_climbed_and_a_persons_case_is_not() -> None:
@@ -115,16 +115,16 @@ def test_the_next_rung_is_climbed_and_a_persons_case_is_not() -> None:
 def test_a_quarantined_node_waits_for_the_pattern_and_for_what_holds_it() -> None:
     clock = Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True))
     for name in ("n0", "n1"):
-        clock.judge.guards.remember(name, "gpu.xid", NOW - 10)
+        clock.state.guards.remember(name, "gpu.xid", NOW - 10)
     clock.says("fail", number=1, at=NOW - 10)
     clock.tick()
     assert clock.stage() is Stage.QUARANTINED
-    assert clock.judge.nodes["n0"].held == "leaf/l0?"
+    assert clock.state.nodes["n0"].held == "leaf/l0?"
     shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n0",))
     held = Clock(node(stage=Stage.QUARANTINED, cause="gpu.xid", failed=True), policy=LOOSE, incidents=[shared])
     held.says("fail")
     held.tick()
-    assert (held.stage(), held.judge.nodes["n0"].held) == (Stage.QUARANTINED, "leaf/l0")
+    assert (held.stage(), held.state.nodes["n0"].held) == (Stage.QUARANTINED, "leaf/l0")
 
 
 def test_a_person_is_not_told_of_planned_work_on_what_is_theirs() -> None:
@@ -136,7 +136,7 @@ def test_a_person_is_not_told_of_planned_work_on_what_is_theirs() -> None:
     )
     clock = Clock(*nodes, policy=Policy(maintenance=(window,)))
     clock.tick()
-    held = {name: life.held for name, life in clock.judge.nodes.items()}
+    held = {name: life.held for name, life in clock.state.nodes.items()}
     assert (held["n0"], held["n1"], held["n2"], held["n3"]) == ("", "", "maintenance/w", "maintenance/w")
     assert clock.stage(2) is Stage.QUARANTINED
 
@@ -227,7 +227,7 @@ def test_a_silent_agent_was_not_even_asked_unless_a_reset_lost_it(
     clock = Clock(node(stage=Stage.TESTING, failed=failed, repair_step=repair_step, asked_at=NOW + 200 - asked_ago))
     clock.tick(quiet=("n0",))
     clock.tick(NOW + 200.0, quiet=("n0",))
-    assert (clock.judge.nodes["n0"].tests == 1) is counts
+    assert (clock.state.nodes["n0"].tests == 1) is counts
 
 
 def test_a_node_is_lost_by_a_reset_only_after_what_the_reset_may_take() -> None:
@@ -235,7 +235,7 @@ def test_a_node_is_lost_by_a_reset_only_after_what_the_reset_may_take() -> None:
     clock = Clock(node(stage=Stage.TESTING, failed=True, repair_step=1, asked_at=NOW - 50), policy=policy)
     for at, tests in ((NOW, 0), (NOW + 250.0, 0), (NOW + 251.0, 1)):
         clock.tick(at, quiet=("n0",))
-        assert clock.judge.nodes["n0"].tests == tests
+        assert clock.state.nodes["n0"].tests == tests
 
 
 @pytest.mark.parametrize(("ago", "again"), [(599.0, False), (600.0, True)])
@@ -252,16 +252,16 @@ def test_a_node_on_trial_keeps_its_shared_cause_alive_until_a_test_says_otherwis
     shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n0",))
     clock = Clock(node(stage=Stage.TESTING, held="leaf/l0", held_since=NOW - 5), policy=LOOSE, incidents=[shared])
     clock.tick()
-    assert "leaf/l0" in clock.judge.incidents.open
-    clock.judge.guards.recovered("n0")
+    assert "leaf/l0" in clock.state.incidents.open
+    clock.state.guards.recovered("n0")
     clock.tick(NOW + 1)
-    assert "leaf/l0" not in clock.judge.incidents.open
+    assert "leaf/l0" not in clock.state.incidents.open
     ready = Clock(node(stage=Stage.READY, held="leaf/l0"), policy=LOOSE, incidents=[shared])
     ready.tick()
-    assert "leaf/l0" not in ready.judge.incidents.open
+    assert "leaf/l0" not in ready.state.incidents.open
     gone = Clock(count=1, policy=LOOSE, incidents=[Incident(id="s", opened=0.0, subject="leaf/l9", evidence=("n99",))])
     gone.tick()
-    assert not gone.judge.incidents.open
+    assert not gone.state.incidents.open
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_what_is_freed_is_tested_where_it_was_kept_from_it(
 ) -> None:
     clock = Clock(node(stage=stage, held="leaf/l0", held_since=NOW - 50, **more))
     assert clock.tick().get("n0", []) == done
-    assert (clock.stage(), clock.judge.nodes["n0"].held) == (after, "")
+    assert (clock.stage(), clock.state.nodes["n0"].held) == (after, "")
 
 
 def test_after_planned_work_idle_nodes_are_tested_and_what_is_true_then_is_judged() -> None:
@@ -295,14 +295,14 @@ def test_after_planned_work_idle_nodes_are_tested_and_what_is_true_then_is_judge
     found = bad.tick()
     assert Verb.CHOOSE_LAST in found["n1"]
     assert Verb.CHOOSE_LAST not in found["n2"]
-    assert bad.judge.nodes["n0"].held == ""
+    assert bad.state.nodes["n0"].held == ""
 
 
 def test_a_failure_that_is_still_there_is_judged_and_freed_by_that() -> None:
     clock = Clock(node(held="leaf/l0", held_since=NOW - 50))
     clock.says("fail", at=NOW - 1000)
     assert clock.tick() == {"n0": [Verb.DRAIN]}
-    assert clock.judge.nodes["n0"].held == ""
+    assert clock.state.nodes["n0"].held == ""
 
 
 def test_a_node_on_trial_is_not_freed_into_an_open_breaker() -> None:
@@ -310,14 +310,14 @@ def test_a_node_on_trial_is_not_freed_into_an_open_breaker() -> None:
     trial = node(4, Stage.TESTING, held="leaf/l0", held_since=NOW - 50)
     clock = Clock(*out, trial)
     assert clock.tick() == {}
-    assert clock.judge.nodes["n4"].held == "leaf/l0"
+    assert clock.state.nodes["n4"].held == "leaf/l0"
 
 
-@pytest.mark.parametrize(("ago", "told"), [(600.0, False), (601.0, True)])
-def test_ten_minutes_of_blindness_are_told_once(ago: float, told: bool) -> None:
+@pytest.mark.parametrize(("ago", "reported"), [(600.0, False), (601.0, True)])
+def test_ten_minutes_of_blindness_are_told_once(ago: float, reported: bool) -> None:
     clock = Clock()
     clock.says("unknown", at=NOW - ago)
-    assert clock.tick() == ({"n0": [Verb.TICKET]} if told else {})
+    assert clock.tick() == ({"n0": [Verb.TICKET]} if reported else {})
     assert clock.tick() == {}
 
 
@@ -357,13 +357,13 @@ def test_a_breakers_incident_ends_when_there_is_room_or_nobody_left() -> None:
     out = [node(number, Stage.QUARANTINED, cause="operator") for number in range(4)]
     kept = held_by_the_breaker(*out)
     kept.tick()
-    assert "pool/default" in kept.judge.incidents.open
+    assert "pool/default" in kept.state.incidents.open
     room = held_by_the_breaker()
     room.tick()
-    assert "pool/default" not in room.judge.incidents.open
-    assert room.judge.incidents.take_changed()[-1].reason.endswith("there is room again")
+    assert "pool/default" not in room.state.incidents.open
+    assert room.state.incidents.take_changed()[-1].reason.endswith("there is room again")
     nobody = Clock(*out, incidents=[Incident(id="b", opened=0.0, subject="pool/default", evidence=("n9",))])
     nobody.tick()
-    (closed,) = nobody.judge.incidents.take_changed()
-    assert closed.reason.endswith("nobody is kept in service by it any more")
-    assert nobody.judge.incidents.absorbed == set()
+    (closed,) = nobody.state.incidents.take_changed()
+    assert closed.reason.endswith("no node is kept in service by it any more")
+    assert nobody.state.incidents.absorbed == set()

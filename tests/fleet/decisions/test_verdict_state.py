@@ -20,7 +20,7 @@ def node(number: int = 0, stage: Stage = Stage.READY, **more: object) -> NodeSta
     return NodeState(name=f"n{number}", stage=stage, place={"leaf": f"l{number // 8}"}, **more)  # type: ignore[arg-type]
 
 
-def judge(*first: NodeState, policy: Policy | None = None, count: int = 40, **more: object) -> VerdictState:
+def state_of(*first: NodeState, policy: Policy | None = None, count: int = 40, **more: object) -> VerdictState:
     """These nodes, and others that are ready."""
     rest = [node(number) for number in range(len(first), count)]
     return VerdictState(policy or Policy(), [*first, *rest], **more)  # type: ignore[arg-type]
@@ -32,7 +32,7 @@ def failure(check: str = "gpu.xid", after: str = "fail", at: float = NOW) -> Ver
 
 def fails(made: VerdictState, number: int = 0, check: str = "gpu.xid", at: float = NOW) -> list[Verb]:
     change = failure(check, at=at)
-    made.standing.take(f"n{number}", change)
+    made.current.take(f"n{number}", change)
     steps = made.failed(f"n{number}", change, at)
     return [action.verb for step in steps for action in step.actions]
 
@@ -56,30 +56,30 @@ def after_test(made: VerdictState, number: int = 0, health: str = "pass", **more
     ],
 )
 def test_a_failure_counts_in_service(stage: Stage, after: Stage) -> None:
-    made = judge(node(stage=stage))
+    made = state_of(node(stage=stage))
     fails(made)
     assert made.nodes["n0"].stage is after
 
 
 def test_a_check_in_shadow_mode_neither_moves_a_node_nor_makes_it_ill() -> None:
-    made = judge(policy=Policy(shadow_checks=frozenset({"gpu.xid"})))
+    made = state_of(policy=Policy(shadow_checks=frozenset({"gpu.xid"})))
     assert fails(made) == []
-    assert made.guards.ill_by("n0") is None
+    assert made.guards.failing_by("n0") is None
     assert made.failing("n0") is None
     assert fails(made, check="gpu.ecc") == [Verb.DRAIN]
 
 
 def test_in_planned_work_a_failure_is_recorded_and_is_no_evidence_for_a_shared_cause() -> None:
     window = Maintenance(name="winter", start=0.0, end=1e9)
-    made = judge(policy=Policy(maintenance=(window,)))
+    made = state_of(policy=Policy(maintenance=(window,)))
     assert fails(made) == []
     assert made.nodes["n0"].held == "maintenance/winter"
-    assert made.guards.ill_by("n0") is None
+    assert made.guards.failing_by("n0") is None
 
 
 def test_an_open_breaker_is_one_incident_with_all_that_it_holds() -> None:
     out = [node(number, Stage.QUARANTINED) for number in range(4)]
-    made = judge(*out)
+    made = state_of(*out)
     fails(made, 10)
     fails(made, 30)
     assert made.incidents.members("pool/default") == {"n10", "n30"}
@@ -89,7 +89,7 @@ def test_an_open_breaker_is_one_incident_with_all_that_it_holds() -> None:
 
 
 def test_a_degradation_passes_an_open_breaker_for_it_takes_nobody_out() -> None:
-    made = judge(*[node(number, Stage.QUARANTINED) for number in range(4)])
+    made = state_of(*[node(number, Stage.QUARANTINED) for number in range(4)])
     steps = made.guarded("n10", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.ecc"), NOW)
     assert [action.verb for action in steps[0].actions] == [Verb.CHOOSE_LAST]
 
@@ -99,7 +99,7 @@ def seam(*victims: str) -> Incident:
 
 
 def test_a_victim_of_a_seam_is_neither_drained_nor_chosen_last_for_its_symptoms() -> None:
-    made = judge(incidents=[seam("n0")])
+    made = state_of(incidents=[seam("n0")])
     assert fails(made, check="gpu.throttle") == []
     assert made.nodes["n0"].held == "cdu/c2"
     made.guarded("n0", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.clocks"), NOW)
@@ -111,20 +111,20 @@ def test_a_victim_of_a_seam_is_neither_drained_nor_chosen_last_for_its_symptoms(
 
 def test_a_node_of_a_shared_cause_is_still_chosen_last_when_it_is_degraded() -> None:
     shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n0",))
-    made = judge(incidents=[shared])
+    made = state_of(incidents=[shared])
     made.guarded("n0", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.clocks"), NOW)
     assert made.nodes["n0"].degraded_by == "gpu.clocks"
 
 
 def test_its_own_failure_is_told_before_a_seams_symptom() -> None:
-    made = judge(incidents=[seam("n0")])
+    made = state_of(incidents=[seam("n0")])
     for check in ("gpu.throttle", "gpu.ecc"):
-        made.standing.take("n0", failure(check))
+        made.current.take("n0", failure(check))
     own = made.failing("n0")
     assert own is not None
     assert own.check == "gpu.ecc"
-    alone = judge(incidents=[seam("n0")])
-    alone.standing.take("n0", failure("gpu.throttle"))
+    alone = state_of(incidents=[seam("n0")])
+    alone.current.take("n0", failure("gpu.throttle"))
     only = alone.failing("n0")
     assert only is not None
     assert only.check == "gpu.throttle"
@@ -145,7 +145,7 @@ def test_its_own_failure_is_told_before_a_seams_symptom() -> None:
     ],
 )
 def test_what_a_full_test_leads_to(health: str, more: dict[str, object], stage: Stage) -> None:
-    assert after_test(judge(node(stage=Stage.TESTING)), health=health, **more) is stage
+    assert after_test(state_of(node(stage=Stage.TESTING)), health=health, **more) is stage
 
 
 @pytest.mark.parametrize(
@@ -159,124 +159,124 @@ def test_what_a_full_test_leads_to(health: str, more: dict[str, object], stage: 
 def test_what_a_degraded_test_leads_to_is_the_operators_choice(
     choice: OnDegraded, stage: Stage, degraded_by: str
 ) -> None:
-    made = judge(node(stage=Stage.TESTING), policy=Policy(bootstrap_degraded=choice))
+    made = state_of(node(stage=Stage.TESTING), policy=Policy(bootstrap_degraded=choice))
     assert after_test(made, health="degraded", cause="gpu.ecc") is stage
     assert made.nodes["n0"].degraded_by == degraded_by
-    clean = judge(node(stage=Stage.TESTING), policy=Policy(bootstrap_degraded=choice))
+    clean = state_of(node(stage=Stage.TESTING), policy=Policy(bootstrap_degraded=choice))
     assert after_test(clean) is Stage.READY
     assert clean.nodes["n0"].degraded_by == ""
 
 
 def test_a_pass_beside_a_failing_check_is_none() -> None:
-    made = judge(node(stage=Stage.TESTING))
-    made.standing.take("n0", failure())
+    made = state_of(node(stage=Stage.TESTING))
+    made.current.take("n0", failure())
     assert after_test(made) is Stage.QUARANTINED
     assert made.nodes["n0"].cause == "gpu.xid"
-    other = judge(node(stage=Stage.TESTING))
-    other.standing.take("n0", failure())
+    other = state_of(node(stage=Stage.TESTING))
+    other.current.take("n0", failure())
     after_test(other, health="fail", cause="dcgm.diag")
     assert other.nodes["n0"].cause == "dcgm.diag"
 
 
 def test_a_failed_test_makes_a_node_ill_and_a_passed_one_well() -> None:
-    made = judge(node(stage=Stage.TESTING))
+    made = state_of(node(stage=Stage.TESTING))
     after_test(made, health="fail", cause="dcgm.diag")
-    assert made.guards.ill_by("n0") == "dcgm.diag"
-    well = judge(node(stage=Stage.TESTING))
+    assert made.guards.failing_by("n0") == "dcgm.diag"
+    well = state_of(node(stage=Stage.TESTING))
     well.guards.remember("n0", "dcgm.diag", NOW)
     after_test(well)
-    assert well.guards.ill_by("n0") is None
-    unknown = judge(node(stage=Stage.TESTING))
+    assert well.guards.failing_by("n0") is None
+    unknown = state_of(node(stage=Stage.TESTING))
     unknown.guards.remember("n0", "dcgm.diag", NOW)
     after_test(unknown, health="unknown")
-    assert unknown.guards.ill_by("n0") == "dcgm.diag"
-    elsewhere = judge(node(stage=Stage.READY))
+    assert unknown.guards.failing_by("n0") == "dcgm.diag"
+    elsewhere = state_of(node(stage=Stage.READY))
     after_test(elsewhere, health="fail", cause="dcgm.diag")
-    assert elsewhere.guards.ill_by("n0") is None
+    assert elsewhere.guards.failing_by("n0") is None
 
 
 def test_a_failed_test_behind_a_shared_cause_is_held_on_trial() -> None:
     shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n0",))
-    made = judge(node(stage=Stage.TESTING), incidents=[shared])
+    made = state_of(node(stage=Stage.TESTING), incidents=[shared])
     assert after_test(made, health="fail", cause="host.shared_storage") is Stage.TESTING
     assert made.nodes["n0"].held == "leaf/l0"
-    failed_before = judge(node(stage=Stage.TESTING, failed=True), incidents=[shared])
+    failed_before = state_of(node(stage=Stage.TESTING, failed=True), incidents=[shared])
     assert after_test(failed_before, health="fail", cause="host.shared_storage") is Stage.TESTING
-    passes = judge(node(stage=Stage.TESTING), incidents=[shared])
+    passes = state_of(node(stage=Stage.TESTING), incidents=[shared])
     assert after_test(passes) is Stage.READY
 
 
 def test_a_pool_that_lacks_spares_holds_the_next_one_back() -> None:
     policy = Policy(spares=1)
-    made = judge(node(stage=Stage.TESTING), policy=policy)
+    made = state_of(node(stage=Stage.TESTING), policy=policy)
     assert after_test(made) is Stage.SPARE
-    enough = judge(node(0, Stage.TESTING), node(1, Stage.SPARE), policy=policy)
+    enough = state_of(node(0, Stage.TESTING), node(1, Stage.SPARE), policy=policy)
     assert after_test(enough) is Stage.READY
-    returns = judge(node(stage=Stage.TESTING, failed=True), policy=policy)
+    returns = state_of(node(stage=Stage.TESTING, failed=True), policy=policy)
     assert after_test(returns) is Stage.SPARE, "counted as if it had returned"
-    two_out = judge(node(0, Stage.TESTING, failed=True), node(1, Stage.QUARANTINED), policy=policy)
+    two_out = state_of(node(0, Stage.TESTING, failed=True), node(1, Stage.QUARANTINED), policy=policy)
     assert after_test(two_out) is Stage.READY
 
 
 def test_a_repeat_offenders_failure_says_so() -> None:
     bad = tuple(Offence(at=NOW - 86_400.0 * day, cause="gpu.xid") for day in range(2, 12, 2))
-    made = judge(node(offences=bad))
+    made = state_of(node(offences=bad))
     step = made.failed("n0", failure(), NOW)[0]
-    assert "repeat offender" in step.transition.event.lemon
-    assert step.transition.event.evidence[-1] == step.transition.event.lemon
-    clean = judge().failed("n0", failure(), NOW)[0]
-    assert (clean.transition.event.lemon, clean.transition.event.evidence) == ("", ())
-    passed = judge(node(stage=Stage.TESTING, offences=bad))
+    assert "repeat offender" in step.transition.event.repeat_offender
+    assert step.transition.event.evidence[-1] == step.transition.event.repeat_offender
+    clean = state_of().failed("n0", failure(), NOW)[0]
+    assert (clean.transition.event.repeat_offender, clean.transition.event.evidence) == ("", ())
+    passed = state_of(node(stage=Stage.TESTING, offences=bad))
     outcome = OrderOutcome(order=1, verb="retest", ok=True, health="pass")
-    assert passed.tested("n0", outcome, NOW)[0].transition.event.lemon == ""
+    assert passed.tested("n0", outcome, NOW)[0].transition.event.repeat_offender == ""
 
 
 def test_a_node_held_on_trial_is_tried_at_once_when_its_checks_are_well() -> None:
     trial = node(stage=Stage.TESTING, held="leaf/l0", held_since=900.0)
-    made = judge(trial)
-    made.standing.take("n0", failure("gpu.xid", "pass"))
+    made = state_of(trial)
+    made.current.take("n0", failure("gpu.xid", "pass"))
     made.guards.recovered("n0")
     (step,) = made.well_again("n0", NOW)
     assert [action.verb for action in step.actions] == [Verb.RETEST]
-    assert judge(replace(trial, asked_at=950.0)).well_again("n0", NOW) == []
-    free = judge(replace(trial, held=""))
+    assert state_of(replace(trial, asked_at=950.0)).well_again("n0", NOW) == []
+    free = state_of(replace(trial, held=""))
     assert free.well_again("n0", NOW) == []
-    assert judge(replace(trial, stage=Stage.READY)).well_again("n0", NOW) == []
+    assert state_of(replace(trial, stage=Stage.READY)).well_again("n0", NOW) == []
 
 
 def test_what_only_a_test_found_is_not_made_well_by_other_checks() -> None:
-    made = judge(node(stage=Stage.TESTING, held="leaf/l0", held_since=900.0))
+    made = state_of(node(stage=Stage.TESTING, held="leaf/l0", held_since=900.0))
     made.guards.remember("n0", "dcgm.diag", 900.0)
-    made.standing.take("n0", failure("gpu.xid", "pass"))
+    made.current.take("n0", failure("gpu.xid", "pass"))
     assert made.well_again("n0", NOW) == []
-    assert made.guards.ill_by("n0") == "dcgm.diag"
-    made.standing.take("n0", failure("dcgm.diag", "pass"))
+    assert made.guards.failing_by("n0") == "dcgm.diag"
+    made.current.take("n0", failure("dcgm.diag", "pass"))
     assert len(made.well_again("n0", NOW)) == 1
-    assert made.guards.ill_by("n0") is None
+    assert made.guards.failing_by("n0") is None
 
 
 def test_what_was_wrong_when_we_began_is_remembered() -> None:
     trial = node(0, Stage.TESTING, held="leaf/l0", held_since=900.0)
     held = node(1, Stage.READY, held="leaf/l0", held_since=900.0)
     tried = node(2, Stage.TESTING)
-    made = judge(trial, held, tried, node(3), verdicts={"n3": [failure()], "n4": [failure(after="pass")]})
-    ill = {name: made.guards.ill_by(name) for name in ("n0", "n1", "n2", "n3", "n4")}
-    assert ill == {"n0": "", "n1": None, "n2": None, "n3": "gpu.xid", "n4": None}
-    shadowed = judge(policy=Policy(shadow_checks=frozenset({"gpu.xid"})), verdicts={"n3": [failure()]})
-    assert shadowed.guards.ill_by("n3") is None
+    made = state_of(trial, held, tried, node(3), verdicts={"n3": [failure()], "n4": [failure(after="pass")]})
+    failing = {name: made.guards.failing_by(name) for name in ("n0", "n1", "n2", "n3", "n4")}
+    assert failing == {"n0": "", "n1": None, "n2": None, "n3": "gpu.xid", "n4": None}
+    shadowed = state_of(policy=Policy(shadow_checks=frozenset({"gpu.xid"})), verdicts={"n3": [failure()]})
+    assert shadowed.guards.failing_by("n3") is None
 
 
 def test_a_step_that_changes_nothing_is_none_and_an_action_alone_is_one() -> None:
-    made = judge()
+    made = state_of()
     assert made.step("n0", NodeEvent(kind=EventKind.RESET_DONE), NOW) == []
     assert made.step("stranger", NodeEvent(kind=EventKind.FAILED), NOW) == []
-    (told,) = made.step("n0", NodeEvent(kind=EventKind.BLIND, reason="x"), NOW)
-    assert (told.node, [action.verb for action in told.actions]) == (made.nodes["n0"], [Verb.TICKET])
-    assert (told.transition.before, told.transition.after, told.transition.at) == (Stage.READY, Stage.READY, NOW)
+    (blind,) = made.step("n0", NodeEvent(kind=EventKind.BLIND, reason="x"), NOW)
+    assert (blind.node, [action.verb for action in blind.actions]) == (made.nodes["n0"], [Verb.TICKET])
+    assert (blind.transition.before, blind.transition.after, blind.transition.at) == (Stage.READY, Stage.READY, NOW)
 
 
 def test_a_node_that_enrols_from_elsewhere_is_there_from_now_on() -> None:
-    made = judge()
+    made = state_of()
     event = NodeEvent(kind=EventKind.ENROLLED)
     assert made.settle("n0", "default", {"leaf": "l0"}, event, NOW) == []
     (moved,) = made.settle("n0", "train", {"rack": "r1", "leaf": "l3"}, event, NOW)

@@ -1,4 +1,4 @@
-"""The account of a finding: one sentence, a timeline that keeps what it told, and charts of what moved most."""
+"""The account of a finding: one sentence, a timeline that keeps what it said, and charts of what moved most."""
 
 import numpy as np
 import pytest
@@ -48,9 +48,9 @@ def test_the_sentence_of_what_nobody_measured_and_of_nobody_hurt() -> None:
 
 
 def test_a_milestone_that_slips_is_told() -> None:
-    told = said(loss(milestone="v1"))
-    assert "v1" in told
-    assert "if it goes on for 24 h more" in told
+    text = said(loss(milestone="v1"))
+    assert "v1" in text
+    assert "if it goes on for 24 h more" in text
     assert "goes on" not in said(loss())
     assert "goes on" not in said(loss(share=None, milestone="v1"))
 
@@ -68,20 +68,20 @@ def test_a_story_that_goes_on_keeps_its_beginning() -> None:
     assert fresh.bill.hours == pytest.approx(3000 / 3600)
 
 
-def test_owners_are_the_findings_or_the_topologys_and_the_programme_says_whom_to_call() -> None:
+def test_owners_are_the_findings_or_the_topologys_and_the_business_context_says_whom_to_call() -> None:
     topology = Topology(owners={"cdu": "facilities"})
-    programme = BusinessContext(on_call={"facilities": "ann"})
-    assert account(finding(), panel(), topology, programme).on_call == {"facilities": "ann"}
-    assert account(finding(owners=("network",)), panel(), topology, programme).on_call == {
-        "network": "nobody is named in the programme"
+    context = BusinessContext(on_call={"facilities": "ann"})
+    assert account(finding(), panel(), topology, context).on_call == {"facilities": "ann"}
+    assert account(finding(owners=("network",)), panel(), topology, context).on_call == {
+        "network": "not named in the business context"
     }
-    assert account(finding(), panel(), Topology(), programme).owners == ()
+    assert account(finding(), panel(), Topology(), context).owners == ()
 
 
 def test_rivals_and_a_runbook_of_its_own_are_kept() -> None:
     rival = Rival(cause="rack/r1", kind="cooling.rack_blocked", why="other racks are hot too")
     found = account(finding(rivals=(rival,), runbook="other"), panel(), Topology(), BusinessContext())
-    assert [(one.cause, one.kind, one.why) for one in found.rivals] == [tuple(rival)[:3]]
+    assert [(one.cause, one.kind, one.why) for one in found.rivals] == [(rival.cause, rival.kind, rival.why)]
     assert found.runbook == "other"
 
 
@@ -91,16 +91,16 @@ def symptom(number: int, since: float = SINCE, before: float = 50.0, now: float 
 
 def test_the_timeline_is_in_order_and_what_was_told_first_stays() -> None:
     found = finding(symptoms=(symptom(2, 3100.0), symptom(1, 3050.0)))
-    told = timeline(found, panel())
-    assert [(one.at, one.text.split()[0]) for one in told] == [(3050.0, "node/n1/gpu/0"), (3100.0, "node/n2/gpu/0")]
-    assert {one.domain for one in told} != {"other"}
+    moments = timeline(found, panel())
+    assert [(one.at, one.text.split()[0]) for one in moments] == [(3050.0, "node/n1/gpu/0"), (3100.0, "node/n2/gpu/0")]
+    assert {one.domain for one in moments} != {"other"}
     first = Moment(at=3000.0, domain="x", text=f"node/n1/gpu/0 {HEAT}: 50 -> 60")
     assert timeline(found, panel(), [first])[0] == first
     assert timeline(finding(symptoms=(symptom(1, signal="strange"),)), panel())[0].domain == "other"
 
 
 @pytest.mark.parametrize(
-    ("subject", "at", "told"),
+    ("subject", "at", "shown"),
     [
         ("cdu/c2", SINCE - 900.0, True),
         ("cdu/c2", SINCE - 901.0, False),
@@ -109,11 +109,11 @@ def test_the_timeline_is_in_order_and_what_was_told_first_stays() -> None:
         ("rack/r9", SINCE, False),
     ],
 )
-def test_events_of_those_concerned_are_told(subject: str, at: float, told: bool) -> None:
+def test_events_of_those_concerned_are_told(subject: str, at: float, shown: bool) -> None:
     event = Event(kind="valve", at=at, text="closed", subject=subject)
     found = finding(path=("cdu/c2 > rack/r4",), symptoms=(symptom(1),))
     texts = [one.text for one in timeline(found, panel(event)) if one.domain == "events"]
-    assert texts == ([f"{subject} valve: closed"] if told else [])
+    assert texts == ([f"{subject} valve: closed"] if shown else [])
 
 
 def flat(value: float) -> np.ndarray:  # type: ignore[type-arg]

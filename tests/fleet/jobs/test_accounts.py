@@ -73,7 +73,7 @@ _window = st.tuples(
 @given(st.lists(_window, max_size=30))
 def test_the_parts_are_always_the_whole(told):
     accounts, at, attempt = Accounts(), 0.0, 0
-    for later, steps, seconds, checkpoint, step, again in told:
+    for later, steps, seconds, checkpoint, step, again in windows:
         at, attempt = at + later, attempt + again
         accounts.take(window(at, step + steps, steps, seconds, min(checkpoint, seconds)), attempt)
     ledger = accounts.ledger_until(at + 5)
@@ -135,7 +135,7 @@ def test_what_another_rank_told_already_is_charged_by_its_new_part_alone():
     accounts.take(window(at + 5, step + 5, 10, 10.0, checkpoint=4.0), 0)
     assert accounts.ledger.checkpoint == approx(2.0)
     assert accounts.ledger.productive == approx(103.0)
-    assert accounts.paces[-1] == approx(3.0 / 5)
+    assert accounts.step_times[-1] == approx(3.0 / 5)
     accounts.take(window(at + 5, step + 5, 10, 10.0), 0)
     assert accounts.ledger.total == approx(105.0)
 
@@ -152,7 +152,7 @@ def test_of_a_window_made_partly_again_the_new_part_alone_is_progress():
     ledger = accounts.ledger
     assert (ledger.rework, ledger.checkpoint, ledger.restart) == (approx(4.0), approx(1.2), approx(30.0))
     assert ledger.productive == approx(100.0 + 4.8)
-    assert accounts.paces[-1] == approx(4.8 / 6)
+    assert accounts.step_times[-1] == approx(4.8 / 6)
 
 
 def test_only_the_last_restart_bears_what_is_made_again():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.fleet.jobs import passive as job_quiet
+from holdfast.fleet.jobs import passive as passive
 from holdfast.fleet.jobs.hardware import Digest
 from holdfast.fleet.jobs.passive import PassiveJobs
 from holdfast.model.health import Health
@@ -17,7 +17,7 @@ def digest(slow: int = -1, gpus: int = 4) -> Digest:
     return found
 
 
-def told(minutes: int = 4, slow: int = -1, nodes: tuple[str, ...] = ("n1", "n2")) -> PassiveJobs:
+def digested(minutes: int = 4, slow: int = -1, nodes: tuple[str, ...] = ("n1", "n2")) -> PassiveJobs:
     made = PassiveJobs()
     for minute in range(minutes):
         for number, node in enumerate(nodes):
@@ -26,21 +26,21 @@ def told(minutes: int = 4, slow: int = -1, nodes: tuple[str, ...] = ("n1", "n2")
 
 
 def test_a_job_is_put_together_from_its_nodes() -> None:
-    (view,) = told().list(180.0)
+    (view,) = digested().list(180.0)
     assert (view.job, view.nodes, view.world, view.heard_at) == ("4711", ("n1", "n2"), 8, 180.0)
-    assert (view.health, view.reason, view.state, view.told) == (Health.PASS, "", "running", False)
+    assert (view.health, view.reason, view.state, view.reports_progress) == (Health.PASS, "", "running", False)
     assert (view.ranks_heard, view.attempt, view.step) == (0, 1, -1)
 
 
 def test_a_slow_gpu_is_told_with_by_how_much() -> None:
-    shown = told(slow=2).show("4711", 180.0)
+    shown = digested(slow=2).show("4711", 180.0)
     assert shown is not None
     assert (shown.health, [one.subject for one in shown.slow]) == (Health.DEGRADED, ["node/n1/gpu/2"])
     assert (shown.slow[0].ratio, shown.slow[0].since, shown.slow[0].check) == (pytest.approx(0.98), None, "job.passive")
     assert "slower than the job's other busy GPUs" in shown.reason
     assert (shown.elapsed_seconds, shown.cluster_days, shown.unheard_steps, shown.restarts) == (0.0, 0.0, 0, ())
-    assert told().show("other", 180.0) is None
-    clean = told().show("4711", 180.0)
+    assert digested().show("other", 180.0) is None
+    clean = digested().show("4711", 180.0)
     assert clean is not None
     assert clean.slow == ()
 
@@ -55,17 +55,17 @@ def test_before_anything_was_judged_its_health_is_unknown() -> None:
 
 @pytest.mark.parametrize(("ago", "state"), [(200.0, "running"), (201.0, "silent")])
 def test_a_job_is_silent_when_its_digests_are_old(ago: float, state: str) -> None:
-    (view,) = told().list(180.0 + ago)
+    (view,) = digested().list(180.0 + ago)
     assert view.state == state
 
 
 @pytest.mark.parametrize(("ago", "known"), [(900.0, 1), (901.0, 0)])
 def test_a_job_is_forgotten_a_quarter_of_an_hour_after_its_last_digest(ago: float, known: int) -> None:
-    assert len(told().list(180.0 + ago)) == known
+    assert len(digested().list(180.0 + ago)) == known
 
 
 def test_one_node_that_still_speaks_keeps_a_job() -> None:
-    made = told()
+    made = digested()
     made.take("4711", "n2", digest(), 1000.0)
     (view,) = made.list(1900.0)
     assert view.heard_at == 1000.0
@@ -73,14 +73,14 @@ def test_one_node_that_still_speaks_keeps_a_job() -> None:
 
 def test_a_job_is_judged_once_every_node_told_another(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
-    check = job_quiet.CHECK
+    check = passive.CHECK
 
     def counting(window, *more):  # type: ignore[no-untyped-def]
         asked.append(window.now)
         return check(window, *more)
 
     counting.span = check.span  # type: ignore[attr-defined]
-    monkeypatch.setattr(job_quiet, "CHECK", counting)
+    monkeypatch.setattr(passive, "CHECK", counting)
     made = PassiveJobs()
     for at, node in enumerate(("n1", "n2", "n3", "n1", "n2", "n3", "n1", "n2")):
         made.take("4711", node, digest(), float(at))
@@ -88,7 +88,7 @@ def test_a_job_is_judged_once_every_node_told_another(monkeypatch: pytest.Monkey
 
 
 def test_no_more_jobs_are_kept_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_quiet, "MOST_JOBS", 2)
+    monkeypatch.setattr(passive, "MOST_JOBS", 2)
     made = PassiveJobs()
     for name in ("a", "b", "c"):
         made.take(name, "n1", digest(), 0.0)

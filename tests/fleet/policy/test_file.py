@@ -27,7 +27,11 @@ def test_every_kind_of_value_is_taken() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("dry_run = false\n\nbreaker_shair = 0.1", "p.toml, line 3: breaker_shair: unknown key; expected one of"),
+        (
+            "dry_run = false\n\nbreaker_shair = 0.1",
+            "p.toml, line 3: breaker_shair: unknown key; did you mean breaker_share?",
+        ),
+        ("dry_run = false\n\nzzz = 0.1", "p.toml, line 3: zzz: unknown key; expected one of"),
         ("dry_run = 1", "line 1: dry_run: expected true or false, found 1"),
         ("breaker_nodes = true", "line 1: breaker_nodes: expected a whole number, found True"),
         ("# a comment\nbreaker_share = 1.5", "line 2: breaker_share: expected a share, more than 0 and at most 1"),

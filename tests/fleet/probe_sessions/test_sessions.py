@@ -1,5 +1,8 @@
 """ProbeSessions under way: who leads, what is answered, what is given up, and what they cost a node."""
 
+from collections.abc import Callable
+from itertools import count
+
 import pytest
 
 from holdfast.fleet.probe_sessions.sessions import ProbeSession, ProbeSessions, proof
@@ -10,8 +13,14 @@ POLICY = ProbePolicy(enabled=True, patience_seconds=90.0, port=1234, bytes=99)
 ADDRESSES = {"n1": "10.0.0.1,10.1.0.1", "n2": "10.0.0.2"}
 
 
+def keys() -> Callable[[], str]:
+    """Another key for every session, of the length that the controller's have."""
+    numbers = count(1)
+    return lambda: f"{next(numbers):032x}"
+
+
 def begun(now: float = 100.0) -> ProbeSessions:
-    made = ProbeSessions()
+    made = ProbeSessions(keys())
     made.begin(("n1", "n2"), "never met", ADDRESSES, now)
     return made
 
@@ -25,49 +34,53 @@ def answer(
 
 def test_whoever_comes_first_for_its_order_leads() -> None:
     made = begun()
-    (second,) = made.handed_over("n2", POLICY, 101.0)
-    (first,) = made.handed_over("n1", POLICY, 102.0)
+    (second,) = made.orders_for("n2", POLICY, 101.0)
+    (first,) = made.orders_for("n1", POLICY, 102.0)
     assert second.probe is not None and first.probe is not None
     assert (second.probe.rank, first.probe.rank) == (0, 1)
     assert (second.probe.peer, first.probe.peer) == ("n1", "n2")
     assert second.probe.master == first.probe.master == "10.0.0.2"
     assert (second.probe.address, first.probe.address) == ("10.0.0.2", "10.0.0.1,10.1.0.1")
-    assert {guest.name: guest.address for guest in second.probe.guests} == ADDRESSES
-    assert first.probe.guests == ()
+    assert {one.name: one.address for one in second.probe.participants} == ADDRESSES
+    assert first.probe.participants == ()
     assert second.probe.key == first.probe.key
     assert len(second.probe.key) == 32
+    made.begin(("n3", "n4"), "never met", {}, 103.0)
+    (another,) = made.orders_for("n3", POLICY, 104.0)
+    assert another.probe is not None
+    assert another.probe.key != first.probe.key
     assert (first.id, first.reason, first.verb) == (second.id + 1, "never met", "probe")
     assert (first.probe.port, first.probe.bytes, first.probe.seconds) == (1234, 99, 90.0)
 
 
 def test_the_first_of_several_addresses_is_met_and_without_one_the_name() -> None:
     made = begun()
-    (order,) = made.handed_over("n1", POLICY, 101.0)
+    (order,) = made.orders_for("n1", POLICY, 101.0)
     assert order.probe is not None
     assert order.probe.master == "10.0.0.1"
-    nameless = ProbeSessions()
+    nameless = ProbeSessions(keys())
     nameless.begin(("n1", "n2"), "x", {}, 0.0)
-    (plain,) = nameless.handed_over("n1", POLICY, 1.0)
+    (plain,) = nameless.orders_for("n1", POLICY, 1.0)
     assert plain.probe is not None
     assert (plain.probe.master, plain.probe.address) == ("n1", "")
 
 
 def test_an_order_is_handed_over_once_and_to_those_who_meet() -> None:
     made = begun()
-    assert len(made.handed_over("n1", POLICY, 101.0)) == 1
-    assert made.handed_over("n1", POLICY, 102.0) == ()
-    assert made.handed_over("n9", POLICY, 102.0) == ()
+    assert len(made.orders_for("n1", POLICY, 101.0)) == 1
+    assert made.orders_for("n1", POLICY, 102.0) == ()
+    assert made.orders_for("n9", POLICY, 102.0) == ()
 
 
 def test_orders_are_numbered_above_all_that_came_before_and_two_by_two() -> None:
-    made = ProbeSessions()
+    made = ProbeSessions(keys())
     assert [made.number(7.0), made.number(9.0)] == [7_000_000, 7_000_002]
 
 
 def test_a_meeting_ends_with_its_second_answer() -> None:
     made = begun()
-    made.handed_over("n1", POLICY, 101.0)
-    made.handed_over("n2", POLICY, 105.0)
+    made.orders_for("n1", POLICY, 101.0)
+    made.orders_for("n2", POLICY, 105.0)
     assert answer(made, "n1") is None
     assert ("n1" in made, len(made.running())) == (True, 1)
     ended = answer(made, "n2")
@@ -80,7 +93,7 @@ def test_a_meeting_ends_with_its_second_answer() -> None:
 
 def test_one_that_could_not_ends_it_and_the_other_is_told_to_stop() -> None:
     made = begun()
-    orders = {node: made.handed_over(node, POLICY, 101.0)[0].id for node in ("n1", "n2")}
+    orders = {node: made.orders_for(node, POLICY, 101.0)[0].id for node in ("n1", "n2")}
     assert answer(made, "n1", ok=False) is not None
     assert made.cancelled("n2") == (orders["n2"],)
     assert made.cancelled("n2") == ()
@@ -89,7 +102,7 @@ def test_one_that_could_not_ends_it_and_the_other_is_told_to_stop() -> None:
 
 def test_the_answer_to_another_order_is_none() -> None:
     made = begun()
-    made.handed_over("n1", POLICY, 101.0)
+    made.orders_for("n1", POLICY, 101.0)
     assert answer(made, "n1", order=5) is None
     assert answer(made, "n2", order=5) is None  # it was not asked yet
     assert answer(made, "n9", order=5) is None
@@ -99,7 +112,7 @@ def test_the_answer_to_another_order_is_none() -> None:
 @pytest.mark.parametrize(("after", "late"), [(120.0, 0), (120.1, 1)])
 def test_a_meeting_is_given_up_after_patience_and_grace(after: float, late: int) -> None:
     made = begun()
-    made.handed_over("n1", POLICY, 101.0)
+    made.orders_for("n1", POLICY, 101.0)
     assert len(made.overdue(POLICY, 100.0 + after)) == late
     assert ("n1" in made) is not bool(late)
     assert len(made.cancelled("n1")) == late
@@ -108,7 +121,7 @@ def test_a_meeting_is_given_up_after_patience_and_grace(after: float, late: int)
 
 def test_whoever_is_wanted_leaves_and_takes_the_other_with_it() -> None:
     made = begun()
-    made.handed_over("n2", POLICY, 101.0)
+    made.orders_for("n2", POLICY, 101.0)
     made.leave(["n9", "n1"], 111.0)
     assert made.running() == []
     assert len(made.cancelled("n2")) == 1
@@ -117,10 +130,10 @@ def test_whoever_is_wanted_leaves_and_takes_the_other_with_it() -> None:
 
 def test_what_was_spent_counts_for_a_day() -> None:
     made = begun()
-    made.handed_over("n1", POLICY, 101.0)
+    made.orders_for("n1", POLICY, 101.0)
     made.leave(["n1"], 111.0)
     made.begin(("n1", "n2"), "again", ADDRESSES, 200.0)
-    made.handed_over("n1", POLICY, 200.0)
+    made.orders_for("n1", POLICY, 200.0)
     made.leave(["n1"], 205.0)
     assert made.spent(206.0)["n1"] == 15.0
     assert made.spent(111.0 + 86_399.0)["n1"] == 15.0
