@@ -56,7 +56,7 @@ def test_a_slow_node_is_named_after_another_look_and_quarantined(tmp_path: Path)
         assert len(failed[0]["evidence"]) >= 2
         show = [HOLDFAST, "probe", "show", "--json", "--url", controller.url, "--token", controller.admin]
         found = json.loads(subprocess.run(show, capture_output=True, check=True).stdout)
-        assert found["meetings"] > 4
+        assert found["sessions"] > 4
         assert {one["one"] for one in found["leaves"]} == {"leaf1", "leaf2", "leaf3", "leaf4"}
         words = subprocess.run([*show[:3], *show[4:]], capture_output=True, text=True, check=True).stdout
         assert "leaf1" in words

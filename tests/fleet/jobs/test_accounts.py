@@ -71,7 +71,7 @@ _window = st.tuples(
 
 
 @given(st.lists(_window, max_size=30))
-def test_the_parts_are_always_the_whole(told):
+def test_the_parts_are_always_the_whole(windows):
     accounts, at, attempt = Accounts(), 0.0, 0
     for later, steps, seconds, checkpoint, step, again in windows:
         at, attempt = at + later, attempt + again

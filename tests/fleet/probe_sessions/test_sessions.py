@@ -14,9 +14,8 @@ ADDRESSES = {"n1": "10.0.0.1,10.1.0.1", "n2": "10.0.0.2"}
 
 
 def keys() -> Callable[[], str]:
-    """Another key for every session, of the length that the controller's have."""
     numbers = count(1)
-    return lambda: f"{next(numbers):032x}"
+    return lambda: f"key-{next(numbers)}"
 
 
 def begun(now: float = 100.0) -> ProbeSessions:
@@ -43,14 +42,18 @@ def test_whoever_comes_first_for_its_order_leads() -> None:
     assert (second.probe.address, first.probe.address) == ("10.0.0.2", "10.0.0.1,10.1.0.1")
     assert {one.name: one.address for one in second.probe.participants} == ADDRESSES
     assert first.probe.participants == ()
-    assert second.probe.key == first.probe.key
-    assert len(second.probe.key) == 32
+    assert second.probe.key == first.probe.key == "key-1"
     made.begin(("n3", "n4"), "never met", {}, 103.0)
     (another,) = made.orders_for("n3", POLICY, 104.0)
     assert another.probe is not None
-    assert another.probe.key != first.probe.key
+    assert another.probe.key == "key-2"
     assert (first.id, first.reason, first.verb) == (second.id + 1, "never met", "probe")
     assert (first.probe.port, first.probe.bytes, first.probe.seconds) == (1234, 99, 90.0)
+
+
+def test_the_controllers_keys_have_thirty_two_hexadecimal_digits() -> None:
+    writer = pytest.importorskip("holdfast.fleet.controller.writer")
+    assert len(writer.token_hex(writer.PROBE_KEY_BYTES)) == 32
 
 
 def test_the_first_of_several_addresses_is_met_and_without_one_the_name() -> None:
