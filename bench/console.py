@@ -25,7 +25,7 @@ from tests.console.mock_api import STAGES, MockFleet, serving  # noqa: E402
 
 ROUNDS = 10
 SETTLE_MILLISECONDS = 400
-STATIC = ROOT / "holdfast" / "console" / "static"
+STATIC = ROOT / "holdfast" / "fleet" / "console" / "static"
 FLOOR = "<!doctype html><canvas width=1248 height=500></canvas>"
 WATCH = """() => {
     window.frames_ = [];

@@ -33,7 +33,7 @@ def static() -> Path:
     if subprocess.run([build, "--has-node"], check=False).returncode:
         pytest.skip("no Node.js that is new enough, so the page cannot be built: make node")
     subprocess.run([build], check=True)
-    return ROOT / "holdfast" / "console" / "static"
+    return ROOT / "holdfast" / "fleet" / "console" / "static"
 
 
 @pytest.fixture(scope="module")  # while it lives, its event loop keeps others from running theirs in this thread

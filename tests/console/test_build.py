@@ -25,7 +25,7 @@ def _copy_of_the_sources(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "console", tmp_path / "console", ignore=shutil.ignore_patterns("node_modules"))
     (tmp_path / "scripts").mkdir()
     shutil.copy(BUILD, tmp_path / "scripts")
-    (tmp_path / "holdfast" / "console").mkdir(parents=True)
+    (tmp_path / "holdfast" / "fleet" / "console").mkdir(parents=True)
     return tmp_path
 
 

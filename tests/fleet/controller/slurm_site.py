@@ -150,7 +150,7 @@ def slurm_site(directory: Path, nodes: int, controller: str = "", policy: str = 
     install(root, nodes)
     slurm = boot(root, nodes, snippet)
     try:
-        policy = f"dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 100\nlemon_offences = 100\n{policy}"
+        policy = f"dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 100\nrepeat_offences = 100\n{policy}"
         more = f"observe_seconds = 0.5\n{controller.format(root=root)}\n[slurm]\n"
         with running(directory / "controller", more=more, policy=policy, environ=slurm.environ) as one:
             site = Site(slurm, one)

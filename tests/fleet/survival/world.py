@@ -80,7 +80,7 @@ class World:
         self.store = store or f"sqlite:///{directory}/holdfast.db"
         self.journal, self.deeds = directory / "journal", directory / "deeds"
         self.deeds.mkdir()
-        (directory / "policy.toml").write_text(f"dry_run = false\nautomatic_rungs = 1\n{policy}")
+        (directory / "policy.toml").write_text(f"dry_run = false\nautomatic_repair_steps = 1\n{policy}")
         self.controllers = [start(self._config(number)) for number in range(controllers)]
         self.agents: list[LivingAgent] = []
         self.leader()
