@@ -159,6 +159,7 @@ def test_an_agent_that_goes_away_leaves_a_file_that_says_whose_it_is(tmp_path, m
         monkeypatch.setenv("HOLDFAST_AGENT_SOCKET", source._path)
         with Progress("left", rank=0, world=1) as progress:
             until(lambda: source.read(time.time()) and source.take())
+            until(lambda: progress._sender._line is not None)  # it has read the agent's answer
             source.close()
             progress._sender._hang_up()  # as when the agent's process dies
             progress._sender._retry_at = time.monotonic() + 600

@@ -48,7 +48,8 @@ class Commands:
         (self.root / name).chmod(0o755)
 
     def calls(self, kind: str) -> list[str]:
-        return [line for line in (self.root / "calls").read_text().splitlines() if line.startswith(kind)]
+        log = self.root / "calls"
+        return [line for line in (log.read_text() if log.exists() else "").splitlines() if line.startswith(kind)]
 
     def backend(self, timeout: float = 20.0, **environ: str) -> Slurm:
         return Slurm(SlurmSettings(timeout=timeout), {"PATH": f"{self.root}:/usr/bin:/bin", **environ})
