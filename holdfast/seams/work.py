@@ -18,8 +18,8 @@ def warmer_than_its_power(found: Moves, power: Moves) -> Moves:
     place = _places(found, power)
     before, now = _take(power.center, place), _take(power.recent, place)
     rise = found.before - COOLANT_CELSIUS
-    idled = before <= IDLE_WATTS  # not so where nobody measures the power: what nobody sees explains no heat
-    expected = np.where(idled, _from_idle(found, power, now), rise * (now / np.maximum(before, 1) - 1))
+    worked = before > IDLE_WATTS
+    expected = np.where(worked, rise * (now / np.maximum(before, 1) - 1), _from_idle(found, power, now))
     left = (found.now - found.before) - np.where(np.isnan(expected), 0, np.maximum(expected, 0))
     return found.keep(left >= UNEXPLAINED * found.signal.least_absolute)
 

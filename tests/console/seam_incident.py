@@ -65,7 +65,7 @@ def training() -> dict[str, Any]:
         TrainingDetail(
             job="llama",
             owner="ml",
-            told=True,
+            reports_progress=True,
             state="running",
             health=Health.DEGRADED,
             reason="job llama is 11 % slow; rank 37 = node n012 GPU 5, thermal throttle",
