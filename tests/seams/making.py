@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.model.signal import Event
+from holdfast.model.topology import Edge
 
 Make = Callable[[Any], object]
 START = -2.0  # where a candidate's score begins
@@ -17,8 +18,8 @@ def change(signal: str, *subjects: str, **how: Any) -> Make:
     return lambda world: world.change(signal, *subjects, **how)
 
 
-def add(signal: str, **usual: float) -> Make:
-    return lambda world: world.add(signal, {name.replace("__", "/"): value for name, value in usual.items()})
+def linked(*edges: Edge) -> Make:
+    return lambda world: world.link(*edges)
 
 
 def measured(signal: str, usual: dict[str, float]) -> Make:

@@ -135,6 +135,12 @@ def test_how_sure_a_crowd_is(quiet: Any, why: str, make: Make, found: dict[tuple
     assert found == _scores(quiet, LOAD), why
 
 
+def _beside(world: Any) -> None:
+    """A second job, on a node of the other leaf."""
+    world.add("job_throughput_ratio", {"job/llama": 1.0, "job/b": 1.0})
+    world.link(Edge("runs_on", "node/n12", "job/b"))
+
+
 BUSIER = of(CROWD, change(USE, ONE, by=0.06))
 LIGHTER = change(USE, TWO, THREE, times=0.89)
 
@@ -152,6 +158,7 @@ LIGHTER = change(USE, TWO, THREE, times=0.89)
         ("all together carry a little more", of(CROWD, change(USE, ONE, by=0.5), LIGHTER), 2.5),
         ("two of three are crowded", of(change(CONGESTION, ONE, TWO, by=0.06), change(USE, ONE, TWO, by=0.1), change(USE, THREE, times=0.8)), None),
         ("the job sends less everywhere", of(CROWD, change(USE, TWO, THREE, times=0.8), change("job_throughput_ratio", times=0.8)), None),
+        ("a job of another leaf is slow", of(_beside, BUSIER, LIGHTER, change("job_throughput_ratio", "job/b", times=0.5)), 2.5),
         ("more than its job's pace explains", of(CROWD, change(USE, TWO, THREE, times=0.7), change("job_throughput_ratio", times=0.8)), 2.5),
     ],
 )  # fmt: skip

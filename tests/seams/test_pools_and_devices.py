@@ -140,6 +140,7 @@ def _ranks(*numbers: int, times: float = 1.2) -> Make:
         ("three, one of which has a slow GPU", of(_ranks(5, 6, 7), change(CLOCK, "node/n4/gpu/0", times=0.9)), 2.5 + AS_EVER),
         ("all take half as much longer", of(change(COMPUTE, times=1.03), change(COMPUTE, RANK, by=0.12)), None),
         ("all take a little longer", of(change(COMPUTE, times=1.02), change(COMPUTE, RANK, by=0.12)), 2.5 + AS_EVER),
+        ("ranks of another job take longer", of(measured(COMPUTE, {**{f"job/llama/rank/{n}": 4.0 for n in range(24)}, **{f"job/b/rank/{n}": 4.0 for n in range(30)}}), change(COMPUTE, *(f"job/b/rank/{n}" for n in range(30)), by=0.15), LATE), 2.5 + AS_EVER),
         ("its data comes late", of(measured(DATA, {f"job/llama/rank/{n}": 0.2 for n in range(24)}), change(DATA, RANK, by=0.2)), 2.5 + AS_EVER),
         ("nobody sees its GPU", of(LATE, without(CLOCK)), 2.5),
     ],

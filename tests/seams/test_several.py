@@ -99,6 +99,30 @@ def test_a_fan_fails_in_a_rack_that_is_hot_already(world: Any) -> None:
     assert set(world.named()) == {("cdu/c1", "cooling.flow_low"), ("node/n2", "cooling.fan")}
 
 
+def _everything(world: Any) -> None:
+    world.change(FLOW, "cdu/c1", times=0.5)
+    world.change(RACK_FLOW, "rack/r1", "rack/r2", times=0.5)
+    world.hot(*(f"node/n{n}" for n in range(1, 7)))
+    world.slow_job()
+    world.change("psu_healthy", "psu/r4-b", times=0.0, at=120)
+    world.change("gpu_clock_event_reasons", "node/n12/gpu/0", "node/n12/gpu/1", by=128.0, at=200)
+    world.tables["feed_voltage_volts"].values[1, 150:] = np.nan
+    world.tables["ambient_celsius"].values[0, 150:] = world.tables["ambient_celsius"].values[0, 150]
+    row = world.tables["cdu_pump_speed_ratio"].values[1]
+    row[200:] *= [1.4 if (column // 6) % 2 else 0.6 for column in range(40)]
+
+
+def test_the_hour_of_the_day_changes_nothing(world: Any) -> None:
+    _everything(world)
+    before = world.explain()
+    assert len(before) >= 5
+    world.times = world.times + 1_000_000.0
+    after = world.explain()
+    assert [(one.cause, one.kind, one.raw, one.since + 1_000_000.0) for one in before] == [
+        (one.cause, one.kind, one.raw, one.since) for one in after
+    ]
+
+
 def test_fans_that_rest_with_their_gpus_have_not_failed(world: Any) -> None:
     gpus = ["node/n5/gpu/0", "node/n5/gpu/1"]
     world.change("gpu_utilization_ratio", *gpus, times=0.0)
