@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.catalog import runbooks, seam_kinds
+from holdfast.catalog import runbooks
+from holdfast.fleet.inbox.items import book_of
 from holdfast.fleet.inbox.next_step import values
 from holdfast.formats.slurm import hostlist
 from holdfast.model.incident import Incident
 
 NOTHING = "(none)"
 MOST_IN_A_QUERY = 64
-SHARED = "fleet.shared_cause"
-OWN_CAUSE = ("node", "pool", "fabric")  # their incidents are not about what nodes share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +37,7 @@ def of(found: Incident) -> RunbookView:
     jobs = sorted({one.subject.partition("/")[2] for one in account.losses}) if account else []
     victims = len(account.victims) if account else 0
     since = account.since if account else found.opened
-    return filled(kind_of(found), found.subject, found.evidence, jobs, victims, since)
-
-
-def kind_of(found: Incident) -> str:
-    """The runbook of an incident. Nodes that fail together have what they share for a cause, not their check."""
-    own = found.cause in seam_kinds.kinds() or found.subject.partition("/")[0] in OWN_CAUSE
-    return found.cause if own else SHARED
+    return filled(book_of(found), found.subject, found.evidence, jobs, victims, since)
 
 
 def filled(kind: str, cause: str, nodes: Sequence[str], jobs: Sequence[str], victims: int, since: float) -> RunbookView:

@@ -147,6 +147,7 @@ class _Process:
 
         alerts = Alerts(settings.alerts)
         factor = base.time_factor if base.demo else 1.0
+        service.items.prices = self._files.programme.prices
         service.seams = SeamWatch(settings.seams, self._files, alerts, self._store, self._board, factor)
         return [service.seams.run(writer), service.seams.facility.run(factor), alerts.run()]
 
