@@ -465,6 +465,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/home": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowHome */
+        get: operations["V1HomeShowHome"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/inbox": {
         parameters: {
             query?: never;
@@ -1046,6 +1063,14 @@ export interface components {
             gpu_hours: number;
             tokens: number;
         };
+        /** Figures */
+        Figures: {
+            now: components["schemas"]["Sample"] | null;
+            lost_gpu_hours: number;
+            lost_cost: number;
+            goodput: number | null;
+            covers_seconds: number;
+        };
         /** Fingerprint */
         Fingerprint: {
             subject: string;
@@ -1113,6 +1138,12 @@ export interface components {
             troubles: string[];
             /** @default  */
             storage_unknown: string;
+        };
+        /** HomeView */
+        HomeView: {
+            figures: components["schemas"]["Figures"];
+            currency: string;
+            history: components["schemas"]["Sample"][];
         };
         /** InboxView */
         InboxView: {
@@ -1761,6 +1792,16 @@ export interface components {
             teams: string[];
             /** @default [] */
             commands: string[];
+        };
+        /** Sample */
+        Sample: {
+            at: number;
+            nodes: number;
+            in_service: number;
+            gpus: number | null;
+            productive: number | null;
+            lost: number | null;
+            cost_per_hour: number | null;
         };
         /** SeamView */
         SeamView: {
@@ -3042,6 +3083,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrainingDetail"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1HomeShowHome: {
+        parameters: {
+            query?: {
+                /** @description At most so many samples. */
+                points?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HomeView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */

@@ -83,14 +83,16 @@ class InboxService:
             jobs=jobs,
             policy=board.policy,
             prices=self.prices,
-            gpus=self._gpus,
+            gpus=self.gpus,
             now=now,
             time_factor=board.time_factor,
         )
 
-    def _gpus(self, node: str) -> int | None:
-        digests = self._service.digests(node)
-        return len(gpus_of(digests[-1:])) or None if digests else None
+    def gpus(self, node: str) -> int | None:
+        """How many GPUs the node's agent last reported; None where it has not."""
+        if (last := self._service.last_digest(node)) is None:
+            return None
+        return len(gpus_of([last])) or None
 
 
 def _act(command: ItemCommand, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> None:

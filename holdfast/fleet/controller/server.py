@@ -29,6 +29,7 @@ from holdfast.fleet.controller import commands as deeds
 from holdfast.fleet.controller.actor import Actor
 from holdfast.fleet.controller.alerts import Alerts
 from holdfast.fleet.controller.backends import Backends
+from holdfast.fleet.controller.home import sample_figures
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.observe_kubernetes import observe_kubernetes
 from holdfast.fleet.controller.observer import observe_slurm
@@ -110,6 +111,7 @@ class _Process:
         loops = [
             asyncio.create_task(actor.run()),
             asyncio.create_task(standby.show_fleet(self._board)),
+            asyncio.create_task(sample_figures(service, service.figures)),
             asyncio.create_task(standby.read_while_another_leads(self._board, self._store)),
             asyncio.create_task(standby.forget_the_old(writer, base.retain_days)),
         ]

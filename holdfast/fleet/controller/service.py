@@ -22,6 +22,7 @@ from holdfast.fleet.controller.drill_player import DrillPlayer
 from holdfast.fleet.controller.inbox import InboxService
 from holdfast.fleet.controller.transaction import News, Work
 from holdfast.fleet.controller.writer import Writer
+from holdfast.fleet.inbox.figures import FigureWindow
 from holdfast.fleet.inbox.states import ItemCommand, ItemView
 from holdfast.fleet.incidents.views import SeamsView, SignalsRequest, SignalsTaken
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
@@ -52,6 +53,7 @@ class ControllerService:
         self.seams: SeamWatch | None = None  # None where the configuration has no [seams]
         self.drills = DrillPlayer()
         self.items = InboxService(self)
+        self.figures = FigureWindow(board.time_factor)
         self._digests = DigestBook()
         self._trainings = JobService()
         self._loop = asyncio.get_running_loop()
@@ -96,6 +98,13 @@ class ControllerService:
 
     def digests(self, node: str) -> tuple[tuple[float, bytes], ...]:
         return self._digests.of(node)
+
+    def last_digest(self, node: str) -> tuple[float, bytes] | None:
+        return self._digests.last(node)
+
+    @property
+    def currency(self) -> str:
+        return self.items.prices.currency
 
     async def verdicts(self, node: str) -> tuple[VerdictView, ...]:
         found = await asyncio.to_thread(self.store.verdicts, node)
