@@ -20,6 +20,7 @@ from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import OrderOutcome, Report
 
 CREDENTIAL_SECONDS = 90 * 86_400.0
+SESSION_SECONDS = 12 * 3_600.0
 MOST_PLACES = 16
 MOST_HOURS = 24 * 366 * 5
 MOST_USES = 1_000_000
@@ -208,6 +209,31 @@ def check_token(ask: TokenRequest) -> None:
         raise Problem(400, f"hours: expected more than 0 and at most {MOST_HOURS}")
     if not 0 < ask.uses <= MOST_USES:
         raise Problem(400, f"uses: expected 1 to {MOST_USES}")
+
+
+def open_session(caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> tuple[str, float]:
+    """A browser's own credential, with the role of who signed in. Revoking the person's name ends it too."""
+    token = new_token()
+    expires = transaction.now + SESSION_SECONDS
+    transaction.store.add_credential(
+        Credential(
+            token_hash=token_hash(token), name=caller.name, role=caller.role, created=transaction.now, expires=expires
+        )
+    )
+    what = f"{caller.role.value} for {SESSION_SECONDS / 3600:g} h"
+    transaction.audit.append(_entry(transaction, caller.name, caller.role, "session open", caller.name, "done", what))
+    return token, expires
+
+
+def close_session(token: str, transaction: Transaction, fresh: Sequence[bool]) -> None:
+    hashed = token_hash(token)
+    known = transaction.store.credential(hashed)
+    if known is None:
+        return
+    transaction.store.revoke(hashed, transaction.now)
+    transaction.audit.append(
+        _entry(transaction, known.name, known.role, "session close", known.name, "done", "signed out")
+    )
 
 
 def revoke(target: str, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> int:
