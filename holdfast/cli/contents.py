@@ -31,6 +31,7 @@ PARTS: dict[str, dict[str, Entry]] = {
         "seam": Entry("seam:app", "Which causes are watched across cooling, power, fabric, jobs"),
         "topology": Entry("topology:app", "What cools, powers and connects what: check it, draw it"),
         "probe": Entry("probe:app", "Measure the fabric between hosts; name what is slow or wrong"),
+        "notify": Entry("notify:app", "Try the channels that notifications are sent to"),
         "policy": Entry("policy:app", "Check a policy, and preview what it would have done"),
         "token": Entry("token:app", "Who may use the controller"),
         "audit": Entry("audit:audit", "Who changed what"),

@@ -53,6 +53,12 @@ def shown(url: str) -> str:
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
+def header_value(text: str) -> str:
+    """A value that every server takes: a header is Latin-1 and one line, so anything else is percent-encoded."""
+    plain = all(" " <= letter <= "~" for letter in text)
+    return text if plain else urllib.parse.quote(text, safe=" !#$&'()*+,-./:;<=>?@[]^_`{|}~")
+
+
 def tls(ca_file: str, verify: bool) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=ca_file or None)
     if not verify:
@@ -76,7 +82,8 @@ def send(
         urllib.request.ProxyHandler({}), _NoRedirects(), urllib.request.HTTPSHandler(context=context)
     )
     try:
-        request = urllib.request.Request(url, data=body, headers=dict(headers), method=method)
+        named = {name: header_value(value) for name, value in headers.items()}
+        request = urllib.request.Request(url, data=body, headers=named, method=method)
         try:
             answer = opener.open(request, timeout=timeout)
         except urllib.error.HTTPError as error:

@@ -92,7 +92,7 @@ export function Strip() {
       <Tile
         name="GPUs productive now"
         value={at?.productive == null ? none : amount(Math.round(at.productive))}
-        detail={at?.gpus == null ? "no GPU reported yet" : `of ${amount(at.gpus)}; ${at.in_service} of ${at.nodes} nodes in service`}
+        detail={at?.gpus == null ? "no GPU reported yet" : `of ${amount(at.gpus)}; in service: ${at.in_service} of ${at.nodes}`}
         values={series(home, (one) => one.productive)}
       />
       <Tile

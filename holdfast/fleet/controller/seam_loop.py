@@ -14,7 +14,6 @@ from holdfast.catalog import plausible, seam_kinds
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.controller.alerts import Alerts
 from holdfast.fleet.controller.facility import Facility
 from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
 from holdfast.fleet.controller.transaction import Transaction, Work
@@ -25,6 +24,7 @@ from holdfast.fleet.incidents.ranks import SeamRanks
 from holdfast.fleet.incidents.topology import TopologyGaps, with_the_fleet
 from holdfast.fleet.incidents.views import MOST_GAPS, SeamsView, SeamView, SignalsRequest, SignalsTaken
 from holdfast.fleet.incidents.window import SeamWindow
+from holdfast.fleet.notifications.alertmanager import Alerts
 from holdfast.fleet.store import Store
 from holdfast.model.account import Account
 from holdfast.model.finding import Finding

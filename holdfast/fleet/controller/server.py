@@ -28,10 +28,10 @@ from holdfast.fleet.console import static_directory
 from holdfast.fleet.controller import bootstrap, seam_settings, standby
 from holdfast.fleet.controller import commands as deeds
 from holdfast.fleet.controller.actor import Actor
-from holdfast.fleet.controller.alerts import Alerts
 from holdfast.fleet.controller.backends import Backends
 from holdfast.fleet.controller.home import sample_figures
 from holdfast.fleet.controller.lead import Lead
+from holdfast.fleet.controller.notifying import follow_inbox
 from holdfast.fleet.controller.observe_kubernetes import observe_kubernetes
 from holdfast.fleet.controller.observer import observe_slurm
 from holdfast.fleet.controller.seam_settings import SeamFiles
@@ -41,6 +41,9 @@ from holdfast.fleet.controller.transaction import Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
+from holdfast.fleet.notifications.alertmanager import Alerts
+from holdfast.fleet.notifications.notifier import Notifier
+from holdfast.fleet.notifications.outbox import Outbox
 from holdfast.fleet.policy import file as policy_file
 from holdfast.fleet.store import Store, StoreError
 from holdfast.model.settings import SettingsError
@@ -125,6 +128,13 @@ class _Process:
             watch = observe_kubernetes(self._backends.kubernetes, writer, base.observe_seconds)
             loops.append(asyncio.create_task(watch))
         loops += [asyncio.create_task(loop) for loop in self._seams(service, writer)]
+        if (told := self._settings.notifications).channels:
+            outbox = Outbox(told.channels)
+            notifier = Notifier(told.timing, told.address or self.address)
+            loops += [
+                asyncio.create_task(outbox.run()),
+                asyncio.create_task(follow_inbox(service, notifier, outbox)),
+            ]
         for loop in loops:
             loop.add_done_callback(partial(_end_with, server))
         self._on_hangup(writer)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from holdfast.economics.costs.finding import Prices, bill
-from holdfast.fleet.controller.alerts import AlertHook, Alerts, AlertSettings, message
 from holdfast.fleet.incidents.account import account
 from holdfast.fleet.incidents.business_context import parse
 from holdfast.fleet.incidents.ranks import SeamRanks
 from holdfast.fleet.incidents.topology import with_the_fleet
+from holdfast.fleet.notifications.alertmanager import AlertHook, Alerts, AlertSettings, message
 from holdfast.model.account import Account, Bill, Loss
 from holdfast.model.finding import Finding, Rival, Symptom
 from holdfast.model.incident import Incident

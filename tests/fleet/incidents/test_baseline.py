@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.controller.alerts import Alerts, AlertSettings
 from holdfast.fleet.controller.seam_loop import AFTERMATH_SECONDS, TAKE_OVER_SECONDS, SeamWatch
 from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.incidents.baseline import Baseline
 from holdfast.fleet.incidents.business_context import BusinessContext
+from holdfast.fleet.notifications.alertmanager import Alerts, AlertSettings
 from holdfast.fleet.store import Store
 from holdfast.model.account import Account
 from holdfast.model.panel import Panel, table

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import seams
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.controller.alerts import Alerts, AlertSettings
+from holdfast.fleet.notifications.alertmanager import Alerts, AlertSettings
 from holdfast.fleet.controller.seam_loop import SeamWatch
 from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
 from holdfast.fleet.decisions.lifecycle.policy import Policy
