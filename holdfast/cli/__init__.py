@@ -2,6 +2,8 @@
 
 import sys
 
+INTERRUPTED = 130
+
 
 def main() -> None:
     arguments = sys.argv[1:]
@@ -9,6 +11,9 @@ def main() -> None:
         from holdfast.cli.gate.gate import main as gate
 
         raise SystemExit(gate(arguments[1:]))
-    from holdfast.cli.app import run
+    try:
+        from holdfast.cli.app import run
 
-    raise SystemExit(run(arguments))
+        raise SystemExit(run(arguments))
+    except KeyboardInterrupt:  # while a command is imported
+        raise SystemExit(INTERRUPTED) from None

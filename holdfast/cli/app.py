@@ -1,5 +1,6 @@
 """The command line's root. A command's module is imported when it is called, so that the others cost no time."""
 
+import os
 from importlib import import_module
 from typing import Any
 
@@ -11,6 +12,8 @@ from holdfast.cli import contents, running
 from holdfast.cli.shared.help_names import tidy
 from holdfast.config.suggest import hint
 from holdfast.model.refusal import Refusal
+
+COMPLETE_VARIABLE = "_HOLDFAST_COMPLETE"
 
 
 class Contents(TyperGroup):
@@ -70,4 +73,8 @@ def _version(version: bool = typer.Option(False, "--version", help="Show the ver
 
 
 def run(arguments: list[str]) -> int:
+    if COMPLETE_VARIABLE in os.environ:  # a shell asks what may follow
+        from typer.completion import completion_init
+
+        completion_init()
     return running.run(app, arguments)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import typer
 
 from holdfast.cli.shared.options import AsJson, Token, Url
-from holdfast.cli.shared.table import clock, console, count, lasting, plain, table
+from holdfast.cli.shared.table import clock, console, count, lasting, plain, print_list
 from holdfast.client.client import Client, connect
 from holdfast.economics.planning.inputs import Asked
 from holdfast.model.refusal import Refusal
@@ -41,11 +41,11 @@ def list_items(
     if not shown:
         out.print("Nothing waits for a person." + _hidden(found))
         return
-    rows = table("#", "state", "age", "cost/h", "owner", "what to look at")
+    rows = []
     for number, one in shown:
         age, owner = lasting(now - one["since"]), plain(one["owner"])
-        rows.add_row(str(number), plain(one["state"]), age, _hourly(one), owner, _title(one))
-    out.print(rows)
+        rows.append([str(number), _title(one), plain(one["state"]), age, _hourly(one), owner, plain(one["remedy"])])
+    print_list(("#", "what", "state", "age", "cost/h", "owner", "what to look at"), rows, title=1)
     out.print(f"{count(len(shown), 'item')}.{_hidden(found)} `holdfast inbox show 1` has the next step of the first.")
 
 

@@ -10,7 +10,7 @@ from holdfast.cli.incident.chart import drawn
 from holdfast.cli.incident.figures import many, moments, paths, readable, rivals
 from holdfast.cli.incident.runbook import filled
 from holdfast.cli.incident.svg import drawing
-from holdfast.cli.shared.table import ago, clock, console, lasting, plain, printable, table
+from holdfast.cli.shared.table import ago, clock, lasting, plain, print_list, printable
 from holdfast.model.refusal import Refusal
 
 MOST_LINES = 12
@@ -26,14 +26,14 @@ def none_open(past: Sequence[dict[str, Any]]) -> str:
 
 
 def as_table(incidents: list[Found], now: float) -> None:
-    rows = table("id", "state", "opened", "cause", "GPU-hours/h", "cost", "why")
+    rows = []
     for one in incidents:
         bill = (one.get("account") or {}).get("bill") or {}
         cost = f"{_total(bill, 'so_far'):,.0f} {bill['currency']}" if bill else ""
         rate = f"{bill['gpu_hours_per_hour']:.3g}" if bill and not one["closed"] else ""
         cells = (one["id"], one["state"], ago(now, one["opened"]), one["cause"], rate, cost, readable(one["reason"]))
-        rows.add_row(*(plain(cell) for cell in cells))
-    console().print(rows)
+        rows.append([plain(cell) for cell in cells])
+    print_list(("id", "state", "opened", "cause", "GPUs lost", "cost", "why"), rows)
 
 
 def as_text(found: Found) -> str:

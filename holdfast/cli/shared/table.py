@@ -1,6 +1,7 @@
 """Tables for people: colours by stage and health, times as they are said."""
 
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ STYLES = {
     "event": "dim",
 }
 WIDE = 300
+LEAST_TEXT = 30  # a column of text narrower than this reads badly
 WRAPPED = ("why", "what was seen", "what to look at", "")
 """Columns of text; the others hold names and numbers that are copied, and are never folded or cut."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
@@ -49,6 +51,33 @@ def table(*columns: str) -> "Table":
     for column in columns:
         made.add_column(column, no_wrap=column not in WRAPPED)
     return made
+
+
+def print_list(heads: Sequence[str], rows: Sequence[Sequence[str]], title: int = 0) -> None:
+    """A table; where the terminal is too narrow for it, a record each, with the cell that names it alone on its line:
+    what is copied is never cut. Cells are plain text already, or styled by us."""
+    from rich.text import Text
+
+    out = console()
+    lengths = [max(len(head), *(len(Text.from_markup(row[at])) for row in rows)) for at, head in enumerate(heads)]
+    needed = sum(min(size, LEAST_TEXT) if heads[at] in WRAPPED else size for at, size in enumerate(lengths))
+    if needed + 2 * len(heads) <= out.width:
+        made = table(*heads)
+        for row in rows:
+            made.add_row(*row)
+        out.print(made)
+        return
+    for row in rows:
+        out.print(f"[bold]{row[title]}[/]", soft_wrap=True)
+        short = [
+            f"{head} {cell}"
+            for at, (head, cell) in enumerate(zip(heads, row, strict=True))
+            if cell and at != title and head not in WRAPPED
+        ]
+        long = [cell for head, cell in zip(heads, row, strict=True) if cell and head in WRAPPED and cell != row[title]]
+        for line in (", ".join(short), *long):
+            if line:
+                out.print(line, style="")
 
 
 def styled(word: str) -> str:
