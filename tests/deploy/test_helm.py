@@ -137,3 +137,49 @@ def test_every_value_is_told_of_in_the_schema_and_has_a_comment_or_parts() -> No
     schema = yaml.safe_load((CHART / "values.schema.json").read_text())["properties"]
     for part, names in told.items():
         assert set(names) == set(schema[part]["properties"])
+
+
+MONITORED = (
+    "monitoring.serviceMonitor.enabled=true",
+    "monitoring.serviceMonitor.tokenSecret=metrics",
+    "monitoring.prometheusRule.enabled=true",
+    "monitoring.prometheusRule.pageUrl=https://hf.site/",
+    "monitoring.labels.release=prometheus",
+    "ingress.enabled=true",
+    "ingress.host=hf.site",
+)
+
+
+def test_monitoring_and_ingress_are_off_until_asked_for() -> None:
+    kinds = {one["kind"] for one in rendered()}
+    assert kinds.isdisjoint({"ServiceMonitor", "PrometheusRule", "Ingress"})
+
+
+def test_the_rules_of_the_chart_are_the_rules_that_are_tested_and_link_to_the_page() -> None:
+    documents = rendered(*MONITORED)
+    rules = CHART.parent / "prometheus" / "holdfast.rules.yml"
+    assert (CHART / "files" / "holdfast.rules.yml").read_text() == rules.read_text()
+    rule = find(documents, "PrometheusRule", "holdfast")
+    text = rules.read_text().replace("https://holdfast.example.com", "https://hf.site")
+    assert rule["spec"] == yaml.safe_load(text)
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
+
+
+def test_the_monitor_reads_the_service_with_a_token_under_the_name_that_the_rules_know() -> None:
+    documents = rendered(*MONITORED)
+    monitor = find(documents, "ServiceMonitor", "holdfast-controller")
+    service = find(documents, "Service", "holdfast-controller")
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
+    assert endpoint["authorization"]["credentials"] == {"name": "metrics", "key": "token"}
+    assert {"targetLabel": "job", "replacement": "holdfast-controller"} in endpoint["relabelings"]
+
+
+def test_the_ingress_leads_to_the_service_and_needs_a_host() -> None:
+    ingress = find(rendered(*MONITORED), "Ingress", "holdfast-controller")
+    (rule,) = ingress["spec"]["rules"]
+    assert rule["host"] == "hf.site"
+    assert rule["http"]["paths"][0]["backend"]["service"]["name"] == "holdfast-controller"
+    refused = helm("template", "x", str(CHART), "--set", "ingress.enabled=true")
+    assert refused.returncode != 0 and "ingress.host" in refused.stderr
