@@ -51,10 +51,15 @@ def all_runbooks() -> dict[str, Runbook]:
     found = {one.name: _of_kind(one) for one in seam_kinds.kinds().values()}
     for group, members in facts.items():
         for name, row in members.items():
-            lists = {key: tuple(row[key]) for key in ("confirm", "act")}
-            texts = {key: row[key] for key in ("title", "shows", "alike", "leave") if key in row}
             found[f"{group}.{name}"] = Runbook(
-                name=f"{group}.{name}", teams=(row["owner"],), over=row.get("over", over), **lists, **texts
+                name=f"{group}.{name}",
+                title=row["title"],
+                teams=(row["owner"],),
+                shows=row["shows"],
+                confirm=tuple(row["confirm"]),
+                act=tuple(row["act"]),
+                leave=row.get("leave", ""),
+                over=row.get("over", over),
             )
     return found
 

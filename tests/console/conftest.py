@@ -80,6 +80,7 @@ def open_page(static: Path, chromium: Any) -> Iterator[Callable[..., Opened]]:
         def open_it(size: int = 64, *, token: str = "", address: str = "", scheme: str = "dark") -> Opened:
             fleet = MockFleet(size, token)
             url = stack.enter_context(serving(fleet, static))
+            chromium.clear_cookies()  # a cookie belongs to a host, whatever its port
             page = chromium.new_page()
             stack.callback(page.close)
             troubles: list[str] = []

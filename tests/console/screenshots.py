@@ -23,7 +23,7 @@ MONEY = "() => parseFloat(document.querySelector('.layers .total td')?.textConte
 
 
 def fleet(page: Any) -> None:
-    page.get_by_role("region", name="Open incidents").wait_for()
+    page.get_by_role("link", name=re.compile(r"Incidents [1-9]")).wait_for()
 
 
 def node(page: Any) -> None:

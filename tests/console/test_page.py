@@ -8,6 +8,8 @@ import pytest
 
 from .axe import serious
 from .conftest import Opened
+from .mock_api import item
+from .seam_incident import account
 
 pytestmark = pytest.mark.slow
 Open = Callable[..., Opened]
@@ -59,18 +61,67 @@ def test_a_tripped_breaker_is_said_at_its_pool(open_page: Open) -> None:
     pool.get_by_text("breaker open, observing only").wait_for()
 
 
-def test_an_incident_is_said_above_the_fleet_until_it_is_over(open_page: Open) -> None:
+def test_an_incident_is_counted_in_the_menu_until_it_is_over_and_leads_to_its_nodes(open_page: Open) -> None:
     opened = open_page().live()
+    page = opened.page
     opened.fleet.incident("rack/r2", "16 of 16 nodes behind rack/r2 failed together")
-    incidents = opened.page.get_by_role("region", name="Open incidents")
-    incidents.get_by_text("16 of 16 nodes behind rack/r2").wait_for()
-    opened.page.reload()
-    opened.live()
-    incidents.get_by_role("button", name="Show").click()
-    opened.page.get_by_role("button", name="Show rack/r2 in the fleet").click()
-    opened.page.get_by_text("16 of 64 nodes").wait_for()
+    page.get_by_role("link", name="Incidents 1").click()
+    page.get_by_role("button", name="rack/r2").click()
+    page.get_by_text("16 of 16 nodes behind rack/r2").wait_for()
+    page.get_by_role("button", name="Show rack/r2 in the fleet").click()
+    page.get_by_text("16 of 64 nodes").wait_for()
     opened.fleet.incident("rack/r2", "", "closed")
-    incidents.wait_for(state="detached")
+    page.get_by_role("link", name="Incidents", exact=True).wait_for()
+
+
+def test_what_needs_you_is_on_top_and_in_the_title_of_the_tab(open_page: Open) -> None:
+    opened = open_page()
+    opened.fleet.items = [item("n003"), item("n004", state="muted")]
+    page = opened.page
+    page.reload()
+    needs = opened.live().page.get_by_role("region", name="What needs you")
+    needs.get_by_role("button", name="n003 waits for an operator").wait_for()
+    assert "replace GPU 3" in needs.inner_text() and "n004" not in needs.inner_text()
+    page.wait_for_function("() => document.title === '(1) Home - Holdfast'")
+    figures = page.get_by_role("region", name="The fleet now").inner_text()
+    assert "226 USD" in figures and "the work of 32 GPUs" in figures and "78 %" in figures
+
+
+def test_nothing_moves_when_incidents_come_and_the_connection_goes(open_page: Open) -> None:
+    opened = open_page().live()
+    top = "() => document.getElementById('grid').getBoundingClientRect().top"
+    before = opened.page.evaluate(top)
+    opened.fleet.incident("rack/r2", "16 of 16 nodes behind rack/r2 failed together")
+    opened.page.get_by_role("link", name="Incidents 1").wait_for()
+    opened.fleet.hang_up()
+    opened.page.get_by_role("alert").get_by_text("Connection lost").wait_for()
+    assert opened.page.evaluate(top) == before
+
+
+def test_the_colour_of_a_cell_is_its_health_and_a_root_is_marked(open_page: Open) -> None:
+    opened = open_page().live()
+    opened.fleet.change("n001", stage="allocated", health="fail")
+    opened.counted("fail", 1).wait_for()
+    opened.fleet.incident("node/n002", "GPU 0 is slow", cause="gpu.slow", account=account(), evidence=[])
+    opened.page.get_by_text("incident root 1").wait_for()
+    read = """([x, y]) => { const c = document.querySelector('.grid canvas').getContext('2d');
+      return [...c.getImageData(x, y, 1, 1).data].slice(0, 3) }"""
+    box = opened.page.evaluate("() => Math.round(document.querySelector('.ring')?.offsetWidth ?? 0)")
+    assert box == 0  # nothing is open yet
+    red, green, _ = opened.page.evaluate(read, [_middle(opened, 1), 40])
+    assert red > green + 60
+    red, green, _ = opened.page.evaluate(read, [_middle(opened, 5), 40])
+    assert green > red + 30
+
+
+def _middle(opened: Opened, index: int) -> int:
+    """Left of the letter in the cell of that number in the first row."""
+    opened.page.keyboard.press("Home")
+    for _ in range(index):
+        opened.page.keyboard.press("ArrowRight")
+    place = "() => new DOMMatrix(getComputedStyle(document.querySelector('.ring.cursor')).transform).m41"
+    left = opened.page.evaluate(place)
+    return int(left) + 8
 
 
 def test_jobs_that_come_and_go_are_not_told_and_what_happened_before_is(open_page: Open) -> None:
@@ -169,7 +220,7 @@ def test_a_lost_connection_is_said_with_its_time_the_view_stays_and_it_heals(ope
     assert alert.count() == 0
 
 
-def test_a_token_is_asked_for_refused_taken_and_kept_for_the_tab_only(open_page: Open) -> None:
+def test_a_token_is_asked_for_refused_taken_and_kept_where_no_script_reads_it(open_page: Open) -> None:
     opened = open_page(token="s3cret")
     field = opened.page.get_by_label("Token")
     field.fill("wrong")
@@ -179,7 +230,7 @@ def test_a_token_is_asked_for_refused_taken_and_kept_for_the_tab_only(open_page:
     field.press("Enter")
     opened.live().page.reload()
     opened.live()
-    assert opened.page.evaluate("[sessionStorage.length, localStorage.length, document.cookie]") == [1, 0, ""]
+    assert opened.page.evaluate("[sessionStorage.length, localStorage.length, document.cookie]") == [0, 0, ""]
     opened.page.get_by_role("button", name="Sign out").click()
     field.wait_for()
     assert not any("s3cret" in path for path in opened.fleet.asked)
@@ -193,12 +244,22 @@ def test_a_token_in_the_fragment_signs_in_and_leaves_the_address(open_page: Open
 def test_who_has_a_stale_token_may_look_without_one_where_everybody_may(open_page: Open) -> None:
     opened = open_page(token="s3cret", address="#token=stale")
     opened.page.get_by_text("this token is not known").wait_for()
-    assert opened.page.get_by_role("button", name="View without a token").count() == 0
+    assert opened.page.get_by_role("button", name="View without signing in").count() == 0
     opened.fleet.anonymous = True
     opened.page.reload()
-    opened.page.get_by_role("button", name="View without a token").click()
-    opened.live().page.reload()
     opened.live()
+
+
+def test_where_everybody_may_look_a_button_signs_in_and_out(open_page: Open) -> None:
+    opened = open_page(token="s3cret")
+    opened.fleet.anonymous = True
+    opened.page.reload()
+    opened.live().page.get_by_role("button", name="Sign in").click()
+    opened.page.get_by_label("Token").fill("s3cret")
+    opened.page.get_by_label("Token").press("Enter")
+    opened.page.get_by_role("button", name="Sign out").wait_for()
+    opened.live().page.get_by_role("button", name="Sign out").click()
+    opened.page.get_by_role("button", name="Sign in").wait_for()
 
 
 def test_a_hidden_tab_lets_its_stream_go_and_reads_anew_when_it_is_seen(open_page: Open) -> None:
@@ -241,7 +302,7 @@ def _draw_everything(opened: Opened) -> None:
     for number, stage in enumerate(("draining", "quarantined", "resetting", "testing", "removed", "cleaning")):
         opened.fleet.change(f"n{number:03d}", stage=stage, health="fail", reason="Xid 79 on GPU 3")
     opened.fleet.incident("rack/r2", "16 of 16 nodes behind rack/r2 failed together")
-    opened.page.get_by_role("region", name="Open incidents").wait_for()
+    opened.page.get_by_role("link", name=re.compile(r"Incidents [1-9]")).wait_for()
     opened.page.locator("#grid").click(position={"x": 20, "y": 40})
     opened.page.get_by_role("region", name="Verdicts").get_by_text("GPU 3 does not answer").wait_for()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .axe import serious
+from .mock_api import item
 from .seam_incident import account, training
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def test_an_incident_is_told_from_its_cause_to_its_price(open_page: Open) -> Non
     opened.fleet.incident("cdu/c2", "coolant flow fell", cause="cooling.flow_low", account=account(), evidence=["n001"])
     opened.fleet.incident("rack/r7", "over", state="closed", cause="gpu.temperature")
     page = opened.live().page
-    page.get_by_role("button", name="Show").click()
+    page.get_by_role("link", name="Incidents 1").click()
+    page.get_by_role("button", name="cdu/c2").click()
     page.get_by_role("heading", name="cdu/c2: cooling.flow_low").wait_for()
     text = page.get_by_role("main").inner_text()
     for said in (
@@ -255,3 +257,68 @@ def test_on_a_phone_a_row_is_a_card_that_needs_no_scrolling_sideways(open_page: 
     assert box is not None and box["x"] + box["width"] <= PHONE
     sentence = rows.first.locator(".sentence").bounding_box()
     assert sentence is not None and sentence["width"] > PHONE / 2
+
+
+def test_an_operator_works_an_item_of_the_inbox(open_page: Open) -> None:
+    opened = open_page(address="#/inbox")
+    opened.fleet.role = "operator"
+    opened.fleet.items = [item("n003"), item("n004", title="n004 waits for an operator", owner="network")]
+    page = opened.page
+    page.reload()
+    page.get_by_role("button", name="n003 waits for an operator").click()
+    page.get_by_role("heading", name="n003 waits for an operator").wait_for()
+    assert page.get_by_text("the work of 8 GPUs").is_visible() and page.get_by_text("18.80 USD").is_visible()
+    page.get_by_role("button", name="Acknowledge").click()
+    page.locator(".state.acknowledged").wait_for()
+    page.get_by_role("form", name="Comment").get_by_role("textbox").fill("ordered <b>a GPU</b>")
+    page.get_by_role("button", name="Comment", exact=True).click()
+    page.get_by_label("Mute for").select_option("8")
+    page.locator(".state.muted").wait_for()
+    page.get_by_role("button", name="Take it").click()
+    page.get_by_text("somebody").first.wait_for()
+    did = [(one["action"], one.get("hours"), one.get("comment")) for one in opened.fleet.acted]
+    assert did[0][0] == "acknowledge" and ("comment", None, "ordered <b>a GPU</b>") in did
+    assert ("mute", 8, "") in did and did[-1][0] == "assign"
+    assert opened.troubles == []
+
+
+def test_a_list_is_searched_sorted_and_kept_in_the_address(open_page: Open) -> None:
+    opened = open_page(address="#/inbox")
+    opened.fleet.items = [item("n003", cost_per_hour=5.0), item("n004", cost_per_hour=70.0, owner="network")]
+    page = opened.page
+    page.reload()
+    rows = page.locator("tbody tr")
+    page.get_by_role("button", name="Cost per hour").click()
+    assert "n004" in rows.nth(0).inner_text()
+    assert page.url.endswith("#/inbox?sort=-Cost+per+hour")
+    page.get_by_label("Owner").select_option("network")
+    assert rows.count() == 1
+    page.reload()
+    page.get_by_text("1 of 2 items").wait_for()
+    page.get_by_role("searchbox").fill("nothing like it")
+    page.get_by_text("None of 2 items matches the search.").wait_for()
+    page.get_by_role("button", name="Show all").click()
+    page.get_by_text("2 items", exact=True).wait_for()
+
+
+def test_rows_keep_their_places_while_one_points_at_them(open_page: Open) -> None:
+    opened = open_page(address="#/inbox?sort=-Cost+per+hour")
+    opened.fleet.items = [item("n003", cost_per_hour=5.0), item("n004", cost_per_hour=70.0)]
+    page = opened.page
+    page.reload()
+    rows = page.locator("tbody tr")
+    page.get_by_text("2 items", exact=True).wait_for()
+    rows.nth(1).hover()
+    opened.fleet.items[0]["cost_per_hour"] = 500.0
+    opened.fleet.send("inbox", opened.fleet.items[0])
+    page.get_by_text("500 USD").wait_for()
+    assert "n003" in rows.nth(1).inner_text()
+
+
+def test_a_node_that_is_the_root_of_an_incident_says_so(open_page: Open) -> None:
+    opened = open_page(address="#/node/n002")
+    opened.fleet.incident("node/n002/gpu/0", "GPU 0 is slow", cause="gpu.slow", account=account(), evidence=["n005"])
+    panel = opened.live().page.get_by_role("complementary", name="Node n002")
+    panel.get_by_text("This node is the root cause.").wait_for()
+    opened.page.goto(opened.url + "#/node/n005")
+    opened.page.get_by_text("This node is affected.").wait_for()

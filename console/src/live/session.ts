@@ -156,7 +156,7 @@ export function connect(): void {
 /** `#token=...` in the address signs in once and is removed from the address bar. */
 async function begin(): Promise<void> {
   const token = handedToken();
-  if (token) await client.signIn(token).catch(() => undefined);
+  if (token) await client.signIn(token).catch((error: unknown) => void (refusal = `The token was refused: ${whyRefused(error)}`));
   void readSession();
   connect();
 }
@@ -170,9 +170,12 @@ export function connectWhileSeen(): void {
   });
 }
 
+/** Why the token of the address was refused. */
+let refusal = "";
+
 function signedOut(): void {
   const expired = session.value?.signed_in ?? false;
-  connection.value = { kind: "signed-out", reason: expired ? "The session has ended." : "" };
+  connection.value = { kind: "signed-out", reason: expired ? "The session has ended." : refusal };
   void readSession();
 }
 

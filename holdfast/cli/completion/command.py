@@ -5,8 +5,7 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from typer.completion import completion_init
-from typer.completion import get_completion_script as script
+from typer.completion import completion_init, get_completion_script  # type: ignore[attr-defined]
 
 COMPLETE_VARIABLE = "_HOLDFAST_COMPLETE"  # as holdfast.cli.app reads it
 
@@ -24,4 +23,4 @@ def completion(
     named = os.environ.get("SHELL", "").rpartition("/")[2]
     chosen = shell.value if shell else named if named in set(Shell) else Shell.BASH.value
     completion_init()
-    typer.echo(script(prog_name="holdfast", complete_var=COMPLETE_VARIABLE, shell=chosen))
+    typer.echo(get_completion_script(prog_name="holdfast", complete_var=COMPLETE_VARIABLE, shell=chosen))

@@ -22,7 +22,7 @@ def save(connection: Connection, record: ItemRecord, note: ItemNote) -> None:
 
 def records(connection: Connection, keys: Sequence[str]) -> dict[str, ItemRecord]:
     wanted = [clean(key) for key in keys]
-    found = {}
+    found: dict[str, ItemRecord] = {}
     for start in range(0, len(wanted), KEYS_AT_ONCE):
         asked = select(inbox.c.key, inbox.c.body).where(inbox.c.key.in_(wanted[start : start + KEYS_AT_ONCE]))
         found |= {key: decode(body, ItemRecord) for key, body in connection.execute(asked)}

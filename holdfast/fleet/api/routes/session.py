@@ -148,11 +148,14 @@ def _secure(service: Asked) -> bool:
 
 def _view(service: Asked, caller: Caller | None) -> SessionView:
     oidc = service.oidc.settings.label if service.oidc is not None else ""
-    shared = {"open_reading": service.access.open_reading, "oidc": oidc}
-    if caller is None:
-        return SessionView(signed_in=False, **shared)
-    may = tuple(right for right, roles in MAY.items() if caller.role in roles)
-    return SessionView(signed_in=True, name=caller.name, role=caller.role.value, may=may, **shared)
+    return SessionView(
+        signed_in=caller is not None,
+        name=caller.name if caller else "",
+        role=caller.role.value if caller else "",
+        may=tuple(right for right, roles in MAY.items() if caller and caller.role in roles),
+        open_reading=service.access.open_reading,
+        oidc=oidc,
+    )
 
 
 ROUTES = [show_session, open_session, close_session, begin_oidc, finish_oidc]
