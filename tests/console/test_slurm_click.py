@@ -39,7 +39,7 @@ def test_a_viewer_cannot_and_slurm_does_not_notice(chromium: Any, site: Site) ->
         """([node, reason]) => fetch(`/v1/nodes/${node}/quarantine`, {
             method: "POST", body: JSON.stringify({reason}),
             headers: {"Content-Type": "application/json",
-                      Authorization: `Bearer ${sessionStorage.getItem("holdfast.token")}`},
+                      "X-Holdfast-Session": "console"},
         }).then((answer) => answer.status)""",
         [NODE, REASON],
     )

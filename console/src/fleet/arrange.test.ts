@@ -65,3 +65,14 @@ test("arrows walk cell by cell and back, and stop at the ends", () => {
   expect(move(grid, move(grid, 5, "End"), "Home")).toBe(0);
   expect(move(arrange([], ROOM), 0, "ArrowDown")).toBe(-1);
 });
+
+test("a fleet of 12,500 in 782 racks is seen at once: the names of the racks give way before the cells do", () => {
+  const grid = arrange(groupNodes(racks(782, 16), "rack"), ROOM);
+  expect(grid.height).toBeLessThanOrEqual(ROOM.height);
+  expect(grid.labelled).toBe(false);
+  expect(grid.pitch).toBeGreaterThanOrEqual(4);
+  const corners = new Set(grid.names.map((_, i) => `${grid.xs[i]},${grid.ys[i]}`));
+  expect(corners.size).toBe(grid.names.length);
+  expect(hit(grid, (grid.xs[99] ?? 0) + 2, (grid.ys[99] ?? 0) + 2)).toBe(99);
+  expect(arrange(groupNodes(racks(782, 16), "rack"), ROOM, 3).labelled).toBe(true);
+});

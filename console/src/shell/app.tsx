@@ -5,6 +5,7 @@ import { IncidentsPage } from "../incidents/page";
 import { JobsPage } from "../jobs/page";
 import { InboxPage } from "../inbox/page";
 import { connection, inbox } from "../live/session";
+import { Palette } from "../palette/palette";
 import { PlanPage } from "../plan/page";
 import { ProbesPage } from "../probes/page";
 import { RunbookPage } from "../runbook/page";
@@ -45,6 +46,7 @@ export function App() {
     <>
       <Header />
       <Banner />
+      <Palette />
       {state.kind === "signed-out" ? <SignIn reason={state.reason} /> : <Here />}
     </>
   );

@@ -1,5 +1,6 @@
 import { Nav } from "./nav";
 import { connection, fleet, session, signOut, type Connection } from "../live/session";
+import { paletteOpen } from "../palette/palette";
 import { open } from "./route";
 import { switchTheme, theme } from "./theme";
 
@@ -32,6 +33,9 @@ export function Header() {
       <span class={`connection ${kind}`} role="status">
         {WORDS[kind]}
       </span>
+      <button type="button" class="quiet" aria-keyshortcuts="Control+K" title="Go to a node, incident, item or view" onClick={() => (paletteOpen.value = true)}>
+        Go to <kbd aria-hidden="true">Ctrl K</kbd>
+      </button>
       <button type="button" class="quiet" onClick={switchTheme} aria-label={`Switch to the ${theme.value === "dark" ? "light" : "dark"} theme`}>
         {theme.value === "dark" ? "☀" : "☾"}
       </button>
