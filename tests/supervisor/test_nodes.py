@@ -34,7 +34,7 @@ def test_a_link_that_goes_down(tmp_path: Path) -> None:
         jobs = {name: on(made, name, tmp_path) for name in ("h1", "h2", "h3")}
         lead = jobs["h1"]
         lead.until(lambda: "step 25 " in lead.output)
-        spare = next(name for name in ("h2", "h3") if "stands by" in jobs[name].said)
+        spare = next(name for name in ("h2", "h3") if "waits as a spare" in jobs[name].said)
         hit = "h2" if spare == "h3" else "h3"
         run("ip", "-n", made.space("sw"), "link", "set", f"p{hit}", "down")
         down = time.time()
@@ -60,7 +60,7 @@ def test_a_node_that_dies(tmp_path: Path) -> None:
         jobs[name] = supervise(tmp_path / name, command, "--nodes", "2", "--store", store, *lead, *TOGETHER)
     first = jobs["n1"]
     first.until(lambda: "step 25 " in first.output)
-    hit = next(name for name in ("n2", "n3") if "stands by" not in jobs[name].said)
+    hit = next(name for name in ("n2", "n3") if "waits as a spare" not in jobs[name].said)
     os.kill(jobs[hit].worker(1), signal.SIGSTOP)  # as a host without power, it does not say goodbye
     jobs[hit].process.kill()
     assert first.end() == 0, first.said

@@ -43,12 +43,12 @@ class ControllerFleet:
         return found
 
     def blame(self, nodes: Sequence[str], reason: str) -> None:
-        self._wish("quarantine", nodes, reason)
+        self._post("quarantine", nodes, reason)
 
     def doubt(self, nodes: Sequence[str], reason: str) -> None:
-        self._wish("retest", nodes, reason)
+        self._post("retest", nodes, reason)
 
-    def _wish(self, verb: str, nodes: Sequence[str], reason: str) -> None:
+    def _post(self, verb: str, nodes: Sequence[str], reason: str) -> None:
         for node in nodes:
             try:
                 self._client.post(node_path(node, verb), {"reason": reason[:_LONGEST_REASON]})
