@@ -77,9 +77,9 @@ class Load:
         self._process = process
         self.pid = process.pid
 
-    def ask(self, do: str, **told: Any) -> dict[str, Any]:
+    def ask(self, do: str, **result: Any) -> dict[str, Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"do": do, **told}) + "\n")
+        self._process.stdin.write(json.dumps({"do": do, **result}) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:

@@ -88,10 +88,10 @@ def _policy_fields() -> list[tuple[str, str, str]]:
     for field, words in zip(body, [*body[1:], None], strict=True):
         if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
             continue
-        told = words.value.value if isinstance(words, ast.Expr) and isinstance(words.value, ast.Constant) else ""
+        text = words.value.value if isinstance(words, ast.Expr) and isinstance(words.value, ast.Constant) else ""
         name = field.target.id
         if name not in ("maintenance", "pools"):
-            found.append((name, _default(getattr(defaults, name)), " ".join(str(told).split())))
+            found.append((name, _default(getattr(defaults, name)), " ".join(str(text).split())))
     return found
 
 
@@ -107,7 +107,7 @@ LIFECYCLE = """One table says what becomes of a node (`holdfast/fleet/decisions/
 A pair that is not in it changes nothing.
 A few cells depend on what the node remembers: a test that began before the last workload ended does not
 count, a node that several jobs share is cleaned when the last has ended, each repair step has its own action,
-and a node is degraded only so often. What stands before the table, over the whole fleet, is told in
+and a node is degraded only so often. What stands before the table, over the whole fleet, is described in
 [controller.md](controller.md).
 """
 
