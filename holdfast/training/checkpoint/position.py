@@ -4,6 +4,7 @@ A loader draws its order from random generators when an epoch begins. `Position`
 then. After a load it replays the start of the epoch, skips what was consumed, and puts the generators back.
 """
 
+import gc
 import logging
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ import numpy as np
 import torch
 import xxhash
 from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 from torch.utils.data.distributed import DistributedSampler
 
 LOG = logging.getLogger("holdfast.checkpoint")
@@ -212,6 +214,31 @@ class Position:
         if not self.problem:
             LOG.warning("position in the data: %s", problem)
         self.problem = self.problem or problem
+
+
+def untracked_loader(parts: Iterable[object]) -> str:
+    """Why the order of the data is not in these parts of a state; "" where it is, or where no DataLoader runs.
+
+    It looks through the objects of the process once: a loader that is being read, and no part that knows where it is.
+    """
+    for part in parts:
+        module = isinstance(part, torch.nn.Module | torch.optim.Optimizer)
+        if isinstance(part, Position) or (
+            not module and hasattr(part, "load_state_dict") and hasattr(part, "__iter__")
+        ):
+            return ""
+    if not any(issubclass(type(one), _BaseDataLoaderIter) for one in gc.get_objects()):
+        return ""
+    return (
+        "a DataLoader is in use and the state does not hold the position in it: after a load the data comes in another "
+        "order, from the start of an epoch; put a Position into the state and iterate over position.over(loader)"
+    )
+
+
+def is_data(part: object) -> bool:
+    """Whether a part of the state is a loader or sampler that saves its own position."""
+    known = isinstance(part, torch.nn.Module | torch.optim.Optimizer)
+    return not known and hasattr(part, "load_state_dict") and hasattr(part, "__iter__")
 
 
 def fingerprint(value: object) -> str:

@@ -1,5 +1,6 @@
 """Saved values back into the objects of a training: all of them or none."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,6 +15,13 @@ class CheckpointError(RuntimeError):
     """What stands in the way of loading, in one sentence."""
 
 
+class LoadRefused(CheckpointError):
+    """What is saved cannot be loaded by this run, and a restart alone will not change that. Raised on all ranks alike.
+
+    `holdfast run` recognises the name of this class in a traceback.
+    """
+
+
 def snapshot(part: Any) -> Any:
     return part.state_dict() if hasattr(part, "state_dict") else part
 
@@ -21,22 +29,35 @@ def snapshot(part: Any) -> Any:
 def apply(got: shard.Shard, state: State) -> None:
     """Put the saved values into the state; nothing is touched unless both have the same parts."""
     like = {name: snapshot(part) for name, part in state.items()} if has_shards(got.tree) else None
-    # Optimizers keep the tensors they are given: what they get must not be the keeper's memory.
-    saved = decode(got.tree, [tensor.clone() for tensor in got.tensors], like)
+    saved = decoded(got, like)
+    check(saved, state)
+    put(saved, state)
+
+
+def decoded(got: shard.Shard, like: Mapping[str, Any] | None) -> Any:
+    """The saved values. Optimizers keep the tensors they are given: what they get must not be the keeper's memory."""
+    return decode(got.tree, [tensor.clone() for tensor in got.tensors], like)
+
+
+def check(saved: Any, state: State) -> None:
     if not isinstance(saved, dict) or saved.keys() != state.keys():
         there = ", ".join(map(str, saved)) if isinstance(saved, dict) else "nothing of this kind"
-        raise CheckpointError(f"the checkpoint holds {there}; the state to load has {', '.join(state)}")
+        raise LoadRefused(f"the checkpoint holds {there}; the state to load has {', '.join(state)}")
     for name, part in state.items():  # copying would stretch one row over many, or round to whole numbers
         if isinstance(part, torch.Tensor) and _kind(saved[name]) != _kind(part):
-            raise CheckpointError(f"{name}: the checkpoint holds {_kind(saved[name])}, the state to load {_kind(part)}")
-    for name, part in state.items():
+            raise LoadRefused(f"{name}: the checkpoint holds {_kind(saved[name])}, the state to load {_kind(part)}")
+
+
+def put(saved: Mapping[str, Any], state: State) -> None:
+    for name, value in saved.items():
+        part = state[name]
         if hasattr(part, "load_state_dict"):
-            part.load_state_dict(saved[name])
+            part.load_state_dict(value)
         elif isinstance(part, torch.Tensor):
             with torch.no_grad():
-                part.copy_(saved[name])
+                part.copy_(value)
         else:
-            state[name] = saved[name]
+            state[name] = value
 
 
 def _kind(part: Any) -> str:

@@ -242,8 +242,8 @@ class Visit:
         return self._desk.shelf.fetch(self._rank, int(order["step"])), ()
 
     def _fetch(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        """This rank's copy: of this node's memory, or brought here from another keeper's."""
-        rank, step, address = self._rank, int(order["step"]), str(order["address"])
+        """A copy, this rank's if no other is named: of this node's memory, or brought here from another keeper's."""
+        rank, step, address = int(order.get("rank", self._rank)), int(order["step"]), str(order["address"])
         if address:
             self._desk.vault.protect_only(rank, ())  # the run in which they counted is over
             with Caller(address, self._desk.secret) as caller:
@@ -255,7 +255,10 @@ class Visit:
             return {**answer, "row": copy.row()}, fds
 
     def _drop(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        self._desk.vault.drop(self._rank, int(order["step"]))
+        rank = int(order.get("rank", self._rank))
+        self._desk.vault.drop(rank, int(order["step"]))
+        if rank != self._rank:  # it was here for a load only
+            self._desk.vault.trim(rank)
         return {}, ()
 
     def _flush(self, order: Message) -> tuple[Message, tuple[int, ...]]:

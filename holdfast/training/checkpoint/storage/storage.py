@@ -44,7 +44,8 @@ def write(folder: Path, shard: Shard, attempt: str) -> Path:
         draft.mkdir(parents=True, mode=0o700)
         parts, places = _write_parts(draft, shard)
         story = [about.job, about.rank, about.world, about.step, attempt]
-        body = pack({"about": story, "tree": shard.tree, "names": shard.names, "parts": parts, "places": places})
+        texts = {"names": shard.names, "notes": list(shard.notes)}
+        body = pack({"about": story, "tree": shard.tree, **texts, "parts": parts, "places": places})
         _write_whole(draft / INDEX, xxhash.xxh3_128_digest(body) + body)
         shutil.rmtree(target, ignore_errors=True)
         draft.rename(target)
@@ -99,7 +100,8 @@ def read(folder: Path, step: int, rank: int) -> tuple[Shard, str]:
         index = read_index(target / INDEX)
         job, owner, world, of_step, attempt = index["about"]
         tensors = [_read_tensor(target, *place) for place in index["places"]]
-        return Shard(About(job, owner, world, of_step), index["tree"], index["names"], tensors), attempt
+        notes = tuple(map(str, index.get("notes", ())))
+        return Shard(About(job, owner, world, of_step), index["tree"], index["names"], tensors, notes), attempt
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise EncodingError(f"{target}: {error}") from error
 
