@@ -19,7 +19,17 @@ from holdfast.training.checkpoint.keeper.peers import Caller
 from holdfast.training.checkpoint.keeper.replication import Crew, Replication
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, Vault
 from holdfast.training.checkpoint.keeper.storing import Storing
-from holdfast.training.checkpoint.keeper.wire import Message, NotTrusted, Process, WireError, receive, same_user, send
+from holdfast.training.checkpoint.keeper.wire import (
+    Message,
+    NotTrusted,
+    Process,
+    WireError,
+    accept_for_ever,
+    close_listener,
+    receive,
+    same_user,
+    send,
+)
 
 LOG = logging.getLogger(__name__)
 PREDECESSOR_SECONDS = 10.0  # how long a killed process may need to disappear before its successor is refused
@@ -57,10 +67,10 @@ class Desk:
         self._listener.listen(64)
 
     def start(self) -> None:
-        threading.Thread(target=self._listen, name="desk", daemon=True).start()
+        threading.Thread(target=accept_for_ever, args=(self._listener, self._serve), name="desk", daemon=True).start()
 
     def close(self) -> None:
-        self._listener.close()
+        close_listener(self._listener)
 
     def busy(self) -> bool:
         """Whether a rank is here. One that ended is not, although a child of it may still hold its connection open."""
@@ -88,13 +98,7 @@ class Desk:
             self.last_seen = time.monotonic()
             self._changed.notify_all()
 
-    def _listen(self) -> None:
-        with suppress(OSError):  # closed
-            while True:
-                client, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(client,), name="rank", daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
+    def _serve(self, client: socket.socket, _: object) -> None:
         visit = Visit(self, client)
         with client:
             try:
