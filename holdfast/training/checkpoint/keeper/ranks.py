@@ -79,6 +79,13 @@ class Desk:
                 visit.leave_if_ended()
             return bool(self._attached)
 
+    def attached(self) -> list[int]:
+        return sorted(self._attached) if self.busy() else []
+
+    def idle_seconds(self) -> float:
+        """Since the last rank left; 0 while one is here."""
+        return 0.0 if self.busy() else time.monotonic() - self.last_seen
+
     def rows(self) -> list[list[object]]:
         """What is held here, in host or GPU memory."""
         held = [copy.row() for copy in self.vault.held()]
@@ -94,8 +101,10 @@ class Desk:
 
     def detach(self, visit: "Visit") -> None:
         with self._changed:
-            self._attached = {rank: other for rank, other in self._attached.items() if other is not visit}
-            self.last_seen = time.monotonic()
+            left = {rank: other for rank, other in self._attached.items() if other is not visit}
+            if len(left) < len(self._attached):  # who only asked for the status is no rank
+                self.last_seen = time.monotonic()
+            self._attached = left
             self._changed.notify_all()
 
     def _serve(self, client: socket.socket, _: object) -> None:
@@ -271,6 +280,7 @@ class Visit:
     def _status(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         vault = self._desk.vault
         status: dict[str, Any] = {"committed": vault.committed, "used_bytes": vault.used_bytes(), "keeper": os.getpid()}
+        status["ranks"], status["idle_seconds"] = self._desk.attached(), self._desk.idle_seconds()
         status["sent_bytes"] = self._desk.replication.sent_bytes
         status["communicating"] = self._desk.gaps.communicating()
         status["waited_for_gaps_seconds"] = self._desk.pace.waited_seconds
