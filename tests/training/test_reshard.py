@@ -89,7 +89,7 @@ def loaded_by(rank: int, world: int, shards: dict[int, shard.Shard], state: dict
     rows = [describe(shards[one], per_rank(state)) for one in sorted(shards)]
     plan = Resharding(rows, rank, world, state)
     needed = plan.needed([])
-    return decoded(plan.assemble({one: shards[one] for one in needed}), plan.like)
+    return decoded(plan.assemble({one: shards[one] for one in needed}), plan.like, state)
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:

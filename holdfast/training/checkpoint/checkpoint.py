@@ -296,7 +296,7 @@ class Checkpoint:
             if more is None:
                 problem = "retry"
             else:
-                saved = decoded(plan.assemble({**shards, **more}), plan.like)
+                saved = decoded(plan.assemble({**shards, **more}), plan.like, state)
                 check({**{name: None for name in own}, **saved}, state)
         except (EncodingError, CheckpointError) as error:
             problem = str(error)

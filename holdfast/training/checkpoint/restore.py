@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from holdfast.training.checkpoint.format import shard
-from holdfast.training.checkpoint.format.encoding import decode, has_shards
+from holdfast.training.checkpoint.format.encoding import decode, has_shards, numbers
 
 State = dict[str, Any]
 
@@ -29,14 +29,28 @@ def snapshot(part: Any) -> Any:
 def apply(got: shard.Shard, state: State) -> None:
     """Put the saved values into the state; nothing is touched unless both have the same parts."""
     like = {name: snapshot(part) for name, part in state.items()} if has_shards(got.tree) else None
-    saved = decoded(got, like)
+    saved = decoded(got, like, state)
     check(saved, state)
     put(saved, state)
 
 
-def decoded(got: shard.Shard, like: Mapping[str, Any] | None) -> Any:
-    """The saved values. Optimizers keep the tensors they are given: what they get must not be the keeper's memory."""
-    return decode(got.tree, [tensor.clone() for tensor in got.tensors], like)
+def decoded(got: shard.Shard, like: Mapping[str, Any] | None, state: State) -> Any:
+    """The saved values. What keeps the tensors that it is given must not get the keeper's memory: those are copied.
+    Modules and tensors copy by themselves, so for them the memory is only mapped."""
+    copied = set() if not got.owned else set(range(len(got.tensors)))
+    if not got.owned:
+        for name, tree in got.tree[1] if isinstance(got.tree, list) and got.tree[0] == "dict" else ():
+            copied |= _copied_by_its_owner(state.get(name), tree)
+    return decode(got.tree, [tensor if at in copied else tensor.clone() for at, tensor in enumerate(got.tensors)], like)
+
+
+def _copied_by_its_owner(part: Any, tree: Any) -> set[int]:
+    """Numbers of the tensors that the part copies from when it is loaded."""
+    if isinstance(part, torch.nn.Module) and not has_shards(tree):
+        return set(numbers(tree)) if type(part).load_state_dict is torch.nn.Module.load_state_dict else set()
+    if isinstance(part, torch.Tensor):
+        return set(numbers(tree))
+    return set()
 
 
 def check(saved: Any, state: State) -> None:

@@ -4,7 +4,7 @@ Plain values are None, bool, int, float, str, bytes, list, tuple, dict, torch.Si
 what else a state holds is refused with its place, because a pickle from another machine would be a program.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -96,6 +96,20 @@ def decode(tree: Tree, tensors: Sequence[torch.Tensor], like: object = None) -> 
         return _decode(tree, tensors, like, 0)
     except (TypeError, ValueError, IndexError, KeyError) as error:
         raise EncodingError(f"not a state: {error}") from error
+
+
+def numbers(tree: Tree) -> Iterator[int]:
+    """Of the tensors in it."""
+    if not isinstance(tree, list):
+        return
+    kind, content = tree
+    if kind == "dict" or kind in _SEQUENCES:
+        for part in content:
+            yield from numbers(part[1] if kind == "dict" else part)
+    elif kind in ("tensor", "array", "scalar"):
+        yield content
+    elif kind == "shard":
+        yield content[0]
 
 
 def has_shards(tree: Tree) -> bool:

@@ -47,6 +47,7 @@ class Shard:
     names: list[str]
     tensors: list[torch.Tensor]  # views of the buffer: copy what must outlive it
     notes: tuple[str, ...] = ()  # what is not in it, said when it is loaded
+    owned: bool = False  # the tensors are this process's alone, and may be kept
 
 
 def plan(about: About, encoded: Encoded, notes: Sequence[str] = ()) -> Plan:

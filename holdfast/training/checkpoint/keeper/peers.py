@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from holdfast.training.checkpoint.format.increments import checked_parts
-from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.pacing import Pace, behind_training
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, Vault
 from holdfast.training.checkpoint.keeper.wire import (
     CHUNK,
@@ -49,7 +49,13 @@ class Caller:
         self._socket.close()
 
     def put(
-        self, copy: Copy, pace: Pace, base: int = -1, parts: list[int] | None = None, bound: Message | None = None
+        self,
+        copy: Copy,
+        pace: Pace,
+        base: int = -1,
+        parts: list[int] | None = None,
+        bound: Message | None = None,
+        bytes_per_second: float = 0.0,
     ) -> int:
         """Send a copy, or its changed parts where the other side has step `base`; returns the bytes that went.
 
@@ -64,7 +70,7 @@ class Caller:
             for start, end in places:
                 for at in range(start, end, CHUNK):
                     part = view[at : min(at + CHUNK, end)]
-                    pace.wait(len(part))
+                    pace.wait(len(part), bytes_per_second)
                     self._channel.send_data(part)
         self._answer()
         return sum(end - start for start, end in places)
@@ -146,6 +152,7 @@ class Answerer:
 
     def _talk(self, channel: Channel, where: tuple[str, int]) -> None:
         channel.settimeout(SILENCE_SECONDS)
+        behind_training()
         try:
             while True:
                 self._obey(channel, channel.receive())

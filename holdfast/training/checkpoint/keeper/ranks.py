@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from holdfast.training.checkpoint.device.buffers import Shelf
 from holdfast.training.checkpoint.keeper.flush import Flushing
 from holdfast.training.checkpoint.keeper.memory import Pages
-from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace
+from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace, behind_training
 from holdfast.training.checkpoint.keeper.peers import Caller
 from holdfast.training.checkpoint.keeper.replication import Crew, Replication
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, Vault
@@ -57,6 +58,7 @@ class Desk:
         self.vault, self.replication, self.flushing = parts.vault, parts.replication, parts.flushing
         self.storing, self.secret, self.troubles, self.about = parts.storing, parts.secret, parts.troubles, about
         self.gaps, self.pace, self.shelf = parts.gaps, parts.pace, parts.shelf
+        self.hashing = ThreadPoolExecutor(1, "hashing", initializer=behind_training)  # while the next step computes
         self.last_seen = time.monotonic()
         self._attached: dict[int, Visit] = {}
         self._changed = threading.Condition()
@@ -229,7 +231,8 @@ class Visit:
     def _keep(self, pages: Pages, order: Message) -> Copy:
         size = min(int(order["size"]), pages.size)
         step, attempt = int(order["step"]), str(order["attempt"])
-        copy = Copy(self._rank, step, attempt, self._world, size, pages.digest(size), pages)
+        digest = self._desk.hashing.submit(pages.digest, size).result()
+        copy = Copy(self._rank, step, attempt, self._world, size, digest, pages)
         self._desk.vault.add(copy)
         if order["store"]:
             self._desk.storing.offer(copy)
