@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from holdfast.training.checkpoint.format.message import EncodingError
-from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.pacing import Pace, behind_training
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
 
 LOG = logging.getLogger(__name__)
@@ -46,9 +46,7 @@ class Flushing:
 
     def prepare(self) -> None:
         """Load what writing needs now and beside the work: the first step for storage should not be late for it."""
-        threading.Thread(
-            target=import_module, args=("holdfast.training.checkpoint.storage.storage",), name="torch", daemon=True
-        ).start()
+        threading.Thread(target=_load_torch, name="torch", daemon=True).start()
 
     def store(self, copy: Copy, tried: Tried) -> bool:
         """Queue a copy; False where it is gone already. It is kept from being written over only while it is written:
@@ -99,6 +97,7 @@ class Flushing:
         return sorted(due, key=lambda copy: (copy.rank not in self._own, copy.step != committed, copy.rank))
 
     def _work(self) -> None:
+        behind_training()
         while True:
             copy, tried = self._waiting.get()
             time.sleep(self.turn // WRITERS * self._last_seconds)
@@ -149,6 +148,11 @@ class Flushing:
         self.writes += 1
         LOG.info("step %d of rank %d is in storage", copy.step, copy.rank)
         return True
+
+
+def _load_torch() -> None:
+    behind_training()
+    import_module("holdfast.training.checkpoint.storage.storage")
 
 
 def _about(copy: Copy) -> str:

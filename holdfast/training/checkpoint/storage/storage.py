@@ -11,11 +11,15 @@ import logging
 import os
 import re
 import shutil
+import struct
+import zipfile
 from collections.abc import Callable, Iterator
 from itertools import chain, count
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import xxhash
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
@@ -23,8 +27,9 @@ from torch.distributed.checkpoint.filesystem import FileSystemWriter
 from torch.distributed.checkpoint.storage import WriteResult
 
 from holdfast.training.checkpoint.candidates import Candidate
+from holdfast.training.checkpoint.format.encoding import DTYPES
 from holdfast.training.checkpoint.format.message import EncodingError, pack, unpack
-from holdfast.training.checkpoint.format.shard import About, Shard
+from holdfast.training.checkpoint.format.shard import ALIGN, About, Shard
 from holdfast.training.checkpoint.storage.place import INDEX, rank_folder
 from holdfast.training.checkpoint.untrusted_steps import noted, trusted
 
@@ -44,7 +49,8 @@ def write(folder: Path, shard: Shard, attempt: str) -> Path:
         draft.mkdir(parents=True, mode=0o700)
         parts, places = _write_parts(draft, shard)
         story = [about.job, about.rank, about.world, about.step, attempt]
-        body = pack({"about": story, "tree": shard.tree, "names": shard.names, "parts": parts, "places": places})
+        texts = {"names": shard.names, "notes": list(shard.notes)}
+        body = pack({"about": story, "tree": shard.tree, **texts, "parts": parts, "places": places})
         _write_whole(draft / INDEX, xxhash.xxh3_128_digest(body) + body)
         shutil.rmtree(target, ignore_errors=True)
         draft.rename(target)
@@ -72,13 +78,28 @@ def _write_parts(draft: Path, shard: Shard) -> tuple[list[str], list[list[Any]]]
     results: list[WriteResult] = writer.write_data(plan, planner).wait()
     writer.finish(metadata, [results])
     where = {result.index.fqn: result.storage_data for result in results}
-    return names, [_place(draft, where[name]) for name in names]
+    return names, [_place(draft, where[name], state[name]) for name in names]
 
 
-def _place(draft: Path, place: Any) -> list[Any]:
+def _place(draft: Path, place: Any, tensor: torch.Tensor) -> list[Any]:
     with open(draft / place.relative_path, "rb") as file:
         file.seek(place.offset)
-        return [place.relative_path, place.offset, place.length, xxhash.xxh3_128_hexdigest(file.read(place.length))]
+        raw = file.read(place.length)
+    row = [place.relative_path, place.offset, place.length, xxhash.xxh3_128_hexdigest(raw)]
+    begin = _data_offset(raw, tensor.nbytes)
+    return [*row, begin, str(tensor.dtype), list(tensor.shape)] if begin is not None else row
+
+
+def _data_offset(raw: bytes, size: int) -> int | None:
+    """Where the bytes of the one tensor lie in what torch.save wrote, so that a load need not unpack it."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        found = [entry for entry in archive.infolist() if entry.filename.endswith("/data/0")]
+    if len(found) != 1 or found[0].file_size != size or found[0].compress_type != zipfile.ZIP_STORED:
+        return None
+    head = found[0].header_offset
+    name, extra = struct.unpack_from("<HH", raw, head + 26)
+    begin = int(head + 30 + name + extra)
+    return begin if begin % ALIGN == 0 else None
 
 
 def _unique(names: list[str]) -> list[str]:
@@ -99,7 +120,9 @@ def read(folder: Path, step: int, rank: int) -> tuple[Shard, str]:
         index = read_index(target / INDEX)
         job, owner, world, of_step, attempt = index["about"]
         tensors = [_read_tensor(target, *place) for place in index["places"]]
-        return Shard(About(job, owner, world, of_step), index["tree"], index["names"], tensors), attempt
+        notes = tuple(map(str, index.get("notes", ())))
+        about = About(job, owner, world, of_step)
+        return Shard(about, index["tree"], index["names"], tensors, notes, owned=True), attempt
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise EncodingError(f"{target}: {error}") from error
 
@@ -124,15 +147,22 @@ def writer(folder: Path, step: int, rank: int) -> str:
         return ""
 
 
-def _read_tensor(target: Path, name: str, offset: int, length: int, digest: str) -> torch.Tensor:
+def _read_tensor(target: Path, name: str, offset: int, length: int, digest: str, *where: Any) -> torch.Tensor:
     if "/" in name or name.startswith("..") or length < 0:
         raise EncodingError(f"not a file of this checkpoint: {name[:60]}")
-    with open(target / name, "rb") as file:
+    raw = np.empty(length, dtype=np.uint8)
+    with open(target / name, "rb", buffering=0) as file:
         file.seek(offset)
-        raw = file.read(length)
-    if xxhash.xxh3_128_hexdigest(raw) != digest:
+        view, got = memoryview(raw), 0
+        while got < length and (count := file.readinto(view[got:])):
+            got += count
+    if got < length or xxhash.xxh3_128_hexdigest(raw) != digest:
         raise EncodingError(f"{name} at {offset}: the bytes are not those that were saved")
-    tensor = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
+    if where:
+        begin, dtype, shape = where
+        kind = DTYPES[dtype]
+        return torch.from_numpy(raw)[begin : begin + prod(shape) * kind.itemsize].view(kind).view(shape)
+    tensor = torch.load(io.BytesIO(raw.data), map_location="cpu", weights_only=True)
     if not isinstance(tensor, torch.Tensor):
         raise EncodingError(f"{name} at {offset}: not a tensor")
     return tensor
