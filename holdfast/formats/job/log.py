@@ -35,7 +35,7 @@ class JobLog:
         self._carry = b""
         self._above = b""  # the end of what was read before this block
         self._lines = 0
-        self._kernel = KernelLog()
+        self._kernel = KernelLog(shipped=True)
         self._kernel_words = _kernel_words()
         self._kernel_events: dict[str, Folder] = {}  # by the host that the lines name
         self._readers = _readers()
