@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from holdfast.catalog import causes
 from holdfast.model.evidence import Evidence
 
 YEARLESS = 1972  # the year that readers give to stamps without one
@@ -100,9 +101,14 @@ def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
     return sorted(kept, key=lambda item: (item.at or float("inf"), item.file, item.event.line))
 
 
+def _only_slows(one: Evidence) -> bool:
+    """What a run goes on with, but slowly."""
+    return bool(one.cause) and causes.find(one.cause).failure_class == "slowdown" and one.event.kind == "problem"
+
+
 def survived(one: Evidence, done: dict[str, int]) -> bool:
     """Whether the run went on after it as if nothing had been: handled, or words in a sample of the data."""
-    if one.role == "note" or one.event.kind in _NEVER_SURVIVED:
+    if one.role == "note" or one.event.kind in _NEVER_SURVIVED or _only_slows(one):
         return False
     if one.event.line < done.get(one.file, 0):
         return True
