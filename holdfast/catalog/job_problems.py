@@ -28,6 +28,7 @@ class Problem:
     owner: str = "job"
     action: str = ""  # the next step, where it is another than the cause's
     again: bool = False
+    warned: bool = False  # a logger that only warns means it too
 
     @property
     def is_default(self) -> bool:
@@ -65,7 +66,7 @@ def named(name: str) -> Problem | None:
 
 def of_cause(cause: str) -> Problem | None:
     """What to do about a cause where no line says more."""
-    return next((one for one in problems() if one.is_default and one.cause == cause), None)
+    return next((one for one in problems() if one.name.startswith("any_") and one.cause == cause), None)
 
 
 @cache
@@ -99,4 +100,5 @@ def _problem(row: dict[str, Any]) -> Problem:
         owner=row.get("owner", "job"),
         action=row.get("action", ""),
         again=row.get("again", False),
+        warned=row.get("warned", False),
     )

@@ -21,6 +21,7 @@ class Candidate:
     contradicts: list[str] = field(default_factory=list)
     base: float | None = None  # its weight where that comes from comparing ranks, not from single lines
     factor: float = 1.0  # below one where something speaks against it
+    known: str = ""  # the name of a known problem, where comparing found it and no line names it
     note: str = ""  # what a person should read of it: the exception, the path, the code
 
     @property
@@ -49,6 +50,8 @@ class Candidate:
     @property
     def problem(self) -> job_problems.Problem | None:
         """The known problem that its evidence shows; else what its cause means where no line says more."""
+        if self.known:
+            return job_problems.named(self.known)
         for one in self.best_evidence():
             known = job_problems.named(one.word("problem"))
             if known and known.cause == self.name:

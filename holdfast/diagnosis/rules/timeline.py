@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from holdfast.catalog import causes
+from holdfast.catalog.job_errors import of_kernel_event
 from holdfast.model.evidence import Evidence
 
 YEARLESS = 1972  # the year that readers give to stamps without one
@@ -85,6 +86,19 @@ def _names_in(part: str) -> Iterator[str]:
 
 def _only(hosts: Counter[str] | None) -> str:
     return next(iter(hosts)) if hosts and len(hosts) == 1 else ""
+
+
+def with_named_origins(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """A follower that names its origin stands for it where the origin's own line is not in what was given."""
+    seen = {str(one.event.code) for one in evidence if one.event.kind == "xid"}
+    return [_as_its_origin(one) if one.word("caused_by") not in {"", *seen} else one for one in evidence]
+
+
+def _as_its_origin(one: Evidence) -> Evidence:
+    if one.event.kind != "xid" or one.role != "effect":
+        return one
+    origin = of_kernel_event("xid", one.word("caused_by"), "fatal")
+    return replace(one, role="likely", cause=origin.cause) if origin.cause.startswith("gpu.") else one
 
 
 def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:

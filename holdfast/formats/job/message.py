@@ -30,7 +30,8 @@ _TRACEBACK = "Traceback (most recent call last)"
 _PLACES = frozenset({"host", "host2", "rank", "device"})
 _ERROR_MARK = re.compile(
     r"\b(?:[Ee]rrors?|ERROR|[Ff]ail(?:ed|ure|s)?|FAIL(?:ED)?|WARN|[Ff]atal|FATAL|\w+Error|\w+Exception|[Aa]bort\w*|[Cc]annot"
-    r"|[Uu]nable|[Cc]ould(?:n.t| not)|terminate|refuse[ds]?)\b|what\(\):"
+    r"|[Uu]nable|[Cc]ould(?:n.t| not)|terminate|refuse[ds]?|[Ee]xception|dead|died|[Ll]ost|missed|timed out|[Dd]enied|[Ii]nvalid"
+    r"|not (?:found|enough|available|supported|installed|allowed))\b|what\(\):"
 )
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
@@ -92,16 +93,13 @@ def of_problem(line: JobLine) -> Evidence | None:
     if found is None or _is_talk(line, found[0].match):
         return None
     problem, parts = found
+    if line.level == "I":
+        return None
+    role = "hint" if line.level == "W" and not problem.warned else problem.role
     detail: dict[str, Value] = {name: printable(value) for name, value in parts.items()}
     host = str(detail.pop("host", "") or detail.pop("host2", ""))
-    return _placed_evidence(
-        "problem",
-        problem.name,
-        line,
-        Meaning(problem.role, problem.cause),
-        {**detail, "problem": problem.name},
-        host=host,
-    )
+    detail["problem"] = problem.name
+    return _placed_evidence("problem", problem.name, line, Meaning(role, problem.cause), detail, host=host)
 
 
 def _is_talk(line: JobLine, regex: re.Pattern[str]) -> bool:
