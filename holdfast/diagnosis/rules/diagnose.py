@@ -29,6 +29,7 @@ class Diagnosis:
 def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     told = timeline.prepared(evidence)
     done = {one.file: one.event.line for one in told if one.event.kind == "life" and one.event.code == "done"}
+    told = timeline.with_named_origins(told)
     mattering = timeline.without_followers([one for one in told if not timeline.survived(one, done)])
     wait = waiting.look(mattering)
     found = collect.candidates(mattering)
@@ -39,7 +40,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     weighing.weigh(found, mattering, wait)
     roots = _told_enough(causality.roots(found))
     if not roots and _ended_badly(mattering, wait):
-        roots = [_unknown(mattering, wait)]
+        roots = hints.warned(mattering)[:1] or [_unknown(mattering, wait)]
     _tell_symptoms(roots, mattering, wait)
     step = next_step.decide(roots, mattering) if roots else None
     return Diagnosis(tuple(roots[:MOST_CAUSES]), step, tuple(hints.unseen(told, roots, wait)), tuple(told), wait)
