@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.fleet.actions.secret import Secret
+from holdfast.fleet.api.components import Components, described
+from holdfast.fleet.controller.contained import in_thread
 from holdfast.model.account import Account
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.runtime import http
@@ -71,6 +73,7 @@ class _Post:
 @dataclass(slots=True)
 class Alerts:
     settings: AlertSettings
+    components: Components = field(default_factory=Components)
     _told: dict[str, tuple[tuple[str, str], Incident]] = field(default_factory=dict)
     """By root: kind and severity as they were told, and of what."""
     _repeated: dict[str, float] = field(default_factory=dict)
@@ -131,8 +134,18 @@ class Alerts:
             await asyncio.sleep(0.2)
 
     async def _send(self, post: _Post) -> None:
-        trouble, final = await asyncio.to_thread(_deliver, post)
+        """One address and one message: whatever goes wrong with it, the others are sent."""
+        try:
+            trouble, final = await asyncio.to_thread(in_thread, _deliver, post)
+        except Exception as error:
+            log.exception("an alert to %s could not be sent", http.shown(post.hook.url))
+            trouble, final = described(error), False
         post.tries += 1
+        name = f"alerts {http.shown(post.hook.url)}"
+        if trouble:
+            self.components.failed(name, trouble)
+        else:
+            self.components.succeeded(name)
         if trouble and not final and post.tries < TRIES:
             post.due = time.monotonic() + FIRST_PAUSE_SECONDS * 2**post.tries
             return
@@ -144,7 +157,7 @@ class Alerts:
 
 def _deliver(post: _Post) -> tuple[str, bool]:
     """(what went wrong, whether trying again is useless)."""
-    headers = {"Content-Type": "application/json", "User-Agent": "holdfast", "Idempotency-Key": post.key}
+    headers = {"Content-Type": "application/json", "User-Agent": "holdfast", "Idempotency-Key": http.header(post.key)}
     try:
         if post.hook.bearer is not None:
             headers["Authorization"] = f"Bearer {post.hook.bearer.read()}"

@@ -62,7 +62,7 @@ class SeamWatch:
         self._settings, self._files, self._alerts, self._store, self._board = settings, files, alerts, store, board
         self._began, self._factor = time.time(), factor
         self.window = SeamWindow(lambda: self._lived(time.time()), settings.step_seconds, settings.minutes)
-        self.facility = Facility(files.sources, self.window, self._lived)
+        self.facility = Facility(files.sources, self.window, self._lived, board.components)
         self._known: dict[str, _Known] = {}
         self._ranks = SeamRanks()
         self._waiting: dict[str, float] = {}  # roots that claim what another one is open for, since when
@@ -146,11 +146,13 @@ class SeamWatch:
             try:
                 await self._look(writer)
                 self._trouble = ""
+                self._board.components.succeeded("seams")
             except Problem as problem:  # the writer has too much to do, or another leads
                 self._trouble = problem.sentence
-            except Exception:
+            except Exception as error:
                 self._trouble = "a mistake of our own; the log says more"
-                log.exception("a look at the seams failed; the next is tried")
+                self._board.components.failed("seams", error)
+                log.exception("an evaluation of the seams failed; the next is tried")
 
     async def _look(self, writer: Writer) -> None:
         now = self._lived(time.time())
