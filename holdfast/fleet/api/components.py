@@ -3,9 +3,10 @@
 A component records each failure and each success where it runs, in any thread. The API only reads.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from holdfast.runtime import clock
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
@@ -29,7 +30,7 @@ class ComponentView:
 
 
 class Components:
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = clock.now) -> None:
         self._clock = clock
         self._known: dict[str, ComponentView] = {}
 

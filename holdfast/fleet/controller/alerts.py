@@ -81,7 +81,7 @@ class Alerts:
 
     def stand(self, open_: Sequence[Incident]) -> None:
         """How the seams' incidents stand now; what is new against the last time is told."""
-        now = time.time()
+        now = time.time()  # Alertmanager compares it with its own clock
         standing = {one.subject: one for one in open_}
         for root in self._told.keys() - standing.keys():
             (_, severity), known = self._told.pop(root)
@@ -94,14 +94,15 @@ class Alerts:
     def _stands(self, root: str, incident: Incident, now: float) -> None:
         before = self._told.get(root)
         called = (incident.cause, _severity(incident, before[0] if before else ("", "")))
-        due = now - self._repeated.get(root, 0.0) >= self.settings.repeat_seconds
+        repeated = self._repeated.get(root)
+        due = repeated is None or time.monotonic() - repeated >= self.settings.repeat_seconds
         another = before is not None and before[0] != called
         self._told[root] = (called, incident)
         if before is None or another:
             self._hooks("changed" if another else "opened", incident)
         if not (due or another):
             return
-        self._repeated[root] = now
+        self._repeated[root] = time.monotonic()
         runbooks = self.settings.runbooks
         told = [alert(incident, called[1], now + LASTS_REPEATS * self.settings.repeat_seconds, runbooks)]
         if another and before is not None:  # under its old labels it ends in the same breath
@@ -199,7 +200,7 @@ def alert(incident: Incident, severity: str, ends: float, runbooks: str) -> dict
             "cost_if_it_goes_on": f"{told['cost_if_it_goes_on']:.0f} {account.bill.currency}",
             "incident": incident.id,
         },
-        "startsAt": _time(incident.opened),
+        "startsAt": _time(min(incident.opened, ends)),
         "endsAt": _time(ends),
     }
 

@@ -16,6 +16,7 @@ from holdfast.fleet.controller.contained import in_thread
 from holdfast.fleet.incidents.views import SourceView
 from holdfast.fleet.incidents.window import SeamWindow
 from holdfast.model.signal import Reading
+from holdfast.runtime import clock
 from holdfast.runtime.source import Source
 
 log = logging.getLogger("holdfast.fleet.controller")
@@ -51,14 +52,14 @@ class Facility:
         while True:
             began, pause = time.monotonic(), 0.0
             if pending is None:
-                pending = loop.run_in_executor(pool, in_thread, source.read, time.time())
+                pending = loop.run_in_executor(pool, in_thread, source.read, time.time())  # compared with devices' own
             done, _ = await asyncio.wait({pending}, timeout=source.deadline)
             if done:
                 read, pending = pending, None
                 pause = self._end_of(source, read)
             else:
                 why = f"has not answered for {source.deadline:g} s"
-                self._note(source, Reading(source=source.name, at=time.time(), blind=why))
+                self._note(source, Reading(source=source.name, at=clock.now(), blind=why))
             await asyncio.sleep(max(0.05, pause, source.every / factor - (time.monotonic() - began)))
 
     def _end_of(self, source: Source, read: "asyncio.Future[Reading]") -> float:
@@ -68,14 +69,14 @@ class Facility:
             self._take(source, read.result())
         except Exception as error:
             log.exception("%s failed; it is read again", source.name)
-            self._note(source, Reading(source=source.name, at=time.time(), blind=f"failed: {described(error)}"))
+            self._note(source, Reading(source=source.name, at=clock.now(), blind=f"failed: {described(error)}"))
             return self._components.failed(source.name, error)
         self._components.succeeded(source.name)
         return 0.0
 
     def _take(self, source: Source, reading: Reading) -> None:
         if not reading.blind:
-            self._window.take(reading, self._lived(reading.at), source.every)
+            self._window.take(reading, self._lived(clock.now()), source.every)
         self._note(source, reading)
 
     def _note(self, source: Source, reading: Reading) -> None:

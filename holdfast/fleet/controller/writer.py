@@ -26,6 +26,8 @@ from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import StaleEpoch, Store, StoreError
 from holdfast.model.incident import IncidentState
+from holdfast.runtime import clock
+from holdfast.runtime.clock import SteadyClock
 
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_WAITING = 4_000
@@ -36,6 +38,7 @@ COMMIT_SECONDS = 0.02  # at most so often: what comes meanwhile shares the commi
 JOBS_LOOK_BACK_SECONDS = 365 * 86_400.0  # deaths of jobs fade by half in this time
 MOST_JOBS_LOOKED_AT = 50_000
 PROBE_KEY_BYTES = 16
+CLOCK_TOLERATED_SECONDS = 60.0
 SWEEP_SECONDS = 10.0  # how often silence is looked for on the board
 
 
@@ -52,7 +55,7 @@ class Writer:
         tell: Callable[[News], None],
         *,
         scheduled: bool = False,
-        clock: Callable[[], float] = time.time,
+        clock: SteadyClock = clock.now,
         components: Components | None = None,
     ) -> None:
         """`tell` is called in this thread with what every batch changed."""
@@ -280,8 +283,17 @@ class Writer:
             new_key=partial(token_hex, PROBE_KEY_BYTES),
         )
         fleet.heard.update(self._store.heartbeats())
+        self._continue_from(max([*fleet.heard.values(), *(node.since for node in fleet.nodes.values())], default=0.0))
         fleet.note_jobs(self._store.jobs(None, self._clock() - JOBS_LOOK_BACK_SECONDS, MOST_JOBS_LOOKED_AT))
         return fleet
+
+    def _continue_from(self, newest: float) -> None:
+        """A machine whose clock was set back while no controller ran must not wait until its clock catches up."""
+        ahead = self._clock.at_least(newest)
+        if ahead > CLOCK_TOLERATED_SECONDS:
+            why = f"the machine's clock is {ahead:.0f} s behind the newest stored time; timers continue from that"
+            log.warning("%s", why)
+            self._components.failed("clock", why)
 
 
 def _do(work: Work, transaction: Transaction, fresh: Sequence[bool]) -> Any:
