@@ -53,6 +53,12 @@ def shown(url: str) -> str:
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
+def header(text: str) -> str:
+    """A text as the value of a header, which carries printable ASCII alone: all else is percent-encoded, so that two
+    texts stay two."""
+    return urllib.parse.quote(text, safe="!#$&'()*+,-./:;<=>?@[]^_`{|}~ ", errors="surrogatepass")
+
+
 def tls(ca_file: str, verify: bool) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=ca_file or None)
     if not verify:

@@ -1,12 +1,12 @@
 """Who asks: a bearer token, known by its hash, found in a small cache or in the store."""
 
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.store.credentials import token_hash
 from holdfast.model.records import Credential, Role
+from holdfast.runtime import clock
 
 CACHE_SECONDS = 120.0  # a revocation is taken by the leader, which forgets at once; others learn of it in this time
 MOST_CACHED = 50_000
@@ -36,7 +36,7 @@ ANONYMOUS = Caller("anonymous", Role.VIEWER)
 class Access:
     """`find` looks a hash up in the store. With `anonymous`, reading needs no token: a demo on loopback."""
 
-    def __init__(self, find: Find, *, anonymous: bool = False, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, find: Find, *, anonymous: bool = False, clock: Callable[[], float] = clock.now) -> None:
         self._find = find
         self._anonymous = anonymous
         self._clock = clock

@@ -23,7 +23,7 @@ def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequenc
     """What is to be performed from here now. Orders for agents are laid ready; what makes no sense any more ends."""
     leases = dict.fromkeys(agent_verbs, AGENT_LEASE_SECONDS)
     due = []
-    for stored in transaction.store.claim(transaction.epoch, MOST_CLAIMED, leases=leases):
+    for stored in transaction.store.claim(transaction.epoch, MOST_CLAIMED, transaction.now, leases=leases):
         action = stored.action
         life = transaction.fleet.nodes.get(action.node)
         stage = life.stage if life else Stage.REMOVED

@@ -10,6 +10,7 @@ from functools import partial
 from holdfast.fleet.actions.backend import Outcome, Result
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
 from holdfast.fleet.actions.kubernetes.snapshot import Watched
+from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
@@ -24,7 +25,9 @@ log = logging.getLogger("holdfast.fleet.controller")
 GATHER_SECONDS = 0.1  # changes come in swarms; one look takes them all
 
 
-async def observe_kubernetes(kubernetes: Kubernetes, writer: Writer, seconds: float) -> None:
+async def observe_kubernetes(
+    kubernetes: Kubernetes, writer: Writer, seconds: float, components: Components | None = None
+) -> None:
     """For ever: at every change, and at least every so many seconds.
 
     A server that does not answer is no empty cluster: nothing is concluded from silence.
@@ -40,6 +43,10 @@ async def observe_kubernetes(kubernetes: Kubernetes, writer: Writer, seconds: fl
             await asyncio.sleep(GATHER_SECONDS)
             changed.clear()
             seen = await _look(kubernetes, watched, seen, writer)
+            if components is not None and seen.complaint:
+                components.failed("kubernetes", seen.complaint)
+            elif components is not None:
+                components.succeeded("kubernetes")
     finally:
         watched.stop()
 

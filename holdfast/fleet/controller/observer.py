@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from holdfast.fleet.actions.slurm.backend import Look, Slurm
+from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
@@ -24,9 +25,9 @@ MOST_REMEMBERED = 100_000
 UNUSED = frozenset({Stage.READY, Stage.SPARE})
 
 
-async def observe_slurm(slurm: Slurm, writer: Writer, seconds: float) -> None:
+async def observe_slurm(slurm: Slurm, writer: Writer, seconds: float, components: Components | None = None) -> None:
     """For ever. A scheduler that does not answer is not an empty one: nothing is concluded from silence."""
-    seen = Seen()
+    seen, components = Seen(), components or Components()
     accounting = Accounting(slurm)
     while True:
         try:
@@ -34,7 +35,9 @@ async def observe_slurm(slurm: Slurm, writer: Writer, seconds: float) -> None:
             missed = await asyncio.to_thread(accounting.missed, look.began)
             seen = await writer.ask(Work(partial(seen.take, look, missed)))
             accounting.caught_up_at = look.began
+            components.succeeded("slurm")
         except NoAnswer as error:
+            components.failed("slurm", error)
             log.warning("Slurm does not answer: %s", error)
         except Problem as problem:
             seen = Seen()  # another leads, or it could not be stored: the store is asked again what it knows

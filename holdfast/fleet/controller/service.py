@@ -179,6 +179,19 @@ class ControllerService:
         self._loop.call_soon_threadsafe(self._show, news)
 
     def _show(self, news: News) -> None:
+        """Whatever goes wrong with what is shown, whoever waits for a commit is answered."""
+        try:
+            self._show_changes(news)
+            self.board.components.succeeded("board")
+        except Exception as error:
+            log.exception("the board could not take a change")
+            self.board.components.failed("board", error)
+        for future, result in news.answers:
+            _answer(future, result)
+        if any(step.actions for step in news.steps) or news.everything:
+            self.acting()
+
+    def _show_changes(self, news: News) -> None:
         board = self.board
         board.leading, board.leader = news.leading, news.leader
         for node in news.heard:
@@ -192,10 +205,6 @@ class ControllerService:
             board.moved(transition_view(step.transition))
         for incident in news.incidents:
             board.tell("incident", incident)
-        for future, result in news.answers:
-            _answer(future, result)
-        if any(step.actions for step in news.steps) or news.everything:
-            self.acting()
 
 
 def _require_reason(words: str) -> None:

@@ -14,7 +14,7 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import NodeState, Stage
 
 # Names that incidents and holds use for something else, and a node's own address on the fabric.
-NOT_PARENTS = ("node", "pool", "maintenance", "fabric", "address")
+NOT_PARENTS = ("node", "pool", "maintenance", "fabric", "address", "controller")
 # A parent is suspect when so many others behind it fail as chance would bring in one of 500 failures. Held up by
 # mistake, a drain waits `shared_wait_seconds`, so at most one in a hundred may be.
 SURPRISE = 0.002

@@ -71,7 +71,10 @@ def adopt(connection: Connection, epoch: int) -> int:
     """A new leader need not wait for the leases of the one before: fenced out, that one cannot end what it began."""
     fence(connection, epoch)
     left = update(actions).where(actions.c.state == Outcome.CLAIMED.value).values(due_at=0.0)
-    return connection.execute(left).rowcount
+    adopted = connection.execute(left).rowcount
+    # A pause before the next try is by its leader's clock, which may be ahead of ours.
+    connection.execute(update(actions).where(actions.c.state == Outcome.PROPOSED.value).values(due_at=0.0))
+    return adopted
 
 
 def take_over(connection: Connection, action_id: int, node: str, epoch: int) -> StoredAction | None:
