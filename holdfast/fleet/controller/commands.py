@@ -9,6 +9,7 @@ from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.views.common import Enrolled, EnrolRequest, TokenMade, TokenRequest, Wish
 from holdfast.fleet.controller.transaction import Transaction
+from holdfast.fleet.decisions.fleet import RESETS
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
 from holdfast.fleet.jobs.service import JobService, SeveralJobs, UnknownJob
 from holdfast.fleet.jobs.views import TrainingDetail
@@ -51,7 +52,11 @@ def take(
     if life is None:
         return Ack(accepted=tuple(fresh))
     orders = transaction.orders.handed_over(
-        life, transaction.now, transaction.fleet.policy.suite, partial(_finish, transaction)
+        life,
+        transaction.now,
+        transaction.fleet.policy.suite,
+        partial(_finish, transaction),
+        lambda verb: verb in RESETS and not transaction.fleet.may_reset(life.name, transaction.now),
     )
     probes, cancelled = transaction.fleet.probing.orders_for(life, transaction.now)
     tell_all = transaction.orders.continuity.broken(reports, transaction.store.has_all_before)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
-from holdfast.fleet.decisions.kubernetes_reconciler import OPEN, KubernetesReconciler
+from holdfast.fleet.decisions.kubernetes_reconciler import KubernetesReconciler
 from holdfast.formats.kubernetes.snapshot import Snapshot, statuses
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, Verb
@@ -59,7 +60,8 @@ def _wake(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
 async def _look(kubernetes: Kubernetes, watched: Watched, seen: "Seen", writer: Writer) -> "Seen":
     """What is remembered after it."""
     try:
-        seen, ahead = await writer.ask(Work(partial(seen.take, watched.look())))
+        began = time.time()
+        seen, ahead = await writer.ask(Work(partial(seen.take, watched.look(), began)))
         for action in ahead:
             said = await asyncio.to_thread(kubernetes.perform, action, False)
             await writer.ask(Work(partial(_audit, action, said)))
@@ -80,17 +82,19 @@ class Seen:
     jobs: dict[str, Job] = field(default_factory=dict)
     complaint: str = ""
 
-    def take(self, look: Snapshot, transaction: Transaction, fresh: Sequence[bool]) -> tuple["Seen", list[Action]]:
+    def take(
+        self, look: Snapshot, began: float, transaction: Transaction, fresh: Sequence[bool]
+    ) -> tuple["Seen", list[Action]]:
         """What is remembered after it, and what is to be done at once, without a stage having changed.
 
         Another is remembered, for a batch that cannot be committed is tried again from this one.
         """
         after = Seen(self.keeper.copy(), self.jobs)
-        return after, after._take(look, transaction)
+        return after, after._take(look, began, transaction)
 
-    def _take(self, look: Snapshot, transaction: Transaction) -> list[Action]:
-        """Into lives and history."""
-        transaction.decide(transaction.fleet.observe(statuses(look), transaction.now))
+    def _take(self, look: Snapshot, began: float, transaction: Transaction) -> list[Action]:
+        """Into states and history."""
+        transaction.decide(transaction.fleet.observe(statuses(look), transaction.now, began))
         changed = self._changed_jobs(look, transaction.now)
         transaction.store.save_jobs(changed)
         transaction.fleet.note_jobs(changed)
@@ -100,8 +104,8 @@ class Seen:
         due = self.keeper.due(look, transaction.fleet.nodes, transaction.now)
         # In a dry run nothing is carried out, so everything would be missing for ever.
         due = [action for action in due if not transaction.fleet.dry_run(action.node)]
-        # An action that a stage does not call for is abandoned, and no stage in service calls for a taint.
-        ahead = [a for a in due if a.verb is Verb.CORDON and transaction.fleet.nodes[a.node].stage in OPEN]
+        # A cordon of a node that takes work would be abandoned, so it is carried out here.
+        ahead = [a for a in due if a.verb is Verb.CORDON and transaction.fleet.nodes[a.node].takes_work]
         transaction.decide([_reminded(transaction, action) for action in due if action not in ahead])
         return ahead
 

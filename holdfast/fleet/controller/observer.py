@@ -82,8 +82,7 @@ class Seen:
     def _take(self, look: Look, missed: Sequence[Job], transaction: Transaction) -> None:
         """Into lives and history. A node whose stage changed since the look began is left for the next one."""
         lives = transaction.fleet.nodes
-        settled = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
-        current = [_still_open(s, lives[s.node], transaction.fleet.dry_run(s.node)) for s in settled]
+        current = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
         unsettled = {name for name, life in lives.items() if life.since >= look.began}
         known = self._known_jobs(transaction)
         told = {job.id: job for job in (*self.waiting, *missed, *look.jobs) if job.nodes and known.get(job.id) != job}
@@ -93,9 +92,11 @@ class Seen:
         unseen = _unseen([job for job in changed if not _told_before(job, known.get(job.id))], lives)
         self._remember(known, changed)
         transaction.decide(
-            transaction.fleet.observe([_with(s, unseen[s.node]) for s in current if s.node in unseen], transaction.now)
+            transaction.fleet.observe(
+                [_with(s, unseen[s.node]) for s in current if s.node in unseen], transaction.now, look.began
+            )
         )
-        transaction.decide(transaction.fleet.observe(current, transaction.now))
+        transaction.decide(transaction.fleet.observe(current, transaction.now, look.began))
         transaction.store.save_jobs(changed)
         transaction.fleet.note_jobs(changed)
         for name, why in self.keeper.untested(current, lives):
@@ -150,12 +151,6 @@ def _unseen(changed: Sequence[Job], lives: Mapping[str, NodeState]) -> dict[str,
 
 def _with(status: NodeStatus, jobs: frozenset[str]) -> NodeStatus:
     return replace(status, jobs=status.jobs | jobs, busy=True)
-
-
-def _still_open(status: NodeStatus, life: NodeState, dry_run: bool) -> NodeStatus:
-    """A node that is to drain but takes work still is not called empty: a job may be on its way there."""
-    waits = life.stage is Stage.DRAINING and status.accepts_work and not dry_run
-    return replace(status, busy=True) if waits else status
 
 
 def _reminded(transaction: Transaction, action: Action) -> Step:

@@ -40,6 +40,11 @@ class SlurmNode:
         return bool(self.flags & slurm.BUSY)
 
     @property
+    def known(self) -> bool:
+        """False between the start of slurmctld and the first word of the node's slurmd."""
+        return "UNKNOWN" not in self.flags and bool(self.flags)
+
+    @property
     def accepts_work(self) -> bool:
         return not self.flags & slurm.CLOSED
 

@@ -101,6 +101,7 @@ class Slurm:
             cordoned=node.drained,
             down=node.down,
             busy=node.busy or bool(jobs),
+            known=node.known,
             ours=node.drained and node.ours,
             note=node.reason,
             note_by=node.reason_by,
