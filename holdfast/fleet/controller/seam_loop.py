@@ -36,6 +36,7 @@ from holdfast.model.topology import Topology, whole_of
 from holdfast.model.wire.progress import WINDOW_SECONDS
 from holdfast.model.wire.report import Report
 from holdfast.runtime import clock
+from holdfast.seams.persistence import Watch
 
 log = logging.getLogger("holdfast.fleet.controller")
 STORE_SECONDS = 60.0  # a bill grows all the time; it is written so often
@@ -68,6 +69,7 @@ class SeamWatch:
         self._waiting: dict[str, float] = {}  # roots that claim what another one is open for, since when
         self._places: tuple[object, Topology] = ((), files.topology)
         self._calm = Baseline()
+        self._findings = Watch()
         self._looked_at: float | None = None
         self._trouble = ""
         self._subjects = (0, 0)
@@ -183,7 +185,8 @@ class SeamWatch:
 
     def judge(self, panel: Panel, topology: Topology) -> dict[str, Account]:
         found: dict[str, Account] = {}
-        for finding in seams.explain(self._calm.window(panel), topology, calm=self._calm.panel):
+        looked = seams.explain(self._calm.window(panel), topology, calm=self._calm.panel)
+        for finding in self._findings.take(looked, topology, panel.now):
             if finding.cause not in found:  # the surest first: one root, one incident
                 known = self._known.get(finding.cause)
                 found[finding.cause] = self._account(finding, panel, topology, known.account if known else None)
