@@ -465,6 +465,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/home": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowHome */
+        get: operations["V1HomeShowHome"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/inbox": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListInbox */
+        get: operations["V1InboxListInbox"];
+        put?: never;
+        /** ActOnItem */
+        post: operations["V1InboxActOnItem"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/inbox/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowItem */
+        get: operations["V1InboxKeyShowItem"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -663,6 +715,23 @@ export interface paths {
         put?: never;
         /** StopProbeRun */
         post: operations["V1ProbesRunsNumberStopStopProbeRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runbook/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ShowRunbookByName */
+        get: operations["V1RunbookNameShowRunbookByName"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -994,6 +1063,14 @@ export interface components {
             gpu_hours: number;
             tokens: number;
         };
+        /** Figures */
+        Figures: {
+            now: components["schemas"]["Sample"] | null;
+            lost_gpu_hours: number;
+            lost_cost: number;
+            goodput: number | null;
+            covers_seconds: number;
+        };
         /** Fingerprint */
         Fingerprint: {
             subject: string;
@@ -1062,6 +1139,19 @@ export interface components {
             /** @default  */
             storage_unknown: string;
         };
+        /** HomeView */
+        HomeView: {
+            figures: components["schemas"]["Figures"];
+            currency: string;
+            history: components["schemas"]["Sample"][];
+        };
+        /** InboxView */
+        InboxView: {
+            items: components["schemas"]["ItemView"][];
+            counts: {
+                [key: string]: number;
+            };
+        };
         /** Incident */
         Incident: {
             id: string;
@@ -1088,6 +1178,85 @@ export interface components {
         /** IncidentsView */
         IncidentsView: {
             incidents: components["schemas"]["Incident"][];
+        };
+        /**
+         * ItemAction
+         * @enum {string}
+         */
+        ItemAction: "acknowledge" | "assign" | "mute" | "unmute" | "comment" | "resolve" | "reopen";
+        /** ItemCommand */
+        ItemCommand: {
+            item: string;
+            action: components["schemas"]["ItemAction"];
+            /** @default  */
+            assignee: string;
+            /** @default 0 */
+            hours: number;
+            /** @default  */
+            comment: string;
+        };
+        /** ItemDetail */
+        ItemDetail: {
+            item: components["schemas"]["ItemView"];
+            notes: components["schemas"]["ItemNote"][];
+        };
+        /**
+         * ItemKind
+         * @enum {string}
+         */
+        ItemKind: "node" | "incident" | "job";
+        /** ItemNote */
+        ItemNote: {
+            key: string;
+            at: number;
+            who: string;
+            action: components["schemas"]["ItemAction"];
+            /** @default  */
+            text: string;
+        };
+        /**
+         * ItemState
+         * @enum {string}
+         */
+        ItemState: "open" | "acknowledged" | "muted" | "resolved";
+        /** ItemView */
+        ItemView: {
+            key: string;
+            kind: components["schemas"]["ItemKind"];
+            subject: string;
+            title: string;
+            detail: string;
+            since: number;
+            severity?: components["schemas"]["Severity"];
+            /** @default  */
+            owner: string;
+            /** @default  */
+            on_call: string;
+            /** @default  */
+            remedy: string;
+            /** @default  */
+            runbook: string;
+            /** @default [] */
+            commands: string[];
+            /** @default [] */
+            members: string[];
+            /** @default [] */
+            grouped: string[];
+            gpus_lost?: number | null;
+            cost_so_far?: number | null;
+            cost_per_hour?: number | null;
+            /** @default USD */
+            currency: string;
+            state: components["schemas"]["ItemState"];
+            /** @default  */
+            acknowledged_by: string;
+            acknowledged_at?: number | null;
+            /** @default  */
+            assignee: string;
+            muted_until?: number | null;
+            /** @default  */
+            resolved_by: string;
+            resolved_at?: number | null;
         };
         /** Job */
         Job: {
@@ -1175,6 +1344,21 @@ export interface components {
             domain: string;
             text: string;
         };
+        /** NextStep */
+        NextStep: {
+            text: string;
+            waits_for?: components["schemas"]["WaitsFor"];
+            /** @default  */
+            check: string;
+            /** @default  */
+            remedy: string;
+            /** @default  */
+            owner: string;
+            /** @default  */
+            runbook: string;
+            /** @default [] */
+            commands: string[];
+        };
         /** NodeDetail */
         NodeDetail: {
             name: string;
@@ -1194,6 +1378,7 @@ export interface components {
             };
             jobs: string[];
             twin: boolean;
+            next_step?: components["schemas"]["NextStep"] | null;
             /** @default [] */
             verdicts: components["schemas"]["VerdictView"][];
             /** @default 0 */
@@ -1603,6 +1788,20 @@ export interface components {
             leave: string;
             /** @default  */
             over: string;
+            /** @default [] */
+            teams: string[];
+            /** @default [] */
+            commands: string[];
+        };
+        /** Sample */
+        Sample: {
+            at: number;
+            nodes: number;
+            in_service: number;
+            gpus: number | null;
+            productive: number | null;
+            lost: number | null;
+            cost_per_hour: number | null;
         };
         /** SeamView */
         SeamView: {
@@ -1631,6 +1830,12 @@ export interface components {
             /** @default 0 */
             more_gaps: number;
         };
+        /**
+         * Severity
+         * @default warning
+         * @enum {string}
+         */
+        Severity: "critical" | "warning";
         /** Shipped */
         Shipped: {
             name: string;
@@ -1870,6 +2075,10 @@ export interface components {
             subjects: string[];
             /** @default [] */
             evidence: string[];
+            /** @default  */
+            remedy: string;
+            /** @default  */
+            owner: string;
         };
         /** VerdictView */
         VerdictView: {
@@ -1878,7 +2087,19 @@ export interface components {
             reason: string;
             since: number;
             evidence: string[];
+            /** @default  */
+            remedy: string;
+            /** @default  */
+            owner: string;
+            /** @default  */
+            runbook: string;
         };
+        /**
+         * WaitsFor
+         * @default
+         * @enum {string}
+         */
+        WaitsFor: "operator" | "holdfast" | "incident" | "";
         /** Wish */
         Wish: {
             reason: string;
@@ -2881,6 +3102,162 @@ export interface operations {
             };
         };
     };
+    V1HomeShowHome: {
+        parameters: {
+            query?: {
+                /** @description At most so many samples. */
+                points?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HomeView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1InboxListInbox: {
+        parameters: {
+            query?: {
+                /** @description Only items in this state. */
+                only?: components["schemas"]["ItemState"] | null;
+                /** @description Only items of this team. */
+                owner?: string;
+                /** @description Only items that are assigned to this person. */
+                assignee?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InboxView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1InboxActOnItem: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ItemCommand"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1InboxKeyShowItem: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemDetail"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
     HealthzHealthz: {
         parameters: {
             query?: never;
@@ -3324,6 +3701,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ProbeRunView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1RunbookNameShowRunbookByName: {
+        parameters: {
+            query?: {
+                node?: string;
+                part?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunbookView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */

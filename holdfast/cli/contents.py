@@ -26,6 +26,7 @@ PARTS: dict[str, dict[str, Entry]] = {
         "controller": Entry("controller:controller", "Watch a fleet: decide, record, act (daemon)"),
         "top": Entry("top:top", "The fleet and its nodes in the terminal, live"),
         "node": Entry("node:app", "Stage of every node and why; take nodes out and return them"),
+        "inbox": Entry("inbox:app", "What needs you: nodes, incidents and jobs that wait, worst first"),
         "incident": Entry("incident:app", "What is wrong: its cause, its cost, what to do"),
         "seam": Entry("seam:app", "Which causes are watched across cooling, power, fabric, jobs"),
         "topology": Entry("topology:app", "What cools, powers and connects what: check it, draw it"),

@@ -20,6 +20,10 @@ export interface Arrangement {
   xs: Float32Array;
   ys: Float32Array;
   at: Map<string, number>;
+  /** Groups have their names above them; where there is no room for that, they do not. */
+  labelled: boolean;
+  /** What the groups are: rack, leaf, pool. */
+  by: string;
 }
 
 export interface Room {
@@ -28,11 +32,12 @@ export interface Room {
 }
 
 export const LARGEST_PITCH = 72;
-export const SMALLEST_PITCH = 7;
-const PITCHES = [LARGEST_PITCH, 64, 56, 48, 40, 34, 28, 24, 20, 18, 16, 14, 12, 11, 10, 9, 8, SMALLEST_PITCH];
+export const SMALLEST_PITCH = 4;
+const PITCHES = [LARGEST_PITCH, 64, 56, 48, 40, 34, 28, 24, 20, 18, 16, 14, 12, 11, 10, 9, 8, 7, 6, 5, SMALLEST_PITCH];
 const LABEL_HEIGHT = 16;
 const LABEL_CHARACTER_WIDTH = 6.6;
 const GAP = 8;
+const TIGHT_GAP = 3;
 /** Room for the ring around a cell at the edge. */
 const EDGE = 3;
 /** A block wider than this share of the room packs badly beside others and gets its lines for itself. */
@@ -65,9 +70,9 @@ export function groupings(nodes: Iterable<NodeView>): string[] {
   return [...usual, ...[...kinds].sort(natural.compare), "pool"];
 }
 
-function columnsOf(count: number, label: string, pitch: number, width: number): number {
+function columnsOf(count: number, label: string, pitch: number, width: number, labelled: boolean): number {
   const widest = Math.max(1, Math.floor((width - 2 * EDGE) / pitch));
-  const forLabel = Math.ceil((label.length * LABEL_CHARACTER_WIDTH) / pitch);
+  const forLabel = labelled ? Math.ceil((label.length * LABEL_CHARACTER_WIDTH) / pitch) : 1;
   const ideal = Math.min(widest, Math.max(forLabel, Math.ceil(Math.sqrt(count * (pitch > 12 ? 2.5 : 1)))));
   if (ideal > widest * FILLS_A_LINE) return Math.min(widest, Math.max(forLabel, count));
   const empty = (columns: number): number => Math.ceil(count / columns) * columns - count;
@@ -85,33 +90,50 @@ export function gapOf(pitch: number): number {
 }
 
 /** Blocks flow like words: side by side while they fit, each line as high as its highest block. */
-function placeGroups(groups: readonly Named[], pitch: number, width: number): { placed: Group[]; height: number } {
+function placeGroups(groups: readonly Named[], pitch: number, width: number, labelled: boolean): { placed: Group[]; height: number } {
   const placed: Group[] = [];
+  const gap = labelled ? GAP : TIGHT_GAP;
   let [x, y, lineHeight, first] = [EDGE, 0, 0, 0];
   for (const [name, names] of groups) {
-    const columns = columnsOf(names.length, name, pitch, width);
+    const columns = columnsOf(names.length, name, pitch, width, labelled);
     const blockWidth = columns * pitch;
     if (x > EDGE && x + blockWidth > width - EDGE) {
-      [x, y, lineHeight] = [EDGE, y + lineHeight + GAP, 0];
+      [x, y, lineHeight] = [EDGE, y + lineHeight + gap, 0];
     }
     placed.push({ name, x, y, width: blockWidth, first, count: names.length });
-    lineHeight = Math.max(lineHeight, LABEL_HEIGHT + Math.ceil(names.length / columns) * pitch);
-    x += blockWidth + GAP;
+    lineHeight = Math.max(lineHeight, labelHeight(labelled) + Math.ceil(names.length / columns) * pitch);
+    x += blockWidth + gap;
     first += names.length;
   }
   return { placed, height: y + lineHeight + EDGE };
 }
 
-/** The largest cells with which everything is seen at once; `zoom` steps away from there. */
-export function fittingPitch(groups: readonly Named[], room: Room, zoom: number): number {
-  const fits = PITCHES.findIndex((pitch) => placeGroups(groups, pitch, room.width).height <= room.height);
-  const index = (fits < 0 ? PITCHES.length - 1 : fits) - zoom;
-  return PITCHES[Math.min(PITCHES.length - 1, Math.max(0, index))] ?? SMALLEST_PITCH;
+function labelHeight(labelled: boolean): number {
+  return labelled ? LABEL_HEIGHT : 0;
 }
 
-export function arrange(groups: readonly Named[], room: Room, zoom = 0): Arrangement {
-  const pitch = fittingPitch(groups, room, zoom);
-  const { placed, height } = placeGroups(groups, pitch, room.width);
+/** With names a fleet is easier to read, so smaller cells are taken for them; below this size the names go first. */
+const SMALLEST_LABELLED_PITCH = 7;
+
+interface Fit {
+  pitch: number;
+  labelled: boolean;
+}
+
+/** The largest cells with which everything is seen at once; `zoom` steps away from there. */
+export function fitting(groups: readonly Named[], room: Room, zoom: number): Fit {
+  const fit = (labelled: boolean, least: number): number =>
+    PITCHES.findIndex((pitch) => pitch >= least && placeGroups(groups, pitch, room.width, labelled).height <= room.height);
+  const named = fit(true, SMALLEST_LABELLED_PITCH);
+  const bare = named < 0 ? fit(false, SMALLEST_PITCH) : named;
+  const index = Math.min(PITCHES.length - 1, Math.max(0, (bare < 0 ? PITCHES.length - 1 : bare) - zoom));
+  const pitch = PITCHES[index] ?? SMALLEST_PITCH;
+  return { pitch, labelled: named >= 0 || zoom > 0 };
+}
+
+export function arrange(groups: readonly Named[], room: Room, zoom = 0, by = "rack"): Arrangement {
+  const { pitch, labelled } = fitting(groups, room, zoom);
+  const { placed, height } = placeGroups(groups, pitch, room.width, labelled);
   const names = groups.flatMap(([, members]) => members);
   const xs = new Float32Array(names.length);
   const ys = new Float32Array(names.length);
@@ -119,18 +141,18 @@ export function arrange(groups: readonly Named[], room: Room, zoom = 0): Arrange
     const columns = group.width / pitch;
     for (let i = 0; i < group.count; i++) {
       xs[group.first + i] = group.x + (i % columns) * pitch;
-      ys[group.first + i] = group.y + LABEL_HEIGHT + Math.floor(i / columns) * pitch;
+      ys[group.first + i] = group.y + labelHeight(labelled) + Math.floor(i / columns) * pitch;
     }
   }
-  return { pitch, height, groups: placed, names, xs, ys, at: new Map(names.map((name, i) => [name, i])) };
+  return { pitch, height, groups: placed, names, xs, ys, at: new Map(names.map((name, i) => [name, i])), labelled, by };
 }
 
 /** The node under a point, or -1. Groups are few against nodes, so they are looked through first. */
 export function hit(arrangement: Arrangement, x: number, y: number): number {
-  const { pitch } = arrangement;
+  const { pitch, labelled } = arrangement;
   for (const group of arrangement.groups) {
     const column = Math.floor((x - group.x) / pitch);
-    const row = Math.floor((y - group.y - LABEL_HEIGHT) / pitch);
+    const row = Math.floor((y - group.y - labelHeight(labelled)) / pitch);
     const columns = group.width / pitch;
     if (column < 0 || row < 0 || column >= columns) continue;
     const index = row * columns + column;

@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { HEALTHS, STAGES, type Health, type Stage } from "../api";
-import { roster } from "../live/session";
+import { roots, roster } from "../live/session";
 import { go, route } from "../shell/route";
 import { theme } from "../shell/theme";
 import { toggleWord } from "./filter";
-import { drawSign, formFor, HEALTH_MEANS, STAGE_SIGNS, type Form } from "./signs";
+import { drawRoot, drawSign, formFor, HEALTH_SIGNS, STAGE_SIGNS, type Form } from "./signs";
 
 const SIZE = 16;
 
@@ -19,6 +19,20 @@ function Swatch({ stage, health, form }: { stage: Stage; health: Health; form: F
     canvas.current.width = canvas.current.height = SIZE * scale;
     drawSign(c, { stage, health }, SIZE * scale, form, look);
   }, [stage, health, form, look]);
+  return <canvas class="swatch" ref={canvas} aria-hidden="true" />;
+}
+
+function RootSwatch() {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const look = theme.value;
+  useEffect(() => {
+    const c = canvas.current?.getContext("2d");
+    if (!c || !canvas.current) return;
+    const scale = window.devicePixelRatio || 1;
+    canvas.current.width = canvas.current.height = SIZE * scale;
+    drawSign(c, { stage: "ready", health: "pass" }, SIZE * scale, "letter", look);
+    drawRoot(c, 0, 0, SIZE * scale);
+  }, [look]);
   return <canvas class="swatch" ref={canvas} aria-hidden="true" />;
 }
 
@@ -53,7 +67,24 @@ export function Legend({ pitch }: { pitch: number }) {
   const form = formFor(pitch);
   return (
     <div class="legend">
-      <div role="group" aria-label="Stage of a node: colour and letter or shape">
+      <div role="group" aria-label="Health of a node: the colour of its cell">
+        <span class="caption">Health</span>
+        {HEALTHS.map((health) => (
+          <Entry
+            key={health}
+            word={`health:${health}`}
+            count={counts.healths[health]}
+            name={health}
+            means={HEALTH_SIGNS[health].means}
+            swatch={<Swatch stage="ready" health={health} form={form} />}
+          />
+        ))}
+        <span class="entry" title="An open incident starts from this node">
+          <RootSwatch /> <span>incident root</span> <strong>{roots.value.size}</strong>
+        </span>
+        <span class="entry faint">solid: in service, hollow: out of service</span>
+      </div>
+      <div role="group" aria-label="Stage of a node: letter or shape">
         <span class="caption">Stage</span>
         {STAGES.map((stage) => (
           <Entry
@@ -63,19 +94,6 @@ export function Legend({ pitch }: { pitch: number }) {
             name={stage}
             means={STAGE_SIGNS[stage].means}
             swatch={<Swatch stage={stage} health="pass" form={form} />}
-          />
-        ))}
-      </div>
-      <div role="group" aria-label="Health of a node: the mark on its cell">
-        <span class="caption">Health</span>
-        {HEALTHS.map((health) => (
-          <Entry
-            key={health}
-            word={`health:${health}`}
-            count={counts.healths[health]}
-            name={health}
-            means={HEALTH_MEANS[health]}
-            swatch={<Swatch stage="ready" health={health} form={form} />}
           />
         ))}
       </div>

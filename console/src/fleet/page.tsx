@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { connection, fleet, roster } from "../live/session";
 import { NodePanel } from "../node/panel";
+import { Strip } from "../home/strip";
 import { go, route } from "../shell/route";
 import { Grid } from "./grid";
 import { Latest } from "./latest";
@@ -50,6 +51,7 @@ export function FleetPage() {
   return (
     <div class={node ? "page with-panel" : "page"}>
       <main>
+        <Strip />
         {fleet.value && <Pools pools={fleet.value.pools} />}
         <Legend pitch={pitch} />
         <Toolbar shown={shown} pitch={pitch} zoom={zoom} onZoom={setZoom} />

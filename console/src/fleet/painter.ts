@@ -5,7 +5,7 @@
 
 import { HEALTHS, STAGES, type NodeView } from "../api";
 import { gapOf, type Arrangement } from "./arrange";
-import { drawSign, formFor, letterColour, type Theme } from "./signs";
+import { drawRoot, drawSign, formFor, letterColour, type Theme } from "./signs";
 
 const LABEL_BASELINE = 12;
 const SMALLEST_NAMED_PITCH = 56;
@@ -16,10 +16,12 @@ export class Painter {
   private atlas = document.createElement("canvas");
   private theme: Theme = "dark";
   private label = "#888";
+  private warning = "#888";
   private scale = 1;
   private top = 0;
   private everything = false;
   private stale = new Set<string>();
+  private roots: ReadonlySet<string> = new Set();
   private frame = 0;
 
   constructor(
@@ -31,7 +33,9 @@ export class Painter {
     this.arrangement = arrangement;
     this.theme = theme;
     this.scale = window.devicePixelRatio || 1;
-    this.label = getComputedStyle(this.canvas).color;
+    const style = getComputedStyle(this.canvas);
+    this.label = style.color;
+    this.warning = style.getPropertyValue("--warn") || style.color;
     this.fillAtlas(this.cellSize());
     this.redraw();
   }
@@ -45,6 +49,12 @@ export class Painter {
 
   scrollTo(top: number): void {
     this.top = top;
+    this.redraw();
+  }
+
+  /** Nodes, and groups such as rack/r1, that an open incident starts from. */
+  mark(roots: ReadonlySet<string>): void {
+    this.roots = roots;
     this.redraw();
   }
 
@@ -116,10 +126,13 @@ export class Painter {
 
   private drawLabels(c: CanvasRenderingContext2D, arrangement: Arrangement): void {
     c.font = `${11 * this.scale}px system-ui, sans-serif`;
-    c.fillStyle = this.label;
     c.textAlign = "left";
     for (const group of arrangement.groups) {
-      c.fillText(group.name, group.x * this.scale, (group.y + LABEL_BASELINE - this.top) * this.scale);
+      const root = this.roots.has(`${arrangement.by}/${group.name}`);
+      const [x, y] = [group.x * this.scale, (group.y - this.top) * this.scale];
+      c.fillStyle = root ? this.warning : this.label;
+      if (arrangement.labelled) c.fillText(root ? `▲ ${group.name}` : group.name, x, y + LABEL_BASELINE * this.scale);
+      else if (root) drawRoot(c, x, y, 8 * this.scale);
     }
   }
 
@@ -137,13 +150,14 @@ export class Painter {
     const row = HEALTHS.indexOf(node.health);
     if (column < 0 || row < 0) return; // a newer controller's word: better no cell than a wrong one
     c.drawImage(this.atlas, column * size, row * size, size, size, x, y, size, size);
+    if (this.roots.has(node.name)) drawRoot(c, x, y, size);
     if (arrangement.pitch >= SMALLEST_NAMED_PITCH) this.drawName(c, node, x + size / 2, y + size * 0.89);
   }
 
   private drawName(c: CanvasRenderingContext2D, node: NodeView, x: number, y: number): void {
     const short = node.name.length > LONGEST_NAME_IN_CELL ? `…${node.name.slice(1 - LONGEST_NAME_IN_CELL)}` : node.name;
     c.font = `${10 * this.scale}px system-ui, sans-serif`;
-    c.fillStyle = letterColour(node.stage, this.theme);
+    c.fillStyle = letterColour(node, this.theme);
     c.textAlign = "center";
     c.fillText(short, x, y);
   }

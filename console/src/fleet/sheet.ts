@@ -4,7 +4,7 @@
  */
 
 import { effect } from "@preact/signals";
-import { roster } from "../live/session";
+import { roots, roster } from "../live/session";
 import type { Changes } from "../live/roster";
 import { route } from "../shell/route";
 import { theme } from "../shell/theme";
@@ -40,6 +40,7 @@ export class Sheet {
         void [route.value.group, route.value.find, theme.value];
         this.arrange();
       }),
+      effect(() => this.painter.mark(roots.value)),
       () => this.painter.stop(),
     );
   }
@@ -74,7 +75,7 @@ export class Sheet {
     const nodes = [...roster.nodes.values()].filter((node) => !matches || matches(node));
     this.members = new Set(nodes.map((node) => node.name));
     const room = { width: this.frame.clientWidth, height: this.frame.clientHeight };
-    const arrangement = arrange(groupNodes(nodes, group), room, this.zoom);
+    const arrangement = arrange(groupNodes(nodes, group), room, this.zoom, group);
     this.painter.show(arrangement, theme.peek());
     this.arranged(arrangement);
   }

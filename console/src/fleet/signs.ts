@@ -1,6 +1,6 @@
 /**
- * How a cell is drawn. Colour is never the only sign: the stage is also a letter in large cells and a shape in small
- * ones, and health is a colourless mark on top.
+ * How a cell is drawn. Its colour is the node's health; its letter (large cells) or shape (small ones) is the stage. A node
+ * in service is solid, one out of service is hollow. Colour is never the only sign: health is also a colourless mark on top.
  */
 
 import type { Health, Stage } from "../api";
@@ -10,41 +10,59 @@ export type Form = "letter" | "shape";
 
 interface StageSign {
   letter: string;
-  /** Chosen so that the letter on it stands out by 4.5 to 1, in the dark and in the light. */
-  colour: string;
-  ink: string;
   means: string;
+  /** Solid: the scheduler may use it, or a test decides soon. */
+  solid: boolean;
 }
 
 const WHITE = "#ffffff";
 const BLACK = "#161200";
 
 export const STAGE_SIGNS: Record<Stage, StageSign> = {
-  provisioning: { letter: "P", colour: "#6a7584", ink: WHITE, means: "known, not tested yet" },
-  testing: { letter: "T", colour: "#17808e", ink: WHITE, means: "the full test is running" },
-  ready: { letter: "R", colour: "#2a7d5c", ink: WHITE, means: "passed the full test; no workload has run since" },
-  spare: { letter: "H", colour: "#4d7a27", ink: WHITE, means: "passed the full test; held as a replacement" },
-  allocated: { letter: "A", colour: "#3b74c6", ink: WHITE, means: "a workload runs here" },
-  cleaning: { letter: "C", colour: "#66769f", ink: WHITE, means: "the workload ended; the test has not started" },
-  draining: { letter: "D", colour: "#e0a326", ink: BLACK, means: "failed or requested; running work finishes first" },
-  quarantined: { letter: "Q", colour: "#d8343b", ink: WHITE, means: "out of service, waiting for the next repair step" },
-  resetting: { letter: "S", colour: "#9d55c8", ink: WHITE, means: "a repair step is running" },
-  removed: { letter: "X", colour: "#7c8794", ink: "", means: "removed; an operator handles it" },
+  provisioning: { letter: "P", solid: false, means: "known, not tested yet" },
+  testing: { letter: "T", solid: true, means: "the full test is running" },
+  ready: { letter: "R", solid: true, means: "passed the full test; no workload has run since" },
+  spare: { letter: "H", solid: true, means: "passed the full test; held as a replacement" },
+  allocated: { letter: "A", solid: true, means: "a workload runs here" },
+  cleaning: { letter: "C", solid: true, means: "the workload ended; the test has not started" },
+  draining: { letter: "D", solid: false, means: "failed or requested; running work finishes first" },
+  quarantined: { letter: "Q", solid: false, means: "out of service, waiting for the next repair step or an operator" },
+  resetting: { letter: "S", solid: false, means: "a repair step is running" },
+  removed: { letter: "X", solid: false, means: "removed; an operator handles it" },
 };
 
-/** A removed node's cell is hollow, so what is written in it stands on the page itself. */
-export function letterColour(stage: Stage, theme: Theme): string {
-  return STAGE_SIGNS[stage].ink || (theme === "dark" ? "#aab4c0" : "#55616e");
+interface HealthSign {
+  /** Chosen so that the letter on it stands out by 4.5 to 1. */
+  colour: string;
+  ink: string;
+  means: string;
 }
 
-export const HEALTH_MEANS: Record<Health, string> = {
-  pass: "every check passes",
-  degraded: "works, but slower than expected",
-  fail: "a check fails",
-  unknown: "not enough data",
+export const HEALTH_SIGNS: Record<Health, HealthSign> = {
+  pass: { colour: "#2a7d5c", ink: WHITE, means: "every check passes" },
+  degraded: { colour: "#e0a326", ink: BLACK, means: "works, but slower than expected" },
+  fail: { colour: "#d8343b", ink: WHITE, means: "a check fails" },
+  unknown: { colour: "#6a7584", ink: WHITE, means: "not enough data" },
 };
 
+/** What is written in a hollow cell stands on the page itself. */
+const ON_PAGE: Record<Theme, Record<Health, string>> = {
+  dark: { pass: "#5fc79d", degraded: "#f0b849", fail: "#ff8085", unknown: "#aab4c0" },
+  light: { pass: "#12714c", degraded: "#805500", fail: "#b3141b", unknown: "#55616e" },
+};
+
+export interface Sign {
+  stage: Stage;
+  health: Health;
+}
+
+export function letterColour({ stage, health }: Sign, theme: Theme): string {
+  return STAGE_SIGNS[stage].solid ? HEALTH_SIGNS[health].ink : ON_PAGE[theme][health];
+}
+
 const MARK: Record<Theme, string> = { dark: "#ffffff", light: "#000000" };
+/** Two colours, so that it stands out on every cell. */
+const ROOT_MARK = { fill: "#ffd23f", edge: "#161200" };
 const SMALLEST_LETTER_CELL = 16;
 
 export function formFor(pitch: number): Form {
@@ -81,33 +99,32 @@ const SHAPES: Record<Stage, (c: CanvasRenderingContext2D, size: number) => void>
   },
 };
 
-function drawLetter(c: CanvasRenderingContext2D, stage: Stage, size: number, theme: Theme): void {
-  const hollow = stage === "removed";
+function drawLetter(c: CanvasRenderingContext2D, sign: Sign, size: number, theme: Theme): void {
   c.beginPath();
-  if (hollow) {
-    c.lineWidth = Math.max(1, size * 0.07);
-    c.strokeStyle = c.fillStyle;
-    c.roundRect(c.lineWidth / 2, c.lineWidth / 2, size - c.lineWidth, size - c.lineWidth, size * 0.14);
-    c.stroke();
-  } else {
+  if (STAGE_SIGNS[sign.stage].solid) {
     c.roundRect(0, 0, size, size, size * 0.14);
     c.fill();
+  } else {
+    c.lineWidth = Math.max(2, size * 0.1);
+    c.strokeStyle = letterColour(sign, theme);
+    c.roundRect(c.lineWidth / 2, c.lineWidth / 2, size - c.lineWidth, size - c.lineWidth, size * 0.14);
+    c.stroke();
   }
-  c.fillStyle = letterColour(stage, theme);
+  c.fillStyle = letterColour(sign, theme);
   c.font = `600 ${Math.round(size * 0.58)}px system-ui, sans-serif`;
   c.textAlign = "center";
   c.textBaseline = "middle";
-  c.fillText(STAGE_SIGNS[stage].letter, size / 2, size * 0.54);
+  c.fillText(STAGE_SIGNS[sign.stage].letter, size / 2, size * 0.54);
 }
 
-function drawHealth(c: CanvasRenderingContext2D, health: Health, size: number, theme: Theme): void {
+function drawHealth(c: CanvasRenderingContext2D, { stage, health }: Sign, size: number, theme: Theme): void {
   if (health === "pass") return;
   const weight = Math.min(Math.max(1, Math.round(size * 0.09)), 2 + Math.round(size / 40));
   c.strokeStyle = c.fillStyle = MARK[theme];
   c.lineWidth = weight;
   c.beginPath();
   if (health === "fail") {
-    c.strokeRect(weight / 2, weight / 2, size - weight, size - weight);
+    if (STAGE_SIGNS[stage].solid) c.strokeRect(weight / 2, weight / 2, size - weight, size - weight);
   } else if (health === "degraded") {
     const corner = Math.max(3, size * 0.34);
     c.moveTo(size, size - corner);
@@ -121,26 +138,35 @@ function drawHealth(c: CanvasRenderingContext2D, health: Health, size: number, t
   }
 }
 
+/** The root of an open incident: a corner that is seen on every cell. */
+export function drawRoot(c: CanvasRenderingContext2D, x: number, y: number, size: number): void {
+  const corner = Math.max(4, size * 0.45);
+  c.beginPath();
+  c.moveTo(x, y);
+  c.lineTo(x + corner, y);
+  c.lineTo(x, y + corner);
+  c.closePath();
+  c.fillStyle = ROOT_MARK.fill;
+  c.fill();
+  c.lineWidth = Math.max(1, size * 0.04);
+  c.strokeStyle = ROOT_MARK.edge;
+  c.stroke();
+}
+
 /** Draw one cell of `size` at the origin. */
-export function drawSign(
-  c: CanvasRenderingContext2D,
-  sign: { stage: Stage; health: Health },
-  size: number,
-  form: Form,
-  theme: Theme,
-): void {
+export function drawSign(c: CanvasRenderingContext2D, sign: Sign, size: number, form: Form, theme: Theme): void {
   c.save();
   c.beginPath();
   c.rect(0, 0, size, size);
   c.clip();
-  c.fillStyle = STAGE_SIGNS[sign.stage].colour;
+  c.fillStyle = STAGE_SIGNS[sign.stage].solid ? HEALTH_SIGNS[sign.health].colour : letterColour(sign, theme);
   if (form === "letter") {
-    drawLetter(c, sign.stage, size, theme);
+    drawLetter(c, sign, size, theme);
   } else {
     c.beginPath();
     SHAPES[sign.stage](c, size);
     c.fill();
   }
-  drawHealth(c, sign.health, size, theme);
+  drawHealth(c, sign, size, theme);
   c.restore();
 }

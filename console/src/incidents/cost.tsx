@@ -2,18 +2,6 @@ import type { Bill } from "../api";
 import { amount, lasting, many, money, withFigures } from "../shell/figures";
 import { Growth } from "./growth";
 
-/** The sum of all layers that have a price. */
-export function sum(bill: Bill, when: "so_far" | "if_it_goes_on"): number {
-  return bill.layers.reduce((all, layer) => all + (layer[when] ?? 0), 0);
-}
-
-/** What each further hour adds; labour is counted once. */
-export function hourly(bill: Bill): number {
-  const growing = bill.layers.filter((layer) => layer.name !== "labour");
-  const [now, then] = (["so_far", "if_it_goes_on"] as const).map((when) => growing.reduce((all, layer) => all + (layer[when] ?? 0), 0)) as [number, number];
-  return bill.horizon_hours > 0 ? (then - now) / bill.horizon_hours : 0;
-}
-
 function cell(value: number | null, currency: string): string {
   return value === null ? "not priced" : money(value, currency);
 }
@@ -26,12 +14,14 @@ interface Priced {
 
 function Lead({ bill, over }: Priced) {
   const tokens = bill.tokens ?? 0;
-  const growing = over ? "" : ` so far, ${money(hourly(bill), bill.currency)} more per hour`;
+  const hourly = money(bill.cost_per_hour ?? 0, bill.currency);
+  const labour = bill.layers?.find((layer) => layer.name === "labour")?.so_far ?? 0;
   return (
     <p>
-      <strong class="figure">{money(sum(bill, "so_far"), bill.currency)}</strong>
-      {growing}: {amount(bill.gpu_hours)} GPU-hours
-      {!over && `, ${amount(bill.gpu_hours_per_hour)} more per hour`}
+      <strong class="figure">{money(bill.total_so_far ?? 0, bill.currency)}</strong>{" "}
+      {over ? `in ${lasting(bill.hours ?? 0)}` : `after ${lasting(bill.hours ?? 0)}; ${hourly} with every further hour`}
+      {labour > 0 && ` (${money(labour, bill.currency)} of it is labour, paid once)`}. {amount(bill.gpu_hours ?? 0)} GPU-hours are lost
+      {!over && `, and at this moment the work of ${amount(bill.gpu_hours_per_hour ?? 0)} GPUs`}
       {tokens > 0 && `, ${many(tokens)} tokens not trained`}
       {bill.finish_shift_hours * 3600 >= 1 && `; the finish ${over ? "moved" : "moves"} by ${lasting(bill.finish_shift_hours)}`}.
     </p>
@@ -95,8 +85,8 @@ export function Cost({ bill, over }: Priced) {
             ))}
             <tr class="total">
               <th scope="row">total</th>
-              <td class="number">{money(sum(bill, "so_far"), bill.currency)}</td>
-              {!over && <td class="number">{money(sum(bill, "if_it_goes_on"), bill.currency)}</td>}
+              <td class="number">{money(bill.total_so_far ?? 0, bill.currency)}</td>
+              {!over && <td class="number">{money(bill.total_if_it_goes_on ?? 0, bill.currency)}</td>}
             </tr>
           </tbody>
         </table>

@@ -1,11 +1,14 @@
 import type { Incident } from "../api";
-import { ask, incidents, now, roster } from "../live/session";
+import { ask, incidents, roster } from "../live/session";
 import { useAnswer } from "../live/use_answer";
-import { withFigures } from "../shell/figures";
+import { CopyCommand } from "../shell/commands";
+import { percent, withFigures } from "../shell/figures";
 import { HOME, go } from "../shell/route";
-import { age, timeOfDay } from "../shell/time";
+import { timeOfDay } from "../shell/time";
 import { View } from "../shell/view";
+import { durationOf } from "./duration";
 import { Found } from "./found";
+import { Runbook } from "./runbook";
 
 const REFRESH_SECONDS = 3;
 const MOST_NODES = 64;
@@ -67,10 +70,13 @@ export function IncidentDetail({ id }: { id: string }) {
             <strong>{withFigures(incident.account?.sentence || incident.reason)}</strong>
           </p>
           <p class="faint">
-            {incident.state}, opened {timeOfDay(incident.opened)}, {age(incident.opened, incident.closed ?? now())}
-            {incident.closed ? " until closed" : " ago"}
+            {incident.state === "closed" ? "Closed" : "Open"}: it began at {timeOfDay(incident.account?.since ?? incident.opened)} and{" "}
+            {incident.closed ? `lasted ${durationOf(incident)}` : `has lasted ${durationOf(incident)}`}
+            {incident.account && `; confidence ${percent(incident.account.confidence)}`}.{" "}
+            <CopyCommand text={`holdfast incident show ${incident.id}`} />
           </p>
           {incident.account ? <Found id={incident.id} account={incident.account} over={incident.state === "closed"} /> : <Unpriced incident={incident} />}
+          {!incident.account && <Runbook id={incident.id} />}
           <Nodes incident={incident} />
         </>
       )}

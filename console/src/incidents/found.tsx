@@ -1,9 +1,9 @@
 /** A finding: path from cause to symptoms, rejected explanations, and timeline. */
 
 import type { Account } from "../api";
-import { percent, withFigures } from "../shell/figures";
+import { withFigures } from "../shell/figures";
 import { Axis, Chart, type Span } from "../shell/chart";
-import { age, timeOfDay } from "../shell/time";
+import { timeOfDay } from "../shell/time";
 import { Cost } from "./cost";
 import { Lanes } from "./lanes";
 import { PathGraph } from "./path_graph";
@@ -123,9 +123,6 @@ export function Found({ id, account, over }: { id: string; account: Account; ove
   const called = account.owners.map((team) => `${team}: ${account.on_call?.[team] ?? "no one is on call"}`);
   return (
     <>
-      <p class="faint">
-        It began at {timeOfDay(account.since)} and {over ? "lasted" : "has lasted"} {age(0, account.lasted_seconds)} of the fleet's time. Confidence: {percent(account.confidence)}.
-      </p>
       <section aria-label="From cause to symptom">
         <h3>From cause to symptom</h3>
         <PathGraph paths={account.path} victims={account.victims} />

@@ -1,5 +1,6 @@
 import { useRef } from "preact/hooks";
 import type { Bill } from "../api";
+import { lasting, money } from "../shell/figures";
 
 const WIDTH = 600;
 const HEIGHT = 96;
@@ -35,11 +36,20 @@ export function Growth({ bill }: { bill: Bill }) {
   if (bill.hours > before.hours) seen.current = [...seen.current.slice(-MOST_POINTS), { hours: bill.hours, layers }];
   const areas = stacked(seen.current);
   if (areas.length === 0) return null;
+  const most = Math.max(...seen.current.map((point) => point.layers.reduce((all, one) => all + one, 0)));
   return (
+    <div class="plot">
+      <span class="high" aria-hidden="true">{money(most, bill.currency)}</span>
+      <span class="low" aria-hidden="true">0</span>
     <svg class="growth" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label="Cost by layer, stacked, from the start until now">
       {areas.map((points, layer) => (
         <polygon key={layer} class={`layer${layer}`} points={points} />
       ))}
     </svg>
+      <p class="axis" aria-hidden="true">
+        <span>0</span>
+        <span>{lasting(bill.hours ?? 0)}</span>
+      </p>
+    </div>
   );
 }

@@ -3,12 +3,24 @@ import { ask, incidents as opened, now } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { open, route } from "../shell/route";
 import { amount, money, withFigures } from "../shell/figures";
-import { age, timeOfDay } from "../shell/time";
-import { Table, View } from "../shell/view";
+import { List } from "../shell/list";
+import type { Column } from "../shell/order";
+import { timeOfDay } from "../shell/time";
+import { View } from "../shell/view";
 import { IncidentDetail } from "./detail";
-import { sum } from "./cost";
+import { durationOf } from "./duration";
+import { secondsOf } from "./seconds";
 
-const HEADS = ["State", "Root cause", "Kind", "Duration", "GPU-hours per hour", "Cost", "Summary"];
+const COLUMNS: readonly Column<Incident>[] = [
+  { head: "State", by: (one) => one.state },
+  { head: "Root cause", by: (one) => one.subject },
+  { head: "Kind", by: (one) => one.cause },
+  { head: "Opened", by: (one) => one.opened, largestFirst: true },
+  { head: "Duration", by: (one) => secondsOf(one, now(), 1), largestFirst: true },
+  { head: "GPUs lost", by: (one) => (one.closed ? null : one.account?.bill?.gpu_hours_per_hour), largestFirst: true },
+  { head: "Cost", by: (one) => one.account?.bill?.total_so_far, largestFirst: true },
+  { head: "Summary" },
+];
 
 function Row({ incident }: { incident: Incident }) {
   const bill = incident.account?.bill;
@@ -23,9 +35,10 @@ function Row({ incident }: { incident: Incident }) {
         </button>
       </th>
       <td data-head="Kind">{incident.cause}</td>
-      <td class="short" data-head="Duration">{age(incident.opened, incident.closed ?? now())}</td>
-      <td class="number" data-head="GPU-hours per hour">{bill && !incident.closed ? amount(bill.gpu_hours_per_hour) : ""}</td>
-      <td class="number" data-head="Cost">{bill ? money(sum(bill, "so_far"), bill.currency) : ""}</td>
+      <td class="short" data-head="Opened">{timeOfDay(incident.opened)}</td>
+      <td class="short" data-head="Duration">{durationOf(incident)}</td>
+      <td class="number" data-head="GPUs lost">{bill && !incident.closed ? amount(bill.gpu_hours_per_hour ?? 0) : ""}</td>
+      <td class="number" data-head="Cost">{bill ? money(bill.total_so_far ?? 0, bill.currency) : ""}</td>
       <td class="sentence">{withFigures(incident.account?.sentence || incident.reason)}</td>
     </tr>
   );
@@ -41,7 +54,7 @@ function NoneOpen({ past }: { past: readonly Incident[] }) {
   );
 }
 
-function List() {
+function Everything() {
   const { value, trouble } = useAnswer(() => ask().incidents(), opened.value.map((one) => one.id).join(" "), 30);
   const past = (value ?? []).filter((one) => one.state === "closed");
   const all = [...opened.value, ...past];
@@ -49,11 +62,20 @@ function List() {
     <View title="Incidents" what="Past incidents" trouble={trouble}>
       {opened.value.length === 0 && value !== null && <NoneOpen past={past} />}
       {all.length > 0 && (
-        <Table heads={HEADS} cards>
-          {all.map((incident) => (
-            <Row key={incident.id} incident={incident} />
-          ))}
-        </Table>
+        <List
+          rows={all}
+          columns={COLUMNS}
+          keyOf={(one) => one.id}
+          text={(one) => [one.subject, one.cause, one.reason, one.account?.sentence, ...one.evidence].join(" ")}
+          choices={[
+            { name: "state", label: "State", options: ["open", "closed"] },
+            { name: "kind", label: "Kind", options: [...new Set(all.map((one) => one.cause))].toSorted() },
+          ]}
+          fits={(one, chosen) => (!chosen["state"] || one.state === chosen["state"]) && (!chosen["kind"] || one.cause === chosen["kind"])}
+          what="incidents"
+          hint="leaf3, cooling, n017"
+          render={(one) => <Row key={one.id} incident={one} />}
+        />
       )}
     </View>
   );
@@ -61,5 +83,5 @@ function List() {
 
 export function IncidentsPage() {
   const { item } = route.value;
-  return item ? <IncidentDetail key={item} id={item} /> : <List />;
+  return item ? <IncidentDetail key={item} id={item} /> : <Everything />;
 }

@@ -4,12 +4,25 @@ import { useAnswer } from "../live/use_answer";
 import { amount, percent, reading } from "../shell/figures";
 import { open, route } from "../shell/route";
 import { age } from "../shell/time";
-import { Table, View } from "../shell/view";
+import { List } from "../shell/list";
+import type { Column } from "../shell/order";
+import { View } from "../shell/view";
 import { JobDetail } from "./detail";
 import { ToIncident } from "./to_incident";
 
 const REFRESH_SECONDS = 5;
-const HEADS = ["Job", "State", "Health", "Step", "Step time", "Goodput", "At risk, GPU-h", "Ranks and nodes", "Last report", "Problem"];
+const COLUMNS: readonly Column<TrainingView>[] = [
+  { head: "Job", by: (job) => job.job },
+  { head: "State", by: (job) => job.state },
+  { head: "Health", by: (job) => job.health },
+  { head: "Step", by: (job) => job.step, largestFirst: true },
+  { head: "Step time", by: (job) => job.step_seconds, largestFirst: true },
+  { head: "Goodput", by: (job) => job.goodput },
+  { head: "At risk, GPU-h", by: (job) => job.exposure_gpu_hours, largestFirst: true },
+  { head: "Ranks and nodes", by: (job) => job.world, largestFirst: true },
+  { head: "Last report", by: (job) => job.heard_at, largestFirst: true },
+  { head: "Problem" },
+];
 
 function Row({ job }: { job: TrainingView }) {
   return (
@@ -39,7 +52,7 @@ function Row({ job }: { job: TrainingView }) {
   );
 }
 
-function List() {
+function Everything() {
   const { value, trouble } = useAnswer(() => ask().trainings(), "jobs", REFRESH_SECONDS);
   return (
     <View title="Jobs" what="The jobs" trouble={trouble}>
@@ -50,11 +63,20 @@ function List() {
         </p>
       )}
       {value && value.length > 0 && (
-        <Table heads={HEADS} cards>
-          {value.map((job) => (
-            <Row key={job.job} job={job} />
-          ))}
-        </Table>
+        <List
+          rows={value}
+          columns={COLUMNS}
+          keyOf={(job) => `${job.owner} ${job.job}`}
+          text={(job) => [job.job, job.owner, job.state, job.health, job.reason, ...job.nodes].join(" ")}
+          choices={[
+            { name: "state", label: "State", options: ["running", "silent", "closed", "gone"] },
+            { name: "health", label: "Health", options: ["pass", "degraded", "fail", "unknown"] },
+          ]}
+          fits={(job, chosen) => (!chosen["state"] || job.state === chosen["state"]) && (!chosen["health"] || job.health === chosen["health"])}
+          what="jobs"
+          hint="llama, degraded, n017"
+          render={(job) => <Row key={`${job.owner} ${job.job}`} job={job} />}
+        />
       )}
     </View>
   );
@@ -62,5 +84,5 @@ function List() {
 
 export function JobsPage() {
   const { item } = route.value;
-  return item ? <JobDetail key={item} name={item} /> : <List />;
+  return item ? <JobDetail key={item} name={item} /> : <Everything />;
 }

@@ -5,6 +5,11 @@ import type {
   DrillRunView,
   DrillsView,
   FleetView,
+  HomeView,
+  InboxView,
+  ItemAction,
+  ItemDetail,
+  ItemView,
   Incident,
   NodeDetail,
   NodeView,
@@ -126,6 +131,27 @@ export class Client {
   /** The runbook with the incident's names filled in. */
   runbook(id: string): Promise<RunbookView> {
     return this.get(`v1/runbooks/${id.split("/").map(encodeURIComponent).join("/")}`);
+  }
+
+  /** A runbook by its name, with a node and a part of it (gpu/3) filled in. */
+  runbookNamed(name: string, node = "", part = ""): Promise<RunbookView> {
+    return this.get(`v1/runbook/${encodeURIComponent(name)}?${new URLSearchParams({ node, part })}`);
+  }
+
+  home(points = 120): Promise<HomeView> {
+    return this.get(`v1/home?points=${points}`);
+  }
+
+  inbox(): Promise<InboxView> {
+    return this.get("v1/inbox");
+  }
+
+  item(key: string): Promise<ItemDetail> {
+    return this.get(`v1/inbox/${key.split("/").map(encodeURIComponent).join("/")}`);
+  }
+
+  actOnItem(item: string, action: ItemAction, more: { assignee?: string; hours?: number; comment?: string } = {}): Promise<ItemView> {
+    return this.post("v1/inbox", { item, action, ...more });
   }
 
   async trainings(): Promise<TrainingView[]> {

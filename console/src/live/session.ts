@@ -1,7 +1,7 @@
 /** The page's one connection and what it knows through it. Signals carry what components show. */
 
-import { signal } from "@preact/signals";
-import type { FleetView, Incident, NodeView, TransitionView } from "../api";
+import { computed, signal } from "@preact/signals";
+import type { FleetView, InboxView, Incident, NodeView, TransitionView } from "../api";
 import { followAttention } from "./attention";
 import { Client, Refused } from "./client";
 import { Outings } from "./outings";
@@ -24,6 +24,18 @@ export const fleet = signal<FleetView | null>(null);
 export const latest = signal<readonly TransitionView[]>([]);
 /** Open ones, the newest first. */
 export const incidents = signal<readonly Incident[]>([]);
+/** What waits for a person; read now and then, and after everything that changes it. */
+export const inbox = signal<InboxView | null>(null);
+/** What open incidents start from: names of nodes, and subjects such as rack/r1 or leaf/l3. */
+export const roots = computed<ReadonlySet<string>>(() => {
+  const found = new Set<string>();
+  for (const { subject, account } of incidents.value) {
+    const [kind = "", name = ""] = subject.split("/", 2);
+    if (kind !== "node") found.add(subject);
+    else if (account) found.add(name); // without an account the node itself failed; that is its health
+  }
+  return found;
+});
 const outings = new Outings();
 export const roster = new Roster();
 
@@ -71,6 +83,28 @@ function takeIncident(incident: Incident): void {
   incidents.value = open.toSorted((one, other) => other.opened - one.opened); // the order does not depend on the cost
 }
 
+const INBOX_SECONDS = 10;
+const INBOX_PAUSE_SECONDS = 1;
+let inboxTimer: ReturnType<typeof setTimeout> | undefined;
+
+/** Reads the inbox after a short pause: many changes at once are one request. */
+export function readInbox(pauseSeconds = 0): void {
+  clearTimeout(inboxTimer);
+  inboxTimer = setTimeout(() => {
+    void client.inbox().then(
+      (view) => {
+        inbox.value = view;
+        schedule();
+      },
+      () => schedule(), // the connection's own state says what is wrong
+    );
+  }, pauseSeconds * 1000);
+}
+
+function schedule(): void {
+  if (connection.value.kind === "live" && !document.hidden) readInbox(INBOX_SECONDS);
+}
+
 export function connect(): void {
   stream?.stop();
   connection.value = { kind: "connecting" };
@@ -95,8 +129,12 @@ export function connect(): void {
       else if (kind === "fleet") fleet.value = data as FleetView;
       else if (kind === "transition") takeTransition(data as TransitionView);
       else if (kind === "incident") takeIncident(data as Incident);
+      if (kind === "incident" || kind === "inbox") readInbox(INBOX_PAUSE_SECONDS);
     },
-    live: () => (connection.value = { kind: "live" }),
+    live: () => {
+      connection.value = { kind: "live" };
+      readInbox();
+    },
     lost: (reason, retrySeconds) => {
       const before = connection.value;
       const since = before.kind === "lost" ? before.since : new Date(now() * 1000);

@@ -1,6 +1,13 @@
 import type { Incident } from "../api";
 
+type Placed = Pick<Incident, "subject" | "evidence">;
+
+/** It is about the node or a part of it. */
+export function isRoot({ subject }: Pick<Incident, "subject">, name: string): boolean {
+  return `${subject}/`.startsWith(`node/${name}/`);
+}
+
 /** It is about the node or a part of it, or the node is among those that it reaches. */
-export function concerns(incident: Pick<Incident, "subject" | "evidence">, name: string): boolean {
-  return incident.evidence.includes(name) || `${incident.subject}/`.startsWith(`node/${name}/`);
+export function concerns(incident: Placed, name: string): boolean {
+  return incident.evidence.includes(name) || isRoot(incident, name);
 }

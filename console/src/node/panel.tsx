@@ -5,6 +5,7 @@ import { go } from "../shell/route";
 import { age } from "../shell/time";
 import { Actions } from "./actions";
 import { IncidentsHere } from "./incidents_here";
+import { NextStepOf } from "./next_step";
 import { Parts } from "./parts";
 import { History } from "./history";
 import { useNode } from "./use_node";
@@ -86,6 +87,7 @@ export function NodePanel({ name }: { name: string }) {
           </p>
           {node.reason && <p class="why">{node.reason}</p>}
           <IncidentsHere name={name} />
+          {detail?.next_step && <NextStepOf step={detail.next_step} node={name} />}
           <Facts node={node} />
           <Actions node={node} />
         </>

@@ -1,5 +1,6 @@
 import type { Health, VerdictView } from "../api";
 import { now } from "../live/session";
+import { open } from "../shell/route";
 import { age } from "../shell/time";
 
 const WORST_FIRST = ["fail", "unknown", "degraded", "pass", "not_applicable"];
@@ -12,6 +13,16 @@ function Row({ verdict }: { verdict: VerdictView }) {
       <div>
         <strong>{verdict.check}</strong> <span class="faint">for {age(verdict.since, now())}</span>
         {verdict.reason && <p>{verdict.reason}</p>}
+        {verdict.remedy && (
+          <p class="remedy">
+            <strong>Do:</strong> {verdict.remedy} <span class="faint">({verdict.owner})</span>{" "}
+            {verdict.runbook && (
+              <button type="button" class="link" onClick={() => open("runbook", verdict.runbook ?? "")}>
+                Runbook
+              </button>
+            )}
+          </p>
+        )}
         {verdict.evidence.length > 0 && <p class="evidence">{verdict.evidence.join("; ")}</p>}
       </div>
     </li>
@@ -39,7 +50,7 @@ export function Verdicts({ verdicts, leftOut = 0, health }: Props) {
         ))}
       </ul>
       {left > 0 && <p class="faint">and {left.toLocaleString("en")} more that are not shown; they are less severe</p>}
-      {wrong.length === 0 && fine.length === 0 && <p class="faint">{health === "pass" ? "Every check passes." : "No check has reported yet."}</p>}
+      {wrong.length === 0 && fine.length === 0 && <p class="faint">{health === "pass" ? "Every check of this node passes." : "No check has reported yet."}</p>}
       {fine.length > 0 && (
         <details>
           <summary>{fine.length === 1 ? "1 check passes or does" : `${fine.length} checks pass or do`} not apply</summary>

@@ -1,18 +1,25 @@
+import { useEffect } from "preact/hooks";
 import { DrillPage } from "../drill/page";
 import { FleetPage } from "../fleet/page";
 import { IncidentsPage } from "../incidents/page";
 import { JobsPage } from "../jobs/page";
-import { connection } from "../live/session";
+import { InboxPage } from "../inbox/page";
+import { connection, inbox } from "../live/session";
 import { PlanPage } from "../plan/page";
 import { ProbesPage } from "../probes/page";
+import { RunbookPage } from "../runbook/page";
 import { Banner } from "./banner";
 import { Header } from "./header";
-import { Incidents } from "./incidents";
 import { route } from "./route";
 import { SignIn } from "./sign_in";
+import { titleOf } from "./title";
 
 function Here() {
   switch (route.value.view) {
+    case "inbox":
+      return <InboxPage />;
+    case "runbook":
+      return <RunbookPage />;
     case "incidents":
       return <IncidentsPage />;
     case "jobs":
@@ -30,11 +37,12 @@ function Here() {
 
 export function App() {
   const state = connection.value;
+  const title = titleOf(route.value, inbox.value?.counts["open"] ?? 0);
+  useEffect(() => void (document.title = title), [title]);
   return (
     <>
       <Header />
       <Banner />
-      {route.value.view === "fleet" && <Incidents />}
       {state.kind === "signed-out" ? <SignIn reason={state.reason} /> : <Here />}
     </>
   );

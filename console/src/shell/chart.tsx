@@ -1,6 +1,6 @@
 /** One signal over time, drawn as a line on a given span of time so that several stand under each other on one axis. */
 
-import { nameOf, ranging } from "./signals";
+import { measured, nameOf, ranging } from "./signals";
 import { timeOfDay } from "./time";
 
 export interface Span {
@@ -69,12 +69,16 @@ export function Chart({ about, signal, line: whole, span, mark }: Drawn) {
       <figcaption>
         {title} <span class="faint">{words}</span>
       </figcaption>
+      <div class="plot">
+        <span class="high" aria-hidden="true">{seen.length > 0 && measured(signal, Math.max(...seen))}</span>
+        <span class="low" aria-hidden="true">{seen.length > 0 && measured(signal, Math.min(...seen))}</span>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`${title}: ${words}`}>
         {at !== null && <line class="mark" x1={at} x2={at} y1={0} y2={HEIGHT} />}
         {pieces(line, span).map((points) => (
           <polyline key={points} points={points} />
         ))}
       </svg>
+      </div>
     </figure>
   );
 }

@@ -1,20 +1,26 @@
-import { incidents } from "../live/session";
-import { VIEWS, open, route, type View } from "./route";
+import { incidents, inbox } from "../live/session";
+import { open, route, type View } from "./route";
 
-const NAMES: Record<View, string> = {
-  fleet: "Fleet",
-  incidents: "Incidents",
-  jobs: "Jobs",
-  probes: "Probes",
-  plan: "Plan",
-  drill: "Drill",
-};
+const NAMES: readonly [View, string][] = [
+  ["fleet", "Home"],
+  ["inbox", "Inbox"],
+  ["incidents", "Incidents"],
+  ["jobs", "Jobs"],
+  ["probes", "Probes"],
+  ["plan", "Plan"],
+  ["drill", "Drill"],
+];
+
+function count(view: View): number {
+  if (view === "inbox") return inbox.value?.counts["open"] ?? 0;
+  return view === "incidents" ? incidents.value.length : 0;
+}
 
 export function Nav() {
   const here = route.value.view;
   return (
     <nav aria-label="Views">
-      {VIEWS.map((view) => (
+      {NAMES.map(([view, name]) => (
         <a
           key={view}
           href={`#/${view === "fleet" ? "" : view}`}
@@ -24,8 +30,8 @@ export function Nav() {
             open(view);
           }}
         >
-          {NAMES[view]}
-          {view === "incidents" && incidents.value.length > 0 && <span class="count">{incidents.value.length}</span>}
+          {name}
+          {count(view) > 0 && <span class="count">{count(view)}</span>}
         </a>
       ))}
     </nav>

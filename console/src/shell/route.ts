@@ -1,11 +1,11 @@
 /**
  * The current view, stored in the address so that it can be shared:
- * #/node/n017?group=rack&find=stage:draining, #/incidents/ID, #/jobs/llama, #/probes, #/plan/risk?gpus=1024, #/drill/NAME
+ * #/node/n017?group=rack&find=stage:draining, #/inbox/KEY, #/incidents/ID?find=leaf&sort=-Cost, #/jobs/llama, #/probes, #/plan/risk?gpus=1024, #/drill/NAME
  */
 
 import { signal } from "@preact/signals";
 
-export const VIEWS = ["fleet", "incidents", "jobs", "probes", "plan", "drill"] as const;
+export const VIEWS = ["fleet", "inbox", "incidents", "jobs", "probes", "plan", "drill", "runbook"] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {
@@ -68,6 +68,6 @@ export function go(change: Partial<Route>): void {
 }
 
 /** To another view; what was looked for in the last one stays there. */
-export function open(view: View, item = ""): void {
-  go({ ...HOME, view, item });
+export function open(view: View, item = "", asked: Readonly<Record<string, string>> = {}): void {
+  go({ ...HOME, view, item, asked });
 }

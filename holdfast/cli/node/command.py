@@ -90,6 +90,7 @@ def _show_one(node: dict[str, Any], incidents: Sequence[dict[str, Any]]) -> None
     for one in incidents:
         about = one["reason"].removeprefix(f"{one['subject']}: ")
         out.print(f"[yellow]open incident[/] on {plain(one['subject'])}: {plain(about)}")
+    _show_next_step(node.get("next_step"))
     if not node["verdicts"]:
         out.print("every check passes" if node["health"] == "pass" else "no check has reported yet")
         return
@@ -99,6 +100,19 @@ def _show_one(node: dict[str, Any], incidents: Sequence[dict[str, Any]]) -> None
         cells = (styled(verdict["health"]), ago(now, verdict["since"]), plain(verdict["reason"]))
         rows.add_row(plain(verdict["check"]), *cells)
     out.print(rows)
+
+
+def _show_next_step(step: dict[str, Any] | None) -> None:
+    """Of a controller that is older, or of a node with nothing wrong: nothing."""
+    if not step:
+        return
+    out = console()
+    out.print(f"[bold]next step[/]: {plain(step['text'])}")
+    if step["remedy"] and step["remedy"].lower() not in step["text"].lower():
+        out.print(f"  remedy: {plain(step['remedy'])}")
+    out.print(f"  owner: {plain(step['owner'])}; runbook: {plain(step['runbook']) or 'none'}")
+    for command in step["commands"]:
+        out.print(f"  $ {plain(command)}", soft_wrap=True)
 
 
 @app.command()

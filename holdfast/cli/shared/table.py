@@ -27,6 +27,8 @@ STYLES = {
     "event": "dim",
 }
 WIDE = 300
+WRAPPED = ("why", "what was seen", "what to look at", "")
+"""Columns of text; the others hold names and numbers that are copied, and are never folded or cut."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -45,7 +47,7 @@ def table(*columns: str) -> "Table":
 
     made = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, no_wrap=column not in ("why", "what was seen", ""))
+        made.add_column(column, no_wrap=column not in WRAPPED)
     return made
 
 

@@ -19,7 +19,20 @@ from holdfast.fleet.api.headers import guarded
 from holdfast.fleet.api.ingest import PATH, Ingest, Receive, Scope, Send
 from holdfast.fleet.api.metrics import exporter as metrics
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.routes import drills, fleet, jobs, live, nodes, parts, plan, probe_runs, seams
+from holdfast.fleet.api.routes import (
+    drills,
+    fleet,
+    home,
+    inbox,
+    jobs,
+    live,
+    nodes,
+    parts,
+    plan,
+    probe_runs,
+    remedies,
+    seams,
+)
 from holdfast.fleet.api.service import Service
 from holdfast.fleet.store import StoreError
 
@@ -62,10 +75,13 @@ def _litestar(service: Service) -> Litestar:
             *drills.ROUTES,
             *fleet.ROUTES,
             *jobs.ROUTES,
+            *home.ROUTES,
+            *inbox.ROUTES,
             *live.ROUTES,
             *metrics.ROUTES,
             *plan.ROUTES,
             *probe_runs.ROUTES,
+            *remedies.ROUTES,
             *seams.ROUTES,
             *_console(service.console),
         ],

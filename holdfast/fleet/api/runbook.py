@@ -1,9 +1,11 @@
-"""A runbook for one very incident: the steps of its kind, with its names filled in."""
+"""Runbooks as the API shows them: the steps, with the names of one incident, node or part filled in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.catalog import seam_kinds
+from holdfast.catalog import runbooks
+from holdfast.fleet.inbox.items import book_of
+from holdfast.fleet.inbox.next_step import values
 from holdfast.formats.slurm import hostlist
 from holdfast.model.incident import Incident
 
@@ -24,20 +26,26 @@ class RunbookView:
     """What must not be done."""
     over: str = ""
     """How to see that it has ended."""
+    teams: tuple[str, ...] = ()
+    """Who does it; the first one looks first."""
+    commands: tuple[str, ...] = ()
+    """The commands of `confirm` and `act`, to copy."""
 
 
 def of(found: Incident) -> RunbookView:
     account = found.account
     jobs = sorted({one.subject.partition("/")[2] for one in account.losses}) if account else []
     victims = len(account.victims) if account else 0
-    return filled(found.cause, found.subject, found.evidence, jobs, victims, account.since if account else found.opened)
+    since = account.since if account else found.opened
+    return filled(book_of(found), found.subject, found.evidence, jobs, victims, since)
 
 
 def filled(kind: str, cause: str, nodes: Sequence[str], jobs: Sequence[str], victims: int, since: float) -> RunbookView:
-    """Only our own names are filled; the braces of a query stay. A kind without a runbook has no steps."""
-    values = {
+    """Names of the incident filled in; the braces of a query stay. A kind without a runbook has no steps."""
+    names = {
         "cause": cause,
         "name": cause.partition("/")[2],
+        "node": cause.split("/")[1] if cause.startswith("node/") else (nodes[0] if nodes else NOTHING),
         "nodes": hostlist.compress(list(nodes)) or NOTHING,
         "nodes_regex": "|".join(nodes[:MOST_IN_A_QUERY]) or NOTHING,
         "jobs": ", ".join(jobs) or NOTHING,
@@ -45,20 +53,23 @@ def filled(kind: str, cause: str, nodes: Sequence[str], jobs: Sequence[str], vic
         "victims": str(victims),
         "since": f"{since:.0f}",
     }
+    return view(kind, {**values("", (cause,), kind), **names})
 
-    def fill(text: str) -> str:
-        for name, value in values.items():
-            text = text.replace(f"<{name}>", value)
-        return text
 
-    known = seam_kinds.kind(kind)
+def view(name: str, names: Mapping[str, str]) -> RunbookView:
+    book = runbooks.find(name)
+    if book is None:
+        return RunbookView(kind=name, title=name)
+    known = runbooks.fill(book, names)
     return RunbookView(
-        kind=kind,
+        kind=known.name,
         title=known.title,
-        shows=fill(known.shows),
-        alike=fill(known.alike),
-        confirm=tuple(map(fill, known.confirm)),
-        act=tuple(map(fill, known.act)),
-        leave=fill(known.leave),
-        over=fill(known.over),
+        teams=known.teams,
+        shows=known.shows,
+        alike=known.alike,
+        confirm=known.confirm,
+        act=known.act,
+        leave=known.leave,
+        over=known.over,
+        commands=known.commands,
     )

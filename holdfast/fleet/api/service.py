@@ -9,6 +9,8 @@ from holdfast.fleet.api.access import Access, Caller
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.views.common import Enrolled, EnrolRequest, NodeView, TokenMade, TokenRequest, VerdictView, Wish
 from holdfast.fleet.api.views.drills import DrillPlayer
+from holdfast.fleet.inbox.figures import FigureWindow
+from holdfast.fleet.inbox.states import ItemCommand, ItemView
 from holdfast.fleet.incidents.views import SeamsView, SignalsRequest, SignalsTaken
 from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
@@ -81,6 +83,18 @@ class Service(Protocol):
     def tell_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
         """Into the window of the seams."""
         ...
+
+    @property
+    def figures(self) -> FigureWindow: ...
+
+    @property
+    def currency(self) -> str: ...
+
+    def inbox(self) -> Awaitable[list[ItemView]]:
+        """What waits for a person, worst first, with what operators did about it."""
+        ...
+
+    def act_on_item(self, command: ItemCommand, caller: Caller) -> Awaitable[ItemView]: ...
 
     def note(self, entry: AuditEntry) -> None:
         """For the audit log, of a request that was refused; nobody waits for it."""

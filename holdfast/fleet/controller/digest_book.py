@@ -16,6 +16,11 @@ class DigestBook:
             return
         self._kept.setdefault(node, deque(maxlen=MOST_DIGESTS)).append((at, digest))
 
+    def last(self, node: str) -> tuple[float, bytes] | None:
+        """Without counting as being looked at."""
+        found = self._kept.get(node)
+        return found[-1] if found else None
+
     def of(self, node: str) -> tuple[tuple[float, bytes], ...]:
         """Oldest first. Who is looked at is kept from now on; who was not for longest makes room."""
         if node not in self._kept and len(self._kept) >= self._most:

@@ -29,6 +29,7 @@ from holdfast.fleet.controller.actor import Actor
 from holdfast.fleet.controller.alerts import Alerts
 from holdfast.fleet.controller.backends import Backends
 from holdfast.fleet.controller.contained import keep_running, report_components
+from holdfast.fleet.controller.home import sample_figures
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.observe_kubernetes import observe_kubernetes
 from holdfast.fleet.controller.observer import observe_slurm
@@ -118,6 +119,7 @@ class _Process:
         server = _Quiet(_config(Front(service), base.certificate, base.key), self._board.let_go)
         writer.start()
         starts = self._loops(actor, writer) | self._seams(service, writer)
+        starts["home"] = partial(sample_figures, service, service.figures)
         components = self._board.components
         loops = [asyncio.create_task(keep_running(components, name, start)) for name, start in starts.items()]
         self._on_hangup(writer)
@@ -163,6 +165,7 @@ class _Process:
 
         alerts = Alerts(settings.alerts, self._board.components)
         factor = base.time_factor if base.demo else 1.0
+        service.items.prices = self._files.programme.prices
         service.seams = SeamWatch(settings.seams, self._files, alerts, self._store, self._board, factor)
         return {
             "seams": partial(service.seams.run, writer),

@@ -19,8 +19,11 @@ from holdfast.fleet.controller import probe_commands as probe_deeds
 from holdfast.fleet.controller.credential_cache import CredentialCache
 from holdfast.fleet.controller.digest_book import DigestBook
 from holdfast.fleet.controller.drill_player import DrillPlayer
+from holdfast.fleet.controller.inbox import InboxService
 from holdfast.fleet.controller.transaction import News, Work
 from holdfast.fleet.controller.writer import Writer
+from holdfast.fleet.inbox.figures import FigureWindow
+from holdfast.fleet.inbox.states import ItemCommand, ItemView
 from holdfast.fleet.incidents.views import SeamsView, SignalsRequest, SignalsTaken
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
 from holdfast.fleet.jobs.service import JobService
@@ -49,6 +52,8 @@ class ControllerService:
         self.writer: Writer | None = None
         self.seams: SeamWatch | None = None  # None where the configuration has no [seams]
         self.drills = DrillPlayer()
+        self.items = InboxService(self)
+        self.figures = FigureWindow(board.time_factor)
         self._digests = DigestBook()
         self._trainings = JobService()
         self._loop = asyncio.get_running_loop()
@@ -93,6 +98,13 @@ class ControllerService:
 
     def digests(self, node: str) -> tuple[tuple[float, bytes], ...]:
         return self._digests.of(node)
+
+    def last_digest(self, node: str) -> tuple[float, bytes] | None:
+        return self._digests.last(node)
+
+    @property
+    def currency(self) -> str:
+        return self.items.prices.currency
 
     async def verdicts(self, node: str) -> tuple[VerdictView, ...]:
         found = await asyncio.to_thread(self.store.verdicts, node)
@@ -145,6 +157,12 @@ class ControllerService:
         if not self.board.leading:
             raise elsewhere(self.board.leader)
         return self.seams.told(caller, ask)
+
+    async def inbox(self) -> list[ItemView]:
+        return await self.items.views()
+
+    async def act_on_item(self, command: ItemCommand, caller: Caller) -> ItemView:
+        return await self.items.act(command, caller, self._ask)
 
     def note(self, entry: AuditEntry) -> None:
         """A flood of one's bad requests must neither become a flood of rows nor hide what another tried."""

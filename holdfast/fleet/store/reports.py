@@ -131,7 +131,7 @@ def _change(report: Report, change: VerdictChange, now: float) -> dict[str, Any]
         "after": clean(change.after),
         "reason": clean(change.reason),
         "twin": report.twin,
-        "body": encode({"subjects": change.subjects, "evidence": change.evidence}),
+        "body": encode({"subjects": change.subjects, "evidence": change.evidence, "remedy": change.remedy}),
     }
 
 
@@ -190,6 +190,7 @@ def _read_change(row: Any) -> VerdictChange:
         after=row.after,
         reason=row.reason,
         evidence=tuple(body.get("evidence", ())),
+        remedy=body.get("remedy", ""),
     )
 
 

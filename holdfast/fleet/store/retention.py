@@ -12,6 +12,8 @@ from holdfast.fleet.store.schema import (
     actions,
     audit,
     credentials,
+    inbox,
+    inbox_notes,
     incidents,
     job_nodes,
     jobs,
@@ -52,10 +54,12 @@ def retain(connection: Connection, before: float, most: int) -> int:
     gone += _delete_counted(connection, actions, and_(actions.c.at < before, final), most)
     gone += _delete_counted(connection, proofs, proofs.c.at < before, most)
     gone += _delete_counted(connection, audit, audit.c.at < before, most)
+    gone += _delete_counted(connection, inbox_notes, inbox_notes.c.at < before, most)
     for tokens in (credentials, join_tokens):
         ended = or_(tokens.c.expires < before, tokens.c.revoked < before)
         gone += _delete_keyed(connection, tokens, ended, most)
     gone += _delete_keyed(connection, sessions, sessions.c.stored_at < before, most)
+    gone += _delete_keyed(connection, inbox, inbox.c.at < before, most)
     gone += _delete_keyed(connection, incidents, incidents.c.closed < before, most)
     gone += _delete_keyed(connection, jobs, jobs.c.ended < before, most)
     gone += _delete_keyed(connection, trainings, trainings.c.at < before, most)

@@ -82,6 +82,9 @@ trainings = Table("trainings", metadata, _text("name", key=True), _text("owner",
 incidents = Table("incidents", metadata, _text("id", key=True), _time("opened"), _text("subject"), _text("parent"),
                   _text("cause"), _text("reason"), _text("evidence"), _text("state"), _time("closed", nullable=True),
                   Column("account", Text, nullable=True), Index("incidents_opened", "opened"))  # fmt: skip
+inbox = Table("inbox", metadata, _text("key", key=True), _time("at"), _text("body"))
+inbox_notes = Table("inbox_notes", metadata, _id(), _text("item"), _time("at"), _text("who"), _text("action"),
+                    _text("text"), Index("inbox_notes_item", "item", "id"))  # fmt: skip
 audit = Table("audit", metadata, _id(), _time("at"), _text("who"), _text("role"), _text("verb"), _text("target"),
               _text("outcome"), _text("reason"), Index("audit_at", "at"))  # fmt: skip
 credentials = Table("credentials", metadata, _text("token_hash", key=True), _text("name"), _text("role"),

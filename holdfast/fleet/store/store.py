@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Engine
 
-from holdfast.fleet.store import actions, credentials, leadership, proofs, records, reports, trainings
+from holdfast.fleet.store import actions, credentials, inbox, leadership, proofs, records, reports, trainings
 from holdfast.fleet.store import nodes as lives
 from holdfast.fleet.store.database import Kept
 from holdfast.fleet.store.story import story
+from holdfast.model.inbox import ItemNote, ItemRecord
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.job import Job
 from holdfast.model.lifecycle import NodeState, Verb
@@ -189,6 +190,19 @@ class Store(Kept):
         """The newest first."""
         with self._reading() as connection:
             return trainings.newest(connection, most)
+
+    def save_item(self, record: ItemRecord, note: ItemNote) -> None:
+        with self._writing() as connection:
+            inbox.save(connection, record, note)
+
+    def item_records(self, keys: Sequence[str]) -> dict[str, ItemRecord]:
+        with self._reading() as connection:
+            return inbox.records(connection, keys)
+
+    def item_notes(self, key: str, most: int = 200) -> list[ItemNote]:
+        """Newest first."""
+        with self._reading() as connection:
+            return inbox.notes(connection, key, most)
 
     def write_audit(self, entries: Sequence[AuditEntry]) -> None:
         with self._writing() as connection:

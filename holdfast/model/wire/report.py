@@ -56,6 +56,8 @@ class VerdictChange:
     reason: str = ""
     subjects: tuple[Subject, ...] = ()
     evidence: tuple[str, ...] = ()
+    remedy: str = ""  # what to do about it; "" of an older agent and of a verdict that asks for nothing
+    owner: str = ""  # the team that does it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +133,7 @@ class Report:
         for change in self.changes:
             _require(isfinite(change.at), "changes.at", "a finite number of seconds")
             _require_short("changes", (change.check, change.before, change.after, *change.subjects), LONGEST_NAME)
-            _require_short("changes", (change.reason, *change.evidence), LONGEST_TEXT)
+            _require_short("changes", (change.reason, change.remedy, change.owner, *change.evidence), LONGEST_TEXT)
             _require(len(change.subjects) <= MOST_SUBJECTS, "changes.subjects", f"at most {MOST_SUBJECTS}")
             _require(len(change.evidence) <= MOST_EVIDENCE, "changes.evidence", f"at most {MOST_EVIDENCE}")
         _require(len(self.outcomes) <= MOST_OUTCOMES, "outcomes", f"at most {MOST_OUTCOMES}")

@@ -45,6 +45,8 @@ class CheckChange:
     reason: str
     subjects: tuple[Subject, ...]
     evidence: tuple[str, ...] = ()
+    remedy: str = ""
+    owner: str = ""
 
 
 class Node:
@@ -133,6 +135,8 @@ def _change(verdict: Verdict, before: str, now: float) -> CheckChange:
         reason=verdict.summary(),
         subjects=guilty if verdict.health is not Health.PASS else (),
         evidence=verdict.evidence[:MOST_EVIDENCE],
+        remedy=verdict.remedy,
+        owner=verdict.owner,
     )
 
 

@@ -14,6 +14,7 @@ from holdfast.fleet.api.problem import Problem, busy
 from holdfast.fleet.api.service import Asked, Service
 from holdfast.fleet.api.views.common import NodeDetail, NodesView, NodeView, StoryView, Wish
 from holdfast.fleet.api.views.show import story_view
+from holdfast.fleet.inbox.next_step import NextStep, of_node
 from holdfast.fleet.store import StoreError
 from holdfast.fleet.store.story import MOST_LINES
 from holdfast.model.health import Health
@@ -40,7 +41,18 @@ async def show_node(service: Asked, name: str) -> NodeDetail:
     shown = {field.name: getattr(view, field.name) for field in fields(view)}
     standing = sorted(await service.verdicts(name), key=lambda one: WORST_FIRST.get(one.health, 0))
     left_out = max(0, len(standing) - MOST_VERDICTS)
-    return NodeDetail(**shown, verdicts=tuple(standing[:MOST_VERDICTS]), verdicts_left_out=left_out)
+    return NodeDetail(
+        **shown,
+        verdicts=tuple(standing[:MOST_VERDICTS]),
+        verdicts_left_out=left_out,
+        next_step=await _next_step(service, name),
+    )
+
+
+async def _next_step(service: Service, name: str) -> NextStep | None:
+    life = service.board.life(name)
+    changes = await asyncio.to_thread(service.store.verdicts, name)
+    return of_node(life, changes.get(name, ()), service.board.policy) if life is not None else None
 
 
 @get("/v1/nodes/{name:str}/story", opt={"right": "read"}, tags=["nodes"])

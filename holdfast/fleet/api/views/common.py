@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.fleet.inbox.next_step import NextStep
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job
@@ -40,10 +41,18 @@ class VerdictView:
     reason: str
     since: float
     evidence: tuple[str, ...]
+    remedy: str = ""
+    """What to do about it; '' of a verdict that asks for nothing."""
+    owner: str = ""
+    """The team that does it."""
+    runbook: str = ""
+    """Its name: GET /v1/runbook/NAME has the steps, runbooks/NAME.md the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDetail(NodeView):
+    next_step: NextStep | None = None
+    """What happens to it next, or what an operator does now; null where nothing is wrong."""
     verdicts: tuple[VerdictView, ...] = ()
     """Where there are too many, the worst."""
     verdicts_left_out: int = 0

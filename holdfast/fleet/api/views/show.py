@@ -1,13 +1,22 @@
 """From the store's words to what the API shows."""
 
 from holdfast.fleet.api.views.common import ActionView, StoryEntry, StoryView, TransitionView, VerdictView
+from holdfast.fleet.inbox.next_step import of_verdict
 from holdfast.model.records import StoredAction, StoryPage, Transition
 from holdfast.model.wire.report import VerdictChange
 
 
 def verdict_view(change: VerdictChange) -> VerdictView:
+    remedy = of_verdict(change)
     return VerdictView(
-        check=change.check, health=change.after, reason=change.reason, since=change.at, evidence=change.evidence
+        check=change.check,
+        health=change.after,
+        reason=change.reason,
+        since=change.at,
+        evidence=change.evidence,
+        remedy=remedy.text,
+        owner=remedy.owner,
+        runbook=remedy.runbook,
     )
 
 

@@ -24,6 +24,8 @@ def worded(change: CheckChange) -> VerdictChange:
         reason=_sayable(change.reason),
         subjects=tuple(islice((name for name in change.subjects if len(name) <= LONGEST_NAME), MOST_SUBJECTS)),
         evidence=tuple(_sayable(words) for words in change.evidence),
+        remedy=_sayable(change.remedy),
+        owner=_sayable(change.owner),
     )
 
 

@@ -1,0 +1,115 @@
+/** The top of the home page: what the fleet does now, what it lost, and what needs you. Its height never changes. */
+
+import type { FigureSample, HomeView, ItemView } from "../api";
+import { ask, connection, inbox, now } from "../live/session";
+import { useAnswer } from "../live/use_answer";
+import { pieces } from "../shell/chart";
+import { amount, lasting, money, percent } from "../shell/figures";
+import { open } from "../shell/route";
+import { age } from "../shell/time";
+
+const REFRESH_SECONDS = 10;
+const MOST_ITEMS = 3;
+
+interface TileProps {
+  name: string;
+  value: string;
+  detail: string;
+  values: readonly (number | null)[];
+  onOpen?: () => void;
+  tone?: string;
+}
+
+function Tile({ name, value, detail, values, onOpen, tone = "" }: TileProps) {
+  const line = { start: 0, step: 1, values };
+  const body = (
+    <>
+      <span class="name">{name}</span>
+      <strong class="value">{value}</strong>
+      <span class="detail">{detail}</span>
+      <svg class="spark" viewBox="0 0 600 54" preserveAspectRatio="none" aria-hidden="true">
+        {values.length > 1 &&
+          pieces(line, { from: 0, to: values.length - 1 }).map((points) => <polyline key={points} points={points} />)}
+      </svg>
+    </>
+  );
+  return onOpen ? (
+    <button type="button" class={`tile ${tone}`} onClick={onOpen}>
+      {body}
+    </button>
+  ) : (
+    <div class={`tile ${tone}`}>{body}</div>
+  );
+}
+
+function series(home: HomeView | null, value: (one: FigureSample) => number | null | undefined): (number | null)[] {
+  return (home?.history ?? []).map((one) => value(one) ?? null);
+}
+
+function share(one: FigureSample): number | null {
+  return one.gpus ? (one.productive ?? 0) / one.gpus : null;
+}
+
+function Needs({ items }: { items: readonly ItemView[] }) {
+  const waiting = items.filter((item) => item.state === "open");
+  const more = waiting.length - MOST_ITEMS;
+  return (
+    <section class="needs" aria-label="What needs you">
+      <h2>
+        What needs you{" "}
+        <button type="button" class="link" onClick={() => open("inbox")}>
+          {waiting.length === 0 ? "inbox" : more > 0 ? `and ${more} more` : "inbox"}
+        </button>
+      </h2>
+      <ul>
+        {waiting.length === 0 && <li class="faint">{connection.value.kind === "live" ? "Nothing waits for a person." : "…"}</li>}
+        {waiting.slice(0, MOST_ITEMS).map((item) => (
+          <li key={item.key} class={item.severity}>
+            <button type="button" class="link" title={item.detail} onClick={() => open("inbox", item.key)}>
+              {item.title}
+            </button>
+            <span class="remedy" title={item.remedy}>
+              {item.remedy}
+            </span>
+            <span class="faint">
+              {item.assignee || item.owner}, {age(item.since, now())}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function Strip() {
+  const { value: home } = useAnswer(() => ask().home(), "home", REFRESH_SECONDS);
+  const figures = home?.figures;
+  const at = figures?.now;
+  const covers = figures ? lasting(figures.covers_seconds / 3600) : "";
+  const currency = home?.currency ?? "USD";
+  const none = figures ? "not known" : "…";
+  return (
+    <section class="strip" aria-label="The fleet now">
+      <Tile
+        name="GPUs productive now"
+        value={at?.productive == null ? none : amount(Math.round(at.productive))}
+        detail={at?.gpus == null ? "no GPU reported yet" : `of ${amount(at.gpus)}; ${at.in_service} of ${at.nodes} nodes in service`}
+        values={series(home, (one) => one.productive)}
+      />
+      <Tile
+        name="Lost in the last 24 h"
+        value={figures ? money(figures.lost_cost, currency) : none}
+        detail={figures ? `${amount(figures.lost_gpu_hours)} GPU-hours; now the work of ${amount(at?.lost ?? 0)} GPUs` : ""}
+        values={series(home, (one) => one.lost)}
+        tone={(at?.lost ?? 0) > 0 ? "warn" : ""}
+      />
+      <Tile
+        name="Goodput, last 24 h"
+        value={figures ? percent(figures.goodput) : none}
+        detail={covers ? `productive share of GPU time; data of ${covers}` : ""}
+        values={series(home, share)}
+      />
+      <Needs items={inbox.value?.items ?? []} />
+    </section>
+  );
+}

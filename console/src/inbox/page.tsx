@@ -1,0 +1,92 @@
+import type { ItemView } from "../api";
+import { connection, inbox, now } from "../live/session";
+import { amount, money } from "../shell/figures";
+import { List, type Choice } from "../shell/list";
+import type { Column } from "../shell/order";
+import { open, route } from "../shell/route";
+import { age } from "../shell/time";
+import { View } from "../shell/view";
+import { ItemPage } from "./item";
+
+const COLUMNS: readonly Column<ItemView>[] = [
+  { head: "State", by: (item) => item.state },
+  { head: "What", by: (item) => item.title },
+  { head: "Next step" },
+  { head: "Owner", by: (item) => item.assignee || item.owner },
+  { head: "Age", by: (item) => item.since },
+  { head: "GPUs lost", by: (item) => item.gpus_lost, largestFirst: true },
+  { head: "Cost per hour", by: (item) => item.cost_per_hour, largestFirst: true },
+];
+
+function Row({ item }: { item: ItemView }) {
+  return (
+    <tr class={item.severity}>
+      <td data-head="State">
+        <span class={`state ${item.state}`}>{item.state}</span>
+      </td>
+      <th scope="row" class="what">
+        <button type="button" class="link" onClick={() => open("inbox", item.key)}>
+          {item.title}
+        </button>
+      </th>
+      <td class="sentence">{item.remedy}</td>
+      <td data-head="Owner">{item.assignee || item.owner}</td>
+      <td class="short" data-head="Age">
+        {age(item.since, now())}
+      </td>
+      <td class="number" data-head="GPUs lost">
+        {item.gpus_lost ? amount(item.gpus_lost) : ""}
+      </td>
+      <td class="number" data-head="Cost per hour">
+        {item.cost_per_hour == null ? "" : money(item.cost_per_hour, item.currency)}
+      </td>
+    </tr>
+  );
+}
+
+const HIDDEN: ReadonlySet<string> = new Set(["muted", "resolved"]);
+
+function fits(item: ItemView, chosen: Readonly<Record<string, string>>): boolean {
+  const state = chosen["state"] ?? "";
+  if (state ? item.state !== state : HIDDEN.has(item.state)) return false;
+  return ["owner", "kind"].every((name) => !chosen[name] || item[name as "owner" | "kind"] === chosen[name]);
+}
+
+function Everything() {
+  const items = inbox.value?.items ?? [];
+  const owners = [...new Set(items.map((item) => item.owner ?? ""))].filter(Boolean).toSorted();
+  const choices: Choice[] = [
+    { name: "state", label: "State", options: ["open", "acknowledged", "muted", "resolved"] },
+    { name: "owner", label: "Owner", options: owners },
+    { name: "kind", label: "Kind", options: ["node", "incident", "job"] },
+  ];
+  const hidden = items.filter((item) => HIDDEN.has(item.state)).length;
+  return (
+    <View title="Inbox">
+      <p class="faint">
+        What waits for a person, worst first: nodes without a repair step left, open incidents, jobs that died.
+        {hidden > 0 && ` ${hidden} muted or resolved: choose the state to see them.`}
+      </p>
+      {items.length === 0 ? (
+        <p class="empty">{inbox.value || connection.value.kind === "live" ? "Nothing waits for a person." : "Loading …"}</p>
+      ) : (
+        <List
+          rows={items}
+          columns={COLUMNS}
+          keyOf={(item) => item.key}
+          text={(item) => [item.title, item.detail, item.subject, item.owner, item.assignee, item.runbook, ...(item.members ?? [])].join(" ")}
+          choices={choices}
+          fits={fits}
+          what="items"
+          hint="n017, gpu.xid, network"
+          render={(item) => <Row key={item.key} item={item} />}
+        />
+      )}
+    </View>
+  );
+}
+
+export function InboxPage() {
+  const { item } = route.value;
+  return item ? <ItemPage key={item} id={item} /> : <Everything />;
+}

@@ -1,0 +1,22 @@
+import { ask } from "../live/session";
+import { useAnswer } from "../live/use_answer";
+import { Commands } from "../shell/commands";
+import { route } from "../shell/route";
+import { View } from "../shell/view";
+import { RunbookSteps } from "./steps";
+
+/** One runbook by its name: what alerts link to. */
+export function RunbookPage() {
+  const { item, asked } = route.value;
+  const { value, trouble } = useAnswer(() => ask().runbookNamed(item, asked["on"] ?? "", asked["part"] ?? ""), `${item} ${asked["on"] ?? ""}`);
+  return (
+    <View title={value ? `${value.kind}: ${value.title}` : item} what="The runbook" trouble={trouble}>
+      {value && (
+        <>
+          <RunbookSteps book={value} whole />
+          <Commands commands={value.commands ?? []} />
+        </>
+      )}
+    </View>
+  );
+}

@@ -1,0 +1,21 @@
+/** A step of a runbook: what stands between backticks is a command, or the name of another runbook. */
+
+import { open } from "./route";
+
+const NAME = /^[a-z]+\.[a-z_]+$/;
+
+export function StepText({ text }: { text: string }) {
+  return (
+    <>
+      {text.split(/`([^`]+)`/).map((part, at) => {
+        if (at % 2 === 0) return part;
+        if (!NAME.test(part)) return <code key={at}>{part}</code>;
+        return (
+          <button key={at} type="button" class="link" onClick={() => open("runbook", part)}>
+            {part}
+          </button>
+        );
+      })}
+    </>
+  );
+}

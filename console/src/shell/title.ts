@@ -1,0 +1,20 @@
+/** What a tab is called. */
+
+import type { Route } from "./route";
+
+const NAMES: Record<Route["view"], string> = {
+  fleet: "Home",
+  inbox: "Inbox",
+  incidents: "Incidents",
+  jobs: "Jobs",
+  probes: "Probes",
+  plan: "Plan",
+  drill: "Drill",
+  runbook: "Runbook",
+};
+
+/** "(3) n017 - Holdfast": how many things wait, then what the tab shows. */
+export function titleOf({ view, item, node }: Route, waiting: number): string {
+  const shown = node || item.replace(/@\d+(\.\d+)?$/, "") || NAMES[view];
+  return `${waiting > 0 ? `(${waiting}) ` : ""}${shown} - Holdfast`;
+}

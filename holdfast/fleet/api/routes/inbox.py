@@ -1,0 +1,68 @@
+"""Routes of the inbox: what waits for a person, and what operators do about it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from litestar import Request, get, post
+from litestar.params import Parameter
+
+from holdfast.fleet.api.guard import caller_of
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.service import Asked
+from holdfast.fleet.inbox.states import ItemCommand, ItemState, ItemView
+from holdfast.model.inbox import ItemNote
+
+Only = Annotated[ItemState | None, Parameter(description="Only items in this state.")]
+Owner = Annotated[str, Parameter(description="Only items of this team.")]
+Assignee = Annotated[str, Parameter(description="Only items that are assigned to this person.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxView:
+    items: tuple[ItemView, ...]
+    """Worst first: what loses work now, then what costs most an hour, then what waits longest."""
+    counts: Mapping[str, int]
+    """All items by state, whatever was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemDetail:
+    item: ItemView
+    notes: tuple[ItemNote, ...]
+    """Newest first."""
+
+
+@get("/v1/inbox", opt={"right": "read"}, tags=["inbox"])
+async def list_inbox(service: Asked, only: Only = None, owner: Owner = "", assignee: Assignee = "") -> InboxView:
+    """Nodes that wait for an operator, open incidents and jobs that died, with remedy, owner, runbook and price."""
+    found = await service.inbox()
+    chosen = [
+        one
+        for one in found
+        if (only is None or one.state is only)
+        if owner in ("", one.owner) and assignee in ("", one.assignee)
+    ]
+    return InboxView(items=tuple(chosen), counts=Counter(one.state.value for one in found))
+
+
+@get("/v1/inbox/{key:path}", opt={"right": "read"}, tags=["inbox"])
+async def show_item(service: Asked, key: str) -> ItemDetail:
+    """One item with its history."""
+    wanted = key.lstrip("/")
+    found = next((one for one in await service.inbox() if one.key == wanted), None)
+    if found is None:
+        raise Problem(404, f"no item of the inbox is {wanted[:120]!r}; it may be over")
+    notes = await asyncio.to_thread(service.store.item_notes, wanted)
+    return ItemDetail(item=found, notes=tuple(notes))
+
+
+@post("/v1/inbox", opt={"right": "operate"}, status_code=200, tags=["inbox"])
+async def act_on_item(service: Asked, request: Request[Any, Any, Any], data: ItemCommand) -> ItemView:
+    """Acknowledge, assign, mute, comment, resolve or reopen an item. Stored and audited."""
+    return await service.act_on_item(data, caller_of(request))
+
+
+ROUTES = [list_inbox, show_item, act_on_item]

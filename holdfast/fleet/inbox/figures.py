@@ -1,0 +1,112 @@
+"""Figures of the home page: GPUs productive and lost now, lost today, goodput of the last day, and their history."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median_low
+
+from holdfast.model.incident import Incident
+from holdfast.model.lifecycle import OUT_OF_SERVICE, NodeState, Stage
+
+DAY_SECONDS = 86_400.0
+MOST_SAMPLES = 2_880  # a day at one each 30 s
+HOUR = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One moment. Times are the clock's."""
+
+    at: float
+    nodes: int
+    in_service: int
+    gpus: float | None
+    """None where no agent has reported its GPUs yet."""
+    productive: float | None
+    """GPUs of allocated nodes, without the work that incidents take from their jobs."""
+    lost: float | None
+    """GPUs of nodes out of service, and the work that incidents take."""
+    cost_per_hour: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    now: Sample | None
+    lost_gpu_hours: float
+    lost_cost: float
+    goodput: float | None
+    """The share of all GPU time that was productive."""
+    covers_seconds: float
+    """How much of the last day the figures rest on: since the controller started, at most a day."""
+
+
+def sample(
+    at: float,
+    nodes: Sequence[NodeState],
+    incidents: Iterable[Incident],
+    gpus_of: Callable[[str], int | None],
+    gpu_hour: float,
+) -> Sample:
+    known = [count for node in nodes if (count := gpus_of(node.name)) is not None]
+    usual = median_low(known) if known else None
+    in_service = sum(node.stage not in OUT_OF_SERVICE for node in nodes)
+    if usual is None:
+        return Sample(
+            at=at, nodes=len(nodes), in_service=in_service, gpus=None, productive=None, lost=None, cost_per_hour=None
+        )
+
+    def gpus(chosen: Iterable[NodeState]) -> float:
+        return float(sum(gpus_of(node.name) or usual for node in chosen))
+
+    taken = sum(one.account.bill.gpu_hours_per_hour for one in incidents if one.account is not None)
+    busy = gpus(node for node in nodes if node.stage is Stage.ALLOCATED)
+    out = gpus(node for node in nodes if node.stage in OUT_OF_SERVICE)
+    lost = out + min(taken, busy)
+    return Sample(
+        at=at,
+        nodes=len(nodes),
+        in_service=in_service,
+        gpus=gpus(nodes),
+        productive=max(0.0, busy - taken),
+        lost=lost,
+        cost_per_hour=lost * gpu_hour,
+    )
+
+
+@dataclass(slots=True)
+class FigureWindow:
+    """The last day of samples, in memory and bounded. `time_factor`: how much faster than the clock the fleet lives."""
+
+    time_factor: float = 1.0
+    samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=MOST_SAMPLES))
+
+    def take(self, one: Sample) -> None:
+        self.samples.append(one)
+        while self.samples and (one.at - self.samples[0].at) * self.time_factor > DAY_SECONDS:
+            self.samples.popleft()
+
+    def figures(self) -> Figures:
+        """Each sample holds until the next one."""
+        lost = cost = productive = paid = 0.0
+        held = list(self.samples)
+        for one, following in pairwise(held):
+            hours = (following.at - one.at) * self.time_factor / HOUR
+            lost += (one.lost or 0.0) * hours
+            cost += (one.cost_per_hour or 0.0) * hours
+            productive += (one.productive or 0.0) * hours
+            paid += (one.gpus or 0.0) * hours
+        covers = (held[-1].at - held[0].at) * self.time_factor if held else 0.0
+        return Figures(
+            now=held[-1] if held else None,
+            lost_gpu_hours=lost,
+            lost_cost=cost,
+            goodput=productive / paid if paid > 0 else None,
+            covers_seconds=covers,
+        )
+
+    def thinned(self, most: int) -> list[Sample]:
+        """For a chart: evenly chosen, the last one among them."""
+        held = list(self.samples)
+        every = max(1, -(-len(held) // most))
+        return held[::-1][::every][::-1]

@@ -1,0 +1,278 @@
+"""Items of the inbox: every node that waits for an operator, every open incident, every job that died.
+
+Many incidents of one kind are one item: 88 sensors that fell silent are one thing to do.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from holdfast.catalog import runbooks, seam_kinds
+from holdfast.economics.costs.finding import Prices
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.inbox.next_step import MOST_COMMANDS, Remedy, WaitsFor, of_cause, of_node
+from holdfast.fleet.jobs.views import TrainingView
+from holdfast.model.incident import Incident
+from holdfast.model.job import Job, JobState
+from holdfast.model.lifecycle import NodeState, Stage
+from holdfast.model.wire.report import VerdictChange
+
+GROUP_AT = 4  # so many open incidents of one kind are one item
+ALWAYS_GROUPED = "sensor."
+SHARED, JOB_DIED = "fleet.shared_cause", "job.unknown"
+DIED = frozenset({JobState.FAILED, JobState.NODE_FAILED, JobState.OUT_OF_MEMORY})
+CAUSE_OF = {JobState.OUT_OF_MEMORY: "host.oom", JobState.NODE_FAILED: "host.other"}
+GONE = "gone"
+MOST_MEMBERS = 1_000
+HOUR = 3600.0
+_OWN_CAUSE = ("node", "pool", "fabric")  # their incidents are not about what nodes share
+
+
+class ItemKind(StrEnum):
+    NODE = "node"
+    INCIDENT = "incident"
+    JOB = "job"
+
+
+class Severity(StrEnum):
+    CRITICAL = "critical"
+    """A job loses work now."""
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    key: str
+    """Names it for as long as it lasts; the same trouble later is another item."""
+    kind: ItemKind
+    subject: str
+    title: str
+    detail: str
+    since: float
+    severity: Severity = Severity.WARNING
+    owner: str = ""
+    on_call: str = ""
+    remedy: str = ""
+    runbook: str = ""
+    commands: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    """Of a group: the subjects. Of an incident: the nodes it reaches."""
+    grouped: tuple[str, ...] = ()
+    """Ids of the incidents that are one item."""
+    gpus_lost: float | None = None
+    """The work of so many GPUs is lost at this moment; None where it is not known."""
+    cost_so_far: float | None = None
+    cost_per_hour: float | None = None
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What items are made of."""
+
+    nodes: Iterable[NodeState] = ()
+    verdicts: Mapping[str, Sequence[VerdictChange]] = field(default_factory=dict)
+    """Of the nodes that wait; of others not needed."""
+    incidents: Sequence[Incident] = ()
+    trainings: Sequence[TrainingView] = ()
+    jobs: Sequence[Job] = ()
+    """Those that ended lately, by the scheduler's word."""
+    policy: Policy = field(default_factory=Policy)
+    prices: Prices = field(default_factory=Prices)
+    gpus: Callable[[str], int | None] = lambda node: None
+    """Of a node."""
+    now: float = 0.0
+    time_factor: float = 1.0
+    """How much faster than the clock the fleet lives: 1 but in a demo."""
+
+
+def waits(node: NodeState, policy: Policy) -> bool:
+    """Whether a person must do something before this node works again."""
+    if node.stage is not Stage.QUARANTINED:
+        return False
+    step = of_node(node, (), policy)
+    return step is not None and step.waits_for is WaitsFor.OPERATOR
+
+
+def items(sources: Sources) -> list[Item]:
+    """Worst first: what loses work now, then what costs most an hour, then what waits longest."""
+    found = [_of_node(node, sources) for node in sources.nodes if waits(node, sources.policy)]
+    found += _of_incidents(sources)
+    found += _of_jobs(sources)
+    return sorted(found, key=_rank)
+
+
+def _rank(item: Item) -> tuple[bool, float, float, str]:
+    return item.severity is not Severity.CRITICAL, -(item.cost_per_hour or 0.0), item.since, item.key
+
+
+def _of_node(node: NodeState, sources: Sources) -> Item:
+    step = of_node(node, sources.verdicts.get(node.name, ()), sources.policy)
+    assert step is not None
+    gpus = sources.gpus(node.name)
+    hourly = gpus * sources.prices.gpu_hour if gpus is not None else None
+    hours = sources.time_factor * max(0.0, sources.now - node.since) / HOUR
+    return Item(
+        key=f"node/{node.name}@{node.since:.0f}",
+        kind=ItemKind.NODE,
+        subject=f"node/{node.name}",
+        title=f"{node.name} waits for an operator",
+        detail=f"{step.text} {node.reason}".strip(),
+        since=node.since,
+        owner=step.owner,
+        remedy=step.remedy or step.text,
+        runbook=step.runbook,
+        commands=step.commands,
+        gpus_lost=float(gpus) if gpus is not None else None,
+        cost_so_far=hourly * hours if hourly is not None else None,
+        cost_per_hour=hourly,
+        currency=sources.prices.currency,
+    )
+
+
+# Incidents
+
+
+def _of_incidents(sources: Sources) -> list[Item]:
+    by_kind: dict[str, list[Incident]] = {}
+    for incident in sources.incidents:
+        by_kind.setdefault(book_of(incident), []).append(incident)
+    found = []
+    for kind, members in by_kind.items():
+        if len(members) > 1 and (len(members) >= GROUP_AT or kind.startswith(ALWAYS_GROUPED)):
+            found.append(_group(kind, members))
+        else:
+            found += [_of_incident(one) for one in members]
+    return found
+
+
+def book_of(incident: Incident) -> str:
+    """The runbook of an incident. Nodes that fail together have what they share for a cause, not their check."""
+    own = incident.cause in seam_kinds.kinds() or incident.subject.partition("/")[0] in _OWN_CAUSE
+    return incident.cause if own else SHARED
+
+
+def _of_incident(incident: Incident) -> Item:
+    account = incident.account
+    book, remedy = _remedy(incident)
+    bill = account.bill if account is not None else None
+    owner = (account.owners[0] if account and account.owners else "") or remedy.owner
+    return Item(
+        key=f"incident/{incident.id}",
+        kind=ItemKind.INCIDENT,
+        subject=incident.subject,
+        title=f"{incident.subject}: {book.title if book else incident.cause}",
+        detail=(account.sentence if account else "") or incident.reason,
+        since=account.since if account is not None else incident.opened,
+        severity=Severity.CRITICAL if bill is not None and bill.gpu_hours_per_hour > 0 else Severity.WARNING,
+        owner=owner,
+        on_call=account.on_call.get(owner, "") if account is not None else "",
+        remedy=remedy.text,
+        runbook=remedy.runbook,
+        commands=remedy.commands[:MOST_COMMANDS],
+        members=incident.evidence[:MOST_MEMBERS],
+        gpus_lost=bill.gpu_hours_per_hour if bill is not None else None,
+        cost_so_far=bill.total_so_far if bill is not None else None,
+        cost_per_hour=bill.cost_per_hour if bill is not None else None,
+        currency=bill.currency if bill is not None else "USD",
+    )
+
+
+def _remedy(incident: Incident) -> tuple[runbooks.Runbook | None, Remedy]:
+    name = book_of(incident)
+    node = incident.subject.split("/")[1] if incident.subject.startswith("node/") else ""
+    found = of_cause(name, node, (incident.subject,))
+    names = {"cause": incident.subject, "name": incident.subject.partition("/")[2]}
+    names |= {"nodes": ", ".join(incident.evidence[:8]) or "its nodes", "jobs": "its jobs"}
+
+    def filled(text: str) -> str:
+        for word, value in names.items():
+            text = text.replace(f"<{word}>", value)
+        return text
+
+    commands = tuple(filled(one) for one in found.commands if "<nodes_regex>" not in one)
+    return runbooks.find(name), replace(found, text=filled(found.text), commands=commands)
+
+
+def _group(kind: str, members: Sequence[Incident]) -> Item:
+    """One item for all of a kind. Its key has no time: more members do not make it another item."""
+    single = [_of_incident(one) for one in members]
+    worst = min(single, key=_rank)
+    book = runbooks.find(kind)
+    subjects = tuple(sorted(one.subject for one in single))
+    return replace(
+        worst,
+        key=f"group/{kind}",
+        subject=kind,
+        title=f"{len(members)} times: {book.title if book else kind}",
+        detail=f"{_places(subjects)}. First: {worst.detail}",
+        since=min(one.since for one in single),
+        members=subjects[:MOST_MEMBERS],
+        grouped=tuple(sorted(one.id for one in members)),
+        commands=("holdfast incident list", *worst.commands)[:MOST_COMMANDS],
+        gpus_lost=_sum(one.gpus_lost for one in single),
+        cost_so_far=_sum(one.cost_so_far for one in single),
+        cost_per_hour=_sum(one.cost_per_hour for one in single),
+    )
+
+
+def _places(subjects: Sequence[str]) -> str:
+    wholes = sorted({"/".join(one.split("/")[:2]) for one in subjects})
+    shown = ", ".join(wholes[:4]) + (f" and {len(wholes) - 4} more" if len(wholes) > 4 else "")
+    return f"{len(subjects)} subjects on {shown}"
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+# Jobs
+
+
+def _of_jobs(sources: Sources) -> list[Item]:
+    telling = [_of_training(one, sources) for one in sources.trainings if one.state == GONE and one.reports_progress]
+    named = {one.job for one in sources.trainings}
+    others = [one for one in sources.jobs if one.state in DIED and not one.step and one.id not in named]
+    return telling + [_of_job(one) for one in others]
+
+
+def _of_training(job: TrainingView, sources: Sources) -> Item:
+    remedy = of_cause(JOB_DIED, job.nodes[0] if job.nodes else "")
+    lost = job.exposure_gpu_hours
+    return Item(
+        key=f"job/{job.owner}:{job.job}@{job.heard_at:.0f}",
+        kind=ItemKind.JOB,
+        subject=f"job/{job.job}",
+        title=f"{job.job} died at step {job.step:,}",
+        detail=job.reason or f"its {job.world} ranks stopped reporting",
+        since=job.heard_at,
+        severity=Severity.CRITICAL,
+        owner=job.owner or "job owner",
+        remedy=f"find out why before it runs again: holdfast diagnose --job {job.job}",
+        runbook=remedy.runbook,
+        commands=(f"holdfast diagnose --job {job.job}", f"holdfast job show {job.job}"),
+        members=job.nodes[:MOST_MEMBERS],
+        cost_so_far=lost * sources.prices.gpu_hour if lost is not None else None,
+        currency=sources.prices.currency,
+    )
+
+
+def _of_job(job: Job) -> Item:
+    cause = CAUSE_OF.get(job.state, JOB_DIED)
+    remedy = of_cause(cause, job.nodes[0] if job.nodes else "")
+    name = job.shown_as or job.id
+    ended = job.end or job.start or 0.0
+    return Item(
+        key=f"job/{job.source}:{job.id}@{ended:.0f}",
+        kind=ItemKind.JOB,
+        subject=f"job/{name}",
+        title=f"job {name} ended: {job.state.value.replace('_', ' ')}",
+        detail=f"exit code {job.exit_code}" if job.exit_code else f"{job.source} reports {job.state.value}",
+        since=ended,
+        owner=job.user or remedy.owner,
+        remedy=remedy.text,
+        runbook=remedy.runbook,
+        commands=(f"holdfast diagnose --job {job.id}", *remedy.commands)[:MOST_COMMANDS],
+        members=job.nodes[:MOST_MEMBERS],
+    )

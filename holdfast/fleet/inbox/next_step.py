@@ -1,0 +1,153 @@
+"""The next step for a verdict and for a node: remedy, owner, runbook and the commands to run."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.catalog import runbooks
+from holdfast.fleet.decisions.lifecycle.machine import needs_operator
+from holdfast.fleet.decisions.lifecycle.memory import OPERATOR
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.model.lifecycle import NodeState, Stage
+from holdfast.model.wire.report import VerdictChange
+from holdfast.node.checks import BY_NAME
+
+BAD = ("fail", "degraded")
+WAITS = "fleet.waits"
+MOST_COMMANDS = 6
+_GPU = re.compile(r"/gpu/(\d+)")
+_WORST = {"fail": 0, "degraded": 1, "unknown": 2}
+
+
+class WaitsFor(StrEnum):
+    OPERATOR = "operator"
+    HOLDFAST = "holdfast"
+    """A repair step or a test runs, or comes next by itself."""
+    INCIDENT = "incident"
+    """The node is held in service: an incident elsewhere explains its failure."""
+    NOTHING = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    text: str
+    """What happens or must be done now, in one or two sentences."""
+    waits_for: WaitsFor = WaitsFor.NOTHING
+    check: str = ""
+    """The check whose remedy this is."""
+    remedy: str = ""
+    owner: str = ""
+    runbook: str = ""
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    text: str
+    owner: str
+    runbook: str
+    commands: tuple[str, ...] = ()
+
+
+def of_verdict(change: VerdictChange, node: str = "") -> Remedy:
+    """What the agent said; of an agent that says nothing, the check's own. A verdict that is not bad asks for nothing,
+    but one that could not be given has a runbook too."""
+    book = runbooks.find(change.check)
+    name = book.name if book else ""
+    if change.after not in BAD:
+        return Remedy(text="", owner="", runbook=name)
+    check = BY_NAME.get(change.check)
+    return Remedy(
+        text=change.remedy or (check.remedy if check else "") or _first_act(book, node, change.subjects),
+        owner=change.owner or (check.owner if check else "") or (book.owner if book else ""),
+        runbook=name,
+        commands=_commands(book, node, change.subjects),
+    )
+
+
+def of_cause(cause: str, node: str = "", subjects: Sequence[str] = ()) -> Remedy:
+    """Of a check or of a cause that `holdfast diagnose` names."""
+    book = runbooks.find(cause)
+    check = BY_NAME.get(cause)
+    return Remedy(
+        text=(check.remedy if check else "") or _first_act(book, node, subjects),
+        owner=(check.owner if check else "") or (book.owner if book else ""),
+        runbook=book.name if book else "",
+        commands=_commands(book, node, subjects),
+    )
+
+
+def values(node: str, subjects: Sequence[str] = (), check: str = "") -> dict[str, str]:
+    """What stands for the names in a runbook; a GPU that is not known is N."""
+    gpu = next((found[1] for one in subjects if (found := _GPU.search(one))), "N")
+    part = next((one.removeprefix(f"node/{node}/") for one in subjects), "PART")
+    return {"node": node or "NODE", "gpu": gpu, "part": part, "check": check or "CHECK"}
+
+
+def of_node(node: NodeState, verdicts: Sequence[VerdictChange], policy: Policy) -> NextStep | None:
+    """None of a node that is in service and has nothing wrong."""
+    worst = _worst(node, verdicts)
+    if node.stage is Stage.REMOVED:
+        return _step(node, worst, WaitsFor.OPERATOR, "It is out of the fleet. When it is repaired, release it.")
+    if node.held:
+        held = f"It stays in service: its failure is part of {node.held}. Follow the runbook of that incident."
+        return _step(node, worst, WaitsFor.INCIDENT, held)
+    if node.stage is Stage.QUARANTINED:
+        return _of_quarantined(node, worst, policy)
+    if node.stage is Stage.DRAINING:
+        return _step(node, worst, WaitsFor.HOLDFAST, "No new work starts. When its work has ended, it is quarantined.")
+    if node.stage is Stage.RESETTING:
+        return _step(node, worst, WaitsFor.HOLDFAST, f"Repair step {node.repair_step} runs; the full test follows.")
+    if node.stage is Stage.TESTING and node.failed:
+        return _step(node, worst, WaitsFor.HOLDFAST, "The full test runs. If it passes, the node returns to service.")
+    if worst is None or worst.after not in BAD:
+        return None
+    return _step(node, worst, WaitsFor.OPERATOR, "")
+
+
+def _of_quarantined(node: NodeState, worst: VerdictChange | None, policy: Policy) -> NextStep:
+    if node.cause == OPERATOR:
+        return _step(node, worst, WaitsFor.OPERATOR, "An operator took it out. Release it when the work on it is done.")
+    if needs_operator(node, policy):
+        tried = (
+            f"{node.repair_step} automatic repair steps did not help" if node.repair_step else "No repair step is left"
+        )
+        return _step(node, worst, WaitsFor.OPERATOR, f"{tried}; the node waits for an operator.")
+    following = policy.of(node.pool).repair_steps[node.repair_step].value.replace("_", " ")
+    return _step(node, worst, WaitsFor.HOLDFAST, f"Holdfast runs the next repair step by itself: {following}.")
+
+
+def _step(node: NodeState, worst: VerdictChange | None, waits_for: WaitsFor, text: str) -> NextStep:
+    named = worst.check if worst is not None else node.cause
+    remedy = of_verdict(worst, node.name) if worst is not None and worst.after in BAD else of_cause(named, node.name)
+    waiting = waits_for is WaitsFor.OPERATOR and node.stage in (Stage.QUARANTINED, Stage.REMOVED)
+    runbook = remedy.runbook or (WAITS if waiting else "")
+    commands = remedy.commands[:MOST_COMMANDS]
+    if waiting:
+        commands = (*commands, f'holdfast node release {node.name} --reason "repaired"')
+    return NextStep(
+        text=text or f"{remedy.text[:1].upper()}{remedy.text[1:]}.",
+        waits_for=waits_for,
+        check=named if named != OPERATOR else "",
+        remedy=remedy.text,
+        owner=remedy.owner or "fleet",
+        runbook=runbook,
+        commands=commands,
+    )
+
+
+def _worst(node: NodeState, verdicts: Sequence[VerdictChange]) -> VerdictChange | None:
+    """The verdict that took the node out if it is still bad, else the worst one."""
+    bad = [one for one in verdicts if one.after in BAD]
+    return min(bad, key=lambda one: (one.check != node.cause, _WORST[one.after], -one.at, one.check), default=None)
+
+
+def _first_act(book: runbooks.Runbook | None, node: str, subjects: Sequence[str]) -> str:
+    if book is None or not book.act:
+        return ""
+    return runbooks.fill(book, values(node, subjects, book.name)).act[0]
+
+
+def _commands(book: runbooks.Runbook | None, node: str, subjects: Sequence[str]) -> tuple[str, ...]:
+    return runbooks.fill(book, values(node, subjects, book.name)).commands if book is not None else ()

@@ -1,0 +1,1 @@
+"""Notifications: what the inbox and the alerts send to people and their tools."""

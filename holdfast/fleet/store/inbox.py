@@ -1,0 +1,38 @@
+"""What operators did with items of the inbox: the current state of each, and every step as a note."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, insert, select
+
+from holdfast.fleet.store.bulk import insert_many
+from holdfast.fleet.store.schema import inbox, inbox_notes
+from holdfast.fleet.store.text import clean, decode, encode
+from holdfast.model.inbox import ItemAction, ItemNote, ItemRecord
+
+KEYS_AT_ONCE = 500
+_REPLACE = "ON CONFLICT (key) DO UPDATE SET at = excluded.at, body = excluded.body"
+
+
+def save(connection: Connection, record: ItemRecord, note: ItemNote) -> None:
+    row = {"key": clean(record.key), "at": record.at, "body": encode(record)}
+    insert_many(connection, inbox, [row], _REPLACE)
+    values = {"item": clean(note.key), "at": note.at, "who": clean(note.who), "action": note.action.value}
+    connection.execute(insert(inbox_notes).values(**values, text=clean(note.text)))
+
+
+def records(connection: Connection, keys: Sequence[str]) -> dict[str, ItemRecord]:
+    wanted = [clean(key) for key in keys]
+    found = {}
+    for start in range(0, len(wanted), KEYS_AT_ONCE):
+        asked = select(inbox.c.key, inbox.c.body).where(inbox.c.key.in_(wanted[start : start + KEYS_AT_ONCE]))
+        found |= {key: decode(body, ItemRecord) for key, body in connection.execute(asked)}
+    return found
+
+
+def notes(connection: Connection, key: str, most: int) -> list[ItemNote]:
+    """Newest first."""
+    asked = select(inbox_notes).where(inbox_notes.c.item == clean(key)).order_by(inbox_notes.c.id.desc()).limit(most)
+    return [
+        ItemNote(key=row.item, at=row.at, who=row.who, action=ItemAction(row.action), text=row.text)
+        for row in connection.execute(asked)
+    ]

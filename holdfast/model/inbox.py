@@ -1,0 +1,39 @@
+"""What operators did with an item of the inbox: stored, so that it outlives the controller."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ItemAction(StrEnum):
+    ACKNOWLEDGE = "acknowledge"
+    ASSIGN = "assign"
+    MUTE = "mute"
+    """No notification until a time."""
+    UNMUTE = "unmute"
+    COMMENT = "comment"
+    RESOLVE = "resolve"
+    REOPEN = "reopen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemRecord:
+    key: str
+    at: float
+    """When it was last changed."""
+    acknowledged_by: str = ""
+    acknowledged_at: float | None = None
+    assignee: str = ""
+    muted_until: float | None = None
+    resolved_by: str = ""
+    resolved_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemNote:
+    """One line of an item's history."""
+
+    key: str
+    at: float
+    who: str
+    action: ItemAction
+    text: str = ""

@@ -1,0 +1,76 @@
+"""The inbox over HTTP: what waits, what is done about it, by whom; stored and audited."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .conftest import Controller
+
+
+def item_of(controller: "Controller", name: str) -> dict[str, Any]:
+    found = [one for one in controller.get("/v1/inbox")["items"] if one["subject"] == f"node/{name}"]
+    assert len(found) == 1, found
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def waiting(controller: "Controller") -> str:
+    controller.ready_node("in-box")
+    controller.post("/v1/nodes/in-box/quarantine", {"reason": "a fan is loud"})
+    controller.reaches("in-box", "quarantined")
+    return "in-box"
+
+
+def test_a_node_that_waits_is_in_the_inbox_with_its_next_step(controller: "Controller", waiting: str) -> None:
+    item = item_of(controller, waiting)
+    assert item["state"] == "open" and item["runbook"] and item["owner"] and item["remedy"]
+    assert f'holdfast node release {waiting} --reason "repaired"' in item["commands"]
+    shown = controller.get(f"/v1/nodes/{waiting}")["next_step"]
+    assert shown["waits_for"] == "operator" and shown["runbook"] == item["runbook"]
+
+
+def test_what_an_operator_does_is_shown_stored_and_audited(controller: "Controller", waiting: str) -> None:
+    key = item_of(controller, waiting)["key"]
+    for action, more in (
+        ("acknowledge", {}),
+        ("assign", {"assignee": "bob"}),
+        ("comment", {"comment": "ordered a fan"}),
+        ("mute", {"hours": 2.0}),
+    ):
+        reply = controller.post("/v1/inbox", {"item": key, "action": action, **more})
+        assert reply.status_code == 200, reply.text
+    item = item_of(controller, waiting)
+    assert (item["state"], item["assignee"], item["acknowledged_by"]) == ("muted", "bob", "admin")
+    notes = controller.get(f"/v1/inbox/{key}")["notes"]
+    assert [one["action"] for one in notes] == ["mute", "comment", "assign", "acknowledge"]
+    assert controller.audited(verb="inbox comment", target=key)[0]["reason"] == "ordered a fan"
+    assert controller.get("/v1/inbox", only="muted")["items"][0]["key"] == key
+    assert key not in [one["key"] for one in controller.get("/v1/inbox", only="open")["items"]]
+
+
+def test_resolving_counts_until_it_is_reopened(controller: "Controller", waiting: str) -> None:
+    key = item_of(controller, waiting)["key"]
+    assert controller.post("/v1/inbox", {"item": key, "action": "resolve"}).json()["state"] == "resolved"
+    assert controller.post("/v1/inbox", {"item": key, "action": "reopen"}).json()["state"] == "open"
+
+
+def test_a_viewer_reads_and_does_not_act(controller: "Controller", waiting: str) -> None:
+    viewer = controller.token(role="viewer", name="looker")
+    assert controller.get("/v1/inbox", token=viewer)["items"]
+    key = item_of(controller, waiting)["key"]
+    refused = controller.post("/v1/inbox", {"item": key, "action": "resolve"}, token=viewer)
+    assert refused.status_code == 403
+
+
+def test_an_item_that_is_not_there_is_refused_and_nothing_is_stored(controller: "Controller") -> None:
+    reply = controller.post("/v1/inbox", {"item": "node/none@1", "action": "resolve"})
+    assert reply.status_code == 404 and controller.audited(verb="inbox resolve", target="node/none@1") == []
+    assert controller.post("/v1/inbox", {"item": "x", "action": "mute"}).status_code == 400
+
+
+def test_runbooks_are_read_by_name_with_the_node_filled_in(controller: "Controller") -> None:
+    book = controller.get("/v1/runbook/gpu.ecc", node="n7", part="gpu/2")
+    assert "nvidia-smi --gpu-reset -i 2" in book["commands"] and book["teams"] == ["hardware"]
+    missing = controller.ask("GET", "/v1/runbook/gpu.ecx")
+    assert missing.status_code == 404 and "gpu.ecc" in missing.json()["error"]

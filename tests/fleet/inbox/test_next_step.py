@@ -1,0 +1,75 @@
+"""The next step of a node: what happens by itself, and what an operator must do, with remedy, owner and runbook."""
+
+import pytest
+
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.inbox.next_step import WaitsFor, of_node, of_verdict
+from holdfast.model.lifecycle import NodeState, Stage
+from holdfast.model.wire.report import VerdictChange
+from holdfast.node import checks
+
+POLICY = Policy()
+
+
+def verdict(check: str = "gpu.ecc", after: str = "fail", at: float = 5.0, **more: str) -> VerdictChange:
+    return VerdictChange(at=at, check=check, before="pass", after=after, subjects=("node/n1/gpu/3",), **more)
+
+
+@pytest.mark.parametrize("check", [one.name for one in checks.ALL])
+@pytest.mark.parametrize("after", ["fail", "degraded"])
+def test_every_bad_verdict_has_remedy_owner_runbook_and_commands(check: str, after: str) -> None:
+    """Also of an agent that sends no remedy."""
+    found = of_verdict(verdict(check, after), "n1")
+    assert found.text and found.owner and found.runbook == check and found.commands
+
+
+def test_the_agents_own_remedy_wins_over_the_checks() -> None:
+    found = of_verdict(verdict("gpu.xid", remedy="replace the GPU", owner="vendor"))
+    assert (found.text, found.owner) == ("replace the GPU", "vendor")
+
+
+@pytest.mark.parametrize("after", ["pass", "unknown", "not_applicable", "disabled"])
+def test_a_verdict_that_is_not_bad_asks_for_nothing(after: str) -> None:
+    assert of_verdict(verdict(after=after)).text == ""
+
+
+def test_a_healthy_node_in_service_has_no_next_step() -> None:
+    assert of_node(NodeState(name="n1", stage=Stage.READY), [verdict(after="pass")], POLICY) is None
+
+
+def test_a_failing_node_in_service_shows_the_remedy_with_its_gpu() -> None:
+    found = of_node(NodeState(name="n1", stage=Stage.ALLOCATED), [verdict()], POLICY)
+    assert found is not None and found.waits_for is WaitsFor.OPERATOR
+    assert found.runbook == "gpu.ecc" and found.owner == "hardware"
+    assert any("-i 3" in one for one in found.commands)
+
+
+@pytest.mark.parametrize(
+    ("repair_step", "cause", "waits_for"),
+    [
+        (0, "gpu.ecc", WaitsFor.HOLDFAST),
+        (1, "gpu.ecc", WaitsFor.HOLDFAST),
+        (2, "gpu.ecc", WaitsFor.OPERATOR),
+        (0, "operator", WaitsFor.OPERATOR),
+    ],
+)
+def test_a_quarantined_node_waits_for_an_operator_when_no_step_is_left(
+    repair_step: int, cause: str, waits_for: WaitsFor
+) -> None:
+    node = NodeState(name="n1", stage=Stage.QUARANTINED, cause=cause, repair_step=repair_step)
+    found = of_node(node, [], POLICY)
+    assert found is not None and found.waits_for is waits_for and found.runbook and found.owner
+    released = any("holdfast node release n1" in one for one in found.commands)
+    assert released is (waits_for is WaitsFor.OPERATOR)
+
+
+def test_the_verdict_that_took_the_node_out_comes_before_a_worse_one() -> None:
+    node = NodeState(name="n1", stage=Stage.QUARANTINED, cause="gpu.clocks", repair_step=2)
+    found = of_node(node, [verdict("gpu.ecc"), verdict("gpu.clocks", "degraded")], POLICY)
+    assert found is not None and found.check == "gpu.clocks"
+
+
+def test_a_held_node_points_to_the_incident_and_not_to_itself() -> None:
+    node = NodeState(name="n1", stage=Stage.READY, held="leaf/l1", failed=True)
+    found = of_node(node, [verdict("fabric.port_down")], POLICY)
+    assert found is not None and found.waits_for is WaitsFor.INCIDENT and "leaf/l1" in found.text
