@@ -19,6 +19,7 @@ from holdfast.training.checkpoint.keeper.wire import WireError
 from holdfast.training.checkpoint.keeper_client import Keeper
 from holdfast.training.checkpoint.restore import CheckpointError, LoadRefused
 from holdfast.training.checkpoint.storage import storage
+from holdfast.training.checkpoint.storage.target import rank_folder
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -88,7 +89,7 @@ def test_a_flipped_bit_in_memory_leads_to_storage_and_one_there_to_a_refusal(pla
     step, into, source = loaded(place)
     assert (step, source) == (4, "storage")
     assert torch.equal(into["weights"], torch.full((1000,), 4.0))
-    file = storage.rank_folder(place, 4, 0) / "__0_0.distcp"
+    file = rank_folder(place, 4, 0) / "__0_0.distcp"
     raw = bytearray(file.read_bytes())
     raw[len(raw) // 2] ^= 1
     file.write_bytes(raw)
@@ -104,7 +105,7 @@ def test_storage_is_read_by_torch_alone(place: Path) -> None:
     ckpt.flush()
     ckpt.close()
     into = {"weights": torch.zeros(1000)}
-    dcp.load(into, checkpoint_id=str(storage.rank_folder(place, 10, 0)), no_dist=True)
+    dcp.load(into, checkpoint_id=str(rank_folder(place, 10, 0)), no_dist=True)
     assert torch.equal(into["weights"], torch.full((1000,), 10.0))
 
 
@@ -223,7 +224,7 @@ def test_a_damaged_index_is_said_and_the_step_before_is_loaded(place: Path) -> N
     ckpt.flush()
     ckpt.close()
     crew.end_keeper(place, place.name, 0)
-    index = storage.rank_folder(place, 8, 0) / "holdfast.index"
+    index = rank_folder(place, 8, 0) / "holdfast.index"
     raw = bytearray(index.read_bytes())
     raw[20] ^= 1
     index.write_bytes(raw)

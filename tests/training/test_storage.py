@@ -9,7 +9,7 @@ from holdfast.training.checkpoint import untrusted_steps as suspects
 from holdfast.training.checkpoint.format.encoding import encode
 from holdfast.training.checkpoint.format.shard import About, Shard
 from holdfast.training.checkpoint.storage import storage
-from holdfast.training.checkpoint.storage.place import INDEX, rank_folder
+from holdfast.training.checkpoint.storage.target import INDEX, rank_folder
 
 KEEP = 2
 
@@ -121,5 +121,5 @@ def test_tensors_of_every_kind_are_read_in_place(tmp_path: Path, kind: torch.dty
     storage.write(tmp_path, written, "run")
     got, _ = storage.read(tmp_path, 4, 0)
     assert got.owned and torch.equal(got.tensors[1], tensor) and got.tensors[1].dtype == kind
-    index = storage.read_index(storage.rank_folder(tmp_path, 4, 0) / storage.INDEX)
+    index = storage.read_index(rank_folder(tmp_path, 4, 0) / INDEX)
     assert all(len(place) == 7 for place in index["places"] if place[6] != [0, 3])

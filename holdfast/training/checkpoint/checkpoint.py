@@ -40,6 +40,7 @@ from holdfast.training.checkpoint.restore import (
     snapshot,
 )
 from holdfast.training.checkpoint.storage import storage
+from holdfast.training.checkpoint.storage.target import target_of
 from holdfast.training.checkpoint.troubles import Troubles
 from holdfast.training.checkpoint.untrusted_steps import FILE as SUSPECTS
 from holdfast.training.checkpoint.untrusted_steps import trusted
@@ -64,6 +65,9 @@ class Checkpoint:
         group: str = "",  # parallel group of this node; partners are chosen outside
         patience_seconds: float = 10.0,  # how long a save waits where copying to partners is behind
         keeper_options: tuple[str, ...] = (),  # for a keeper that has to be started
+        storage: str | Path = "",  # where steps are stored: a folder or an fsspec URL (s3://...); `dir` if not given
+        storage_keep: int = 2,  # newest whole steps that stay in storage
+        storage_keep_every: int = 0,  # multiples of this step stay for ever; 0 is none
         gpu_bytes: int = 0,  # for this rank's newest copy in the memory of another GPU of its node; 0 is none
     ) -> None:
         self.folder = Path(dir)
@@ -74,7 +78,10 @@ class Checkpoint:
         self._troubles = Troubles()
         self._say = self._troubles.say
         self._circle = Circle()
-        self._keeper = Keeper(self.job, self.folder, self._circle.rank, self._circle.world, keeper_options)
+        self.storage = str(storage) or str(self.folder)
+        stored = ("--storage", self.storage, "--keep", str(storage_keep), "--keep-every", str(storage_keep_every))
+        options = (*stored, *keeper_options)
+        self._keeper = Keeper(self.job, self.folder, self._circle.rank, self._circle.world, options)
         self._membership = Membership(self._keeper)
         self._gpu = GpuMemory(gpu_bytes, self._say)
         self._crew: dict[str, Any] = {}
@@ -157,7 +164,7 @@ class Checkpoint:
         """What was no number so soon after a load came with it: next time the next tier is asked, and nobody for what
         this run saved since."""
         if self._loaded is not None and 0 <= step - self._loaded.step <= SOON_STEPS:
-            tier = suspects.STORAGE if self.loaded_from == "storage" else suspects.MEMORY
+            tier = suspects.STORAGE if self.loaded_from.startswith("storage") else suspects.MEMORY
             self.distrust(self._loaded.step if tier == suspects.STORAGE else 0, step, why, tier)
             self._mark(self._loaded.step + 1, step, {self._crew["attempt"]}, suspects.ANY, why)
 
@@ -181,7 +188,7 @@ class Checkpoint:
         except OSError as error:
             self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
         about = self._keeper.about
-        stored = storage.shards(self.folder, self._say_damaged) if self._circle.rank == 0 else []
+        stored = self._stored_shards() if self._circle.rank == 0 else []
         mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], stored]
         marked = [suspects.to_row(one) for one in suspects.noted(self.folder)] if self._circle.rank == 0 else []
         heard = self._circle.share([*mine, secrets.token_hex(8), marked, refusal])
@@ -226,7 +233,7 @@ class Checkpoint:
     def _say_remains(self) -> None:
         """Training begins anew although something was saved: whoever pays for that should know why."""
         ranks = sorted({copy.rank for one in self._found for copy in one.held})
-        parts = sorted(path.name for path in self.folder.glob("step-*"))
+        parts = self._stored_names()
         if ranks or parts:
             held = f"memory has copies of ranks {', '.join(map(str, ranks))} only" if ranks else "memory has nothing"
             stored = f"storage has no whole step ({', '.join(parts[-3:])})" if parts else "storage has nothing"
@@ -365,7 +372,7 @@ class Checkpoint:
 
     def _from_storage(self, candidate: Candidate, rank: int) -> shard.Shard | None:
         try:
-            got, attempt = storage.read(self.folder, candidate.step, rank)
+            got, attempt = storage.read(self.storage, candidate.step, rank)
         except (OSError, EncodingError) as error:
             self._say("load", f"step {candidate.step} from storage: {error}")
             return None
@@ -386,6 +393,19 @@ class Checkpoint:
         for note in notes:
             self._say("data", note)
         return notes
+
+    def _stored_shards(self) -> list[tuple[int, str, int, list[int]]]:
+        try:
+            return storage.shards(self.storage, self._say_damaged)
+        except OSError as error:
+            self._say("storage", f"{self.storage} cannot be read: {error}")
+            return []
+
+    def _stored_names(self) -> list[str]:
+        try:
+            return target_of(self.storage).names("step-*")
+        except OSError:
+            return []
 
     def _say_damaged(self, sentence: str) -> None:
         self._say(f"storage {sentence.partition(':')[0]}", sentence)

@@ -18,7 +18,7 @@ from pathlib import Path
 from holdfast.training.checkpoint.device.buffers import Shelf
 from holdfast.training.checkpoint.keeper.account import Account
 from holdfast.training.checkpoint.keeper.agent_connection import AgentLine
-from holdfast.training.checkpoint.keeper.flush import Flushing
+from holdfast.training.checkpoint.keeper.flush import STEPS_KEPT, Flushing
 from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
 from holdfast.training.checkpoint.keeper.ranks import Desk, Parts
@@ -69,12 +69,13 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     host, _, port = options.listen.partition(":")
     answerer = Answerer(host or own_address(), int(port or 0), secret, vault, replication.notice)
     about = {"job": options.job, "node": options.node, "address": answerer.address, "budget_bytes": vault.budget_bytes}
-    flushing = Flushing(folder, vault, troubles, Pace(options.storage_bytes_per_second))
+    slow = Pace(options.storage_bytes_per_second)
+    flushing = Flushing(folder, vault, troubles, slow, options.storage, options.keep, options.keep_every)
     storing = Storing(vault, flushing, replication.ask, troubles)
     parts = Parts(vault, replication, flushing, storing, secret, troubles, gaps, pace, Shelf(troubles))
     desk = Desk(path, parts, about)
     desk.start()
-    AgentLine(Account(about, folder, parts).told, flushing.flush)
+    AgentLine(Account(about, flushing.place, parts).told, flushing.flush)
     LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, vault.budget_bytes)
     supervisor = Process(supervisor_of(os.getpid()))
     while not stop.wait(1.0):
@@ -133,6 +134,11 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--job", required=True)
     parser.add_argument("--dir", required=True, help="the job's folder on the storage that all nodes share")
+    parser.add_argument(
+        "--storage", default="", help="where steps are stored: a folder or an fsspec URL; --dir if not given"
+    )
+    parser.add_argument("--keep", type=int, default=STEPS_KEPT, help="whole steps that stay in storage")
+    parser.add_argument("--keep-every", type=int, default=0, help="multiples of this step stay in storage for ever")
     parser.add_argument("--node", default=node_name())
     parser.add_argument(
         "--listen", default="", help="HOST:PORT for other keepers; the address towards MASTER_ADDR if not given"
