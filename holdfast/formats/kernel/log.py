@@ -28,7 +28,7 @@ _NAMES_A_PROGRAM = re.compile(
     r": attempt to access)",
     re.DOTALL,
 )
-"""Messages that begin with the name of a process, up to 15 bytes that its owner chooses, and may hold the name of a file.
+"""Messages that begin with the name of a process, up to 15 bytes that its owner chooses, and may hold a file name.
 What they say after it is never a message of a driver."""
 _SHIPPER = re.compile(
     r"\s+|[\w./-]{1,255}(?: \| |: )|\[[\w,. -]{1,40}\](?:<\w{1,16}>)?:? ?|\(\w{1,64} pid=\d{1,10}[^)]{0,64}\) ?"

@@ -73,7 +73,7 @@ class Repeats:
 
 
 def _shape(raw: bytes, ending: bytes) -> bytes:
-    """What stands before a message, whatever its time. Its first two bytes tell a program's record from the kernel's."""
+    """What stands before a message, whatever its time. Its first two bytes tell a program's record apart."""
     return raw[:2] + raw[2 : len(raw) - len(ending)].translate(_DIGITS)
 
 
