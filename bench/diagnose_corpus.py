@@ -1,7 +1,8 @@
 """Score `holdfast diagnose` on a corpus of logs with known answers, kept outside the repository.
 
-The corpus is a folder with `truth.tsv`: file, causes (accepted names, comma between; `calm` for a log of a run that is well),
-fix (a regular expression that the advice must match), never (a regular expression that the first line must not match), source.
+The corpus is a folder with `truth.tsv`, a table with a tab between its columns:
+file; causes (accepted names with a comma between, `calm` for a run that is well); fix (a regular expression that the
+advice must match); never (one that the answer must not match); source.
 """
 
 import argparse
@@ -135,9 +136,8 @@ def main() -> int:
         sys.exit(f"{options.corpus}: no case")
     for one in scores if options.wrong else []:
         if not (one.right and one.fixed):
-            print(
-                f"--- {one.case.file}: {one.outcome}{'' if one.fixed else ', fix not named'}; true {','.join(one.case.causes)}"
-            )
+            missed = "" if one.fixed else ", fix not named"
+            print(f"--- {one.case.file}: {one.outcome}{missed}; true {','.join(one.case.causes)}")
             print(one.text)
     result = summary(scores)
     print(json.dumps(result, indent=1)) if options.json else show(result)

@@ -60,7 +60,7 @@ def test_an_unknown_end_names_who_went_away_first() -> None:
     assert (one.confidence, one.note, len(one.evidence)) == (0.3, "look at the log of c, which went away first", 5)
     (waited,) = diagnose([watchdog(None, at=0.0), told("nccl", "effect", peer="c<1>")]).causes
     assert (waited.note, [item.role for item in waited.evidence]) == ("", ["watchdog"])
-    assert diagnose([told("exit", "exit", exit="3")]).causes[0].note == ""
+    assert diagnose([told("exit", "exit", exit="3")]).causes[0].note == "the first sign is: exit x"
 
 
 @pytest.mark.parametrize(

@@ -53,15 +53,18 @@ def _note(candidate: Candidate) -> str:
     first = candidate.best_evidence()[0]
     if first.event.kind == "exception" and candidate.name in ("job.exception", "launcher.setup", "storage.corrupt"):
         where = first.word("where")
-        return f"{_short(first.event.text)}{f', at {where}' if where else ''}"
+        return f"{short(first.event.text)}{f', at {where}' if where else ''}"
     for name in ("says", "path", "reason", *(() if candidate.cause.subject == "storage" else ("where",))):
         if first.word(name):
             return first.word(name)
     peers = sorted({peer.partition("<")[0] for one in candidate.evidence if (peer := one.word("peer"))})
-    return f"peer {', '.join(peers[:4])}" if peers else ""
+    if peers:
+        return f"peer {', '.join(peers[:4])}"
+    known = candidate.problem is not None and not candidate.problem.is_default
+    return "" if known or candidate.name not in ("launcher.setup", "job.exception") else short(first.event.text)
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= LONGEST_NOTE else f"{text[: LONGEST_NOTE - 3]}..."
 

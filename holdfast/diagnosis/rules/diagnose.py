@@ -29,8 +29,11 @@ class Diagnosis:
 def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     told = timeline.prepared(evidence)
     done = {one.file: one.event.line for one in told if one.event.kind == "life" and one.event.code == "done"}
+    connected = {
+        one.file: one.event.line for one in told if one.event.kind == "nccl.about" and one.event.code == "rank"
+    }
     told = timeline.with_named_origins(told)
-    mattering = timeline.without_followers([one for one in told if not timeline.survived(one, done)])
+    mattering = timeline.without_followers([one for one in told if not timeline.survived(one, done, connected)])
     wait = waiting.look(mattering)
     found = collect.candidates(mattering)
     found += waiting.suspects(wait, mattering) if wait else waiting.left_early(mattering)
@@ -88,6 +91,8 @@ def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
     ranks = wait.ranks if wait else ()
     peers = Counter(peer for one in evidence if one.role == "effect" and (peer := one.word("peer").partition("<")[0]))
     note = f"look at the log of {peers.most_common(1)[0][0]}, which went away first" if peers and not wait else ""
+    said = next((one.event.text for one in symptoms if one.event.kind in ("nccl.last_error", "exception", "exit")), "")
+    note = note or (f"the first sign is: {collect.short(said)}" if said and not wait else "")
     return Candidate(causes.find(causes.UNKNOWN), ranks=ranks, evidence=symptoms[:5], base=0.3, note=note)
 
 

@@ -71,5 +71,11 @@ def candidate(evidence: Sequence[Evidence]) -> Candidate | None:
     ranks = tuple(sorted({one.rank for one in alike if one.rank is not None}))
     known = _KNOWN.get(signal_of(first) or 0, "")
     return Candidate(
-        causes.find(cause), host=first.host, ranks=ranks, evidence=[first, *alike[1:3]], base=sure, note=words, known=known
+        causes.find(cause),
+        host=first.host,
+        ranks=ranks,
+        evidence=[first, *alike[1:3]],
+        base=sure,
+        note=words,
+        known=known,
     )

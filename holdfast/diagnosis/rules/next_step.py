@@ -53,7 +53,7 @@ class NextStep:
 def decide(roots: Sequence[Candidate], evidence: Sequence[Evidence]) -> NextStep:
     first = roots[0]
     suspected = min((step for one in roots if one.name in _CORRUPT and (step := _step(one)) is not None), default=None)
-    action, why = _action(first, evidence)
+    action, why = _action(first)
     exclude = (
         tuple(dict.fromkeys(one.host for one in roots if _to_exclude(one))) if action == "restart_excluding" else ()
     )
@@ -71,15 +71,22 @@ def decide(roots: Sequence[Candidate], evidence: Sequence[Evidence]) -> NextStep
     )
 
 
-def _action(first: Candidate, evidence: Sequence[Evidence]) -> tuple[str, str]:
-    says = sentence(first)
-    problem = first.problem
+def _action(first: Candidate) -> tuple[str, str]:
+    return _action_of_problem(first) or _action_of_cause(first, sentence(first))
+
+
+def _action_of_problem(first: Candidate) -> tuple[str, str] | None:
+    says, problem = sentence(first), first.problem
     if problem and problem.action:
         return problem.action, says
     if problem and problem.again and not (first.cause.action == "restart_excluding" and _to_exclude(first)):
         return "stop", f"{says}; the same start fails the same way"
     if first.name == "launcher.setup" and problem and not problem.is_default and not problem.again:
         return "restart_same", f"{says}; it may only have been late: restart once, then stop"
+    return None
+
+
+def _action_of_cause(first: Candidate, says: str) -> tuple[str, str]:
     if first.name in _MAY_REPEAT and _happened_before(first):
         return "stop", f"{says}; it ended the run the same way before, so another run would end there too"
     if first.name == "job.exception":

@@ -120,11 +120,13 @@ def _only_slows(one: Evidence) -> bool:
     return bool(one.cause) and causes.find(one.cause).failure_class == "slowdown" and one.event.kind == "problem"
 
 
-def survived(one: Evidence, done: dict[str, int]) -> bool:
+def survived(one: Evidence, done: dict[str, int], connected: dict[str, int] | None = None) -> bool:
     """Whether the run went on after it as if nothing had been: handled, or words in a sample of the data."""
     if one.role == "note" or one.event.kind in _NEVER_SURVIVED or _only_slows(one):
         return False
     if one.event.line < done.get(one.file, 0):
+        return True
+    if one.event.code == "call_failed" and one.event.line < (connected or {}).get(one.file, 0):
         return True
     if one.role == "effect" and one.file in done:  # processes that end after the work is done close their connections
         return True

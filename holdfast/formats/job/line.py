@@ -51,6 +51,8 @@ _PREFIXES = tuple(
         rf"{_DAY_ONLY} (?=\[[\w./]+:\d+\]|- )(?:- )?",
         r" {0,3}(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>-?\d{1,4})\] (?:(?P<place>[\w./]+:\d+) )?"
         r"(?P<nccl>NCCL (?P<severity>WARN|INFO|ERROR|TRACE) )",
+        r"\[(?P<host>[\w.-]+)\]\[(?P<pid>\d{1,8}):\d{1,8}\]\[(?P<local>-?\d{1,4})\]\[(?P<place>[\w./]+:\d+)\] "
+        r"(?P<nccl>NCCL (?P<severity>WARN|INFO|ERROR|TRACE) )",
         r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         rf"\[?{_LEVEL}\]?:? ?(?:\|)? ?(?=\S)",
         rf"[\w.-]{{1,80}} (?:-|\|) {_LEVEL} (?:-|\|) ?",
@@ -132,7 +134,9 @@ def _strip_one(line: JobLine) -> JobLine | None:
     for prefix in _PREFIXES:
         match = prefix.match(line.text)
         if match and match.end() > 0:
-            return _with_prefix(line, match.groupdict(), line.text[: match.end()])._replace(text=line.text[match.end() :])
+            return _with_prefix(line, match.groupdict(), line.text[: match.end()])._replace(
+                text=line.text[match.end() :]
+            )
     return None
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
 
-from holdfast.catalog import job_problems
+from holdfast.catalog import failed_calls, job_problems
 from holdfast.catalog.job_errors import Meaning, of_cuda, of_kernel_event
-from holdfast.catalog.job_messages import JobMessage, JobMessageGroup
+from holdfast.catalog.job_messages import JobMessage, JobMessageGroup, groups
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.python_exceptions import Raised
 from holdfast.formats.job.step_series import SeriesFinding, StepSeries
@@ -19,7 +19,8 @@ from holdfast.model.signal import Event, Value
 _NUMBERS = frozenset({"rank", "local_rank", "local"})
 _QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(
-    r"\s*(?:#|//|\*|>|raise\b|except\b|if\b|elif\b|assert\b|return\b|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s(?!\[\d))"
+    r"\s*(?:#|//|\*(?!\*\* )|>|raise\b|except\b|if\b|elif\b|assert\b|return\b"
+    r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s(?!\[\d))"
 )
 _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
@@ -29,10 +30,13 @@ _PATH_AT_THE_END = re.compile(r":\s*'?(/[^'\s:]{1,500})'?$")
 _TRACEBACK = "Traceback (most recent call last)"
 _PLACES = frozenset({"host", "host2", "rank", "device"})
 _ERROR_MARK = re.compile(
-    r"\b(?:[Ee]rrors?|ERROR|[Ff]ail(?:ed|ure|s)?|FAIL(?:ED)?|WARN|[Ff]atal|FATAL|\w+Error|\w+Exception|[Aa]bort\w*|[Cc]annot"
+    r"\b(?:[Ee]rrors?|ERROR|[Ff]ail(?:ed|ure|s)?|FAIL(?:ED)?|WARN|[Ff]atal|FATAL|\w+Error|\w+Exception"
+    r"|[Aa]bort\w*|[Cc]annot"
     r"|[Uu]nable|[Cc]ould(?:n.t| not)|terminate|refuse[ds]?|[Ee]xception|dead|died|[Ll]ost|missed|timed out|[Dd]enied|[Ii]nvalid"
     r"|not (?:found|enough|available|supported|installed|allowed))\b|what\(\):"
 )
+_GOES_ON = re.compile(r"retrying|[Rr]etry(?:ing)? in|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless")
+_OPTION = re.compile(r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)")  # a help text
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
 
@@ -102,21 +106,50 @@ def of_problem(line: JobLine) -> Evidence | None:
     return _placed_evidence("problem", problem.name, line, Meaning(role, problem.cause), detail, host=host)
 
 
+def of_nccl(line: JobLine) -> Evidence | None:
+    """What NCCL itself gave as its last error, by whatever row knows it; else the bare words."""
+    known = of_problem(line)
+    if known:
+        return known
+    for group in groups():
+        if group.kind.startswith("nccl.") and (found := find(group, line)):
+            return found
+    return of_failed_call(line) or _placed_evidence("nccl.last_error", "other", line, Meaning("effect", ""), {})
+
+
+def of_failed_call(line: JobLine) -> Evidence | None:
+    """A line that names a failed call by its error, whatever the call is."""
+    if line.level == "I" or not _ERROR_MARK.search(line.text) or _is_quoted(line, 0) or _GOES_ON.search(line.text):
+        return None
+    found = failed_calls.meaning(line.text)
+    if found is None:
+        return None
+    role = "hint" if line.level == "W" else found.role
+    detail: dict[str, Value] = {"subsystem": found.subsystem, "error": found.error}
+    if found.problem:
+        detail["problem"] = found.problem
+    return _placed_evidence("call", found.error, line, Meaning(role, found.cause), detail)
+
+
 def _is_talk(line: JobLine, regex: re.Pattern[str]) -> bool:
+    """Whether the words stand in source code, a quotation or a help text instead of a message."""
     match = regex.search(line.text)
     if match is None or line.nccl:
         return match is None
-    if _CODE.match(line.text) or len(_QUOTES.findall(line.text, 0, match.start())) % 2:
+    return _is_quoted(line, match.start()) or bool(
+        line.text[: max(line.text.find(_TRACEBACK, 0, match.start()), 0)].strip()
+    )
+
+
+def _is_quoted(line: JobLine, at: int) -> bool:
+    if _CODE.match(line.text) or _OPTION.match(line.text) or len(_QUOTES.findall(line.text, 0, at)) % 2:
         return True
-    if line.text[: max(line.text.find(_TRACEBACK, 0, match.start()), 0)].strip():
-        return True
-    before = line.text[: match.start()]
-    return bool(before.strip()) and not _PREFIX_END.search(before) and not _ERROR_MARK.search(line.text)
+    return line.text.startswith(_DEEP) and not _ERROR_MARK.search(line.text)
 
 
 def of_exception(raised: Raised, line: JobLine, meaning: Meaning) -> Evidence:
     """An exception without its traceback may be one that was handled, or a text about it: it only points there."""
-    found = job_problems.find(raised.text) if meaning.role not in ("effect", "watchdog") else None
+    found = job_problems.find(raised.text) if meaning.role != "watchdog" else None
     if found:
         meaning = Meaning(found[0].role, found[0].cause)
     unframed = "likely" if found else "weak"
