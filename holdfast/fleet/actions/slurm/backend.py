@@ -108,6 +108,7 @@ class Slurm:
             jobs=jobs,
             up_since=node.slurmd_since,
             state=_words(node),
+            addresses=(node.address,) if node.address else (),
         )
 
     def observe(self) -> list[NodeStatus]:
