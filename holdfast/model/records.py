@@ -51,6 +51,8 @@ class StoredAction:
     state: Outcome
     attempts: int  # times it was claimed
     detail: str = ""
+    may_have_run: bool = False
+    """It was begun, and no outcome is known: the controller stopped in between."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

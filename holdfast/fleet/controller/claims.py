@@ -67,10 +67,15 @@ def end(stored: StoredAction, said: Said, transaction: Transaction, fresh: Seque
         )
         return
     outcome = Outcome.DRY_RUN if said.dry_run else Outcome.DONE if ok else Outcome.FAILED
+    outcome = Outcome.ABANDONED if said.uncertain else outcome
     if _finish(transaction, stored, outcome, said.said):
         transaction.decide(
             transaction.fleet.acted(stored.action.node, stored.action.verb, ok, said.said, transaction.now)
         )
+
+
+def begin(stored: StoredAction, transaction: Transaction, fresh: Sequence[bool]) -> bool:
+    return transaction.store.begin(stored.id, transaction.epoch)
 
 
 def _finish(transaction: Transaction, stored: StoredAction, outcome: Outcome, detail: str) -> bool:

@@ -65,6 +65,7 @@ transitions = Table("transitions", metadata, _id(), _text("node"), _time("at"), 
 actions = Table("actions", metadata, _id(), _text("key"), _text("node"), _text("verb"), _text("cause"), _text("reason"),
                 _time("at"), _text("state"), Column("attempts", Integer, nullable=False), _time("due_at"),
                 Column("claimed_epoch", BigInteger, nullable=True), _text("detail"),
+                Column("begun", Boolean, nullable=False, server_default=false()),
                 UniqueConstraint("key", name="actions_key"),
                 Index("actions_open", "id", sqlite_where=_OPEN, postgresql_where=_OPEN))  # fmt: skip
 action_steps = Table("action_steps", metadata, _id(), Column("action", BigInteger, nullable=False), _text("node"),

@@ -106,6 +106,10 @@ class Store(Kept):
         with self._writing() as connection:
             return actions.claim(connection, epoch, limit, now, lease_seconds, leases or {})
 
+    def begin(self, action_id: int, epoch: int) -> bool:
+        with self._writing() as connection:
+            return actions.begin(connection, action_id, epoch)
+
     def adopt(self, epoch: int) -> int:
         """Make claimable what an earlier leader claimed and did not end; how many."""
         with self._writing() as connection:

@@ -64,6 +64,11 @@ class Slurm:
         }
         self.verbs = frozenset(self._deeds)
 
+    looks_first = True
+
+    def did_run(self, action: Action) -> bool | None:
+        return False
+
     def perform(self, action: Action, dry_run: bool) -> Outcome:
         deed = self._deeds.get(action.verb)
         if deed is None:

@@ -1,4 +1,5 @@
-"""Join tokens bound to names and networks, nodes that wait to be vouched for, and tokens of a job's own nodes."""
+"""Join tokens bound to names and networks, nodes that wait to be vouched for, tokens of a job's own nodes, and actions
+that may have run."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,6 +15,7 @@ def upgrade() -> None:
     op.execute(sa.text("UPDATE join_tokens SET vouches = :yes WHERE uses_left <= 1").bindparams(yes=True))
     op.add_column("credentials", sa.Column("nodes", sa.Text, nullable=False, server_default=""))
     op.add_column("credentials", sa.Column("job", sa.Text, nullable=False, server_default=""))
+    op.add_column("actions", sa.Column("begun", sa.Boolean, nullable=False, server_default=sa.false()))
     op.create_table(
         "pending",
         sa.Column("token_hash", sa.Text, primary_key=True),
