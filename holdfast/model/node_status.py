@@ -27,6 +27,8 @@ class NodeStatus:
     """When the scheduler's daemon on the node last started."""
     state: str = ""
     """The scheduler's own words, for people."""
+    addresses: tuple[str, ...] = ()
+    """Where the scheduler reaches it: addresses or host names."""
 
     @property
     def drained_and_empty(self) -> bool:

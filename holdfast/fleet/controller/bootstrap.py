@@ -44,7 +44,12 @@ def join_token(store: Store, uses: int) -> str:
     token = new_token()
     store.add_join_token(
         JoinToken(
-            token_hash=token_hash(token), created=now, expires=now + JOIN_SECONDS, uses_left=uses, created_by="holdfast"
+            token_hash=token_hash(token),
+            created=now,
+            expires=now + JOIN_SECONDS,
+            uses_left=uses,
+            created_by="holdfast",
+            vouches=True,
         )
     )
     store.write_audit([_entry(now, "token create", f"join token, {uses} uses")])

@@ -85,6 +85,7 @@ def end(stored: StoredAction, said: Said, transaction: Transaction, fresh: Seque
         )
         return
     outcome = Outcome.DRY_RUN if said.dry_run else Outcome.DONE if ok else Outcome.FAILED
+    outcome = Outcome.ABANDONED if said.uncertain else outcome
     if _finish(transaction, stored, outcome, said.said):
         if stored.action.verb in AUDITED and said.result is not Result.NOTHING_TO_DO:
             transaction.audit.append(_audited(stored, outcome, said.said, transaction.now))
@@ -105,6 +106,10 @@ def _audited(stored: StoredAction, outcome: Outcome, detail: str, now: float) ->
         outcome=outcome.value,
         reason=reason,
     )
+
+
+def begin(stored: StoredAction, transaction: Transaction, fresh: Sequence[bool]) -> bool:
+    return transaction.store.begin(stored.id, transaction.epoch)
 
 
 def _finish(transaction: Transaction, stored: StoredAction, outcome: Outcome, detail: str) -> bool:

@@ -13,9 +13,11 @@ from holdfast.fleet.actions.kubernetes.backend import Kubernetes
 from holdfast.fleet.actions.kubernetes.snapshot import Watched
 from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.enrolment import vouch_by_scheduler
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.kubernetes_reconciler import KubernetesReconciler
+from holdfast.fleet.store import Store
 from holdfast.formats.kubernetes.snapshot import Snapshot, statuses
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, Verb
@@ -27,7 +29,11 @@ GATHER_SECONDS = 0.1  # changes come in swarms; one look takes them all
 
 
 async def observe_kubernetes(
-    kubernetes: Kubernetes, writer: Writer, seconds: float, components: Components | None = None
+    kubernetes: Kubernetes,
+    writer: Writer,
+    seconds: float,
+    components: Components | None = None,
+    store: Store | None = None,
 ) -> None:
     """For ever: at every change, and at least every so many seconds.
 
@@ -43,7 +49,7 @@ async def observe_kubernetes(
                     await changed.wait()
             await asyncio.sleep(GATHER_SECONDS)
             changed.clear()
-            seen = await _look(kubernetes, watched, seen, writer)
+            seen = await _look(kubernetes, watched, seen, writer, store)
             if components is not None and seen.complaint:
                 components.failed("kubernetes", seen.complaint)
             elif components is not None:
@@ -57,11 +63,15 @@ def _wake(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
         loop.call_soon_threadsafe(changed.set)
 
 
-async def _look(kubernetes: Kubernetes, watched: Watched, seen: "Seen", writer: Writer) -> "Seen":
+async def _look(
+    kubernetes: Kubernetes, watched: Watched, seen: "Seen", writer: Writer, store: Store | None = None
+) -> "Seen":
     """What is remembered after it."""
     try:
-        began = time.time()
-        seen, ahead = await writer.ask(Work(partial(seen.take, watched.look(), began)))
+        began, look = time.time(), watched.look()
+        if store is not None:
+            await vouch_by_scheduler(statuses(look), "kubernetes", store, writer)
+        seen, ahead = await writer.ask(Work(partial(seen.take, look, began)))
         for action in ahead:
             said = await asyncio.to_thread(kubernetes.perform, action, False)
             await writer.ask(Work(partial(_audit, action, said)))

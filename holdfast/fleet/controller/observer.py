@@ -9,9 +9,11 @@ from functools import partial
 from holdfast.fleet.actions.slurm.backend import Look, Slurm
 from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.enrolment import vouch_by_scheduler
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler
+from holdfast.fleet.store import Store
 from holdfast.model.job import Job
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage
 from holdfast.model.node_status import NodeStatus
@@ -25,13 +27,17 @@ MOST_REMEMBERED = 100_000
 UNUSED = frozenset({Stage.READY, Stage.SPARE})
 
 
-async def observe_slurm(slurm: Slurm, writer: Writer, seconds: float, components: Components | None = None) -> None:
+async def observe_slurm(
+    slurm: Slurm, writer: Writer, seconds: float, components: Components | None = None, store: Store | None = None
+) -> None:
     """For ever. A scheduler that does not answer is not an empty one: nothing is concluded from silence."""
     seen, components = Seen(), components or Components()
     accounting = Accounting(slurm)
     while True:
         try:
             look = await asyncio.to_thread(slurm.look)
+            if store is not None:
+                await vouch_by_scheduler(look.statuses, "slurm", store, writer)
             missed = await asyncio.to_thread(accounting.missed, look.began)
             seen = await writer.ask(Work(partial(seen.take, look, missed)))
             accounting.caught_up_at = look.began

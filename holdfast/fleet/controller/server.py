@@ -103,7 +103,9 @@ class _Process:
     async def run(self, ready: Callable[[str], None] | None) -> None:
         base = self._settings.base
         console = base.console or str(static_directory() or "")
-        service = ControllerService(self._store, self._board, console, anonymous=base.demo)
+        service = ControllerService(
+            self._store, self._board, console, anonymous=base.demo, new_nodes_per_hour=base.new_nodes_per_hour
+        )
         scheduled = self._backends.scheduler is not None
         writer = Writer(
             self._store,
@@ -148,11 +150,11 @@ class _Process:
         }
         if self._backends.slurm is not None:
             loops["slurm"] = partial(
-                observe_slurm, self._backends.slurm, writer, base.observe_seconds, board.components
+                observe_slurm, self._backends.slurm, writer, base.observe_seconds, board.components, store
             )
         if self._backends.kubernetes is not None:
             loops["kubernetes"] = partial(
-                observe_kubernetes, self._backends.kubernetes, writer, base.observe_seconds, board.components
+                observe_kubernetes, self._backends.kubernetes, writer, base.observe_seconds, board.components, store
             )
         return loops
 

@@ -26,6 +26,7 @@ class SlurmNode:
     comment: str = ""
     gpus: int | None = None
     slurmd_since: float | None = None
+    address: str = ""
 
     @property
     def drained(self) -> bool:
@@ -99,6 +100,7 @@ def _from_block(block: str) -> SlurmNode | None:
         comment=slurm.value(pairs.get("Comment", "")),
         gpus=None if gres is None else slurm.gpus_in_gres(gres),
         slurmd_since=slurm.time(pairs.get("SlurmdStartTime", "")),
+        address=slurm.value(pairs.get("NodeAddr", "")),
     )
 
 

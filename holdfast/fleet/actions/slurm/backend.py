@@ -64,6 +64,11 @@ class Slurm:
         }
         self.verbs = frozenset(self._deeds)
 
+    looks_first = True
+
+    def did_run(self, action: Action) -> bool | None:
+        return False
+
     def perform(self, action: Action, dry_run: bool) -> Outcome:
         deed = self._deeds.get(action.verb)
         if deed is None:
@@ -109,6 +114,7 @@ class Slurm:
             jobs=jobs,
             up_since=node.slurmd_since,
             state=_words(node),
+            addresses=(node.address,) if node.address else (),
         )
 
     def observe(self) -> list[NodeStatus]:

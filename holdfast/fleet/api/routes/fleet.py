@@ -19,15 +19,18 @@ from holdfast.fleet.api.views.common import (
     FleetView,
     IncidentsView,
     JobsView,
+    PendingView,
     Revoked,
     RevokeRequest,
     TokenMade,
     TokenRequest,
     TransitionsView,
+    VouchRequest,
 )
 from holdfast.fleet.api.views.show import action_view, transition_view
 from holdfast.fleet.probe_sessions.views import ProbesView
 from holdfast.model.incident import IncidentState
+from holdfast.model.records import PendingNode
 from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import Report
 
@@ -84,9 +87,21 @@ async def read_audit(service: Asked, since: Since = 0.0, limit: Most = 1_000) ->
 
 
 @post("/v1/enrol", status_code=200, tags=["agents"])
-async def enrol(service: Asked, data: EnrolRequest) -> Enrolled:
+async def enrol(service: Asked, request: Request[Any, Any, Any], data: EnrolRequest) -> Enrolled:
     """A node's own credential for a join token."""
-    return await service.enrol(data)
+    return await service.enrol(data, request.client.host if request.client else "")
+
+
+@get("/v1/pending", opt={"right": "read"}, tags=["agents"])
+async def list_pending(service: Asked) -> PendingView:
+    """Nodes that enrolled and wait to be vouched for. Their reports are not taken, and nothing is done to them."""
+    return PendingView(pending=tuple(await asyncio.to_thread(service.store.pending)))
+
+
+@post("/v1/pending/vouch", opt={"right": "operate"}, status_code=200, tags=["agents"])
+async def vouch_for_node(service: Asked, request: Request[Any, Any, Any], data: VouchRequest) -> PendingNode:
+    """The node is what it says: it joins the fleet, and is tested before anything runs there."""
+    return await service.vouch(data, caller_of(request))
 
 
 @post("/v1/credential", opt={"right": "report"}, status_code=200, tags=["agents"])
@@ -124,6 +139,8 @@ ROUTES = [
     show_probes,
     read_audit,
     enrol,
+    list_pending,
+    vouch_for_node,
     renew_credential,
     report,
     make_token,
