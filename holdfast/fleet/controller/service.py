@@ -14,6 +14,7 @@ from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.problem import Problem, elsewhere
 from holdfast.fleet.api.views.common import Enrolled, EnrolRequest, NodeView, TokenMade, TokenRequest, VerdictView, Wish
 from holdfast.fleet.api.views.show import transition_view, verdict_view
+from holdfast.fleet.controller import claims
 from holdfast.fleet.controller import commands as deeds
 from holdfast.fleet.controller import probe_commands as probe_deeds
 from holdfast.fleet.controller.credential_cache import CredentialCache
@@ -29,7 +30,7 @@ from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, P
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.records import AuditEntry
-from holdfast.model.wire.order import Ack
+from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ class ControllerService:
         deeds.check_enrolment(ask)
         enrolled: Enrolled = await self._ask(partial(deeds.enrol, ask, self.board.demo))
         return enrolled
+
+    async def admission(self, caller: Caller) -> Admission:
+        answer: Admission = await self._ask(partial(claims.admission, caller.name))
+        return answer
 
     async def renew(self, caller: Caller) -> Enrolled:
         renewed: Enrolled = await self._ask(partial(deeds.renew, caller.name))
