@@ -26,7 +26,7 @@ from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, P
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.records import AuditEntry, PendingNode
-from holdfast.model.wire.order import Ack
+from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
 
@@ -64,6 +64,8 @@ class Service(Protocol):
     def vouch(self, ask: VouchRequest, caller: Caller) -> Awaitable[PendingNode]: ...
 
     def renew(self, caller: Caller) -> Awaitable[Enrolled]: ...
+
+    def admission(self, caller: Caller) -> Awaitable[Admission]: ...
 
     def wish(self, node: str, kind: EventKind, wish: Wish, caller: Caller) -> Awaitable[NodeView]: ...
 

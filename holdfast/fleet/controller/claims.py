@@ -10,6 +10,7 @@ from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import RESETS, SCHEDULING
 from holdfast.model.lifecycle import EventKind, NodeState, Stage, Verb
 from holdfast.model.records import AuditEntry, Outcome, StoredAction
+from holdfast.model.wire.order import Admission
 
 MOST_CLAIMED = 200
 MOST_ATTEMPTS = 5
@@ -48,6 +49,14 @@ def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequenc
         else:
             transaction.orders.give(stored)
     return due
+
+
+def admission(node: str, transaction: Transaction, fresh: Sequence[bool]) -> Admission:
+    """Whether work may start on a node: the one answer that scheduler, agent and prolog follow."""
+    if node not in transaction.fleet.nodes:
+        return Admission(node=node, allowed=False, reason="the controller does not know this node")
+    why = transaction.fleet.closed(node)
+    return Admission(node=node, allowed=not why, reason=why)
 
 
 def _put_off(transaction: Transaction, stored: StoredAction) -> None:

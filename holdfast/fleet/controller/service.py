@@ -23,6 +23,7 @@ from holdfast.fleet.api.views.common import (
     Wish,
 )
 from holdfast.fleet.api.views.show import transition_view, verdict_view
+from holdfast.fleet.controller import claims
 from holdfast.fleet.controller import commands as deeds
 from holdfast.fleet.controller import enrolment
 from holdfast.fleet.controller import probe_commands as probe_deeds
@@ -40,7 +41,7 @@ from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, P
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.records import AuditEntry, PendingNode, Role
-from holdfast.model.wire.order import Ack
+from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
 if TYPE_CHECKING:
@@ -103,6 +104,10 @@ class ControllerService:
         vouched: PendingNode = await self._ask(partial(enrolment.vouch, ask, caller))
         self.access.forget()
         return vouched
+
+    async def admission(self, caller: Caller) -> Admission:
+        answer: Admission = await self._ask(partial(claims.admission, caller.name))
+        return answer
 
     async def renew(self, caller: Caller) -> Enrolled:
         if not caller.vouched:

@@ -31,7 +31,7 @@ from holdfast.fleet.api.views.show import action_view, transition_view
 from holdfast.fleet.probe_sessions.views import ProbesView
 from holdfast.model.incident import IncidentState
 from holdfast.model.records import PendingNode
-from holdfast.model.wire.order import Ack
+from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
 Most = Annotated[int, Parameter(ge=1, le=10_000, description="At most so many.")]
@@ -110,6 +110,12 @@ async def renew_credential(service: Asked, request: Request[Any, Any, Any]) -> E
     return await service.renew(caller_of(request))
 
 
+@get("/v1/admission", opt={"right": "report"}, tags=["agents"])
+async def admission(service: Asked, request: Request[Any, Any, Any]) -> Admission:
+    """Whether work may start now on the node whose agent's credential this is. Asked by its prolog."""
+    return await service.admission(caller_of(request))
+
+
 @post(PATH, opt={"right": "report"}, status_code=200, tags=["agents"])
 async def report(service: Asked, request: Request[Any, Any, Any], data: list[Report]) -> Ack:
     """What agents saw. Answered after it is committed. (Served by api/ingest.py; here for the document.)"""
@@ -142,6 +148,7 @@ ROUTES = [
     list_pending,
     vouch_for_node,
     renew_credential,
+    admission,
     report,
     make_token,
     revoke_token,
