@@ -50,6 +50,7 @@ export type StoryPage = Schemas["StoryView"];
 export type PoolView = Schemas["PoolView"];
 export type FleetView = Schemas["FleetView"];
 export type TransitionView = Schemas["TransitionView"];
+export type SessionView = Schemas["SessionView"];
 export type CallerView = Schemas["CallerView"];
 export type OperatorActionView = Schemas["OperatorActionView"];
 export type OperatorActionsView = Schemas["OperatorActionsView"];

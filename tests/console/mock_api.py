@@ -33,6 +33,40 @@ NODES_PER_RACK, RACKS_PER_LEAF, RACKS_PER_LOOP = 16, 2, 4
 CAP = 4
 
 View = dict[str, Any]
+SAMPLE = {
+    "at": 0.0,
+    "nodes": 64,
+    "in_service": 60,
+    "gpus": 512,
+    "productive": 400.0,
+    "lost": 32.0,
+    "cost_per_hour": 75.0,
+}
+HOME = {
+    "figures": {"now": SAMPLE, "lost_gpu_hours": 96.0, "lost_cost": 225.6, "goodput": 0.78, "covers_seconds": 10_800.0},
+    "currency": "USD",
+    "history": [{**SAMPLE, "at": float(at), "productive": 400.0 - at} for at in range(5)],
+}
+
+
+def item(name: str, **more: Any) -> View:
+    """A node that waits for an operator."""
+    made = {
+        "key": f"node/{name}@5",
+        "kind": "node",
+        "subject": f"node/{name}",
+        "title": f"{name} waits for an operator",
+    }
+    made |= {
+        "detail": "2 repair steps did not help",
+        "since": time.time() - 600,
+        "severity": "warning",
+        "owner": "hardware",
+    }
+    made |= {"on_call": "", "remedy": "replace GPU 3", "runbook": "", "commands": [f"holdfast node release {name}"]}
+    made |= {"members": [], "grouped": [], "gpus_lost": 8.0, "cost_so_far": 3.1, "cost_per_hour": 18.8}
+    made |= {"currency": "USD", "state": "open", "acknowledged_by": "", "acknowledged_at": None, "assignee": ""}
+    return made | {"muted_until": None, "resolved_by": "", "resolved_at": None} | more
 
 
 @dataclass
@@ -53,6 +87,8 @@ class MockFleet:
     """Why no more nodes may be taken out, unless with force."""
     wished: list[tuple[str, ...]] = field(default_factory=list)
     jobs: dict[str, View] = field(default_factory=dict)
+    items: list[View] = field(default_factory=list)
+    acted: list[View] = field(default_factory=list)
     verdicts: int = 0
     """More on each unwell node."""
     probes: View = field(default_factory=lambda: dict(PROBES))
@@ -76,6 +112,19 @@ class MockFleet:
             self.moves.append(move)
             self.send("transition", move)
             self.send("fleet", self.view())
+
+    def inbox(self) -> View:
+        states = [item["state"] for item in self.items]
+        return {"items": self.items, "counts": {state: states.count(state) for state in set(states)}}
+
+    def act(self, command: View) -> tuple[int, View]:
+        if self.role != "operator":
+            return 403, {"error": f"a token of role {self.role} may not operate"}
+        item = next(one for one in self.items if one["key"] == command["item"])
+        states = {"acknowledge": "acknowledged", "resolve": "resolved", "mute": "muted", "reopen": "open"}
+        item["state"] = states.get(command["action"], item["state"])
+        item["assignee"] = command.get("assignee", item["assignee"])
+        return 200, item
 
     def listed(self, *, open_only: bool) -> list[View]:
         return [one for one in self.incidents.values() if one["state"] == "open" or not open_only]
@@ -268,6 +317,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         path = [unquote(part) for part in urlsplit(self.path).path.split("/")[2:]]
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if path == ["session"]:
+            self._sign_in(body["token"])
+            return
+        if path == ["inbox"]:
+            self.fleet.acted.append(body)
+            self._json(*self.fleet.act(body))
+            return
         self.fleet.wished.append((*path, body["reason"], *(["force"] if body["force"] else [])))
         if self.fleet.role != "operator":
             self._json(403, {"error": f"a token of role {self.fleet.role} may not operate"})
@@ -278,10 +334,28 @@ class _Handler(BaseHTTPRequestHandler):
         self.fleet.change(path[1], stage="draining", reason=body["reason"])
         self._json(200, self.fleet.nodes[path[1]])
 
+    def do_DELETE(self) -> None:
+        self._json(200, self._session(signed_in=False), "session=; Max-Age=0; Path=/; HttpOnly")
+
+    def _sign_in(self, token: str) -> None:
+        if token != self.fleet.token:
+            self._json(401, {"error": "this token is not known"})
+            return
+        self._json(200, self._session(signed_in=True), f"session={token}; Path=/; HttpOnly; SameSite=Strict")
+
+    def _session(self, *, signed_in: bool) -> View:
+        known = {"name": "somebody", "role": self.fleet.role, "may": ["read"]} if signed_in else {}
+        shown = {"signed_in": signed_in, "name": "", "role": "", "may": [], "oidc": ""} | known
+        return shown | {"open_reading": self.fleet.anonymous}
+
+    def _signed_in(self) -> bool:
+        return f"session={self.fleet.token}" in self.headers.get("Cookie", "").split("; ")
+
     def _api(self, path: list[str], query: dict[str, list[str]]) -> None:
-        brought = self.headers.get("Authorization", "")
-        admitted = brought == f"Bearer {self.fleet.token}" or (self.fleet.anonymous and not brought)
-        if self.fleet.token and not admitted:
+        if path == ["session"]:
+            self._json(200, self._session(signed_in=bool(self.fleet.token) and self._signed_in()))
+            return
+        if self.fleet.token and not self._signed_in() and not self.fleet.anonymous:
             path = ["refused"]
         if path == ["stream"]:
             self._stream()
@@ -301,6 +375,9 @@ class _Handler(BaseHTTPRequestHandler):
             "me": (200, {"name": "somebody", "role": fleet.role, "may": may}),
             "probes": (200, fleet.probes),
             "incidents": (200, {"incidents": fleet.listed(open_only="only" in query)}),
+            "inbox": (200, fleet.inbox()),
+            "home": (200, HOME),
+            **{f"inbox/{item['key']}": (200, {"item": item, "notes": []}) for item in fleet.items},
             "transitions": (200, {"transitions": fleet.moves}),
             "trainings": (200, {"jobs": list(fleet.jobs.values())}),
             **{f"trainings/{name}": (200, job) for name, job in fleet.jobs.items()},
@@ -350,8 +427,8 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             self.fleet.streams.discard(messages)
 
-    def _json(self, status: int, body: View) -> None:
-        self._answer(status, "application/json", json.dumps(body).encode())
+    def _json(self, status: int, body: View, cookie: str = "") -> None:
+        self._answer(status, "application/json", json.dumps(body).encode(), cookie)
 
     def _file(self, path: str) -> None:
         file = self.static / path
@@ -360,8 +437,10 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(200, mimetypes.guess_type(path)[0] or "application/octet-stream", file.read_bytes())
 
-    def _answer(self, status: int, kind: str, body: bytes) -> None:
+    def _answer(self, status: int, kind: str, body: bytes, cookie: str = "") -> None:
         self.send_response(status)
+        if cookie:
+            self.send_header("Set-Cookie", cookie)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Content-Security-Policy", POLICY)

@@ -1,12 +1,11 @@
 /** The top of the home page: what the fleet does now, what it lost, and what needs you. Its height never changes. */
 
 import type { FigureSample, HomeView, ItemView } from "../api";
-import { ask, connection, inbox, now } from "../live/session";
+import { ask, connection, inbox, lived } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { pieces } from "../shell/chart";
 import { amount, lasting, money, percent } from "../shell/figures";
 import { open } from "../shell/route";
-import { age } from "../shell/time";
 
 const REFRESH_SECONDS = 10;
 const MOST_ITEMS = 3;
@@ -72,7 +71,7 @@ function Needs({ items }: { items: readonly ItemView[] }) {
               {item.remedy}
             </span>
             <span class="faint">
-              {item.assignee || item.owner}, {age(item.since, now())}
+              {item.assignee || item.owner}, {lived(item.since)}
             </span>
           </li>
         ))}

@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
 import type { ItemAction, ItemDetail, ItemView } from "../api";
-import { ask, now, readInbox, whyFailed } from "../live/session";
+import { ask, lived, now, readInbox, whyFailed } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { RunbookSteps } from "../runbook/steps";
 import { Commands } from "../shell/commands";
 import { amount, money, withFigures } from "../shell/figures";
 import { HOME, go, open } from "../shell/route";
-import { age, day, timeOfDay } from "../shell/time";
+import { day, timeOfDay } from "../shell/time";
 import { View } from "../shell/view";
 
 const REFRESH_SECONDS = 5;
@@ -22,7 +22,7 @@ function Facts({ item }: { item: ItemView }) {
   const facts: [string, string][] = [
     ["Owner", `${item.owner ?? ""}${item.on_call ? `, on call: ${item.on_call}` : ""}`],
     ["Assigned to", item.assignee ?? ""],
-    ["Age", `${age(item.since, now())}, since ${timeOfDay(item.since)}`],
+    ["Age", `${lived(item.since)}, since ${timeOfDay(item.since)}`],
     ["Lost now", item.gpus_lost ? `the work of ${amount(item.gpus_lost)} GPUs` : ""],
     ["Cost so far", item.cost_so_far == null ? "not known" : money(item.cost_so_far, item.currency)],
     ["Cost per further hour", item.cost_per_hour == null ? "" : money(item.cost_per_hour, item.currency)],
@@ -184,7 +184,7 @@ function Notes({ notes }: { notes: ItemDetail["notes"] }) {
 
 function ItemRunbook({ item }: { item: ItemView }) {
   const [kind = "", node = "", ...part] = item.subject.split("/");
-  const named = kind === "node" ? node : "";
+  const named = kind === "node" ? node : item.kind === "job" ? (item.members?.[0] ?? "") : "";
   const { value } = useAnswer(() => ask().runbookNamed(item.runbook ?? "", named, part.join("/")), `${item.runbook} ${item.subject}`);
   return value ? <RunbookSteps book={value} /> : null;
 }

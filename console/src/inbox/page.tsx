@@ -1,10 +1,9 @@
 import type { ItemView } from "../api";
-import { connection, inbox, now } from "../live/session";
+import { connection, inbox, lived } from "../live/session";
 import { amount, money } from "../shell/figures";
 import { List, type Choice } from "../shell/list";
 import type { Column } from "../shell/order";
 import { open, route } from "../shell/route";
-import { age } from "../shell/time";
 import { View } from "../shell/view";
 import { ItemPage } from "./item";
 
@@ -32,7 +31,7 @@ function Row({ item }: { item: ItemView }) {
       <td class="sentence">{item.remedy}</td>
       <td data-head="Owner">{item.assignee || item.owner}</td>
       <td class="short" data-head="Age">
-        {age(item.since, now())}
+        {lived(item.since)}
       </td>
       <td class="number" data-head="GPUs lost">
         {item.gpus_lost ? amount(item.gpus_lost) : ""}

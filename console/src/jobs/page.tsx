@@ -1,9 +1,8 @@
 import type { TrainingView } from "../api";
-import { ask, now } from "../live/session";
+import { ask, lived } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { amount, percent, reading } from "../shell/figures";
 import { open, route } from "../shell/route";
-import { age } from "../shell/time";
 import { List } from "../shell/list";
 import type { Column } from "../shell/order";
 import { View } from "../shell/view";
@@ -43,7 +42,7 @@ function Row({ job }: { job: TrainingView }) {
       <td class="number" data-head="Ranks and nodes">
         {job.ranks_heard} of {job.world} on {job.nodes.length}
       </td>
-      <td class="short" data-head="Last report">{age(job.heard_at, now())} ago</td>
+      <td class="short" data-head="Last report">{lived(job.heard_at)} ago</td>
       <td class="sentence">
         {job.reason}
         {job.incident && <ToIncident subject={job.incident} />}

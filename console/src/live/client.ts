@@ -17,6 +17,7 @@ import type {
   PlanView,
   ProbesView,
   RunbookView,
+  SessionView,
   StoryPage,
   TrainingDetail,
   TrainingView,
@@ -50,17 +51,19 @@ async function refusal(response: Response): Promise<Refused> {
   return new Refused(response.status, words, code);
 }
 
+/** With it the controller takes a request that changes something; another site's page cannot set it. */
+const SESSION_HEADER = { "X-Holdfast-Session": "console" };
+
+/** Requests carry the session's cookie, which the page itself cannot read. */
 export class Client {
   constructor(
     readonly base: string,
-    readonly token: string,
     /** Receives the controller's clock with every response, in seconds. */
     private readonly receiveClock: (at: number) => void = () => undefined,
   ) {}
 
   async open(path: string, accept: string, more: RequestInit = {}): Promise<Response> {
-    const headers: Record<string, string> = { Accept: accept };
-    if (this.token) headers["Authorization"] = `Bearer ${this.token}`;
+    const headers: Record<string, string> = { Accept: accept, ...SESSION_HEADER };
     if (more.body) headers["Content-Type"] = "application/json";
     const response = await fetch(new URL(path, this.base), { headers, cache: "no-store", ...more });
     const clock = Date.parse(response.headers.get("Date") ?? "");
@@ -103,6 +106,19 @@ export class Client {
 
   parts(name: string): Promise<PartsView> {
     return this.get(`v1/nodes/${encodeURIComponent(name)}/parts`);
+  }
+
+  /** Who is signed in here, and how one can sign in. */
+  session(): Promise<SessionView> {
+    return this.get("v1/session");
+  }
+
+  signIn(token: string): Promise<SessionView> {
+    return this.post("v1/session", { token });
+  }
+
+  async signOut(): Promise<void> {
+    await this.open("v1/session", "application/json", { method: "DELETE" });
   }
 
   me(): Promise<CallerView> {

@@ -1,13 +1,14 @@
 /** The page's one connection and what it knows through it. Signals carry what components show. */
 
 import { computed, signal } from "@preact/signals";
-import type { FleetView, InboxView, Incident, NodeView, TransitionView } from "../api";
+import type { FleetView, InboxView, Incident, NodeView, SessionView, TransitionView } from "../api";
+import { age } from "../shell/time";
 import { followAttention } from "./attention";
 import { Client, Refused } from "./client";
 import { Outings } from "./outings";
 import { Roster } from "./roster";
 import { Stream } from "./stream";
-import { keepToken, takeToken } from "./token";
+import { handedToken } from "./token";
 
 export type Connection =
   | { kind: "connecting" }
@@ -24,6 +25,8 @@ export const fleet = signal<FleetView | null>(null);
 export const latest = signal<readonly TransitionView[]>([]);
 /** Open ones, the newest first. */
 export const incidents = signal<readonly Incident[]>([]);
+/** Who is signed in with this browser; null before it was read. */
+export const session = signal<SessionView | null>(null);
 /** What waits for a person; read now and then, and after everything that changes it. */
 export const inbox = signal<InboxView | null>(null);
 /** What open incidents start from: names of nodes, and subjects such as rack/r1 or leaf/l3. */
@@ -43,7 +46,7 @@ export const roster = new Roster();
 let ahead = 0;
 /** The header has whole seconds, and a response takes time. */
 const CLOCK_SECONDS = 3;
-let client = new Client(document.baseURI, takeToken(), receiveClock);
+const client = new Client(document.baseURI, receiveClock);
 let stream: Stream | null = null;
 
 export function ask(): Client {
@@ -53,6 +56,11 @@ export function ask(): Client {
 /** The controller's time, to compute ages. */
 export function now(): number {
   return Date.now() / 1000 + ahead;
+}
+
+/** How long ago that was, in the fleet's own time: in a demo it runs faster than the clock. */
+export function lived(at: number): string {
+  return age(0, (now() - at) * (fleet.value?.time_factor ?? 1));
 }
 
 /** Corrects for a browser clock that is wrong. */
@@ -145,42 +153,63 @@ export function connect(): void {
   stream.start();
 }
 
+/** `#token=...` in the address signs in once and is removed from the address bar. */
+async function begin(): Promise<void> {
+  const token = handedToken();
+  if (token) await client.signIn(token).catch(() => undefined);
+  void readSession();
+  connect();
+}
+
 /** Connects, and disconnects while the tab is hidden. */
 export function connectWhileSeen(): void {
-  connect();
+  void begin();
   followAttention(document, {
     away: () => stream?.stop(),
     back: () => connection.value.kind !== "signed-out" && connect(),
   });
 }
 
-function signedOut(reason: string): void {
-  connection.value = { kind: "signed-out", reason: client.token ? reason : "" };
+function signedOut(): void {
+  const expired = session.value?.signed_in ?? false;
+  connection.value = { kind: "signed-out", reason: expired ? "The session has ended." : "" };
+  void readSession();
 }
 
-export function signIn(token: string): void {
-  keepToken(token);
-  client = new Client(document.baseURI, token, receiveClock);
+export async function readSession(): Promise<void> {
+  try {
+    session.value = await client.session();
+  } catch {
+    // the connection's own state says what is wrong
+  }
+}
+
+/** Raises Refused with the controller's reason. */
+export async function signIn(token: string): Promise<void> {
+  session.value = await client.signIn(token);
   connect();
 }
 
-/** Whether the controller allows viewing without a token, as a demo does. */
-export function allowsAnonymous(): Promise<boolean> {
-  return new Client(document.baseURI, "").fleet().then(
-    ({ demo }) => demo,
-    () => false,
-  );
+export async function signOut(): Promise<void> {
+  await client.signOut();
+  await readSession();
+  connect();
 }
 
 export function retryNow(): void {
   stream?.retryNow();
 }
 
+/** The controller's reason, without signing out: a refused token is no ended session. */
+export function whyRefused(error: unknown): string {
+  return error instanceof Refused ? error.message : "the controller does not answer";
+}
+
 /** For requests outside the stream: an expired token signs out too. */
 export function whyFailed(error: unknown): string {
   if (error instanceof Refused && error.status === 401) {
     stream?.stop();
-    signedOut(error.message);
+    signedOut();
   }
   return error instanceof Refused ? error.message : "the controller does not answer";
 }

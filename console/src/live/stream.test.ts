@@ -26,7 +26,7 @@ async function follow(body: string | ReadableStream, status = 200): Promise<stri
       lost: (reason) => resolve([...told, `lost: ${reason}`]),
       signedOut: (reason) => resolve([...told, `signed out: ${reason}`]),
     };
-    const stream = new Stream(new Client("http://127.0.0.1/", ""), listener);
+    const stream = new Stream(new Client("http://127.0.0.1/"), listener);
     stream.start();
     setTimeout(() => {
       stream.stop();

@@ -1,17 +1,8 @@
-/** The token is stored until the tab is closed. `#token=...` sets it once and is removed from the address bar. */
+/** A token handed over in the address, `#token=...`; it is removed from the address bar at once. */
 
-const KEY = "holdfast.token";
-
-export function takeToken(): string {
+export function handedToken(): string {
   const handed = /^#token=(.+)$/.exec(location.hash)?.[1];
-  if (handed) {
-    keepToken(decodeURIComponent(handed));
-    history.replaceState(null, "", location.pathname + location.search);
-  }
-  return sessionStorage.getItem(KEY) ?? "";
-}
-
-export function keepToken(token: string): void {
-  if (token) sessionStorage.setItem(KEY, token);
-  else sessionStorage.removeItem(KEY);
+  if (!handed) return "";
+  history.replaceState(null, "", location.pathname + location.search);
+  return decodeURIComponent(handed);
 }

@@ -1,8 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { NodeDetail, NodeView, Stage } from "../api";
-import { now, roster } from "../live/session";
+import { lived, roster } from "../live/session";
 import { go } from "../shell/route";
-import { age } from "../shell/time";
 import { Actions } from "./actions";
 import { IncidentsHere } from "./incidents_here";
 import { NextStepOf } from "./next_step";
@@ -12,7 +11,7 @@ import { useNode } from "./use_node";
 import { Verdicts } from "./verdicts";
 
 function ago(at: number | null): string {
-  return at === null ? "never" : `${age(at, now())} ago`;
+  return at === null ? "never" : `${lived(at)} ago`;
 }
 
 const IN_SERVICE: ReadonlySet<Stage> = new Set(["ready", "spare", "allocated", "cleaning"]);
@@ -82,7 +81,7 @@ export function NodePanel({ name }: { name: string }) {
       {node && (
         <>
           <p class="state">
-            <span class={`stage ${node.stage}`}>{node.stage}</span> for {age(node.since, now())}, health{" "}
+            <span class={`stage ${node.stage}`}>{node.stage}</span> for {lived(node.since)}, health{" "}
             <span class={`health ${node.health}`}>{node.health}</span>
           </p>
           {node.reason && <p class="why">{node.reason}</p>}

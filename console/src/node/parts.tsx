@@ -1,5 +1,5 @@
 import type { PartsView } from "../api";
-import { ask, now } from "../live/session";
+import { ask, lived } from "../live/session";
 import { useAnswer } from "../live/use_answer";
 import { pieces } from "../shell/chart";
 import { age, day, timeOfDay } from "../shell/time";
@@ -32,7 +32,7 @@ function Gpus({ parts }: { parts: PartsView }) {
   }
   return (
     <table class="gpus">
-      <caption>{first === undefined ? "" : `The last ${age(first, now())}`}</caption>
+      <caption>{first === undefined ? "" : `The last ${lived(first)}`}</caption>
       <thead>
         <tr>
           <th scope="col">GPU</th>
@@ -72,7 +72,7 @@ function Outages({ parts }: { parts: PartsView }) {
         <li key={`${one.port} ${one.began}`}>
           <strong>{one.port.split("/").slice(2).join(" ")}</strong>{" "}
           <span class={`health ${one.worst}`}>{one.worst}</span> {day(one.began)} {timeOfDay(one.began)},{" "}
-          {one.ended === null ? `for ${age(one.began, now())} so far` : `for ${age(one.began, one.ended)}`}
+          {one.ended === null ? `for ${lived(one.began)} so far` : `for ${age(one.began, one.ended)}`}
           <p>{one.reason}</p>
         </li>
       ))}

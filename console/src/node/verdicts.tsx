@@ -1,7 +1,6 @@
 import type { Health, VerdictView } from "../api";
-import { now } from "../live/session";
+import { lived } from "../live/session";
 import { open } from "../shell/route";
-import { age } from "../shell/time";
 
 const WORST_FIRST = ["fail", "unknown", "degraded", "pass", "not_applicable"];
 const MOST_SHOWN = 200;
@@ -11,7 +10,7 @@ function Row({ verdict }: { verdict: VerdictView }) {
     <li>
       <span class={`health ${verdict.health}`}>{verdict.health.replace("_", " ")}</span>
       <div>
-        <strong>{verdict.check}</strong> <span class="faint">for {age(verdict.since, now())}</span>
+        <strong>{verdict.check}</strong> <span class="faint">for {lived(verdict.since)}</span>
         {verdict.reason && <p>{verdict.reason}</p>}
         {verdict.remedy && (
           <p class="remedy">

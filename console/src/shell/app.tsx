@@ -11,13 +11,15 @@ import { RunbookPage } from "../runbook/page";
 import { Banner } from "./banner";
 import { Header } from "./header";
 import { route } from "./route";
-import { SignIn } from "./sign_in";
+import { SignIn, SignInPage } from "./sign_in";
 import { titleOf } from "./title";
 
 function Here() {
   switch (route.value.view) {
     case "inbox":
       return <InboxPage />;
+    case "sign-in":
+      return <SignInPage />;
     case "runbook":
       return <RunbookPage />;
     case "incidents":

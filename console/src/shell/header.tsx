@@ -1,5 +1,7 @@
 import { Nav } from "./nav";
-import { connection, fleet, signIn, type Connection } from "../live/session";
+import { connection, fleet, session, signOut, type Connection } from "../live/session";
+import { open } from "./route";
+import { switchTheme, theme } from "./theme";
 
 const WORDS: Record<Connection["kind"], string> = {
   connecting: "Connecting",
@@ -11,6 +13,7 @@ const WORDS: Record<Connection["kind"], string> = {
 export function Header() {
   const view = fleet.value;
   const { kind } = connection.value;
+  const who = session.value;
   return (
     <header>
       <h1>Holdfast</h1>
@@ -29,10 +32,24 @@ export function Header() {
       <span class={`connection ${kind}`} role="status">
         {WORDS[kind]}
       </span>
-      {kind !== "signed-out" && sessionStorage.length > 0 && (
-        <button type="button" class="quiet" onClick={() => signIn("")}>
-          Sign out
-        </button>
+      <button type="button" class="quiet" onClick={switchTheme} aria-label={`Switch to the ${theme.value === "dark" ? "light" : "dark"} theme`}>
+        {theme.value === "dark" ? "☀" : "☾"}
+      </button>
+      {who?.signed_in ? (
+        <>
+          <span class="faint" title={`Role: ${who.role}`}>
+            {who.name}
+          </span>
+          <button type="button" class="quiet" onClick={() => void signOut()}>
+            Sign out
+          </button>
+        </>
+      ) : (
+        kind !== "signed-out" && (
+          <button type="button" onClick={() => open("sign-in")}>
+            Sign in
+          </button>
+        )
       )}
     </header>
   );

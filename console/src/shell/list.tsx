@@ -53,7 +53,7 @@ function Controls({ choices, hint, shown, total, what }: { choices: readonly Cho
       ))}
       <output>
         {shown === total ? "" : `${shown.toLocaleString("en")} of `}
-        {total.toLocaleString("en")} {what}
+        {total.toLocaleString("en")} {total === 1 ? what.replace(/s$/, "") : what}
       </output>
     </div>
   );

@@ -1,42 +1,66 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { allowsAnonymous, signIn } from "../live/session";
+import { session, signIn, whyRefused } from "../live/session";
+import { format, go, HOME, route } from "./route";
 
-export function SignIn({ reason }: { reason: string }) {
+/** With a token or by the organisation's identity provider. The session is a cookie that no script can read. */
+export function SignIn({ reason, onDone }: { reason: string; onDone?: () => void }) {
   const field = useRef<HTMLInputElement>(null);
-  const [open, setOpen] = useState(false);
+  const [trouble, setTrouble] = useState(reason);
+  const [waiting, setWaiting] = useState(false);
   useEffect(() => field.current?.focus(), []);
-  useEffect(() => {
-    if (reason) void allowsAnonymous().then(setOpen);
-  }, [reason]);
-  const submit = (event: Event): void => {
+  useEffect(() => setTrouble(reason), [reason]);
+  const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     const token = field.current?.value.trim();
-    if (token) signIn(token);
+    if (!token) return;
+    setWaiting(true);
+    try {
+      await signIn(token);
+      onDone?.();
+    } catch (error) {
+      setTrouble(`The token was refused: ${whyRefused(error)}`);
+    } finally {
+      setWaiting(false);
+    }
   };
+  const oidc = session.value?.oidc ?? "";
+  const back = route.value.view === "sign-in" ? "" : format(route.value).slice(2);
   return (
     <main class="sign-in">
-      <form onSubmit={submit}>
+      <form onSubmit={(event) => void submit(event)}>
         <h2>Sign in</h2>
-        {reason && (
+        {trouble && (
           <p class="refused" role="alert">
-            The token was refused: {reason}
+            {trouble}
           </p>
+        )}
+        {oidc && (
+          <a class="button primary" href={`v1/session/oidc?back=${encodeURIComponent(back)}`}>
+            {oidc}
+          </a>
         )}
         <label>
           Token
           <input ref={field} type="password" name="token" autocomplete="off" spellcheck={false} required />
         </label>
-        <button type="submit">Sign in</button>
-        {open && (
-          <button type="button" onClick={() => signIn("")}>
-            View without a token
+        <button type="submit" disabled={waiting}>
+          Sign in
+        </button>
+        {session.value?.open_reading && (
+          <button type="button" onClick={() => (onDone ? onDone() : go(HOME))}>
+            View without signing in
           </button>
         )}
         <p class="hint">
-          An administrator creates a token with <code>holdfast token create</code>; a viewer's token is enough to view. It is
-          stored until this tab is closed.
+          An administrator creates a token with <code>holdfast token create</code>; a viewer's token is enough to view. The session
+          lasts 12 hours, in a cookie that scripts cannot read.
         </p>
       </form>
     </main>
   );
+}
+
+/** What the button at the top right opens, also where reading needs no sign-in. */
+export function SignInPage() {
+  return <SignIn reason={route.value.asked["why"] ?? ""} onDone={() => go(HOME)} />;
 }

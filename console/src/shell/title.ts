@@ -11,6 +11,7 @@ const NAMES: Record<Route["view"], string> = {
   plan: "Plan",
   drill: "Drill",
   runbook: "Runbook",
+  "sign-in": "Sign in",
 };
 
 /** "(3) n017 - Holdfast": how many things wait, then what the tab shows. */

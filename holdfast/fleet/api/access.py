@@ -58,6 +58,10 @@ class Access:
         self._clock = clock
         self._known: dict[str, tuple[Credential, float]] = {}
 
+    @property
+    def open_reading(self) -> bool:
+        return self._anonymous
+
     def forget(self) -> None:
         """Something was revoked: everybody is looked up again."""
         self._known.clear()

@@ -32,6 +32,7 @@ from holdfast.fleet.api.routes import (
     probe_runs,
     remedies,
     seams,
+    session,
 )
 from holdfast.fleet.api.service import Service
 from holdfast.fleet.store import StoreError
@@ -83,6 +84,7 @@ def _litestar(service: Service) -> Litestar:
             *probe_runs.ROUTES,
             *remedies.ROUTES,
             *seams.ROUTES,
+            *session.ROUTES,
             *_console(service.console),
         ],
         state=State({"service": service}),

@@ -19,6 +19,9 @@ from holdfast.runtime import clock
 
 log = logging.getLogger("holdfast.fleet.api")
 Connection = ASGIConnection[Any, Any, Any, Any]
+SESSION_COOKIE = "holdfast_session"
+CSRF_HEADER = "X-Holdfast-Session"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
@@ -26,9 +29,34 @@ async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
     right = handler.opt.get("right", "")
     if not right:
         return
-    token = bearer(connection.headers.get("authorization", ""))
     service: Service = connection.app.state.service
-    connection.state.caller = await service.access.caller(token, right)
+    token = bearer(connection.headers.get("authorization", ""))
+    session = "" if token else cookie_token(connection)
+    if session and connection.scope["method"] not in SAFE_METHODS:  # type: ignore[typeddict-item]
+        refuse_cross_site(connection)
+    try:
+        connection.state.caller = await service.access.caller(token or session, right)
+    except Problem as problem:
+        if not session or problem.status != 401:
+            raise
+        connection.state.caller = await service.access.caller("", right)  # a session that ended: as without one
+
+
+def cookie_token(connection: Connection) -> str:
+    return connection.cookies.get(SESSION_COOKIE, "")
+
+
+def refuse_cross_site(connection: Connection) -> None:
+    """A browser sends our cookie with what other sites make it send. Those cannot set this header without asking us
+    first, which we refuse; and what the browser says of where a request comes from must be our own page."""
+    headers = connection.headers
+    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Problem(403, "a request with a session must come from this page", code="cross_site")
+    if not headers.get(CSRF_HEADER):
+        raise Problem(403, f"a request with a session needs the header {CSRF_HEADER}", code="cross_site")
+    origin = headers.get("origin", "")
+    if origin and origin.partition("://")[2] != headers.get("host", ""):
+        raise Problem(403, "a request with a session must come from this page", code="cross_site")
 
 
 def caller_of(request: Request[Any, Any, Any]) -> Caller:

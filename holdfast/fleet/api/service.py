@@ -7,6 +7,7 @@ from litestar.params import Dependency
 
 from holdfast.fleet.api.access import Access, Caller
 from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.oidc import OidcClient
 from holdfast.fleet.api.views.common import (
     Enrolled,
     EnrolRequest,
@@ -96,6 +97,22 @@ class Service(Protocol):
     def tell_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
         """Into the window of the seams."""
         ...
+
+    @property
+    def address(self) -> str:
+        """What the page is reached by."""
+        ...
+
+    @property
+    def oidc(self) -> OidcClient | None:
+        """None where it is not set up."""
+        ...
+
+    def open_session(self, caller: Caller) -> Awaitable[tuple[str, float]]:
+        """A new secret for a signed-in browser, and when it expires."""
+        ...
+
+    def close_session(self, token: str) -> Awaitable[None]: ...
 
     @property
     def figures(self) -> FigureWindow: ...

@@ -22,6 +22,7 @@ from holdfast.model.records import AuditEntry, Credential, JoinToken, Outcome, R
 from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import OrderOutcome, Report
 
+SESSION_SECONDS = 12 * 3_600.0
 MOST_PLACES = 16
 MOST_HOURS = 24 * 366 * 5
 MOST_USES = 1_000_000
@@ -204,6 +205,31 @@ def _check_bounds(ask: TokenRequest, demo: bool) -> None:
         raise Problem(400, "nodes, job: only a join token and a job's token have them")
     if joining and ask.uses > 1 and not (ask.node or ask.nodes or network or demo):
         raise Problem(400, "nodes or network: a join token for several nodes says which, or where they enrol from")
+
+
+def open_session(caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> tuple[str, float]:
+    """A browser's own credential, with the role of who signed in. Revoking the person's name ends it too."""
+    token = new_token()
+    expires = transaction.now + SESSION_SECONDS
+    transaction.store.add_credential(
+        Credential(
+            token_hash=token_hash(token), name=caller.name, role=caller.role, created=transaction.now, expires=expires
+        )
+    )
+    what = f"{caller.role.value} for {SESSION_SECONDS / 3600:g} h"
+    transaction.audit.append(_entry(transaction, caller.name, caller.role, "session open", caller.name, "done", what))
+    return token, expires
+
+
+def close_session(token: str, transaction: Transaction, fresh: Sequence[bool]) -> None:
+    hashed = token_hash(token)
+    known = transaction.store.credential(hashed)
+    if known is None:
+        return
+    transaction.store.revoke(hashed, transaction.now)
+    transaction.audit.append(
+        _entry(transaction, known.name, known.role, "session close", known.name, "done", "signed out")
+    )
 
 
 def revoke(target: str, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> int:

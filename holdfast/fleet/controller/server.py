@@ -22,6 +22,7 @@ import uvloop
 
 from holdfast.fleet.api.app import Front
 from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.oidc import OidcClient
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.console import static_directory
 from holdfast.fleet.controller import bootstrap, commands, seam_settings, standby
@@ -117,6 +118,9 @@ class _Process:
         )
         actor = Actor(writer, self._backends)
         service.writer, service.acting = writer, actor.wake
+        service.address = self.address
+        if self._settings.oidc is not None:
+            service.oidc = OidcClient(self._settings.oidc, f"{self.address}/v1/session/oidc/callback")
         service.agent_jobs = None if scheduled else AgentJobs()
         server = _Quiet(_config(Front(service), base.certificate, base.key), self._board.let_go)
         writer.start()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.fleet.api.access import Access, Caller, CredentialCache
 from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.oidc import OidcClient
 from holdfast.fleet.api.problem import Problem, elsewhere
 from holdfast.fleet.api.views.common import (
     Enrolled,
@@ -64,6 +65,8 @@ class ControllerService:
         self.agent_jobs: AgentJobs | None = None  # None where a scheduler tells of jobs
         self.writer: Writer | None = None
         self.seams: SeamWatch | None = None  # None where the configuration has no [seams]
+        self.address = ""
+        self.oidc: OidcClient | None = None  # None where the configuration has no [oidc]
         self.drills = DrillPlayer()
         self.items = InboxService(self)
         self.figures = FigureWindow(board.time_factor)
@@ -200,6 +203,14 @@ class ControllerService:
         if not self.board.leading:
             raise elsewhere(self.board.leader)
         return self.seams.told(caller, ask)
+
+    async def open_session(self, caller: Caller) -> tuple[str, float]:
+        opened: tuple[str, float] = await self._ask(partial(deeds.open_session, caller))
+        return opened
+
+    async def close_session(self, token: str) -> None:
+        await self._ask(partial(deeds.close_session, token))
+        self.access.forget()
 
     async def inbox(self) -> list[ItemView]:
         return await self.items.views()

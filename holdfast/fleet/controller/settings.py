@@ -13,6 +13,7 @@ from holdfast.fleet.actions.kubernetes.access import KubernetesSettings
 from holdfast.fleet.actions.redfish.backend import RedfishSettings
 from holdfast.fleet.actions.slurm.backend import SlurmSettings
 from holdfast.fleet.actions.webhook import WebhookSettings
+from holdfast.fleet.api.oidc import OidcSettings
 from holdfast.fleet.controller.alerts import AlertHook, AlertSettings
 from holdfast.fleet.controller.seam_settings import SeamSettings
 from holdfast.model.lifecycle import Verb
@@ -63,6 +64,8 @@ class Controlling:
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
     seams: SeamSettings | None = None
     """None: only what nodes say of themselves is judged."""
+    oidc: OidcSettings | None = None
+    """None: people sign in with tokens alone."""
     alerts: AlertSettings = field(default_factory=AlertSettings)
 
 
@@ -84,7 +87,7 @@ def load(path: str) -> Controlling:
 
 def parse(text: str, origin: str) -> Controlling:
     document = Document(text, origin)
-    tables = {"actions", SLURM, KUBERNETES, REDFISH, COMMAND, "webhook", "seams", "alerts"}
+    tables = {"actions", SLURM, KUBERNETES, REDFISH, COMMAND, "webhook", "seams", "alerts", "oidc"}
     base = {key: value for key, value in document.raw.items() if key not in tables}
     hooks = document.only(document.raw.get("webhook", {}), document.raw.get("webhook", {}), "webhook")
     made = Controlling(
@@ -97,6 +100,7 @@ def parse(text: str, origin: str) -> Controlling:
         actions={**_DEFAULT_ACTIONS, **_actions(document)},
         seams=_table(document, SeamSettings, "seams"),
         alerts=_alerts(document),
+        oidc=_table(document, OidcSettings, "oidc"),
     )
     _check(document, made)
     return made

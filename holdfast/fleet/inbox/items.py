@@ -233,8 +233,9 @@ def _sum(values: Iterable[float | None]) -> float | None:
 def _of_jobs(sources: Sources) -> list[Item]:
     telling = [_of_training(one, sources) for one in sources.trainings if one.state == GONE and one.reports_progress]
     named = {one.job for one in sources.trainings}
+    running = {one.job for one in sources.trainings if one.state != GONE}
     others = [one for one in sources.jobs if one.state in DIED and not one.step and one.id not in named]
-    return telling + [_of_job(one) for one in others]
+    return telling + [_of_job(one) for one in others if one.id.rpartition(".")[0] not in running]  # runs again
 
 
 def _of_training(job: TrainingView, sources: Sources) -> Item:

@@ -1,0 +1,203 @@
+"""Sign-in by OpenID Connect: authorization code with PKCE, at any provider; groups become roles."""
+
+import base64
+import hashlib
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+
+from holdfast.fleet.actions.secret import Secret
+from holdfast.model.records import Role
+from holdfast.runtime.http import check_url
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
+"""Signatures by a key of the provider. Not 'none', and not HMAC, whose key the client would share."""
+LEEWAY_SECONDS = 60
+DISCOVERY_SECONDS = 3_600.0
+EVERYONE = "*"
+_STRONGEST_FIRST = (Role.ADMIN, Role.OPERATOR, Role.VIEWER)
+
+
+class SignInRefused(Exception):
+    """Why the provider's answer does not sign anybody in; one sentence for the person who tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OidcRoles:
+    """Groups that have a role; '*' is everyone who can sign in."""
+
+    viewer: tuple[str, ...] = ()
+    operator: tuple[str, ...] = ()
+    admin: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OidcSettings:
+    issuer: str
+    """As the provider names itself: issuer/.well-known/openid-configuration is read."""
+    client_id: str
+    client_secret: Secret | None = None
+    """None: a public client, which PKCE alone protects."""
+    label: str = "Sign in with your organisation"
+    scopes: str = "openid profile email groups"
+    groups_claim: str = "groups"
+    name_claim: str = "preferred_username"
+    """Who it is, for the audit log; where it is missing: email, then sub."""
+    roles: OidcRoles = field(default_factory=OidcRoles)
+    timeout: float = 10.0
+    ca_file: str = ""
+
+    def __post_init__(self) -> None:
+        check_url("oidc.issuer", self.issuer)
+        if "openid" not in self.scopes.split():
+            raise ValueError("oidc.scopes: expected openid among them")
+        if not (self.roles.viewer or self.roles.operator or self.roles.admin):
+            raise ValueError("oidc.roles: expected groups for at least one of viewer, operator and admin")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What one attempt to sign in must bring back; it lives in a cookie of the browser that began it."""
+
+    state: str
+    nonce: str
+    verifier: str
+    back: str = ""
+
+    @classmethod
+    def new(cls, back: str) -> "Attempt":
+        state, nonce = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+        return cls(state=state, nonce=nonce, verifier=secrets.token_urlsafe(48), back=back)
+
+    @property
+    def challenge(self) -> str:
+        return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    name: str
+    role: Role
+
+
+def role_of(groups: frozenset[str], roles: OidcRoles) -> Role | None:
+    """The strongest that one of the groups has; None of a person whom no rule names."""
+    given = {Role.ADMIN: roles.admin, Role.OPERATOR: roles.operator, Role.VIEWER: roles.viewer}
+    return next((role for role in _STRONGEST_FIRST if EVERYONE in given[role] or groups & set(given[role])), None)
+
+
+def person_of(claims: Mapping[str, Any], settings: OidcSettings) -> Person:
+    raw = claims.get(settings.groups_claim, ())
+    groups = frozenset(str(one) for one in ([raw] if isinstance(raw, str) else raw or ()))
+    names = (claims.get(name) for name in (settings.name_claim, "email", "sub"))
+    name = next((str(one) for one in names if one), "")[:255]
+    role = role_of(groups, settings.roles)
+    if role is None:
+        listed = ", ".join(sorted(groups)[:8]) or "none"
+        raise SignInRefused(f"{name} has no role here: none of its groups ({listed}) is in [oidc.roles]")
+    return Person(name=name, role=role)
+
+
+class OidcClient:
+    """Blocks on the network: called in a thread."""
+
+    def __init__(self, settings: OidcSettings, redirect_uri: str) -> None:
+        self.settings, self.redirect_uri = settings, redirect_uri
+        self._known: tuple[float, dict[str, Any]] = (float("-inf"), {})
+
+    def begin(self, attempt: Attempt) -> str:
+        """The address that the browser is sent to."""
+        asked = {
+            "response_type": "code",
+            "client_id": self.settings.client_id,
+            "redirect_uri": self.redirect_uri,
+            "scope": self.settings.scopes,
+            "state": attempt.state,
+            "nonce": attempt.nonce,
+            "code_challenge": attempt.challenge,
+            "code_challenge_method": "S256",
+        }
+        endpoint = str(self._discovered()["authorization_endpoint"])
+        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
+
+    def finish(self, attempt: Attempt, code: str, state: str) -> Person:
+        if not state or not secrets.compare_digest(state, attempt.state):
+            raise SignInRefused("the answer belongs to another attempt to sign in; try again")
+        tokens = self._tokens(attempt, code)
+        claims = self._verified(str(tokens.get("id_token", "")), attempt.nonce)
+        if self.settings.groups_claim not in claims and "userinfo_endpoint" in self._discovered():
+            claims = {**claims, **self._userinfo(str(tokens.get("access_token", "")), str(claims["sub"]))}
+        return person_of(claims, self.settings)
+
+    def _tokens(self, attempt: Attempt, code: str) -> dict[str, Any]:
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self.redirect_uri,
+            "client_id": self.settings.client_id,
+            "code_verifier": attempt.verifier,
+        }
+        auth = None
+        if self.settings.client_secret is not None:
+            auth = (self.settings.client_id, self.settings.client_secret.read())
+        return self._json("POST", str(self._discovered()["token_endpoint"]), data=form, auth=auth)
+
+    def _userinfo(self, access_token: str, subject: str) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {access_token}"}
+        found = self._json("GET", str(self._discovered()["userinfo_endpoint"]), headers=headers)
+        if found.get("sub") != subject:
+            raise SignInRefused("the provider's user info is about somebody else")
+        return found
+
+    def _verified(self, token: str, nonce: str) -> dict[str, Any]:
+        """Signature, issuer, audience, times and nonce of the ID token."""
+        import jwt
+
+        try:
+            kid = jwt.get_unverified_header(token).get("kid")
+            keys = jwt.PyJWKSet.from_dict(self._json("GET", str(self._discovered()["jwks_uri"]))).keys
+            key = next((one for one in keys if kid is None or one.key_id == kid), None)
+            if key is None:
+                raise SignInRefused("the ID token is signed with a key that the provider does not publish")
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key,
+                algorithms=list(ALGORITHMS),
+                audience=self.settings.client_id,
+                issuer=str(self._discovered()["issuer"]),
+                leeway=LEEWAY_SECONDS,
+                options={"require": ["exp", "iat", "sub", "aud", "iss"]},
+            )
+        except jwt.PyJWTError as error:
+            raise SignInRefused(f"the provider's ID token is not valid: {error}") from None
+        if not secrets.compare_digest(str(claims.get("nonce", "")), nonce):
+            raise SignInRefused("the ID token belongs to another attempt to sign in; try again")
+        return claims
+
+    def _discovered(self) -> dict[str, Any]:
+        read_at, known = self._known
+        if time.monotonic() - read_at < DISCOVERY_SECONDS:
+            return known
+        issuer = self.settings.issuer.rstrip("/")
+        known = self._json("GET", f"{issuer}/.well-known/openid-configuration")
+        if str(known.get("issuer", "")).rstrip("/") != issuer:
+            raise SignInRefused(f"the provider at {issuer} calls itself {str(known.get('issuer'))[:200]!r}")
+        self._known = (time.monotonic(), known)
+        return known
+
+    def _json(self, method: str, url: str, **more: Any) -> dict[str, Any]:
+        verify: Any = self.settings.ca_file or True
+        try:
+            reply = httpx.request(method, url, timeout=self.settings.timeout, trust_env=False, verify=verify, **more)
+            answer = reply.json()
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            raise SignInRefused(f"the identity provider does not answer: {error or type(error).__name__}") from None
+        if reply.status_code != 200 or not isinstance(answer, dict):
+            why = answer.get("error_description") or answer.get("error") if isinstance(answer, dict) else ""
+            raise SignInRefused(f"the identity provider answered {reply.status_code}: {str(why)[:200]}")
+        return answer

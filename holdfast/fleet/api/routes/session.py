@@ -1,0 +1,158 @@
+"""Sign-in of the page: a session in an HttpOnly cookie, opened with a token or by OpenID Connect."""
+
+import asyncio
+import base64
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from litestar import Request, Response, delete, get, post
+from litestar.datastructures import Cookie
+from litestar.response import Redirect
+
+from holdfast.fleet.api.access import MAY, Caller
+from holdfast.fleet.api.guard import SESSION_COOKIE, cookie_token, refuse_cross_site
+from holdfast.fleet.api.oidc import Attempt, SignInRefused
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.api.service import Asked
+
+ATTEMPT_COOKIE = "holdfast_sign_in"
+ATTEMPT_SECONDS = 600
+ATTEMPT_PATH = "/v1/session"
+LONGEST_BACK = 500
+Asker = Request[Any, Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRequest:
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionView:
+    signed_in: bool
+    name: str = ""
+    role: str = ""
+    may: tuple[str, ...] = ()
+    open_reading: bool = False
+    """Reading needs no sign-in here."""
+    oidc: str = ""
+    """What the button says that signs in by OpenID Connect; '' where it is not set up."""
+
+
+@get("/v1/session", tags=["access"])
+async def show_session(service: Asked, request: Asker) -> SessionView:
+    """Who is signed in with this browser, and how one can sign in. Open to all."""
+    caller: Caller | None = None
+    if token := cookie_token(request):
+        try:
+            caller = await service.access.caller(token, "read")
+        except Problem:
+            caller = None
+    return _view(service, caller)
+
+
+@post("/v1/session", status_code=200, tags=["access"])
+async def open_session(service: Asked, request: Asker, data: SessionRequest) -> Response[SessionView]:
+    """A session for who holds a token. The cookie holds a secret of its own, not the token."""
+    refuse_cross_site(request)
+    caller = await service.access.caller(data.token.strip(), "read")
+    return Response(_view(service, caller), cookies=[await _cookie(service, request, caller)])
+
+
+@delete("/v1/session", status_code=200, tags=["access"])
+async def close_session(service: Asked, request: Asker) -> Response[SessionView]:
+    """Ends the session here and in the store."""
+    refuse_cross_site(request)
+    if token := cookie_token(request):
+        await service.close_session(token)
+    return Response(_view(service, None), cookies=[Cookie(key=SESSION_COOKIE, value="", max_age=0, path="/")])
+
+
+@get("/v1/session/oidc", tags=["access"], status_code=302)
+async def begin_oidc(service: Asked, request: Asker, back: str = "") -> Redirect:
+    """Sends the browser to the identity provider."""
+    client = service.oidc
+    if client is None:
+        raise Problem(404, "[oidc] is not in this controller's configuration")
+    attempt = Attempt.new(back[:LONGEST_BACK])
+    try:
+        address = await asyncio.to_thread(client.begin, attempt)
+    except SignInRefused as error:
+        raise Problem(502, str(error)) from None
+    packed = base64.urlsafe_b64encode(msgspec.json.encode(attempt)).decode()
+    # Lax: the provider sends the browser back from another site, and this cookie must come along.
+    cookie = Cookie(
+        key=ATTEMPT_COOKIE,
+        value=packed,
+        max_age=ATTEMPT_SECONDS,
+        path=ATTEMPT_PATH,
+        httponly=True,
+        secure=_secure(service),
+        samesite="lax",
+    )
+    return Redirect(address, cookies=[cookie], status_code=302)
+
+
+@get("/v1/session/oidc/callback", tags=["access"], status_code=302)
+async def finish_oidc(service: Asked, request: Asker) -> Redirect:
+    """Where the identity provider sends the browser back to."""
+    client = service.oidc
+    code, state, error = (request.query_params.get(name, "") for name in ("code", "state", "error"))
+    attempt = _attempt(request.cookies.get(ATTEMPT_COOKIE, ""))
+    spent = Cookie(key=ATTEMPT_COOKIE, value="", max_age=0, path=ATTEMPT_PATH)
+    if client is None or attempt is None:
+        return _failed("this sign-in took too long or began in another browser; try again", spent)
+    if error or not code:
+        return _failed(f"the identity provider refused: {error[:200] or 'no code'}", spent)
+    try:
+        person = await asyncio.to_thread(client.finish, attempt, code, state)
+    except SignInRefused as refusal:
+        return _failed(str(refusal), spent)
+    caller = Caller(person.name, person.role)
+    cookies = [spent, await _cookie(service, request, caller)]
+    # Only a place on our own page: the fragment never leaves it.
+    return Redirect(f"/#/{quote(attempt.back.lstrip('#/'), safe='/?=&:@%')}", cookies=cookies, status_code=302)
+
+
+def _failed(why: str, *cookies: Cookie) -> Redirect:
+    return Redirect(f"/#/sign-in?why={quote(why)}", cookies=list(cookies), status_code=302)
+
+
+def _attempt(packed: str) -> Attempt | None:
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(packed), type=Attempt)
+    except (ValueError, msgspec.MsgspecError):
+        return None
+
+
+async def _cookie(service: Asked, request: Asker, caller: Caller) -> Cookie:
+    token, expires = await service.open_session(caller)
+    return Cookie(
+        key=SESSION_COOKIE,
+        value=token,
+        max_age=max(0, int(expires - time.time())),
+        path="/",
+        httponly=True,
+        secure=_secure(service),
+        samesite="strict",
+    )
+
+
+def _secure(service: Asked) -> bool:
+    """Where the page is served over TLS, by us or by a proxy whose address is set."""
+    return service.address.startswith("https://")
+
+
+def _view(service: Asked, caller: Caller | None) -> SessionView:
+    oidc = service.oidc.settings.label if service.oidc is not None else ""
+    shared = {"open_reading": service.access.open_reading, "oidc": oidc}
+    if caller is None:
+        return SessionView(signed_in=False, **shared)
+    may = tuple(right for right, roles in MAY.items() if caller.role in roles)
+    return SessionView(signed_in=True, name=caller.name, role=caller.role.value, may=may, **shared)
+
+
+ROUTES = [show_session, open_session, close_session, begin_oidc, finish_oidc]
