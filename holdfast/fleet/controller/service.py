@@ -24,9 +24,8 @@ from holdfast.fleet.api.views.common import (
     Wish,
 )
 from holdfast.fleet.api.views.show import transition_view, verdict_view
-from holdfast.fleet.controller import claims
+from holdfast.fleet.controller import claims, enrolment
 from holdfast.fleet.controller import commands as deeds
-from holdfast.fleet.controller import enrolment
 from holdfast.fleet.controller import probe_commands as probe_deeds
 from holdfast.fleet.controller.drill_player import DrillPlayer
 from holdfast.fleet.controller.inbox import InboxService

@@ -19,7 +19,7 @@ from holdfast.model.signal import Event, Reading, Signal
 from holdfast.node.agent.assemble import questions
 from holdfast.node.agent.census import Census
 from holdfast.node.agent.node import CheckChange, Node
-from holdfast.node.agent.once import FRESH_FACTOR
+from holdfast.node.agent.once import fresh_seconds
 from holdfast.node.capture.judge import Judged
 
 HEAD, READINGS, CENSUS = "bundle.json", "readings.jsonl", "census.json"
@@ -133,7 +133,7 @@ def _node(bundle: Bundle, settings: Settings, stage: str) -> Node:
     patience = sum(sorted(one.deadline for one in bundle.readings)[-3:])
     for one in bundle.readings:
         node.history.promise(one.source, one.carries)
-        node.history.expect_freshness(one.source, FRESH_FACTOR * one.every + one.deadline + patience)
+        node.history.expect_freshness(one.source, fresh_seconds(one.every, one.deadline) + patience)
     return node
 
 

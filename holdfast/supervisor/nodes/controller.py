@@ -56,4 +56,4 @@ class ControllerFleet:
             except Refusal as why:
                 self._tell(f"the controller did not {verb} {node}: {why}")
                 if why.code == "job_role" and verb != "retest":  # a job's token: it doubts, an operator's blames
-                    self._wish("retest", [node], reason)
+                    self._post("retest", [node], reason)
