@@ -1,6 +1,7 @@
 """An exception of a loop, a source or an alert is contained, reported as the controller's own health, and retried."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
@@ -58,6 +59,14 @@ ERRORS: list[BaseException] = [
 ]
 IN_A_THREAD = [*ERRORS, SystemExit(1), KeyboardInterrupt(), GeneratorExit(), StopIteration()]
 errors = st.sampled_from(ERRORS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_log() -> Iterator[None]:
+    """What is raised here cannot be encoded, and test workers send their log to each other."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 @given(st.lists(errors, min_size=1, max_size=5))
