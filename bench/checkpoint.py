@@ -4,7 +4,8 @@
 
 Beside ours, in turn and round by round: a plain copy into warm pages (the floor), blocking torch.save,
 torch.distributed.checkpoint.async_save, and NVRx's local checkpoint where its unpacked package is named. Each rank is a
-node with its own keeper; figures are of the slowest rank.
+node with its own keeper; figures are of the slowest rank. After each save a step of training follows: matrix products,
+as many as take --step-seconds without a save. Memory is the proportional set size (PSS) of ranks and keepers.
 """
 
 import argparse
@@ -25,12 +26,13 @@ from typing import Any
 import checkpoint_nvrx
 
 WORLD = 4
+STEPS = ("none", "copy", "ours", "async_save")  # what a step follows
 KINDS = ("ours", "copy", "torch_save", "async_save")
 NVRX = ("nvrx", "nvrx_replica")
 RESULT = Path(__file__).parent / "results" / "checkpoint.json"
 
 
-def rank_main(folder: Path, megabytes: int, rounds: int, phase: str, nvrx: str) -> None:
+def rank_main(folder: Path, megabytes: int, rounds: int, phase: str, nvrx: str, step_seconds: float) -> None:
     import torch
     import torch.distributed as dist
 
@@ -39,37 +41,77 @@ def rank_main(folder: Path, megabytes: int, rounds: int, phase: str, nvrx: str) 
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     os.environ["HOLDFAST_NODE"] = f"node{rank}"
+    torch.set_num_threads(1)
     tensors = {f"t{at}": torch.full((megabytes * 2**20 // 32 // 4,), float(at + rank)) for at in range(32)}
     ckpt = Checkpoint(folder / "job", replicas=2, keeper_options=("--linger-seconds", "600"))
     figures: dict[str, Any] = {}
     if phase == "save":
-        figures = {name: _slowest(times) for name, times in _stalls(ckpt, tensors, folder, rank, rounds, nvrx).items()}
+        before = pss(os.getpid())
+        steps = Steps(step_seconds)
+        times = _stalls(ckpt, tensors, folder, rank, rounds, nvrx, steps)
+        figures = {name: _slowest(one) for name, one in times.items()}
+        figures |= {f"step_{name}": _slowest(one) for name, one in steps.times.items()}
+        memory = torch.tensor([pss(os.getpid()) - before, pss(ckpt.status()["keeper"])])
+        dist.all_reduce(memory)
+        figures["rank_growth_bytes"], figures["keeper_bytes"] = (memory / WORLD).tolist()
         figures["stored"] = ckpt.flush()
     else:
         dist.barrier()
         begun = time.perf_counter()
-        step = ckpt.load({"state": _Into(tensors)})
+        step = ckpt.load({"state": _into(tensors)})
         figures = {"seconds": _slowest([time.perf_counter() - begun]), "step": step, "from": ckpt.loaded_from}
+        for name, mapped in (("torch_load", False), ("torch_load_mmap", True)):
+            dist.barrier()
+            begun = time.perf_counter()
+            _into(tensors).load_state_dict(torch.load(folder / f"plain.{rank}", mmap=mapped))
+            figures[name] = _slowest([time.perf_counter() - begun])
     if rank == int(os.environ.get("REPORT", "0")):
         (folder / f"{phase}.json").write_text(json.dumps(figures))
     dist.barrier()
     dist.destroy_process_group()
 
 
-class _Into:
-    def __init__(self, tensors: dict[str, Any]) -> None:
-        self.tensors = tensors
+class Steps:
+    """Steps of training that only compute; `times` by what was saved just before."""
 
-    def state_dict(self) -> dict[str, Any]:
-        return self.tensors
+    def __init__(self, seconds: float) -> None:
+        import torch
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, tensor in self.tensors.items():
-            tensor.copy_(state[name])
+        self._factor = torch.randn(256, 256)
+        self._products = 1
+        while self._seconds() < seconds:
+            self._products = max(self._products + 1, int(self._products * 1.3))
+        self.times: dict[str, list[float]] = {name: [] for name in STEPS}
+
+    def after(self, kind: str, keep: bool) -> None:
+        seconds = self._seconds()
+        if keep:
+            self.times[kind].append(seconds)
+
+    def _seconds(self) -> float:
+        begun = time.perf_counter()
+        for _ in range(self._products):
+            self._factor @ self._factor
+        return time.perf_counter() - begun
+
+
+def pss(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+def _into(tensors: dict[str, Any]) -> Any:
+    """The tensors as a module has them: a load copies into them."""
+    import torch
+
+    module = torch.nn.Module()
+    for name, tensor in tensors.items():
+        module.register_buffer(name, tensor)
+    return module
 
 
 def _stalls(
-    ckpt: Any, tensors: dict[str, Any], folder: Path, rank: int, rounds: int, nvrx: str
+    ckpt: Any, tensors: dict[str, Any], folder: Path, rank: int, rounds: int, nvrx: str, steps: Steps
 ) -> dict[str, list[float]]:
     """Seconds until the call is back, one of each kind per round; what still works behind it is waited for outside."""
     import torch
@@ -90,14 +132,20 @@ def _stalls(
 
     for at in range(rounds + 3):
         keep = at >= 3  # the first ones touch new pages
+        dist.barrier()
+        steps.after("none", keep)
         timed("copy", keep, lambda: [warm[name].copy_(tensor) for name, tensor in tensors.items()])
-        timed("ours", keep, partial(ckpt.save, at + 1, {"state": _Into(tensors)}))
+        steps.after("copy", keep)
+        timed("ours", keep, partial(ckpt.save, at + 1, {"state": _into(tensors)}))
+        steps.after("ours", keep)
         while ckpt.status()["committed"] < at + 1 and at:
             time.sleep(0.05)
         if at >= 2:
             timed("torch_save", keep, lambda: torch.save(tensors, folder / f"plain.{rank}"))
             named = {f"{rank}/{name}": tensor for name, tensor in tensors.items()}
-            timed("async_save", keep, partial(async_save, named, checkpoint_id=folder / "dcp")).result()
+            writing = timed("async_save", keep, partial(async_save, named, checkpoint_id=folder / "dcp"))
+            steps.after("async_save", keep)
+            writing.result()
             for kind, save in peers.items():
                 timed(kind, keep, partial(save, at + 1))
     return times
@@ -115,7 +163,7 @@ def _slowest(times: list[float]) -> list[float]:
 def launch(folder: Path, options: argparse.Namespace, phase: str, report: int = 0) -> dict[str, Any]:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={WORLD}", __file__]
     words = ["--rank-of", str(folder), "--phase", phase, "--rounds", str(options.rounds)]
-    words += ["--megabytes", str(options.megabytes), "--nvrx", options.nvrx]
+    words += ["--step-seconds", str(options.step_seconds)]
     environment = {**os.environ, "HOLDFAST_RUNTIME_DIR": str(folder / "r"), "REPORT": str(report)}
     done = subprocess.run(
         [*command, *words, "--megabytes", str(options.megabytes), "--nvrx", options.nvrx],
@@ -150,12 +198,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--megabytes", type=int, default=256)
+    parser.add_argument("--step-seconds", type=float, default=0.5)
     parser.add_argument("--nvrx", default="", help="a folder with the package nvidia_resiliency_ext, to stand beside")
     parser.add_argument("--rank-of", default="")
     parser.add_argument("--phase", default="save")
     options = parser.parse_args()
     if options.rank_of:
-        rank_main(Path(options.rank_of), options.megabytes, options.rounds, options.phase, options.nvrx)
+        rank_main(
+            Path(options.rank_of), options.megabytes, options.rounds, options.phase, options.nvrx, options.step_seconds
+        )
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # a run that is cut short leaves no keeper behind
     folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
@@ -180,12 +231,20 @@ def _ratio(stall: dict[str, float], kind: str) -> float:
 def report(options: argparse.Namespace, saved: dict[str, Any], loads: dict[str, dict[str, Any]]) -> None:
     kinds = [kind for kind in (*KINDS, *NVRX) if kind in saved]
     stall = {f"{kind}_stall_seconds": round(statistics.median(saved[kind]), 4) for kind in kinds}
+    step = {name: statistics.median(saved[f"step_{name}"]) for name in STEPS}
+    state_bytes = options.megabytes * 2**20
     figures = {
         "megabytes_per_rank": options.megabytes,
         "ranks": WORLD,
         "rounds": options.rounds,
         **stall,
         **{f"ours_to_{kind}": _ratio(stall, kind) for kind in kinds if kind != "ours"},
+        "step_seconds": round(step["none"], 4),
+        **{f"step_after_{name}": round(step[name] / step["none"], 3) for name in STEPS if name != "none"},
+        "torch_load_seconds": loads["own_memory"]["torch_load"][0],
+        "torch_load_mmap_seconds": loads["own_memory"]["torch_load_mmap"][0],
+        "keeper_memory_factor": round(saved["keeper_bytes"] / state_bytes, 2),
+        "rank_memory_factor": round(saved["rank_growth_bytes"] / state_bytes, 2),
         **{f"load_from_{name}_seconds": load["seconds"][0] for name, load in loads.items()},
         "loaded_from": {name: load["from"].split(" ")[0] for name, load in loads.items()},
         "spread": {kind: [min(saved[kind]), max(saved[kind])] for kind in kinds},

@@ -27,7 +27,7 @@ DEFAULT_WATCHDOG_SECONDS = 600.0  # of NCCL's process group; gloo's own is 1,800
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--watchdog-seconds", type=int, default=60, help="of the job nobody supervises")
+    parser.add_argument("--watchdog-seconds", type=int, default=60, help="of the job without a supervisor")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         with fabric(Path(scratch)) as made:

@@ -1,7 +1,7 @@
 """How long a fleet is without a leader: two controllers on PostgreSQL, the leader killed or stopped, again and again.
 
 Prints one JSON line: seconds from the blow until the other acknowledges a report, p50 and worst of each kind, beside
-the lease, which is the floor: nobody may lead before it has run out.
+the lease, which is the floor: no controller may lead before it has run out.
 """
 
 import argparse

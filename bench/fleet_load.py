@@ -1,4 +1,4 @@
-"""The load generator: a process that plays a fleet of agents. Told what to do by JSON lines, answers each with one."""
+"""The load generator plays a fleet of agents. It reads commands as JSON lines and answers each with one."""
 
 import asyncio
 import json
@@ -70,7 +70,7 @@ class Crowd:
                 return json.loads(body)
             if status != 503:
                 raise SystemExit(f"enrolment was refused: {body.decode()}")
-            self.tally.counts["enrolments told to wait"] += 1
+            self.tally.counts["enrolments asked to wait"] += 1
             await asyncio.sleep(1)
 
     async def warm(self) -> dict[str, Any]:
@@ -95,14 +95,14 @@ class Crowd:
         await asyncio.sleep(max(0.0, began + seconds - time.perf_counter()))
         took = time.perf_counter() - began
         self.tally.measuring = False
-        told = sum(agent.acknowledged for agent in self.agents) - before
+        result = sum(agent.acknowledged for agent in self.agents) - before
         await asyncio.sleep(SETTLING_SECONDS)
         called = self._hook.called
         drains = [called[node] - at for node, at in self.tally.failed_at.items() if node in called]
         return {
             "seconds": round(took, 1),
-            "reports": told,
-            "reports_per_second": round(told / took, 1),
+            "reports": result,
+            "reports_per_second": round(result / took, 1),
             "failures": len(failing),
             "drains": len(drains),
             "met": dict(self.tally.counts),
@@ -136,11 +136,11 @@ class Crowd:
             agent.beat()
         await asyncio.sleep(seconds)
         took = time.perf_counter() - began
-        told = sum(agent.acknowledged for agent in some) - before
+        result = sum(agent.acknowledged for agent in some) - before
         self.tally.measuring = False
         for agent in some:
             agent.flat_out = False
-        return {"most_reports_per_second": round(told / took, 1), **spread(self.tally.latencies)}
+        return {"most_reports_per_second": round(result / took, 1), **spread(self.tally.latencies)}
 
 
 class Hook:
@@ -170,21 +170,21 @@ class Stage:
         self._hook = Hook()
         self._crowd: Crowd | None = None
 
-    async def do(self, what: str, told: dict[str, Any]) -> dict[str, Any]:
+    async def do(self, what: str, arguments: dict[str, Any]) -> dict[str, Any]:
         if what == "hook":
             return await self._hook.listen()
         if what == "meet":
-            self._crowd = Crowd(wire(told["url"], told["certificate"]), told["nodes"], self._hook)
+            self._crowd = Crowd(wire(arguments["url"], arguments["certificate"]), arguments["nodes"], self._hook)
             return {}
-        deed: Callable[..., Awaitable[dict[str, Any]]] = getattr(self._crowd, what)
-        return await deed(**told)
+        command: Callable[..., Awaitable[dict[str, Any]]] = getattr(self._crowd, what)
+        return await command(**arguments)
 
 
 async def main() -> None:
     stage = Stage()
     while line := await asyncio.to_thread(sys.stdin.readline):
-        told = json.loads(line)
-        print(json.dumps(await stage.do(told.pop("do"), told)), flush=True)
+        arguments = json.loads(line)
+        print(json.dumps(await stage.do(arguments.pop("do"), arguments)), flush=True)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ MB = 1 << 20
 
 def ask_join_token(url: str, folder: Path, nodes: int) -> str:
     admin = (folder / "admin.token").read_text().strip()
-    body = json.dumps({"uses": nodes}).encode()
+    body = json.dumps({"uses": nodes, "network": "127.0.0.0/8", "vouch": True}).encode()
     asked = urllib.request.Request(f"{url}/v1/tokens", body, {"Authorization": f"Bearer {admin}"})
     asked.add_header("Content-Type", "application/json")
     trusted = ssl.create_default_context(cafile=str(folder / "tls.pem")) if url.startswith("https") else None
@@ -53,7 +53,7 @@ def settle(url: str) -> None:
     engine.dispose()
 
 
-def stored(url: str, told: dict[str, Any]) -> dict[str, Any]:
+def stored(url: str, result: dict[str, Any]) -> dict[str, Any]:
     """Whether the store holds every report that was acknowledged, by its number, and each event and change once."""
     engine = create_engine(url)
     with engine.connect() as connection:
@@ -64,15 +64,15 @@ def stored(url: str, told: dict[str, Any]) -> dict[str, Any]:
     engine.dispose()
     lost = sum(
         1
-        for node, most in told["acknowledged"].items()
+        for node, most in result["acknowledged"].items()
         for number in range(1, most + 1)
         if node not in seen or seen[node].add(number)
     )
     return {
-        "acknowledged": sum(told["acknowledged"].values()),
+        "acknowledged": sum(result["acknowledged"].values()),
         "acknowledged_but_not_stored": lost,
-        "events_stored_as_sent": events == told["events"],
-        "changes_stored_as_sent": changes == told["changes"],
+        "events_stored_as_sent": events == result["events"],
+        "changes_stored_as_sent": changes == result["changes"],
         "actions_failed": failed,
     }
 

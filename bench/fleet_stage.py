@@ -59,7 +59,7 @@ def configure(folder: Path, url: str, tls: tuple[str, str], hook_port: int) -> P
     secured = f'certificate = "{tls[0]}"\nkey = "{tls[1]}"\n' if tls[0] else ""
     config = folder / "controller.toml"
     config.write_text(
-        f'store = "{url}"\nlisten = "127.0.0.1:0"\npolicy = "{folder}/policy.toml"\n{secured}'
+        f'store = "{url}"\nlisten = "127.0.0.1:0"\nnew_nodes_per_hour = 0\npolicy = "{folder}/policy.toml"\n{secured}'
         f'admin_token_file = "{folder}/admin.token"\n[actions]\ndrain = "webhook.bench"\n'
         f'[webhook.bench]\nurl = "http://127.0.0.1:{hook_port}/"\nverbs = ["drain"]\n'
     )
@@ -77,9 +77,9 @@ class Load:
         self._process = process
         self.pid = process.pid
 
-    def ask(self, do: str, **told: Any) -> dict[str, Any]:
+    def ask(self, do: str, **result: Any) -> dict[str, Any]:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"do": do, **told}) + "\n")
+        self._process.stdin.write(json.dumps({"do": do, **result}) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:

@@ -49,8 +49,8 @@ def lines(row: dict[str, Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _spread(told: dict[str, float]) -> str:
-    return f"p50 {told['p50_ms']} ms, p99 {told['p99_ms']} ms, max {told['max_ms']} ms" if told else "nothing"
+def _spread(result: dict[str, float]) -> str:
+    return f"p50 {result['p50_ms']} ms, p99 {result['p99_ms']} ms, max {result['max_ms']} ms" if result else "nothing"
 
 
 def show(row: dict[str, Any]) -> None:

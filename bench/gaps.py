@@ -93,10 +93,10 @@ def rank_main(folder: Path, options: argparse.Namespace) -> None:
             for _ in range(BUFFERS):
                 cycle(checkpoint)  # touches new pages
             settle(checkpoint)
-        told = _rounds(options, {"no_replica": alone, "at_once": pairs, "in_gaps": pairs}, switch, cycle, settle)
-    told["troubles"] = {**alone.troubles, **pairs.troubles}
-    told["sent_bytes"] = pairs.status()["sent_bytes"]
-    (folder / f"told.{dist.get_rank()}").write_text(json.dumps(told))
+        result = _rounds(options, {"no_replica": alone, "at_once": pairs, "in_gaps": pairs}, switch, cycle, settle)
+    result["troubles"] = {**alone.troubles, **pairs.troubles}
+    result["sent_bytes"] = pairs.status()["sent_bytes"]
+    (folder / f"result.{dist.get_rank()}").write_text(json.dumps(result))
     alone.close()
     pairs.close()
     dist.barrier()
@@ -177,7 +177,7 @@ def train(folder: Path, names: list[str], options: argparse.Namespace) -> list[d
         _end_keepers(folder)
     if failed:
         raise SystemExit((folder / f"log.{failed[0]}").read_text()[-3000:])
-    return [json.loads((folder / f"told.{at}").read_text()) for at in range(WORLD)]
+    return [json.loads((folder / f"result.{at}").read_text()) for at in range(WORLD)]
 
 
 def _end_keepers(folder: Path) -> None:
@@ -198,8 +198,8 @@ def interval(ones: list[float], floors: list[float]) -> list[float]:
     return [round(ratios[int(share * RESAMPLES)], 3) for share in (0.025, 0.975)]
 
 
-def report(options: argparse.Namespace, told: list[dict[str, Any]], steal: float) -> None:
-    slowest = {arm: [max(ones) for ones in zip(*(one["steps"][arm] for one in told), strict=True)] for arm in ARMS}
+def report(options: argparse.Namespace, result: list[dict[str, Any]], steal: float) -> None:
+    slowest = {arm: [max(ones) for ones in zip(*(one["steps"][arm] for one in result), strict=True)] for arm in ARMS}
     floor = slowest["no_replica"]
     figures: dict[str, Any] = {
         "ranks": WORLD,
@@ -207,14 +207,14 @@ def report(options: argparse.Namespace, told: list[dict[str, Any]], steal: float
         "megabytes_per_rank": options.megabytes,
         "cycles": len(floor),
         "steps_in_a_cycle": EVERY,
-        "troubles": [one["troubles"] for one in told if one["troubles"]],
-        "sent_bytes_per_rank": min(one["sent_bytes"] for one in told),
-        "waited_for_gaps_seconds": round(max(one["waited_for_gaps"] for one in told), 2),
+        "troubles": [one["troubles"] for one in result if one["troubles"]],
+        "sent_bytes_per_rank": min(one["sent_bytes"] for one in result),
+        "waited_for_gaps_seconds": round(max(one["waited_for_gaps"] for one in result), 2),
         "steal_ratio": round(steal, 4),
     }
     for arm in ARMS:
         figures[f"{arm}_step_seconds"] = round(median(slowest[arm]), 4)
-        last = [max(ones) for ones in zip(*(one["behind"][arm] for one in told), strict=True)]
+        last = [max(ones) for ones in zip(*(one["behind"][arm] for one in result), strict=True)]
         figures[f"{arm}_committed_after_seconds"] = round(median(last), 3)
         if arm != "no_replica":
             figures[f"{arm}_to_no_replica"] = round(median(slowest[arm]) / median(floor), 3)
@@ -238,10 +238,10 @@ def main() -> None:
     before = cpu_times()
     try:
         with hosts(options.megabits) as names:
-            told = train(folder, names, options)
+            result = train(folder, names, options)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    report(options, told, steal_ratio(before, cpu_times()))
+    report(options, result, steal_ratio(before, cpu_times()))
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ def main() -> int:
         parts = {part.name: size(part) for part in packages.iterdir() if not part.name.startswith(NOT_OURS)}
         whole = sum(parts.values())
         largest = dict(sorted(parts.items(), key=lambda part: -part[1])[:6])
-        told = {"bytes": whole, "goal_bytes": GOAL_BYTES, "ratio": whole / GOAL_BYTES, "largest": largest}
+        result = {"bytes": whole, "goal_bytes": GOAL_BYTES, "ratio": whole / GOAL_BYTES, "largest": largest}
         bare = quickest([home / "bin" / "python", "-c", "pass"])
         helped = quickest([home / "bin" / "holdfast", "--help"])
-        publish("install_size", {**told, "help_seconds": helped, "help_to_interpreter": round(helped / bare, 2)})
+        publish("install_size", {**result, "help_seconds": helped, "help_to_interpreter": round(helped / bare, 2)})
     return 0
 
 

@@ -171,8 +171,8 @@ def some_trials(case: str, loss: float, seeds: range, rounds: int) -> Scores:
     for seed in seeds:
         cluster = Cluster(seed, case, loss)
         named = ours(cluster, rounds)
-        if seed < CHECKED and named != (told := product(Cluster(seed, case, loss), rounds)):
-            raise SystemExit(f"{case} {loss} trial {seed}: the columns name {named}, the product {told}")
+        if seed < CHECKED and named != (result := product(Cluster(seed, case, loss), rounds)):
+            raise SystemExit(f"{case} {loss} trial {seed}: the columns name {named}, the product {result}")
         scores.holdfast.add(named, cluster.bad)
         scores.dlrover.add(dlrover(cluster), cluster.bad)
     return scores

@@ -48,13 +48,13 @@ def slow_steps() -> tuple[float, float]:
 
     with made("slow") as progress:
 
-        def told() -> None:
+        def reported() -> None:
             with progress.step(tokens=4096):
                 time.sleep(STEP_SECONDS)
                 progress.note(loss=loss, gradient_norm=1.0)
             progress.saved(progress.made)
 
-        return cpu_of(told, SLOW_STEPS), cpu_of(bare, SLOW_STEPS)
+        return cpu_of(reported, SLOW_STEPS), cpu_of(bare, SLOW_STEPS)
 
 
 def quick_steps() -> tuple[float, float]:
@@ -64,11 +64,11 @@ def quick_steps() -> tuple[float, float]:
 
     with made("quick") as progress:
 
-        def told() -> None:
+        def reported() -> None:
             with progress.step(tokens=4096):
                 pass
 
-        return cpu_of(told, QUICK_STEPS), cpu_of(floor, QUICK_STEPS)
+        return cpu_of(reported, QUICK_STEPS), cpu_of(floor, QUICK_STEPS)
 
 
 def backwards(meeting: str) -> tuple[float, float]:
@@ -94,13 +94,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HOLDFAST_PROGRESS_DIR"] = folder
         os.environ["HOLDFAST_AGENT_SOCKET"] = f"{folder}/none.sock"
-        told, bare = slow_steps()
+        reported, bare = slow_steps()
         quick, floor = quick_steps()
         watched, unwatched = backwards(f"{folder}/meeting")
-    hooks = max(0.0, told - bare) + max(0.0, watched - unwatched)
+    hooks = max(0.0, reported - bare) + max(0.0, watched - unwatched)
     figures = {
         "step_seconds": STEP_SECONDS,
-        "cpu_us_a_step": round(1e6 * (told - bare), 1),
+        "cpu_us_a_step": round(1e6 * (reported - bare), 1),
         "cpu_us_a_step_back_to_back": round(1e6 * quick, 2),
         "to_an_empty_context_manager": round(quick / floor, 1),
         "cpu_us_a_watched_backward": round(1e6 * (watched - unwatched), 1),

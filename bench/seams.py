@@ -2,7 +2,7 @@
 
 The floor in the same run is the plainest thing that could be asked of the same numbers: for each row the median of
 its beginning against the median of its last minute, in plain Python, on a sample of the rows and scaled up.
-Times are CPU seconds of this process, for the machine is shared; the wall time is told beside.
+Times are CPU seconds of this process, for the machine is shared; the wall time stands beside it.
 """
 
 import argparse

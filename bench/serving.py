@@ -1,4 +1,4 @@
-"""What a timed transfer costs the path of a request, against the bare clock that nobody can do without.
+"""What a timed transfer costs the path of a request, against the bare clock calls that every timing needs.
 
 python bench/serving.py
 """

@@ -52,7 +52,7 @@ def peer(scenario: Scenario, seed: int, rules: Rules) -> tuple[float, Peer]:
 
 def beside(scenario: Scenario, rounds: int) -> dict[str, float]:
     """Medians of rounds taken in turn; refused if they do not simulate the same. The peer asks the lifecycle at every
-    step; apart from that it is told what it takes if it were given our memory of the lifecycle's answers too."""
+    step; the other ratio gives it our memory of the lifecycle's answers too."""
     mine, theirs, ratios, with_memory = [], [], [], []
     for seed in range(rounds):
         own_seconds, own = ours(scenario, seed)

@@ -43,8 +43,8 @@ def noise() -> tuple["np.ndarray[tuple[int], np.dtype[np.float64]]", str]:
     """What single steps took above or below the middle of those around them, as ratios."""
     found: list[float] = []
     for path in sorted(LOGS.glob("*.log")):
-        told = re.findall(r"^step:(\d+)/\d+ train_time:(\d+)ms", path.read_text(errors="replace"), re.M)
-        ends = {int(step): float(at) for step, at in told}
+        result = re.findall(r"^step:(\d+)/\d+ train_time:(\d+)ms", path.read_text(errors="replace"), re.M)
+        ends = {int(step): float(at) for step, at in result}
         steps = [ends[step] - ends[step - 1] for step in sorted(ends) if step - 1 in ends]
         around = [(steps[at - 10 : at + 11], steps[at]) for at in range(10, len(steps) - 10)]
         found += [one / median(near) - 1 for near, one in around]
@@ -78,12 +78,12 @@ class World:
 
     def run(self, seconds: float) -> "list[tuple[float, Names]]":
         """Step until then; what the checks named after every window."""
-        end, told = self.now + seconds, []
+        end, result = self.now + seconds, []
         while self.now < end:
             self._one_step()
             if self.now >= self.cut_at:
-                told.append((self.now, self._cut()))
-        return told
+                result.append((self.now, self._cut()))
+        return result
 
     def _one_step(self) -> None:
         hour = COMPUTE_SECONDS / 3600
@@ -154,8 +154,8 @@ class World:
 
 def scenario(world: World, place: str, slowdown: float) -> tuple[float | None, bool]:
     """After how many seconds exactly the guilty were named, and whether anybody else ever was."""
-    told = world.run(BEFORE_SECONDS + float(world.chance.uniform(0, 2 * WINDOW_SECONDS)))
-    innocent = any(names for _, names in told)
+    result = world.run(BEFORE_SECONDS + float(world.chance.uniform(0, 2 * WINDOW_SECONDS)))
+    innocent = any(names for _, names in result)
     onset = world.now
     if place == "link":
         which = int(world.chance.integers(NODES))
@@ -166,9 +166,9 @@ def scenario(world: World, place: str, slowdown: float) -> tuple[float | None, b
         ranks = range(first, first + (1 if place == "gpu" else PER_NODE))
         world.slow[list(ranks)] *= 1 + slowdown
         guilty = frozenset(f"job/llama/rank/{rank}" for rank in ranks)
-    told = world.run(AFTER_SECONDS)
-    found = next((at - onset for at, names in told if guilty <= names), None)
-    return found, innocent or any(names - guilty for _, names in told)
+    result = world.run(AFTER_SECONDS)
+    found = next((at - onset for at, names in result if guilty <= names), None)
+    return found, innocent or any(names - guilty for _, names in result)
 
 
 def row(place: str, slowdown: float, runs: list[tuple[float | None, bool]]) -> dict[str, object]:

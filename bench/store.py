@@ -192,12 +192,12 @@ def main() -> None:
     if options.engine != "postgresql":
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/holdfast.db"
-            told = measure(f"sqlite:///{path}", lambda: sqlite_floor(path, count, options.batch), options)
-            figures |= {f"sqlite_{name}": round(value, 2) for name, value in told.items()}
+            result = measure(f"sqlite:///{path}", lambda: sqlite_floor(path, count, options.batch), options)
+            figures |= {f"sqlite_{name}": round(value, 2) for name, value in result.items()}
     if options.engine != "sqlite":
         with postgres() as url:
-            told = measure(url, lambda: postgres_floor(url, count, options.batch), options)
-            figures |= {f"postgresql_{name}": round(value, 2) for name, value in told.items()}
+            result = measure(url, lambda: postgres_floor(url, count, options.batch), options)
+            figures |= {f"postgresql_{name}": round(value, 2) for name, value in result.items()}
     figures["steal"] = round(steal_ratio(before, cpu_times()), 3)
     publish("store" if options.events <= 1_000_000 else "store_soak", figures)
 

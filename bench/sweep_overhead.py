@@ -43,12 +43,12 @@ def rank(number: int, world: int, port: int, turns: int, answers: "SimpleQueue[A
 def both(size: int, swept_first: bool) -> Transaction:
     """One turn of each, the order changing from turn to turn."""
     if swept_first:
-        told, whole, repeats = swept(size)
-        return {"told": told, "whole": whole, "bare": bare(size, repeats)}
+        reported, whole, repeats = swept(size)
+        return {"reported": reported, "whole": whole, "bare": bare(size, repeats)}
     repeats = 20
     alone = bare(size, repeats)
-    told, whole, _ = swept(size)
-    return {"told": told, "whole": whole, "bare": alone}
+    reported, whole, _ = swept(size)
+    return {"reported": reported, "whole": whole, "bare": alone}
 
 
 def swept(size: int) -> tuple[float, float, int]:
@@ -108,7 +108,7 @@ def main() -> None:
         {
             "bytes": size,
             "bare_seconds": median(turn["bare"] for turn in turns),
-            "told_over_bare": ratio(turns, "told", chance),
+            "reported_over_bare": ratio(turns, "reported", chance),
             "whole_over_bare": ratio(turns, "whole", chance),
         }
         for size, turns in found.items()

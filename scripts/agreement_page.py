@@ -59,7 +59,7 @@ def _derived() -> str:
         lines.append(f"| {name} | " + " | ".join(cells) + " |\n")
     real = Run(gpu_seconds_between=EPOCH, state_bytes=5e12, bytes_per_second=2e12, restart_seconds=600)
     return (
-        "\n## Derived here, confirmed by nobody\n\n"
+        "\n## Derived here, not confirmed by others\n\n"
         "The largest run with copies in memory, by how bandwidth grows with the network."
         ' Epoch AI printed "billions to sextillions"; one row spans that, but their network was not seen, and'
         " a row that fits among several tried is no evidence.\n\n"

@@ -60,7 +60,7 @@ def story(twin: Path, config: str) -> None:
     command(*inject, "port_down", "--port", "mlx5_3", "--clear")
     command(*inject, "gpu_process", "--gpu", "0", "--clear")
     watch.until("the job's end", lambda node: health(node, "fabric.port_down") == "degraded")
-    say("What Slurm's prolog would be told, from the agent's last verdict:")
+    say("What Slurm's prolog would get from the agent's last verdict:")
     command("gate", "--config", config)
     say("The same questions, asked once:")
     command("check", "--config", config)

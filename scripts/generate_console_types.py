@@ -21,7 +21,7 @@ TYPES = CONSOLE / "src" / "openapi.ts"
 
 
 def generate() -> str:
-    """The document is made of routes and types alone, so nobody needs to sit at the service."""
+    """The document is made of routes and types alone, so no server needs to run."""
     document = Front(cast(Service, SimpleNamespace(console=""))).litestar.openapi_schema.to_schema()
     with tempfile.TemporaryDirectory() as directory:
         source, made = Path(directory) / "openapi.json", Path(directory) / "openapi.ts"

@@ -11,56 +11,56 @@ ROW_WIDTH, HEIGHTS = 24, {"stat": 4, "timeseries": 8, "table": 8}
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
-def dashboard(told: dict[str, Any]) -> dict[str, Any]:
+def dashboard(spec: dict[str, Any]) -> dict[str, Any]:
     variables: list[dict[str, Any]] = [
         {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Prometheus"}
     ]
-    if chosen := told.get("variable"):
+    if chosen := spec.get("variable"):
         variables.append({**chosen, "type": "query", "datasource": SOURCE, "refresh": 2, "multi": False})
     return {
-        "uid": f"holdfast-{told['file']}",
-        "title": told["title"],
+        "uid": f"holdfast-{spec['file']}",
+        "title": spec["title"],
         "tags": ["holdfast"],
         "schemaVersion": 39,
         "refresh": "30s",
         "time": {"from": "now-6h", "to": "now"},
         "templating": {"list": variables},
-        "panels": placed(told["panels"]),
+        "panels": placed(spec["panels"]),
     }
 
 
 def placed(panels: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """From left to right; a panel that does not fit begins a new row."""
     found, x, y, tallest = [], 0, 0, 0
-    for number, told in enumerate(panels, start=1):
-        height = HEIGHTS[told["kind"]]
-        if x + told["width"] > ROW_WIDTH:
+    for number, spec in enumerate(panels, start=1):
+        height = HEIGHTS[spec["kind"]]
+        if x + spec["width"] > ROW_WIDTH:
             x, y, tallest = 0, y + tallest, 0
-        found.append({**panel(told, number), "gridPos": {"x": x, "y": y, "w": told["width"], "h": height}})
-        x, tallest = x + told["width"], max(tallest, height)
+        found.append({**panel(spec, number), "gridPos": {"x": x, "y": y, "w": spec["width"], "h": height}})
+        x, tallest = x + spec["width"], max(tallest, height)
     return found
 
 
-def panel(told: dict[str, Any], number: int) -> dict[str, Any]:
-    is_table = told["kind"] == "table"
-    custom = {"stacking": {"mode": "normal"}, "fillOpacity": 40} if told.get("stacked") else {}
+def panel(spec: dict[str, Any], number: int) -> dict[str, Any]:
+    is_table = spec["kind"] == "table"
+    custom = {"stacking": {"mode": "normal"}, "fillOpacity": 40} if spec.get("stacked") else {}
     return {
         "id": number,
-        "type": told["kind"],
-        "title": told["title"],
+        "type": spec["kind"],
+        "title": spec["title"],
         "datasource": SOURCE,
-        "fieldConfig": {"defaults": {"unit": told["unit"], "custom": custom}, "overrides": []},
+        "fieldConfig": {"defaults": {"unit": spec["unit"], "custom": custom}, "overrides": []},
         "targets": [
             {"refId": chr(65 + at), "expr": query, "datasource": SOURCE}
             | ({"format": "table", "instant": True} if is_table else {})
-            for at, query in enumerate(told["queries"])
+            for at, query in enumerate(spec["queries"])
         ],
     }
 
 
 def main() -> int:
-    told = tomllib.loads((FOLDER / "dashboards.toml").read_text())["dashboard"]
-    made = {FOLDER / f"{one['file']}.json": json.dumps(dashboard(one), indent=2) + "\n" for one in told}
+    spec = tomllib.loads((FOLDER / "dashboards.toml").read_text())["dashboard"]
+    made = {FOLDER / f"{one['file']}.json": json.dumps(dashboard(one), indent=2) + "\n" for one in spec}
     due = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv:
         for path in due:

@@ -50,7 +50,7 @@ Start = Callable[[Mutant, list[str]], None]
 
 @dataclass
 class Seen:
-    """What the unchanged run told: per test the lines of the package it executed, and its seconds."""
+    """The unchanged run: per test the lines of the package it executed, and its seconds."""
 
     lines: dict[str, set[Line]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Fixed:
 class Collected(Fixed):
     """Collects once, traces every test, and meets the mutants in forks.
 
-    A fixture of several tests counts for each of them, a cache for nobody.
+    A fixture of several tests counts for each of them, a cache for none.
     """
 
     def __init__(self, paths: Iterable[str], some: Sequence[Mutant], jobs: int, answer: Connection) -> None:
@@ -380,9 +380,9 @@ def main() -> int:
     failed = []
     for name, entry in table["package"].items():
         if not options.packages or name in options.packages:
-            told = examine(name, entry, options, why)
-            results[name] = {"seed": options.seed, "every": options.all, **told}
-            failed += [name] if told["rate"] < table["least"] else []
+            result = examine(name, entry, options, why)
+            results[name] = {"seed": options.seed, "every": options.all, **result}
+            failed += [name] if result["rate"] < table["least"] else []
     if not options.only:
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     if failed:

@@ -79,13 +79,13 @@ def mutate(source: str, mutant: Mutant) -> ast.Module:
 
 
 def _unlike(found: list[Mutant]) -> list[Mutant]:
-    """The same change twice in one function is told apart by a number."""
+    """The same change twice in one function is distinguished by a number."""
     seen: Counter[str] = Counter()
-    told = []
+    found = []
     for one in found:
         seen[one.text] += 1
-        told.append(one if seen[one.text] == 1 else replace(one, new=f"{one.new} #{seen[one.text]}"))
-    return told
+        found.append(one if seen[one.text] == 1 else replace(one, new=f"{one.new} #{seen[one.text]}"))
+    return found
 
 
 def _told(node: ast.AST) -> str:

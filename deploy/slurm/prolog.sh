@@ -1,7 +1,7 @@
 #!/bin/sh
 # Slurm Prolog: does work start on this node? Install on every node and name it in slurm.conf (see slurm.conf.snippet).
-# The gate reads the agent's last verdict (some tens of milliseconds), and before it refuses it drains the node with our
-# own reason; Slurm then keeps that reason instead of writing "Prolog error".
+# The gate asks the controller and reads the agent's last verdict (some tens of milliseconds). Before it refuses it drains
+# the node with our own reason; Slurm then keeps that reason instead of writing "Prolog error".
 
 here=${0%/*}
 # shellcheck source=/dev/null
@@ -18,6 +18,13 @@ export PATH
 : "${HOLDFAST_ON_UNKNOWN:=allow}"
 # yes: no job starts before a full test newer than the last one. The epilog should have seen to it already.
 : "${HOLDFAST_REQUIRE_TEST:=no}"
+
+# The agent's configuration. With a required test the gate asks the controller that it names. If that does not answer
+# within 3 s, only the mark of a test since the last job lets the job in.
+: "${HOLDFAST_CONFIG:=/etc/holdfast/holdfast.toml}"
+if [ "$HOLDFAST_REQUIRE_TEST" = yes ] && [ -r "$HOLDFAST_CONFIG" ]; then
+    HOLDFAST_GATE_OPTIONS="$HOLDFAST_GATE_OPTIONS --ask $HOLDFAST_CONFIG"
+fi
 
 # A probe of the fabric gives way to work: its agent ends it within a second when this mark is gone.
 rm -f "$HOLDFAST_VERDICT.probing"

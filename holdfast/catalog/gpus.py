@@ -10,6 +10,7 @@ from typing import Any
 
 _MEBIBYTE = 1 << 20
 _MIG_PROFILE = re.compile(r"\s+MIG\s.*$")
+_VGPU_PROFILE = re.compile(r"-(?:\d{1,2}-)?\d{1,3}[ABCQ]$")
 _SAID = {
     "nvlink": "has no NVLink",
     "hbm": "has no HBM",
@@ -105,6 +106,11 @@ def gpu_model(name: str) -> GpuModel | None:
         if any(re.fullmatch(pattern, bare, re.IGNORECASE) for pattern in model.patterns):
             return model
     return None
+
+
+def is_virtual(name: str) -> bool:
+    """Whether an NVML name is that of a vGPU profile, such as 'NVIDIA H100XM-80C' or 'GRID A100-1-5C'."""
+    return bool(_VGPU_PROFILE.search(name.strip()))
 
 
 def lacking(model: GpuModel, part: str) -> str:

@@ -60,6 +60,9 @@ def _table() -> dict[str, list[list[str]]]:
 @cache
 def _rows() -> dict[str, list[tuple[Meaning, re.Pattern[str]]]]:
     return {
-        name: [(Meaning(role, cause), re.compile(regex)) for role, cause, regex in _table()[name]]
+        name: [
+            (Meaning(role, cause), re.compile(regex, re.IGNORECASE if name == "cuda" else 0))
+            for role, cause, regex in _table()[name]
+        ]
         for name in ("cuda", "exception")
     }

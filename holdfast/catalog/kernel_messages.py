@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 _PCI = r"(?P<device>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
 _NUMBER = r"\d{1,9}"
+_AMD = rf"amdgpu {_PCI}: (?:amdgpu: )?(?:\[drm\] )?(?:\*ERROR\* )?(?:\{{\d{{1,20}}\}})?"
+_BLOCK_LAYER = r"(?:blk_update_request|end_request|print_req_error): "
 _LUSTRE_TARGET = r"(?P<device>[\w.@-]{1,255}?)(?:-(?:osc|mdc|osp|lwp)-\w{1,64})?"
 
 
@@ -34,5 +36,8 @@ def groups() -> tuple[KernelMessageGroup, ...]:
 
 
 def _message(code: str, severity: str, action: str, regex: str) -> KernelMessage:
-    expanded = regex.replace("$PCI", _PCI).replace("$N", _NUMBER).replace("$LUSTRE", _LUSTRE_TARGET)
+    expanded = (
+        regex.replace("$AMD", _AMD).replace("$PCI", _PCI).replace("$N", _NUMBER).replace("$LUSTRE", _LUSTRE_TARGET)
+    )
+    expanded = expanded.replace("$BLOCK", _BLOCK_LAYER)
     return KernelMessage(code, severity, action, re.compile(expanded, re.IGNORECASE))

@@ -5,6 +5,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+_ALL_32_BITS, _ALL_64_BITS = float(2**32 - 1), float(2**64 - 1)
+
 
 class Adapter(NamedTuple):
     model: str
@@ -24,4 +26,4 @@ def adapter(hca_type: str) -> Adapter | None:
 def is_saturated(signal: str, value: float) -> bool:
     """Whether a counter stands at its largest value and so may hide what happened since."""
     limit = _facts()["saturates_at"].get(signal)
-    return limit is not None and value == limit
+    return value in (limit, _ALL_32_BITS, _ALL_64_BITS)

@@ -14,4 +14,6 @@ def absurd(name: str, value: float, least: float | None = None, most: float | No
     high = most if most is not None else signal.highest if signal else float("inf")
     if value != value:
         return "the sensor says that it is not a number"
+    if value in (float("inf"), float("-inf")):
+        return "the number is larger than any sensor can mean"
     return "" if low <= value <= high else f"{value:.6g} cannot be: expected {low:g} to {high:g}"

@@ -19,6 +19,7 @@ PARTS: dict[str, dict[str, Entry]] = {
     },
     "One node": {
         "check": Entry("check:check", "Check this machine once"),
+        "capture": Entry("capture:capture", "Write what can be read here into one redacted bundle"),
         "signals": Entry("signals:signals", "What the sources of this machine read now, raw"),
         "agent": Entry("agent:agent", "Watch this node (daemon)"),
         "gate": Entry("gate:gate", "May a workload start here? The scheduler's cached answer"),

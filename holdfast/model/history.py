@@ -1,6 +1,5 @@
 """History: the window's memory on the agent. Bounded by retention per signal and by a cap on events."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -99,11 +98,12 @@ class History:
                 if at > kept.end:
                     kept.end = at
             else:
-                kept.change(value, at, self._fresh(name), self._keep.get(name, DEFAULT_KEEP_SECONDS))
+                kept.change(value, at, self.fresh_seconds(name), self._keep.get(name, DEFAULT_KEEP_SECONDS))
                 changed = True
         return changed
 
-    def _fresh(self, name: str) -> float:
+    def fresh_seconds(self, name: str) -> float:
+        """How old a value of this signal may be."""
         return self._good_for.get(self._source_of.get(name, ""), DEFAULT_GOOD_FOR_SECONDS)
 
     def prune(self, now: float) -> None:
@@ -132,12 +132,12 @@ class History:
     def subjects_with(self, name: str) -> list[Subject]:
         return list(self._series.get(name, ()))
 
-    def freshest(self, subject: Subject, name: str, now: float, span: float = math.inf) -> Value | None:
-        """The last value, if it is still fresh and inside the span."""
+    def freshest(self, subject: Subject, name: str, now: float) -> Value | None:
+        """The last value, if it is still fresh. The source's cadence decides that, never the span of a check."""
         kept = self.series(subject, name)
         if kept is None or (subject, name) in self._absent or self.blindness(name):
             return None
-        return kept.value if now - kept.end <= min(self._fresh(name), span) else None
+        return kept.value if now - kept.end <= self.fresh_seconds(name) else None
 
     def blindness(self, name: str) -> str:
         """Why the source that carries this signal sees nothing at all, or ''."""
@@ -169,7 +169,7 @@ class View:
 
     def value(self, subject: Subject, name: str) -> Value | None:
         self.touched.add(name)
-        return self._h.freshest(subject, name, self.now, self.span)
+        return self._h.freshest(subject, name, self.now)
 
     def number(self, subject: Subject, name: str) -> float | None:
         value = self.value(subject, name)
@@ -183,7 +183,8 @@ class View:
     def runs(self, subject: Subject, name: str) -> Sequence[Run]:
         self.touched.add(name)
         kept = self._h.series(subject, name)
-        return kept.runs(self.now - self.span) if kept else []
+        reach = max(self.span, self._h.fresh_seconds(name))  # a value that counts as fresh is inside every span
+        return kept.runs(self.now - reach) if kept else []
 
     def events(self, *kinds: str) -> list[Event]:
         return [

@@ -20,6 +20,7 @@ class Stage(StrEnum):
     REMOVED = "removed"  # taken out for good by an operator
 
 
+IN_USE = frozenset({Stage.READY, Stage.ALLOCATED})
 OUT_OF_SERVICE = frozenset({Stage.DRAINING, Stage.QUARANTINED, Stage.RESETTING, Stage.REMOVED})
 
 
@@ -79,6 +80,7 @@ class NodeEvent:
     by: str = "holdfast"  # who caused it
     spare: bool = False  # of a passed test: the pool wants this node as a spare
     holder: str = ""  # what holds a node: 'loop/c2', 'pool/train', 'maintenance/winter'
+    failed: bool = False  # of a hold: the node fails, so its last test proves nothing any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +101,7 @@ class NodeState:
     cause: str = ""  # why it is out of service
     repair_step: int = 0  # repair steps taken for this cause
     tests: int = 0  # inconclusive tests in a row
-    tested_at: float | None = None
+    tested_at: float | None = None  # None: never, or it failed or was held since; it takes no new work
     tested_suite: str = ""
     used_until: float | None = None  # when its last workload started or ended
     jobs: frozenset[str] = frozenset()
@@ -118,6 +120,11 @@ class NodeState:
     def out(self) -> bool:
         """Whether the breaker counts it: out of service, or not yet proven good since it was."""
         return self.stage in OUT_OF_SERVICE or self.failed
+
+    @property
+    def takes_work(self) -> bool:
+        """Admission: whether new work may start here. The one answer that schedulers, agents and the gate follow."""
+        return self.stage in IN_USE and self.tested_at is not None
 
     @property
     def freshly_tested(self) -> bool:

@@ -14,6 +14,8 @@ class NodeStatus:
     """The scheduler itself has lost or refused it."""
     busy: bool
     """Something runs there, or is still ending."""
+    known: bool = True
+    """False: the scheduler has not heard of the node since it started, so what it shows proves nothing."""
     ours: bool = False
     """The cordon is our own, so we may lift it."""
     note: str = ""
@@ -25,3 +27,10 @@ class NodeStatus:
     """When the scheduler's daemon on the node last started."""
     state: str = ""
     """The scheduler's own words, for people."""
+    addresses: tuple[str, ...] = ()
+    """Where the scheduler reaches it: addresses or host names."""
+
+    @property
+    def drained_and_empty(self) -> bool:
+        """Confirmed: nothing new can start there and nothing runs. An unknown state is never empty."""
+        return self.known and self.cordoned and not self.accepts_work and not self.busy and not self.jobs

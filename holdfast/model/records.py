@@ -51,6 +51,8 @@ class StoredAction:
     state: Outcome
     attempts: int  # times it was claimed
     detail: str = ""
+    may_have_run: bool = False
+    """It was begun, and no outcome is known: the controller stopped in between."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class Leader:
 
 class Role(StrEnum):
     AGENT = "agent"
+    JOB = "job"
+    """A supervisor of one job: reads its own nodes and asks for their re-test."""
     VIEWER = "viewer"
     OPERATOR = "operator"
     ADMIN = "admin"
@@ -77,6 +81,12 @@ class Credential:
     created: float
     expires: float
     revoked: float | None = None
+    nodes: str = ""
+    """Of a job's token: its nodes, as a Slurm hostlist."""
+    job: str = ""
+    """Of a job's token: the id of the job, whose nodes the scheduler names."""
+    vouched: bool = True
+    """False while an agent's node waits to be vouched for by the scheduler or an operator."""
 
     def valid(self, now: float) -> bool:
         return self.revoked is None and now < self.expires
@@ -90,9 +100,28 @@ class JoinToken:
     uses_left: int
     created_by: str = ""
     revoked: float | None = None
+    nodes: str = ""
+    """The names that may enrol with it: a Slurm hostlist with wildcards; '' is any."""
+    network: str = ""
+    """The network that a node must enrol from, in CIDR notation; '' is any."""
+    vouches: bool = False
+    """Whether a node that enrols with it is vouched for at once."""
 
     def valid(self, now: float) -> bool:
         return self.revoked is None and now < self.expires and self.uses_left > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingNode:
+    """A node that enrolled and is not vouched for: its reports are not taken, it has no vote, nothing is done to it."""
+
+    token_hash: str
+    name: str
+    pool: str
+    place: Mapping[str, str]
+    address: str
+    """Where it enrolled from."""
+    at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

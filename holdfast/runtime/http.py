@@ -53,10 +53,14 @@ def shown(url: str) -> str:
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def header_value(text: str) -> str:
-    """A value that every server takes: a header is Latin-1 and one line, so anything else is percent-encoded."""
-    plain = all(" " <= letter <= "~" for letter in text)
-    return text if plain else urllib.parse.quote(text, safe=" !#$&'()*+,-./:;<=>?@[]^_`{|}~")
+def header(text: str) -> str:
+    """A text as the value of a header, which carries printable ASCII alone: all else is percent-encoded, so that two
+    texts stay two."""
+    return urllib.parse.quote(text, safe="!#$&'()*+,-./:;<=>?@[]^_`{|}~ ", errors="surrogatepass")
+
+
+def _as_header(value: str) -> str:
+    return value if value.isascii() and value.isprintable() else header(value)
 
 
 def tls(ca_file: str, verify: bool) -> ssl.SSLContext:
@@ -82,7 +86,7 @@ def send(
         urllib.request.ProxyHandler({}), _NoRedirects(), urllib.request.HTTPSHandler(context=context)
     )
     try:
-        named = {name: header_value(value) for name, value in headers.items()}
+        named = {name: _as_header(value) for name, value in headers.items()}
         request = urllib.request.Request(url, data=body, headers=named, method=method)
         try:
             answer = opener.open(request, timeout=timeout)

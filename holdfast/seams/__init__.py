@@ -12,8 +12,10 @@ from holdfast.seams.root import roots
 from holdfast.seams.rules.cooling_ambient import SEAM as _cooling_ambient
 from holdfast.seams.rules.cooling_fan import SEAM as _cooling_fan
 from holdfast.seams.rules.cooling_flow import SEAM as _cooling_flow
+from holdfast.seams.rules.cooling_plant import SEAM as _cooling_plant
 from holdfast.seams.rules.cooling_pump import SEAM as _cooling_pump
 from holdfast.seams.rules.cooling_rack import SEAM as _cooling_rack
+from holdfast.seams.rules.cooling_unmetered import SEAM as _cooling_unmetered
 from holdfast.seams.rules.device_slow import SEAM as _device_slow
 from holdfast.seams.rules.fabric_load import SEAM as _fabric_load
 from holdfast.seams.rules.fabric_rail import SEAM as _fabric_rail

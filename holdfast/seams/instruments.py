@@ -1,22 +1,30 @@
 """Instruments that lie: stuck, absurd, gone, or against everything that should move with them. All rows at once."""
 
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from holdfast.catalog.seam_signals import SeamSignal, signals
-from holdfast.model.panel import Table, Times
+from holdfast.model.panel import Table, Times, Values
 from holdfast.model.subject import Subject
-from holdfast.seams.moved import baseline_columns
+from holdfast.model.topology import whole_of
+from holdfast.seams.moved import baseline_columns, cadence_columns
 
 STUCK_SECONDS = 180.0
 STUCK_COLUMNS = 12
 LIVELY_COLUMNS = 60
-SURE = 20.0  # a living instrument is so still by chance once in e^20
+FINE = 3.0  # times its resolution: an instrument that usually moves by so much never rests by chance
+LEAST_CHANGES = 12
+STILL_READINGS = 10
+LONGER = 4.0  # times its longest rest
+LEAST_PEERS = 3
+PEERS_MOVE = 8.0  # of its own steps
 LOST_SECONDS = 330.0  # a gateway that restarts is silent for five minutes
 ABSURD_COLUMNS = 2
 ABSURD_SECONDS = 60.0
+ROUNDED = 1e-6  # below nothing: a difference of two floats, no lie
 INSTRUMENTS = ("cooling", "power", "accelerators", "fabric", "storage", "serving")  # that never fall silent by design
 
 
@@ -53,10 +61,10 @@ def silences(tables: dict[str, Table], times: Times) -> Iterator[Lie]:
 
 def _absurd(fact: SeamSignal, table: Table, times: Times, step: float) -> Iterator[Lie]:
     last = table.values[:, -max(2 * ABSURD_COLUMNS, round(ABSURD_SECONDS / step)) :]
-    beyond = (last < fact.lowest) | (last > fact.highest)
+    beyond = (last < fact.lowest - ROUNDED) | (last > fact.highest)
     for row in np.flatnonzero(beyond.sum(axis=1) >= ABSURD_COLUMNS):
         whole = table.values[row]
-        bad = (whole < fact.lowest) | (whole > fact.highest)
+        bad = (whole < fact.lowest - ROUNDED) | (whole > fact.highest)
         value = float(whole[np.flatnonzero(bad)[-1]])
         since = float(times[int(np.argmax(bad))])
         yield Lie("absurd", table.subjects[row], fact.name, since, f"{value:.4g}, which it cannot mean")
@@ -76,21 +84,70 @@ def _lost(fact: SeamSignal, table: Table, times: Times, step: float) -> Iterator
 
 
 def _stuck(fact: SeamSignal, table: Table, times: Times, step: float) -> Iterator[Lie]:
-    """Still for longer than its own restlessness allows: a sensor of whole degrees may rest, a fine one may not."""
+    """Still for far longer than it ever was, though it is fine enough never to rest, or though all beside it moved.
+
+    A sensor of whole degrees rests by right while nothing happens: it is stuck only where its peers moved by several
+    of its steps and it did not.
+    """
     columns = max(STUCK_COLUMNS, round(STUCK_SECONDS / step))
-    first = baseline_columns(times)
-    if len(times) < first + columns:
+    if len(times) < baseline_columns(times) + columns or not (table.values[:, -columns:] == table.values[:, -1:]).any():
         return
+    every = cadence_columns(table.values)
+    columns = max(columns, STILL_READINGS * every)
     last = table.values[:, -columns:]
     for row in np.flatnonzero((last == last[:, :1]).all(axis=1)):
-        values = table.values[row]
-        changes = values[1:] != values[:-1]
-        still = len(changes) - (int(np.flatnonzero(changes)[-1]) + 1 if changes.any() else 0)
-        restless = float(changes[: len(changes) - still].mean()) if still < len(changes) else 0.0
+        rest = _rest(table.values[row])
+        if rest is None:
+            continue
+        values, still = table.values[row], rest.still
         lively = values[max(0, len(values) - still - 1 - LIVELY_COLUMNS) : len(values) - still - 1]
-        where_it_was = lively.size > 0 and np.nanmin(lively) <= values[-1] <= np.nanmax(lively)
+        lively = lively[~np.isnan(lively)]
         # A voltage that fell to nothing rests too; an instrument that sticks does so where it was.
-        if where_it_was and still * -np.log(max(1e-3, 1.0 - restless)) >= SURE:
+        if not lively.size or not lively.min() <= values[-1] <= lively.max():
+            continue
+        fine = rest.usual_change >= FINE * rest.resolution and rest.changes >= LEAST_CHANGES
+        longest = still >= max(columns, LONGER * rest.longest)
+        if longest and (fine or _peers_moved(table, int(row), still, rest.resolution)):
             since = float(times[len(times) - 1 - still])
             says = f"exactly {float(values[-1]):.4g} for {still * step:.0f} s"
             yield Lie("stuck", table.subjects[row], fact.name, since, says)
+
+
+class _Rest(NamedTuple):
+    still: int  # columns since the last change
+    longest: int  # columns without a change, ever before
+    changes: int
+    resolution: float
+    usual_change: float
+
+
+def _rest(values: Values) -> _Rest | None:
+    """How an instrument rests and moves; None for one that never moved. What was not seen is no movement."""
+    seen = np.flatnonzero(~np.isnan(values))
+    known = values[seen]
+    size = np.abs(np.diff(known))
+    changed = np.flatnonzero(size > 1e-6 * np.abs(known).max(initial=0.0))
+    if len(changed) < 2:
+        return None
+    # Two readings apart by a gap count as neighbours, but the gap is no rest.
+    runs = np.diff(changed)
+    steps = size[changed]
+    last = int(seen[changed[-1] + 1])
+    return _Rest(len(values) - 1 - last, int(runs.max()), len(changed), float(steps.min()), float(np.median(steps)))
+
+
+def _peers_moved(table: Table, row: int, still: int, step: float) -> bool:
+    """Did nearly all parts of the same whole move by several of its steps while it rested, and it does so with them?"""
+    whole = whole_of(table.subjects[row])
+    if whole is None:
+        return False
+    mates = [other for other, subject in enumerate(table.subjects) if other != row and subject.startswith(whole + "/")]
+    late = table.values[mates, -still:] if mates else np.empty((0, 0), np.float32)
+    third = still // 3
+    if len(mates) < LEAST_PEERS or third < 2:
+        return False
+    # Levels, not single readings: a dip that one instrument was read in and the next was not moved neither.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        swing = np.abs(np.nanmedian(late[:, -third:], axis=1) - np.nanmedian(late[:, :third], axis=1))
+    return bool((np.nan_to_num(swing) >= PEERS_MOVE * step).mean() >= 0.8)

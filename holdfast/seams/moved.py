@@ -20,6 +20,10 @@ RECENT_SECONDS = 60.0
 PAUSE_SECONDS = 300.0
 MOST_SAMPLES = 32  # of the beginning: more make a median slower, not better
 NOISES = 5.0  # a move is at least so many times the row's own noise
+LEAST_READINGS = 3  # of an instrument, that a move must have lasted
+LEAST_STEPS = 8  # of a row, to learn its resolution from
+LEAST_GAPS = 20  # between changes, to learn a cadence from
+ROUNDING = 0.5  # of a resolution: what rounding alone may move a median by
 USUAL_EXCURSION = 0.96  # what a row does in its calm beginning one time in 25 is no news
 
 
@@ -65,13 +69,29 @@ def recent_columns(times: Times) -> int:
     return max(2, round(RECENT_SECONDS / float(times[1] - times[0])))
 
 
+def cadence_columns(values: Values) -> int:
+    """Columns between two readings of these instruments, learned from how soon after a change the next one comes.
+
+    A reading that is held until the next fills several columns, and they are one reading, not several. Where nothing
+    ever changes there is nothing to learn, and every column counts.
+    """
+    sample = values[:: max(1, len(values) // MOST_SAMPLES)]
+    with np.errstate(invalid="ignore"):
+        changed = (sample[:, 1:] != sample[:, :-1]) & ~np.isnan(sample[:, 1:]) & ~np.isnan(sample[:, :-1])
+    rows, columns = np.nonzero(changed)
+    same = rows[1:] == rows[:-1]
+    gaps = np.sort((columns[1:] - columns[:-1])[same])
+    return int(gaps[len(gaps) // 20]) if len(gaps) >= LEAST_GAPS else 1
+
+
 def moves(table: Table, times: Times, signal: SeamSignal, calm: Table | None = None, *, pauses: bool = False) -> Moves:
     """Which rows moved in the direction that hurts. `calm` is a known good past; else the window's own beginning.
 
     Where a signal pauses (a job that writes a checkpoint tells no step time), its last value stands for some minutes.
     """
     count = len(table.subjects)
-    first, last = baseline_columns(times), 0 if len(times) < 2 else recent_columns(times)
+    every = 1 if signal.sparse or not count else cadence_columns(table.values)
+    first, last = baseline_columns(times), 0 if len(times) < 2 else max(recent_columns(times), LEAST_READINGS * every)
     if not count or len(times) < first + last or not last:
         return _nothing(table, signal)
     if signal.sparse:
@@ -86,27 +106,43 @@ def moves(table: Table, times: Times, signal: SeamSignal, calm: Table | None = N
     least = np.maximum(np.float32(signal.least_absolute), np.float32(signal.least_ratio) * np.abs(center))
     rows = np.flatnonzero((deviation >= least) & (deviation > 0))
     found = Moves(signal, table.subjects, rows, center[rows], recent[rows], np.zeros(len(rows)), seen, center, recent)
-    return _careful(found, base[rows], values[rows], times, least[rows], last) if len(rows) else found
+    return _careful(found, base[rows], values[rows], times, least[rows], last // every) if len(rows) else found
 
 
 def _latest(values: Values, times: Times, last: int) -> Values:
-    held = round(PAUSE_SECONDS / float(times[1] - times[0]))
-    return _held(values[:, -(last + held) :])[:, -last:]
+    """The last readings, as many as a recent window has; a pause among them is skipped. One reading is not several."""
+    pause = round(PAUSE_SECONDS / float(times[1] - times[0]))
+    late = values[:, -(last + pause) :]
+    order = np.argsort(~np.isnan(late), axis=1, kind="stable")  # what was not seen first, the rest as it came
+    found: Values = np.take_along_axis(late, order, axis=1)[:, -last:]
+    return found
 
 
-def _careful(found: Moves, base: Values, values: Values, times: Times, least: Values, last: int) -> Moves:
+def _careful(found: Moves, base: Values, values: Values, times: Times, least: Values, readings: int) -> Moves:
     sign = np.sign(found.now - found.before)[:, None]
     drift = (base - found.before[:, None]) * sign
     noise = 1.4826 * median(np.abs(drift))
     usual = _high(drift)
     size = np.abs(found.now - found.before)
-    sure = (size >= NOISES * noise * np.sqrt(2.0 / last)) & (size > usual)
+    # What a coarse instrument rounds away looks like no noise at all.
+    noise = np.maximum(noise, ROUNDING * resolution(base))
+    sure = (size >= NOISES * noise * np.sqrt(2.0 / max(1, readings))) & (size > usual)
     course = _steady((values - found.before[:, None]) * sign)
     edge = np.maximum(3.0 * noise, 0.3 * least)
     calm = ~(course >= edge[:, None])
     onset = np.where(calm.any(axis=1), calm.shape[1] - np.argmax(calm[:, ::-1], axis=1), 0)
     since = times[np.minimum(onset, len(times) - 1)]
     return replace(found, since=since).keep(sure)
+
+
+def resolution(values: Values) -> Values:
+    """The smallest step of each row; 0 where it changes too seldom to tell."""
+    steps = np.abs(np.diff(values, axis=1))
+    steps = np.where(np.isnan(steps) | (steps <= 1e-6 * np.nanmax(np.abs(values), initial=0.0)), np.inf, steps)
+    least = steps.min(axis=1, initial=np.inf)
+    told = np.isfinite(steps).sum(axis=1) >= LEAST_STEPS
+    found: Values = np.where(told, least, 0.0).astype(np.float32)
+    return found
 
 
 def _high(values: Values) -> Values:

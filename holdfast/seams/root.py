@@ -26,6 +26,10 @@ MOST_PATHS = 12
 OF_ONE_RANK = frozenset({"compute", "data", "rank_checkpoint"})  # a rank waits for others, but is slow by itself
 MOST_RIVALS = 5
 SPARED = 0.5
+STEP, THROUGHPUT = "job_step_seconds", "job_throughput_ratio"
+SLOWER = 0.05  # of a step
+SLOW_FOR_SECONDS = 300.0
+UNEXPLAINED = 0.9  # that it is slow is measured; raw
 
 
 @dataclass(slots=True)
@@ -67,7 +71,58 @@ def roots(scene: Scene, candidates: Iterable[Candidate]) -> tuple[Finding, ...]:
             chosen.append(story)
             taken |= set(_explained(story, needing))
             weighed = False
-    return tuple(_finding(scene, story, needing, lost) for story in chosen)
+    found = [_finding(scene, story, needing, lost) for story in chosen]
+    found += [one for job in unexplained(scene, needing, taken) if (one := _slowdown(scene, job, found)) is not None]
+    return tuple(found)
+
+
+def unexplained(scene: Scene, needing: Sequence[Symptom], taken: set[int]) -> list[Symptom]:
+    """Jobs that take longer for a step, clearly and for some minutes, and no cause was found."""
+    found = []
+    for place, one in enumerate(needing):
+        if one.signal != STEP or place in taken or one.subject in scene.idle_jobs:
+            continue
+        lasted = scene.now - one.since >= SLOW_FOR_SECONDS
+        made = scene.recent(THROUGHPUT, one.subject), scene.usual(THROUGHPUT, one.subject)
+        as_much = made[0] == made[0] and made[1] > 0 and made[0] >= (1 - SLOWER / 2) * made[1]  # larger steps, not slow
+        if lasted and one.now >= (1 + SLOWER) * one.before and not as_much:
+            found.append(one)
+    return found
+
+
+def _slowdown(scene: Scene, sign: Symptom, found: Sequence[Finding]) -> Finding | None:
+    """What is known of a slowdown without a cause: since when, how much, what was ruled out."""
+    if any(sign.subject in one.victims or one.cause == sign.subject for one in found):
+        return None
+    well = _ruled_out(scene)
+    evidence = (
+        f"{sign.subject} takes {100 * (sign.now / sign.before - 1):.0f} % longer for a step"
+        f" ({sign.before:.3g} s before, {sign.now:.3g} s now), for {(scene.now - sign.since) / 60:.0f} min",
+        "ruled out, measured and as ever: " + (", ".join(well) if well else "nothing, for nothing else is measured"),
+    )
+    return Finding(
+        cause=sign.subject,
+        kind="job.slowdown",
+        confidence=round(calibrated(UNEXPLAINED), 3),
+        raw=UNEXPLAINED,
+        since=sign.since,
+        path=(sign.subject,),
+        symptoms=(sign,),
+        evidence=evidence,
+        owners=tuple(filter(None, (scene.topology.owner(sign.subject),))),
+        runbook="job.slowdown",
+        unknown=("why it is slower: no cause that Holdfast knows explains it",),
+    )
+
+
+def _ruled_out(scene: Scene) -> list[str]:
+    """Domains with instruments of which none moved."""
+    moved: dict[str, bool] = {}
+    for name in scene.panel.tables:
+        fact = signals().get(name)
+        if fact is not None and fact.domain not in ("runtime", "schedule") and scene.seen(name):
+            moved[fact.domain] = moved.get(fact.domain, False) or bool(scene.moved(name))
+    return sorted(domain for domain, any_moved in moved.items() if not any_moved)
 
 
 def _lasted(scene: Scene, candidate: Candidate) -> bool:

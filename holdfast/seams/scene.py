@@ -11,7 +11,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.panel import Panel, Table
 from holdfast.model.subject import Subject
 from holdfast.model.topology import Topology, whole_of
-from holdfast.seams.moved import Moves, baseline_columns, moves, recent_columns
+from holdfast.seams.moved import PAUSE_SECONDS, RECENT_SECONDS, Moves, baseline_columns, moves, recent_columns
 from holdfast.seams.work import STILL_WORKING, warmer_than_its_power, while_working
 
 Mask = npt.NDArray[np.bool_]
@@ -20,6 +20,7 @@ USE = "gpu_utilization_ratio"
 STEP = "job_step_seconds"
 POWER = "gpu_power_watts"
 OF_TRAFFIC = ("link_congestion_ratio", "link_utilization_ratio", "port_xmit_wait_ratio")
+IDLE = 0.1  # utilization below which a GPU does nothing for its job
 SOME = 0.5  # a node is hot, slow or capped when so many of its GPUs are
 
 
@@ -47,10 +48,12 @@ class Scene:
                 table = while_working(signal, table, self.moves(USE), self.panel.of(USE))
             if signal in OF_TRAFFIC:
                 table = self._while_jobs_talk(table)
+            if fact.domain == "runtime":
+                table = self._while_jobs_work(table)
             pauses = fact.domain == "runtime" or signal in STILL_WORKING or signal in OF_TRAFFIC
             found = moves(table, self.panel.times, fact, calm, pauses=pauses)
             if signal == "gpu_temperature_celsius" and len(found.rows):
-                found = warmer_than_its_power(found, self.moves(POWER))
+                found = warmer_than_its_power(found, self.moves(POWER), self.moves(USE))
             self._moves[signal] = found
         return self._moves[signal]
 
@@ -210,6 +213,32 @@ class Scene:
             Symptom(table.subjects[some[row]], REASONS, float(times[min(onset[row], len(times) - 1)]), 0.0, float(mask))
             for row in found
         ]
+
+    def _while_jobs_work(self, table: Table) -> Table:
+        """Without jobs whose GPUs have nothing to do any more: their last step is the past, not the present."""
+        idle = [row for row, subject in enumerate(table.subjects) if (whole_of(subject) or subject) in self.idle_jobs]
+        if not idle:
+            return table
+        values = table.values.copy()
+        values[idle, -round((PAUSE_SECONDS + RECENT_SECONDS) / self.panel.step) :] = np.nan
+        return Table(table.subjects, values)
+
+    @cached_property
+    def idle_jobs(self) -> frozenset[Subject]:
+        """Jobs none of whose GPUs worked lately. A job whose GPUs are not seen is not among them."""
+        table = self.panel.of(USE)
+        late = table.values[:, -recent_columns(self.panel.times) :]
+        if not late.size:
+            return frozenset()
+        wholes = self.wholes(table.subjects)
+        busiest: dict[Subject, float] = {}
+        for row in np.flatnonzero(~np.isnan(late).all(axis=1)):
+            busiest[wholes[row]] = max(busiest.get(wholes[row], 0.0), float(np.nanmax(late[row])))
+        return frozenset(
+            job
+            for job, nodes in self.jobs.items()
+            if all(node in busiest for node in nodes) and max(busiest[node] for node in nodes) < IDLE
+        )
 
     def _while_jobs_talk(self, table: Table) -> Table:
         """Without the columns in which every job that uses the link or port only writes a checkpoint."""

@@ -8,13 +8,20 @@ from holdfast.seams.moved import Moves
 
 COOLANT_CELSIUS = 32.0  # what heat leaves to; a GPU's rise over it follows its power
 IDLE_WATTS = 150.0
+WORKING = 0.3  # utilization: one that rested before has no past to compare with
+BUSIER = 0.1
 UNEXPLAINED = 0.7  # of the least move that matters, after what the power explains is taken off
 STILL_WORKING = {"gpu_clock_sm_hertz": 0.4, "gpu_temperature_celsius": 0.4, "gpu_power_watts": 0.4}
 """Of its usual utilization: a GPU that rests tells nothing of what it can, nor of how well it is cooled."""
 
 
-def warmer_than_its_power(found: Moves, power: Moves) -> Moves:
-    """Only the GPUs whose heat their own power does not explain."""
+def warmer_than_its_power(found: Moves, power: Moves, use: Moves) -> Moves:
+    """Only the GPUs whose heat their own power does not explain. Where no power is read, utilization is the witness:
+    a GPU that worked before as it does now has no reason of its own to be hotter."""
+    if not power.seen.any():
+        place = _places(found, use)
+        before, now = _take(use.center, place), _take(use.recent, place)
+        return found.keep((before > WORKING) & (now <= before + BUSIER))
     place = _places(found, power)
     before, now = _take(power.center, place), _take(power.recent, place)
     rise = found.before - COOLANT_CELSIUS

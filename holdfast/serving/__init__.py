@@ -3,8 +3,8 @@
 A call costs microseconds and never waits: what is measured goes into memory that one small thread reads.
 """
 
+from holdfast.serving.reporter import start, stop
 from holdfast.serving.request import Request
-from holdfast.serving.telling import start, stop
 from holdfast.serving.transfer import Transfer
 
 __all__ = ["Request", "Transfer", "start", "stop"]

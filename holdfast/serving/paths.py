@@ -1,18 +1,18 @@
-"""What is known of every path between two pools since it was last told: sums and counts, in memory, without waiting.
+"""Sums and counts of every path between two pools since the last report, in memory, without waiting.
 
-Each thread of the service writes into a book of its own, so that nobody waits for a lock in the path of a request; the
-teller takes all books together. A count may be read a moment before the sum beside it: that is one transfer's error.
+Each thread of the service writes into its own table, so that no request waits for a lock; the
+reporter takes all tables together. A count may be read a moment before the sum beside it: that is one transfer's error.
 """
 
 import threading
 from dataclasses import dataclass, field
 
-LARGEST_SAMPLE = 512  # durations kept for the middle one, per path and book, between two tellings
+LARGEST_SAMPLE = 512  # durations kept for the middle one, per path and table, between two reports
 MOST_PATHS = 10_000
 
 
 @dataclass(slots=True)
-class PathBook:
+class PathCounts:
     begun: int = 0
     transfers: int = 0
     seconds: float = 0.0
@@ -26,33 +26,33 @@ class PathBook:
     under_way: dict[int, float] = field(default_factory=dict)  # transfers that began and have not ended
 
 
-_books: list[tuple[threading.Thread, dict[str, PathBook]]] = []
+_books: list[tuple[threading.Thread, dict[str, PathCounts]]] = []
 _mine = threading.local()
 _adding = threading.Lock()  # taken once in the life of a thread
 
 
-def book(path: str) -> PathBook:
+def book(path: str) -> PathCounts:
     """This thread's book of a path."""
-    books: dict[str, PathBook] | None = getattr(_mine, "books", None)
+    books: dict[str, PathCounts] | None = getattr(_mine, "books", None)
     if books is None:
         books = _mine.books = {}
         with _adding:
             _books.append((threading.current_thread(), books))
     found = books.get(path)
     if found is None:
-        found = PathBook()
+        found = PathCounts()
         if len(books) < MOST_PATHS:
             books[path] = found
     return found
 
 
-def take() -> dict[str, list[PathBook]]:
+def take() -> dict[str, list[PathCounts]]:
     """Everything since the last time, by path; transfers under way stay where they are."""
-    found: dict[str, list[PathBook]] = {}
+    found: dict[str, list[PathCounts]] = {}
     for owner, books in list(_books):
         if not owner.is_alive():  # looked at once more, and then forgotten
             _books.remove((owner, books))
         for path, one in list(books.items()):
-            books[path] = PathBook(under_way=one.under_way)
+            books[path] = PathCounts(under_way=one.under_way)
             found.setdefault(path, []).append(one)
     return found

@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from holdfast.serving.paths import PathBook
+from holdfast.serving.paths import PathCounts
 
 Signal = tuple[str, str, float]  # subject, name, value
 
 
-def signals(books: Mapping[str, Sequence[PathBook]], now: float) -> list[Signal]:
+def signals(books: Mapping[str, Sequence[PathCounts]], now: float) -> list[Signal]:
     """`now` is perf_counter's: a transfer that has not ended is as slow as it is already."""
     found: list[Signal] = []
     for path, parts in books.items():
@@ -28,7 +28,7 @@ def signals(books: Mapping[str, Sequence[PathBook]], now: float) -> list[Signal]
     return found + _shares(books)
 
 
-def _shares(books: Mapping[str, Sequence[PathBook]]) -> list[Signal]:
+def _shares(books: Mapping[str, Sequence[PathCounts]]) -> list[Signal]:
     """Of what leaves a pool, how much takes which path: as it was routed, whether it arrived yet or not."""
     sent = {path: sum(part.begun for part in parts) for path, parts in books.items()}
     by_source: defaultdict[str, list[str]] = defaultdict(list)

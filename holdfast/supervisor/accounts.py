@@ -12,7 +12,7 @@ _SLOW = 1.35  # times the usual; what is above the usual is then degraded
 
 
 class Accounts:
-    """Told what happens in order of time; `at` is any steady clock. See docs/run.md for what goes where."""
+    """Receives what happens in order of time; `at` is any steady clock. See docs/run.md for what goes where."""
 
     def __init__(self, at: float, ledger: Ledger | None = None, best_step: int = -1) -> None:
         self._began = self._at = at
@@ -73,7 +73,7 @@ class Accounts:
         self._saving = moment == "begin"
 
     def end(self, at: float, *, well: bool) -> None:
-        """Of an attempt that failed, the time after its last progress was lost to it; without progress nobody knows."""
+        """Time after a failed attempt's last progress counts as lost; without progress its class is unknown."""
         if self._step is None:
             self.charge(at, "unknown")
         else:

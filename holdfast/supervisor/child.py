@@ -1,4 +1,4 @@
-"""The training command: its output goes on to ours, into the attempt's log, and line by line to whoever listens."""
+"""The training command: its output goes on to ours, into the attempt's log, and line by line to a callback."""
 
 import os
 import selectors
@@ -13,15 +13,15 @@ from holdfast.supervisor import processes
 _READ_BYTES = 1 << 16
 _LONGEST_LINE = 1 << 20
 
-Heard = Callable[[bytes], None]
+OnLine = Callable[[bytes], None]
 
 
 class Child:
     """Both streams in one log, whole line by whole line, so that errors stand where they happened among the steps."""
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path, heard: Heard) -> None:
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path, on_line: OnLine) -> None:
         self._log = log.open("ab", buffering=0)
-        self._heard = heard
+        self._on_line = on_line
         self.lines = 0  # of the log so far
         self._process = subprocess.Popen(
             command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
@@ -64,7 +64,7 @@ class Child:
         for line in stream.lines(data):
             self._log.write(line)
             self.lines += 1
-            self._heard(line)
+            self._on_line(line)
 
     def signal(self, number: int) -> None:
         self._process.send_signal(number)

@@ -92,7 +92,7 @@ def _without_spare(
     wait: float,
     spares: int | None,
 ) -> Decision:
-    """With nobody to take its place, the scheduler must find a node; alone on a machine it is tried once more."""
+    """Without a spare the scheduler must find another node. On a single machine the command is tried once more."""
     names = ", ".join(exclude)
     tried = any(one.cause == last.cause for one in attempts[:-1])
     if spares is None and not tried:
@@ -117,8 +117,8 @@ def _path(diagnosis: Diagnosis) -> str:
 
 
 def _evidence(diagnosis: Diagnosis) -> tuple[str, ...]:
-    told = diagnosis.causes[0].best_evidence()[:_SHOWN_EVIDENCE] if diagnosis.causes else []
-    return tuple(f"{one.file}:{one.event.line}: {one.event.text}" for one in told)
+    best = diagnosis.causes[0].best_evidence()[:_SHOWN_EVIDENCE] if diagnosis.causes else []
+    return tuple(f"{one.file}:{one.event.line}: {one.event.text}" for one in best)
 
 
 def shell_code(exit_code: int) -> int:

@@ -1,4 +1,4 @@
-"""One attempt on this node, and what this node can tell of it."""
+"""One attempt on this node, and this node's report of it."""
 
 import os
 import time
@@ -13,8 +13,8 @@ from holdfast.supervisor.accounts import Accounts
 from holdfast.supervisor.evidence import capture, gather
 from holdfast.supervisor.hardware.agent_verdicts import AgentVerdicts
 from holdfast.supervisor.hardware.suspicion import Suspicion
-from holdfast.supervisor.nodes.rendezvous import Company
-from holdfast.supervisor.nodes.report import Over, Plan, Report
+from holdfast.supervisor.nodes.rendezvous import Rendezvous
+from holdfast.supervisor.nodes.report import AttemptEnd, Plan, Report
 from holdfast.supervisor.options import Options
 from holdfast.supervisor.watch import Outcome, Watch
 
@@ -28,7 +28,7 @@ Tell = Callable[[str], None]
 @dataclass(slots=True)
 class Here:
     options: Options
-    company: Company
+    rendezvous: Rendezvous
     accounts: Accounts
     tell: Tell
 
@@ -36,15 +36,15 @@ class Here:
         options = self.options
         if plan.probe and (unfit := self._probe()):
             return self._refuse(plan, unfit)
-        several = f".{options.node}" if plan.environ else ""  # nodes may share the folder
+        several = f".{options.node}" if plan.master_host else ""  # nodes may share the folder
         log = options.folder / f"attempt_{plan.number}{several}.log"
         log.unlink(missing_ok=True)
         kernel = gather.KernelWatch(options.node, options.kernel_log, time.time())
         try:
             agent = AgentVerdicts(options.node, options.verdict_file)
-            members = plan.members if self.company.leads else ()
-            suspicion = Suspicion(options.node, kernel, agent, self.company, members, options.sys)
-            watch = Watch(options, plan.number, self.accounts, self.company, suspicion, self.tell)
+            members = plan.members if self.rendezvous.leads else ()
+            suspicion = Suspicion(options.node, kernel, agent, self.rendezvous, members, options.sys)
+            watch = Watch(options, plan.number, self.accounts, self.rendezvous, suspicion, self.tell)
             watch.alone = len(plan.members) == 1
             watch.dumps = self._dumps(plan)
             outcome = watch.run(self._environ(plan), log)
@@ -63,17 +63,17 @@ class Here:
         """The attempt is over before it began; whoever decides takes another node."""
         node, why = self.options.node, unfit[0].event.text
         self.tell(why)
-        self.company.tell_over(plan.number, Over(node=node, why=why))
+        self.rendezvous.announce_end(plan.number, AttemptEnd(node=node, why=why))
         return Report(node=node, exit_code=1, evidence=tuple(unfit))
 
     def _environ(self, plan: Plan) -> dict[str, str]:
         """What the command sets itself is left as it is."""
         rank = plan.members.index(self.options.node)
-        place = {"PET_NODE_RANK": str(rank), "NODE_RANK": str(rank)} if plan.environ else {}
+        place = _place(plan, rank) if plan.master_host else {}
         dumps = str(self._dumps(plan) / "rank_")
         traced = {name: dumps for name in (*_DUMP_FILES, _DUMP_PIPE)}
         own = {"HOLDFAST_ATTEMPT": str(plan.number), "HOLDFAST_FOLDER": str(self.options.folder)}
-        return {"PYTHONUNBUFFERED": "1", **traced, **self.options.environ, **os.environ, **plan.environ, **place, **own}
+        return {"PYTHONUNBUFFERED": "1", **traced, **self.options.environ, **os.environ, **place, **own}
 
     def _dumps(self, plan: Plan) -> Path:
         """Where the ranks' Flight Recorders write, if they do."""
@@ -96,6 +96,14 @@ class Here:
             silent_seconds=outcome.silent_seconds, first_step=outcome.first_step, last_step=outcome.last_step,
             evidence=tuple(evidence), looks=tuple(outcome.looks), unseen=(kernel.blind,) if kernel.blind else (),
         )  # fmt: skip
+
+
+def _place(plan: Plan, rank: int) -> dict[str, str]:
+    """torchrun takes each of its options from a PET_ variable; other launchers read the rest."""
+    host, port = plan.master_host, str(plan.master_port)
+    torchrun = {"PET_NNODES": str(len(plan.members)), "PET_MASTER_ADDR": host, "PET_MASTER_PORT": port}
+    others = {"MASTER_ADDR": host, "MASTER_PORT": port, "NODE_RANK": str(rank)}
+    return {**torchrun, "PET_NODE_RANK": str(rank), **others}
 
 
 def _silence(outcome: Outcome, now: float) -> Evidence:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from holdfast.diagnosis.rules import diagnose as room
+from holdfast.diagnosis.rules import diagnose as diagnosis_rules
 from holdfast.diagnosis.rules.diagnose import Diagnosis, subject_of
 from holdfast.diagnosis.rules.next_step import subject_words
 from holdfast.model.evidence import Evidence
@@ -17,7 +17,7 @@ from holdfast.supervisor.here import Here
 from holdfast.supervisor.memory import Memory, Run
 from holdfast.supervisor.nodes import absence
 from holdfast.supervisor.nodes.fleet import Fleet, NoFleet
-from holdfast.supervisor.nodes.rendezvous import Company
+from holdfast.supervisor.nodes.rendezvous import Rendezvous
 from holdfast.supervisor.nodes.report import Plan, Report
 from holdfast.supervisor.options import Options
 
@@ -25,69 +25,72 @@ Tell = Callable[[str], None]
 
 
 class Supervisor:
-    def __init__(self, options: Options, company: Company, tell: Tell, fleet: Fleet | None = None) -> None:
-        self._options, self._company, self._tell = options, company, tell
+    def __init__(self, options: Options, rendezvous: Rendezvous, tell: Tell, fleet: Fleet | None = None) -> None:
+        self._options, self._rendezvous, self._tell = options, rendezvous, tell
         self._fleet = fleet or NoFleet()
         self._probe_first = False
         self._memory = Memory(options.folder)
         found = self._memory.load(options.command)
         self._run = found or Run(command=options.command, began=time.time())
         ledger = self._run.ledger
-        if found:  # what happened while nobody watched is not known
+        if found:  # the time without a supervisor is of no known class
             gap = max(time.time() - found.saved, 0.0)
             ledger = replace(ledger, unknown=ledger.unknown + gap)
             tell(f"goes on with the run begun at {_clock(found.began)}, after {len(found.attempts)} attempts")
         self._accounts = Accounts(time.monotonic(), ledger, self._run.best_step)
-        self._here = Here(options, company, self._accounts, tell)
+        self._here = Here(options, rendezvous, self._accounts, tell)
 
     def run(self) -> int:
         processes.adopt_orphans()
-        self._company.assemble()
+        self._rendezvous.assemble()
         while True:
-            plan = self._cast(len(self._run.attempts) + 1)
-            self._company.announce(plan)
+            plan = self._plan(len(self._run.attempts) + 1)
+            self._rendezvous.announce(plan)
             report, attempt, decision = self._attempt(plan)
             self._remember(attempt, decision)
             if report.signal:
-                return self._finish(128 + report.signal, f"told to end by signal {report.signal}")
+                return self._finish(128 + report.signal, f"ended by signal {report.signal}")
             if not decision.goes_on:
                 return self._finish(decision.exit_code, decision.reason)
             why_not = self._wait(decision)
             if why_not:
                 return self._finish(decision.exit_code, why_not)
 
-    def _cast(self, number: int) -> Plan:
-        """Without those that the controller calls unfit, where others can take their place."""
+    def _plan(self, number: int) -> Plan:
+        """Nodes that the controller calls unfit are replaced where a spare can take their place."""
         excluded = self._run.excluded
-        members, environ = self._company.cast(excluded)
+        members = self._rendezvous.select_members(excluded)
         unfit = {name: why for name, why in self._fleet.unfit().items() if name != self._options.node}
-        if unfit.keys() & {*members}:
-            better = self._company.cast([*excluded, *unfit])
-            if len(better[0]) == len(members):
-                for name in sorted(unfit.keys() & {*members}):
+        if unfit.keys() & {*members.names}:
+            better = self._rendezvous.select_members([*excluded, *unfit])
+            if len(better.names) == len(members.names):
+                for name in sorted(unfit.keys() & {*members.names}):
                     self._tell(f"{name} does not take part: {unfit[name]}")
-                members, environ = better
-        return Plan(number=number, members=members, excluded=excluded, environ=environ, probe=self._probe_first)
+                members = better
+        return Plan(
+            number=number, members=members.names, excluded=excluded, master_host=members.master_host,
+            master_port=members.master_port, probe=self._probe_first,
+        )  # fmt: skip
 
     def _attempt(self, plan: Plan) -> tuple[Report, Attempt, Decision]:
         began, best = time.time(), self._accounts.best_step
         self._accounts.begin(time.monotonic())
         self._save()
         own = self._here.attempt(plan)
-        reports = [own, *self._company.reports(plan.number, plan.members)]
+        reports = [own, *self._rendezvous.reports(plan.number, plan.members)]
         lost = tuple(sorted(set(plan.members) - {one.node for one in reports}))
         worst = _worst(reports, lost)
         self._accounts.end(time.monotonic(), well=worst.exit_code == 0 and not worst.ended_by)
         diagnosis = self._diagnose(reports, lost, self._fleet.evidence(plan.members, began))
         attempt = self._record(plan, began, own, worst, diagnosis, best)
-        spares = self._company.spares(self._run.excluded, plan.members)
+        spares = self._rendezvous.can_lose(self._run.excluded, plan.members)
         decision = decide(diagnosis, [*self._run.attempts, attempt], self._options.budget, spares)
         decision = absence.of_leader(absence.without(decision, lost, spares), self._options.node, spares)
         self._probe_first = decision.probe
-        self._tell_fleet(decision, lost)
+        self._report_to_fleet(decision, lost)
         return own, attempt, decision
 
-    def _tell_fleet(self, decision: Decision, lost: Sequence[str]) -> None:
+    def _report_to_fleet(self, decision: Decision, lost: Sequence[str]) -> None:
         said = f"a supervised job: {decision.reason}" + "".join(f"; {line}" for line in decision.evidence[:1])
         blamed = [name for name in decision.exclude if name not in lost]
         if blamed:
@@ -95,13 +98,13 @@ class Supervisor:
         if lost:
             self._fleet.doubt(lost, said)
 
-    def _diagnose(self, reports: Sequence[Report], lost: Sequence[str], told: Sequence[Evidence]) -> Diagnosis:
-        evidence = [*told, *(item for one in reports for item in one.evidence)]
+    def _diagnose(self, reports: Sequence[Report], lost: Sequence[str], from_fleet: Sequence[Evidence]) -> Diagnosis:
+        evidence = [*from_fleet, *(item for one in reports for item in one.evidence)]
         looks = [look for one in reports for look in one.looks]
         since = time.time() - max(one.silent_seconds for one in reports)
         evidence += outliers.evidence(looks, since)
         evidence += absence.evidence(lost, since, hang=any(one.silent_seconds for one in reports))
-        return room.diagnose(evidence)
+        return diagnosis_rules.diagnose(evidence)
 
     def _record(self, plan: Plan, began: float, own: Report, worst: Report, diagnosis: Diagnosis, best: int) -> Attempt:
         first = diagnosis.causes[0] if diagnosis.causes else None
@@ -141,8 +144,8 @@ class Supervisor:
         self._run = replace(self._run, finished=True, exit_code=code, outcome=why)
         self._save()
         number = len(self._run.attempts) + 1
-        self._company.announce(Plan(number=number, finished=True, exit_code=code, reason=why))
-        self._company.close()
+        self._rendezvous.announce(Plan(number=number, finished=True, exit_code=code, reason=why))
+        self._rendezvous.close()
         self._tell(f"{'ended' if not code else f'ends with exit code {code}'}: {why}; {_spent(self._run)}")
         return code
 
@@ -155,10 +158,10 @@ class Supervisor:
 
 
 def _worst(reports: Sequence[Report], lost: Sequence[str]) -> Report:
-    """The one that tells how the attempt ended: an own end before one that was brought about."""
+    """The report that explains the end: a command that ended by itself before one that a supervisor ended."""
     failed = [one for one in reports if one.exit_code or one.ended_by]
     if not failed and lost:
-        return replace(reports[0], exit_code=1, ended_by=f"{', '.join(lost)} not heard any more")
+        return replace(reports[0], exit_code=1, ended_by=f"{', '.join(lost)} no heartbeat any more")
     return min(failed, key=lambda one: (bool(one.ended_by), not one.silent_seconds), default=reports[0])
 
 

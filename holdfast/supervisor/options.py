@@ -1,4 +1,4 @@
-"""What a supervisor is told."""
+"""Options of a supervisor."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

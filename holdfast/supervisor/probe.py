@@ -14,7 +14,7 @@ _SHOWN = 200
 
 
 def failures(command: Sequence[str], node: str, patience_seconds: float) -> list[Evidence]:
-    """What speaks against this node; nothing where it passed or where it could not be told."""
+    """Evidence against this node; none where it passed or the probe could not tell."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
@@ -42,7 +42,7 @@ def _verdicts(output: bytes) -> list[dict[str, object]] | None:
 
 
 def _of(verdicts: Sequence[dict[str, object]], node: str) -> Iterator[Evidence]:
-    """Only what fails: a suite that sees no GPU at all says unknown, and blames nobody."""
+    """Only what fails: a suite that sees no GPU at all says unknown, and blames no node."""
     for verdict in verdicts:
         if verdict.get("health") == "fail":
             check = str(verdict.get("check"))

@@ -21,7 +21,7 @@ def adopt_orphans() -> None:
 
 
 def end_with_parent() -> None:
-    """Called in a new child: it is told to end should we be killed."""
+    """Called in a new child: the kernel ends it if we are killed."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
@@ -63,11 +63,11 @@ def end_all(grace_seconds: float, spare: int = 0) -> None:
     """The attempt below us ends: asked first, killed after the grace. `spare` is reaped by whoever started it."""
     for kind, patience in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, 10.0)):
         deadline = time.monotonic() + patience
-        told: set[int] = set()
+        asked: set[int] = set()
         while (left := _of_attempt()) and time.monotonic() < deadline:
             for pid in left:
-                if pid not in told:
-                    told.add(pid)
+                if pid not in asked:
+                    asked.add(pid)
                     with suppress(ProcessLookupError):
                         os.kill(pid, kind)
             reap(spare)

@@ -15,22 +15,22 @@ _ENOUGH = 3  # intervals before their length says anything
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Progress:
     """One line: a step that was made, or a save that began or ended."""
 
     step: int | None = None
     save: str = ""  # begin, end
 
 
-def told_by(line: bytes) -> Told | None:
+def in_line(line: bytes) -> Progress | None:
     if any(word in line for word in training_steps.COMMON):
         found = training_steps.parse(line.rstrip(b"\r\n"), 0)
         if found is not None and found.step is not None:
-            return Told(step=found.step)
+            return Progress(step=found.step)
     if any(word in line for word in _SAVE_WORDS):
         save = job_message.find(_SAVES, job_line.decode(line.rstrip(b"\r\n"), 0))
         if save is not None and save.event.code in ("begin", "end"):
-            return Told(save=str(save.event.code))
+            return Progress(save=str(save.event.code))
     return None
 
 

@@ -16,8 +16,8 @@ from holdfast.supervisor.evidence.stack_capture import Look
 from holdfast.supervisor.hardware.activity import Activity, Signs
 from holdfast.supervisor.hardware.hardware import Hardware
 from holdfast.supervisor.hardware.suspicion import Presumed, Suspicion
-from holdfast.supervisor.nodes.rendezvous import Company
-from holdfast.supervisor.nodes.report import Over
+from holdfast.supervisor.nodes.rendezvous import Rendezvous
+from holdfast.supervisor.nodes.report import AttemptEnd
 from holdfast.supervisor.options import Options
 
 _BEAT_SECONDS = 0.25
@@ -45,17 +45,23 @@ class Outcome:
 
 class Watch:
     def __init__(
-        self, options: Options, number: int, accounts: Accounts, company: Company, suspicion: Suspicion, tell: Tell
+        self,
+        options: Options,
+        number: int,
+        accounts: Accounts,
+        rendezvous: Rendezvous,
+        suspicion: Suspicion,
+        tell: Tell,
     ) -> None:
         self._options, self._number, self._accounts = options, number, accounts
-        self._company, self._suspicion, self._tell = company, suspicion, tell
+        self._rendezvous, self._suspicion, self._tell = rendezvous, suspicion, tell
         self._silence = progress.Silence(options.hang_factor, options.hang_floor_seconds)
         self._pulse = progress.Silence(options.hang_factor, options.hang_floor_seconds)  # of GPUs and ports that work
         self._hardware = Hardware(options.node, options.sys, options.nvml)
         self._activity = Activity()
         self.alone = False  # all ranks are here: whatever waits, waits for something here
         self._outcome = Outcome()
-        self._told_to_end = 0
+        self._end_signal = 0
         self._looked: list[Look] = []
         self._look_at = 0.0
         self._settled_at: float | None = None
@@ -65,11 +71,11 @@ class Watch:
     def run(self, environ: Mapping[str, str], log: Path) -> Outcome:
         before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
-            child = Child(self._options.command, environ, log, self._hear)
+            child = Child(self._options.command, environ, log, self._read)
             self._hardware.start(child.pid)
             try:
                 while child.pump(_BEAT_SECONDS) is None and not self._is_over(child):
-                    self._feel()
+                    self._sample_hardware()
             finally:
                 self._hardware.stop()
                 self._end(child)
@@ -80,8 +86,8 @@ class Watch:
 
     def _end(self, child: Child) -> None:
         outcome, grace = self._outcome, self._options.grace_seconds
-        if self._told_to_end:
-            outcome.signal = self._told_to_end
+        if self._end_signal:
+            outcome.signal = self._end_signal
             _wait_for(child, grace)
         outcome.lines = child.lines if outcome.ended_by else None
         outcome.exit_code = child.end(min(grace, _HURRY_SECONDS) if outcome.ended_by else grace)
@@ -89,69 +95,70 @@ class Watch:
             processes.release(_FLUSH_SECONDS if outcome.signal else 0.0)
         if outcome.ended_by or outcome.exit_code:
             why = outcome.ended_by or f"its command ended with {outcome.exit_code}"
-            self._company.tell_over(self._number, Over(node=self._options.node, why=why, hang=bool(outcome.looks)))
+            end = AttemptEnd(node=self._options.node, why=why, hang=bool(outcome.looks))
+            self._rendezvous.announce_end(self._number, end)
 
     def _on_signal(self, number: int, _: object) -> None:
-        self._told_to_end = number
+        self._end_signal = number
 
-    def _hear(self, line: bytes) -> None:
-        told = progress.told_by(line)
-        if told is None:
+    def _read(self, line: bytes) -> None:
+        found = progress.in_line(line)
+        if found is None:
             self._confirmed = self._confirmed or confirmation.confirms(line)
             return
         now = time.monotonic()
-        if told.save:
-            self._accounts.save(now, told.save)
+        if found.save:
+            self._accounts.save(now, found.save)
             return
-        assert told.step is not None
+        assert found.step is not None
         self._silence.progress(now)
         self._activity.progress(now)
-        self._accounts.step(now, told.step)
+        self._accounts.step(now, found.step)
         first = self._outcome.first_step
-        self._outcome.first_step = told.step if first is None else first
-        self._outcome.last_step = told.step
+        self._outcome.first_step = found.step if first is None else first
+        self._outcome.last_step = found.step
         self._looked = []
         self._confirmed = False
 
-    def _feel(self) -> None:
-        """What the hardware did since the last beat; where no line tells of progress, its work is what does."""
+    def _sample_hardware(self) -> None:
+        """Without progress lines, the work of GPUs and ports counts as progress."""
         if self._number == 1 and (blind := self._hardware.blind()):
             self._tell(blind)
-        for sample in self._hardware.news():
+        for sample in self._hardware.samples():
             self._activity.add(sample)
             if self._silence.last is None and self._activity.is_busy(sample):
                 self._pulse.progress(sample.at)
                 self._activity.progress(sample.at)
 
     def _is_over(self, child: Child) -> bool:
-        if self._told_to_end:
-            child.signal(self._told_to_end)
+        if self._end_signal:
+            child.signal(self._end_signal)
             return True
         return self._ended_elsewhere(child) or self._hangs(child, time.monotonic())
 
     def _ended_elsewhere(self, child: Child) -> bool:
-        over = self._company.over(self._number)
-        if over is None:
+        end = self._rendezvous.ended_elsewhere(self._number)
+        if end is None:
             return False
         now = time.monotonic()
-        if over.hang and not self._outcome.looks:
+        if end.hang and not self._outcome.looks:
             self._outcome.looks = looks.at_ranks(child.pid, self._options.node)
             self._capture()
-        self._settled_at = self._settled_at or now + (0.0 if over.hang else _SETTLE_SECONDS)
+        self._settled_at = self._settled_at or now + (0.0 if end.hang else _SETTLE_SECONDS)
         if now < self._settled_at:
             return False
-        self._outcome.ended_by = f"{over.node}: {over.why}"
+        self._outcome.ended_by = f"{end.node}: {end.why}"
         return True
 
     def _hangs(self, child: Child, now: float) -> bool:
-        """Silence alone may be an evaluation, and a presumed loss alone nothing at all: no rank must move either."""
-        presumed = self._suspicion.look()
+        """Silence may be an evaluation, and a presumed loss a false alarm: in a hang no rank moves either."""
+        presumed = self._suspicion.presumed()
         if presumed and self._confirmed:
             self._looked = looks.at_ranks(child.pid, self._options.node)
             self._give_up(presumed, now, Signs())
             return True
         signs = self._activity.signs(now)
-        silent = self._silence.is_too_long(now) or self._works_no_more(signs, now) or self._explained(presumed, now)
+        silent = self._silence.is_too_long(now) or self._work_stopped(signs, now) or self._explained(presumed, now)
         if now < self._look_at or not silent:
             return False
         self._look_at = now + _BETWEEN_LOOKS_SECONDS
@@ -161,8 +168,8 @@ class Watch:
         self._give_up(presumed, now, signs)
         return True
 
-    def _works_no_more(self, signs: Signs, now: float) -> bool:
-        """Without progress lines: GPUs that worked only wait now, and whom they wait for is on this machine."""
+    def _work_stopped(self, signs: Signs, now: float) -> bool:
+        """Without progress lines: GPUs that worked now only wait, and all ranks are on this machine."""
         return self.alone and self._silence.last is None and signs.waiting > 0 and self._pulse.is_too_long(now)
 
     def _explained(self, presumed: list[Presumed], now: float) -> bool:
@@ -186,7 +193,7 @@ class Watch:
         self._capture()
 
     def _capture(self) -> None:
-        """Before they are ended: afterwards nobody can be asked."""
+        """Ranks can only be asked before they are ended."""
         if self.dumps is not None:
             capture.ask_for_dumps(self.dumps)
         self._outcome.captured = capture.of_ras(self._options.node)

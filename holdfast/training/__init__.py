@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from holdfast.training.checkpoint.checkpoint import Checkpoint
-    from holdfast.training.checkpoint.parts import Parallel, Position, Random
+    from holdfast.training.checkpoint.parts import Parallel, Random
+    from holdfast.training.checkpoint.position import Position
     from holdfast.training.guard.guard import Guard
     from holdfast.training.progress.progress import Progress
 
@@ -15,7 +16,7 @@ _HOMES = {
     "Checkpoint": "checkpoint.checkpoint",
     "Guard": "guard.guard",
     "Parallel": "checkpoint.parts",
-    "Position": "checkpoint.parts",
+    "Position": "checkpoint.position",
     "Progress": "progress.progress",
     "Random": "checkpoint.parts",
 }

@@ -27,7 +27,7 @@ PATH = re.compile(r"(?:file:(?://)?)?(/[^\s'\",;=:]+)")
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """What apt, pip and npm are told, as text and files."""
+    """The settings of apt, pip and npm, as text and files."""
 
     sources: str  # lines of sources.list: Debian's repositories only
     apt: str  # apt.conf: how they are fetched
@@ -59,16 +59,16 @@ def read(suites: Iterable[str]) -> Clients:
     environment = {name: value for name, value in os.environ.items() if CARRIED.fullmatch(name)}
     environment["NPM_CONFIG_GLOBALCONFIG"] = "/etc/npmrc"
     sources = debian_sources(set(suites))
-    told = [pip, sources, *environment.values(), *(file.read_text() for file in npmrc if file.is_file())]
-    folders, files = referred("\n".join(told))
+    found = [pip, sources, *environment.values(), *(file.read_text() for file in npmrc if file.is_file())]
+    folders, files = referred("\n".join(found))
     return Clients(sources, apt_options(), pip, npmrc, environment, folders, files)
 
 
 def debian_sources(suites: set[str]) -> str:
     """The repositories of Debian itself as this machine's apt names them; others would not be on a fresh machine."""
     fields = "$(ORIGIN)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)"
-    told = _told("apt-get", "indextargets", "--format", fields, "Created-By: Packages")
-    rows = [line.split("|") for line in told.splitlines()]
+    found = _output("apt-get", "indextargets", "--format", fields, "Created-By: Packages")
+    rows = [line.split("|") for line in found.splitlines()]
     lines = [f"deb {uri} {suite} {part}" for origin, uri, suite, part in rows if origin == "Debian" and suite in suites]
     if not lines:
         raise SystemExit(
@@ -79,7 +79,7 @@ def debian_sources(suites: set[str]) -> str:
 
 def apt_options() -> str:
     """How apt fetches: proxies, timeouts, checks. Hooks and caches are the machine's own."""
-    lines = _told("apt-config", "dump").splitlines()
+    lines = _output("apt-config", "dump").splitlines()
     own = ("Acquire::IndexTargets", "Acquire::CompressionTypes", "Acquire::cdrom", "Acquire::Changelogs")
     return "\n".join(line for line in lines if line.startswith("Acquire::") and not line.startswith(own)) + "\n"
 
@@ -111,11 +111,11 @@ def referred(text: str) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
 
 
 def _npm_global() -> Path:
-    told = _told("npm", "config", "get", "globalconfig").strip() if shutil.which("npm") else ""
-    return Path(told if told.startswith("/") else "/etc/npmrc")
+    found = _output("npm", "config", "get", "globalconfig").strip() if shutil.which("npm") else ""
+    return Path(found if found.startswith("/") else "/etc/npmrc")
 
 
-def _told(*command: str) -> str:
+def _output(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 

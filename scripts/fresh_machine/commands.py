@@ -58,10 +58,10 @@ def _until(url: str, fits: Any, seconds: float = 60.0) -> str:
 
 def _count(text: str) -> int:
     try:
-        told = json.loads(text)
+        answer = json.loads(text)
     except ValueError:
         return 0
-    return len(told.get("nodes", [])) if isinstance(told, dict) else len(told)
+    return len(answer.get("nodes", [])) if isinstance(answer, dict) else len(answer)
 
 
 def _shown(line: str) -> bool:
@@ -71,10 +71,10 @@ def _shown(line: str) -> bool:
 
 def demo(machine: Machine, work: Path) -> dict[str, Any]:
     page, began, listening = Page(), time.monotonic(), [0.0]
-    with log(work / "demo.log", "demo", _shown) as told:
+    with log(work / "demo.log", "demo", _shown) as on_line:
 
         def heard(line: str) -> None:
-            told(line)
+            on_line(line)
             page.hear(line)
             if LISTENS.search(line):
                 listening[0] = time.monotonic() - began
@@ -124,10 +124,10 @@ class Tests:
 
 def tests(machine: Machine, work: Path, target: str) -> dict[str, Any]:
     heard, began = Tests(), time.monotonic()
-    with log(work / "test.log", target, _shown) as told:
+    with log(work / "test.log", target, _shown) as on_line:
 
         def both(line: str) -> None:
-            told(line)
+            on_line(line)
             heard.hear(line)
 
         code = machine.run(f"cd {CLONE} && make {target}", both, timeout=3 * 3600, CI="true", PYTEST_ADDOPTS="-rfEs")

@@ -40,7 +40,7 @@ class Buildah:
         signed = ["--signature-policy", self._policy] if verb in ("from", "commit", "build") else []
         return [*self._words, verb, *signed, *arguments]
 
-    def told(self, verb: str, *arguments: str, accepted: tuple[int, ...] = (0,)) -> str:
+    def output(self, verb: str, *arguments: str, accepted: tuple[int, ...] = (0,)) -> str:
         done = subprocess.run(self.command(verb, *arguments), capture_output=True, text=True, check=False)
         if done.returncode not in accepted:
             raise StepFailed(f"buildah {verb} ended with {done.returncode}: {(done.stderr or done.stdout)[-1500:]}")
@@ -68,14 +68,14 @@ def image(machine: Machine, source: Source, work: Path) -> dict[str, Any]:
 
 
 def _tag(buildah: Buildah, machine: Machine, bases: list[str]) -> None:
-    container = buildah.told("from", "scratch")
-    buildah.told("add", "--quiet", container, str(machine.tree), "/")
+    container = buildah.output("from", "scratch")
+    buildah.output("add", "--quiet", container, str(machine.tree), "/")
     for name, value in machine.environment.items():
-        buildah.told("config", "--env", f"{name}={value}", container)
+        buildah.output("config", "--env", f"{name}={value}", container)
     first, *others = [f"docker.io/library/{base}" for base in bases]
-    buildah.told("commit", "--quiet", "--rm", container, first)
+    buildah.output("commit", "--quiet", "--rm", container, first)
     for other in others:
-        buildah.told("tag", first, other)
+        buildah.output("tag", first, other)
 
 
 def _versions(machine: Machine) -> dict[str, str]:
@@ -88,20 +88,22 @@ def _build(buildah: Buildah, machine: Machine, context: Path, role: str, work: P
     name = f"holdfast-{role}"
     how = ["--isolation", "chroot", "--pull-never", "--target", role, "--tag", name, *volumes]
     command = buildah.command("build", *how, "--file", str(context / "deploy/Containerfile"), str(context))
-    with log(work / f"image-{role}.log", f"image {role}", lambda line: line.startswith(("STEP", "[", "Error"))) as told:
-        code = stream(command, told, 1800)
+    with log(
+        work / f"image-{role}.log", f"image {role}", lambda line: line.startswith(("STEP", "[", "Error"))
+    ) as on_line:
+        code = stream(command, on_line, 1800)
     if code != 0:
         return {"ok": False, "exit": code}
-    container = buildah.told("from", "--pull-never", f"localhost/{name}")
+    container = buildah.output("from", "--pull-never", f"localhost/{name}")
     run = ("run", "--isolation", "chroot", container, "--")
-    version = buildah.told(*run, "holdfast", "--version")
-    user = buildah.told(*run, "id", "-u")
+    version = buildah.output(*run, "holdfast", "--version")
+    user = buildah.output(*run, "id", "-u")
     if role == "agent":  # without a GPU its answer is unknown: 3; 64 or a stack would be a fault of the image
-        health = json.loads(buildah.told(*run, "holdfast", "check", "--json", accepted=(0, 1, 2, 3)))["health"]
+        health = json.loads(buildah.output(*run, "holdfast", "check", "--json", accepted=(0, 1, 2, 3)))["health"]
         seen: dict[str, Any] = {"check": health}
         good = health in ("pass", "degraded", "fail", "unknown")
     else:
-        good = buildah.told(*run, "python", "-c", PAGE) == "True"
+        good = buildah.output(*run, "python", "-c", PAGE) == "True"
         seen = {"page": good}
     say(f"image: {name}: {version}, user {user}, {seen}")
     return {"ok": good and version.startswith("holdfast "), "version": version, "user": int(user), **seen}

@@ -31,7 +31,7 @@ done
 shift
 exec chroot "$tree" "$@"
 """
-Told = Callable[[str], None]
+OnLine = Callable[[str], None]
 STARTED = time.monotonic()
 
 
@@ -53,23 +53,23 @@ class Machine:
         subprocess.run(["cp", "-a", "--reflink=auto", str(self.tree), str(tree)], check=True)
         return Machine(tree, self.environment, self.bound, self.nspawn)
 
-    def run(self, command: str, told: Told, *, timeout: float, **extra: str) -> int:
-        """A shell command as root in it, on this machine's network; its lines are told as they come."""
+    def run(self, command: str, on_line: OnLine, *, timeout: float, **extra: str) -> int:
+        """A shell command as root in it, on this machine's network; its lines arrive as they come."""
         environment = {"PATH": SEARCHED, "HOME": "/root", "LANG": "C.UTF-8", **self.environment, **extra}
         variables = [f"{name}={value}" for name, value in environment.items()]
         inside = ["env", "-i", *variables, "sh", "-c", command]
         if not self.nspawn:
             pairs = [word for there, here in self.bound.items() for word in (here, there)]
             unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", CHROOT, "sh"]
-            return stream([*unshare, str(self.tree), *pairs, "--", *inside], told, timeout)
+            return stream([*unshare, str(self.tree), *pairs, "--", *inside], on_line, timeout)
         binds = [f"--bind-ro={here}:{there}" for there, here in self.bound.items()]
         how = ("--as-pid2", "--pipe", "--resolv-conf=bind-host", "--capability=all", *binds, "-D", str(self.tree))
-        return stream([*NSPAWN, *how, *inside], told, timeout, COMMAND_SETTINGS)
+        return stream([*NSPAWN, *how, *inside], on_line, timeout, COMMAND_SETTINGS)
 
-    def boot(self, told: Told, *, timeout: float) -> int:
+    def boot(self, on_line: OnLine, *, timeout: float) -> int:
         """Its systemd, on a network of its own, until it powers off."""
         how = ("--boot", "--private-network", "--console=pipe", "-D", str(self.tree))
-        return stream([*NSPAWN, *how], told, timeout)
+        return stream([*NSPAWN, *how], on_line, timeout)
 
     def must(self, command: str, what: str, *, timeout: float = 900, **extra: str) -> str:
         lines: list[str] = []
@@ -83,7 +83,7 @@ class StepFailed(Exception):
     """A step could not be carried out; the text says which and what was said."""
 
 
-def stream(command: Sequence[str], told: Told, timeout: float, settings: Mapping[str, str] | None = None) -> int:
+def stream(command: Sequence[str], on_line: OnLine, timeout: float, settings: Mapping[str, str] | None = None) -> int:
     """Runs it, tells each line, and ends it when its time is over."""
     environment = {**os.environ, **(settings or {})}
     with subprocess.Popen(
@@ -96,7 +96,7 @@ def stream(command: Sequence[str], told: Told, timeout: float, settings: Mapping
             for raw in process.stdout:
                 line = raw.decode(errors="replace").rstrip()
                 if not line.startswith(NSPAWN_NOISE):
-                    told(line)
+                    on_line(line)
             return process.wait()
         finally:
             overdue.cancel()
@@ -128,17 +128,17 @@ def remove(folder: Path) -> None:
 
 
 @contextmanager
-def log(path: Path, prefix: str, shown: Callable[[str], bool] = lambda line: True) -> Iterator[Told]:
+def log(path: Path, prefix: str, shown: Callable[[str], bool] = lambda line: True) -> Iterator[OnLine]:
     """Every line into a file; those that a reader wants, with the time, to standard output."""
     with path.open("w") as file:
 
-        def told(line: str) -> None:
+        def on_line(line: str) -> None:
             file.write(line + "\n")
             file.flush()
             if shown(line):
                 say(f"{prefix}: {line}")
 
-        yield told
+        yield on_line
 
 
 def quoted(*words: str) -> str:

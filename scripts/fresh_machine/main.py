@@ -62,7 +62,7 @@ def main() -> int:
 def _remember(file: Path, commit: str, results: dict[str, Any]) -> None:
     """Steps that were not run keep what they had, with the commit that it was seen on."""
     known = json.loads(file.read_text()) if file.exists() else {}
-    steps = {name: {"commit": commit, **told} for name, told in results.items() if isinstance(told, dict)}
+    steps = {name: {"commit": commit, **result} for name, result in results.items() if isinstance(result, dict)}
     file.write_text(as_json({"bench": "fresh_machine", **known, **results, **steps}))
 
 
@@ -110,13 +110,13 @@ def _emptied(work: Path) -> Path:
 
 
 def _megabytes(tree: Path) -> int:
-    told = subprocess.run(["du", "-sxm", str(tree)], capture_output=True, text=True, check=True).stdout
-    return int(told.split()[0])
+    result = subprocess.run(["du", "-sxm", str(tree)], capture_output=True, text=True, check=True).stdout
+    return int(result.split()[0])
 
 
 def _good(results: dict[str, Any]) -> bool:
-    steps = [told for told in results.values() if isinstance(told, dict)]
-    return bool(steps) and all(told["ok"] for told in steps)
+    steps = [result for result in results.values() if isinstance(result, dict)]
+    return bool(steps) and all(result["ok"] for result in steps)
 
 
 def _clean(work: Path, *, logs: bool) -> None:
@@ -133,12 +133,12 @@ def _clean(work: Path, *, logs: bool) -> None:
 
 def _summary(results: dict[str, Any]) -> int:
     print()
-    steps = {name: told for name, told in results.items() if isinstance(told, dict)}
-    for name, told in steps.items():
-        facts = {key: value for key, value in told.items() if key not in ("ok", "skipped_because", "failures")}
-        print(f"{name:6} {'good  ' if told['ok'] else 'FAILED'} {facts}")
-        for reason, count in told.get("skipped_because", {}).items():
+    steps = {name: result for name, result in results.items() if isinstance(result, dict)}
+    for name, result in steps.items():
+        facts = {key: value for key, value in result.items() if key not in ("ok", "skipped_because", "failures")}
+        print(f"{name:6} {'good  ' if result['ok'] else 'FAILED'} {facts}")
+        for reason, count in result.get("skipped_because", {}).items():
             print(f"         {count:4} skipped: {reason}")
-        for failure in told.get("failures", []):
+        for failure in result.get("failures", []):
             print(f"              failed: {failure}")
     return 0 if _good(results) else 1

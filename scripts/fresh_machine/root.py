@@ -47,31 +47,31 @@ class Source:
 def build(work: Path, source: Source) -> Machine:
     """The base that every step copies. One that is there and fits is used again."""
     tree, ready = work / "base", work / "base.ready"
-    told = clients.read(SUITES)
-    wanted = f"{SUITE} {' '.join(source.prerequisites())}\n{told.sources}{told.pip}"
+    settings = clients.read(SUITES)
+    wanted = f"{SUITE} {' '.join(source.prerequisites())}\n{settings.sources}{settings.pip}"
     if not ready.exists() or ready.read_text() != wanted:
         if tree.exists():
             remove(tree)
-        _bootstrap(tree, work, told, source.prerequisites())
-        told.write(tree)
+        _bootstrap(tree, work, settings, source.prerequisites())
+        settings.write(tree)
         # Every installer writes these two; the tools that build a root leave them to it.
         (tree / "etc/hostname").write_text("fresh\n")
         (tree / "etc/hosts").write_text("127.0.0.1 localhost\n127.0.1.1 fresh\n::1 localhost ip6-localhost\n")
         subprocess.run(["chroot", str(tree), "update-ca-certificates"], check=True, capture_output=True)
         ready.write_text(wanted)
-    bound = {str(folder): str(folder) for folder in told.folders}
-    return Machine(tree, dict(told.environment), bound, works(tree))
+    bound = {str(folder): str(folder) for folder in settings.folders}
+    return Machine(tree, dict(settings.environment), bound, works(tree))
 
 
-def _bootstrap(tree: Path, work: Path, told: clients.Clients, packages: list[str]) -> None:
+def _bootstrap(tree: Path, work: Path, settings: clients.Clients, packages: list[str]) -> None:
     listed, options = work / "sources.list", work / "apt.conf"
-    listed.write_text(told.sources)
-    options.write_text(told.apt)
+    listed.write_text(settings.sources)
+    options.write_text(settings.apt)
     if shutil.which("mmdebstrap"):
         command = ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}", f"--aptopt={options}"]
         _run([*command, SUITE, str(tree), str(listed)])
     elif shutil.which("debootstrap"):
-        mirror = next(line.split()[1] for line in told.sources.splitlines() if line.split()[2] == SUITE)
+        mirror = next(line.split()[1] for line in settings.sources.splitlines() if line.split()[2] == SUITE)
         _run(["debootstrap", "--variant=minbase", f"--include={','.join(packages)}", SUITE, str(tree), mirror])
     else:
         raise StepFailed("neither mmdebstrap nor debootstrap is installed")

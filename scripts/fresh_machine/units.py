@@ -47,10 +47,10 @@ def units(machine: Machine, source: Source, work: Path) -> dict[str, Any]:
     if not machine.nspawn:
         raise StepFailed("the units need systemd-nspawn, which does not work here")
     say("units: booting")
-    with log(work / "units.log", "units", lambda line: line.startswith("inside: ")) as told:
-        code = machine.boot(told, timeout=900)
+    with log(work / "units.log", "units", lambda line: line.startswith("inside: ")) as on_line:
+        code = machine.boot(on_line, timeout=900)
         for line in _text(machine.tree / SAID).splitlines():
-            told(line)
+            on_line(line)
     file = machine.tree / RESULT
     if not file.exists():
         raise StepFailed(f"systemd ended with {code} and left no result; see units.log")

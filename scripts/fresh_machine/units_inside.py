@@ -23,7 +23,7 @@ def say(text: str) -> None:
         print(f"inside: {time.monotonic() - STARTED:5.1f} s  {line}", flush=True)
 
 
-def told(*command: str) -> tuple[int, str]:
+def output(*command: str) -> tuple[int, str]:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return done.returncode, done.stdout
 
@@ -41,17 +41,17 @@ def answers(url: str) -> bool:
 
 def look(role: str, clone: str) -> dict[str, object]:
     unit = f"holdfast-{role}.service"
-    code, text = told(f"{clone}/deploy/install", role)
+    code, text = output(f"{clone}/deploy/install", role)
     say(text)
     began = time.monotonic()
     answered = code == 0 and answers(ANSWERS[role])
     seconds = round(time.monotonic() - began, 1)
-    _, shown = told("systemctl", "show", unit, *(f"--property={name}" for name in SHOWN))
+    _, shown = output("systemctl", "show", unit, *(f"--property={name}" for name in SHOWN))
     state = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
-    _, again = told(f"{clone}/deploy/install", role)
-    say(told("systemctl", "status", "--no-pager", "--lines=0", unit)[1])
-    say(told("journalctl", "--no-pager", "--output=short-iso", "--lines=15", f"--unit={unit}")[1])
-    score = re.search(r"([\d.]+) (\w+)", told("systemd-analyze", "security", "--no-pager", unit)[1].splitlines()[-1])
+    _, again = output(f"{clone}/deploy/install", role)
+    say(output("systemctl", "status", "--no-pager", "--lines=0", unit)[1])
+    say(output("journalctl", "--no-pager", "--output=short-iso", "--lines=15", f"--unit={unit}")[1])
+    score = re.search(r"([\d.]+) (\w+)", output("systemd-analyze", "security", "--no-pager", unit)[1].splitlines()[-1])
     exposure = " ".join(score.groups()) if score else "unknown"
     say(f"{unit}: {state}; answers {answered} after {seconds} s; exposure {exposure}")
     good = answered and state.get("ActiveState") == "active" and state.get("NRestarts") == "0"
@@ -68,9 +68,12 @@ def look(role: str, clone: str) -> dict[str, object]:
 def main() -> None:
     clone, result = sys.argv[1:]
     roles = {role: look(role, clone) for role in ("agent", "controller")}
-    code, gate = told("/usr/local/bin/holdfast", "gate", "--max-age", "300")
+    code, gate = output("/usr/local/bin/holdfast", "gate", "--max-age", "300")
     say(f"gate: exit {code}: {gate}")
-    seen = {"ok": all(role["ok"] for role in roles.values()), "systemd": told("systemctl", "--version")[1].split()[1]}
+    seen = {
+        "ok": all(role["ok"] for role in roles.values()),
+        "systemd": output("systemctl", "--version")[1].split()[1],
+    }
     Path(result).write_text(json.dumps({**seen, **roles, "gate_exit": code}) + "\n")
 
 

@@ -98,12 +98,12 @@ def test_of_very_many_the_surest_are_compared() -> None:
 def test_how_sure_evidence_makes() -> None:
     strong, weak, hint = (told(kind, role) for kind, role in (("a", "strong"), ("b", "weak"), ("c", "hint")))
     other = told("d", "exit")
-    assert candidate("gpu.gsp", strong).confidence == 0.8
-    assert candidate("gpu.gsp", strong, strong).confidence == 0.8, "the same again proves nothing more"
+    assert candidate("gpu.gsp", strong).confidence == 0.85
+    assert candidate("gpu.gsp", strong, strong).confidence == 0.85, "the same again proves nothing more"
     assert candidate("gpu.gsp", weak).confidence == 0.45
     assert candidate("gpu.gsp", hint).confidence == 0.25
     assert candidate("gpu.gsp", other).confidence == 0.2
-    assert candidate("gpu.gsp", strong, weak).confidence == 0.89
+    assert candidate("gpu.gsp", strong, weak).confidence == 0.92
     everything = [told(f"k{n}", "strong") for n in range(5)]
     assert candidate("gpu.gsp", *everything).confidence == 0.97
 

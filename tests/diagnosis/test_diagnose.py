@@ -4,6 +4,7 @@ import pytest
 
 from holdfast.catalog import causes
 from holdfast.catalog.job_messages import groups
+from holdfast.catalog.job_problems import problems
 from holdfast.diagnosis.rules.diagnose import diagnose, subject_of
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
@@ -123,11 +124,12 @@ def test_after_corruption_an_older_checkpoint_is_trusted() -> None:
 
 def test_every_cause_that_a_message_speaks_for_is_a_known_one() -> None:
     spoken = {message.cause for group in groups() for message in group.messages if message.cause}
+    spoken |= {problem.cause for problem in problems()}
     assert spoken <= set(causes.all_causes())
     assert {
         "gpu.fell_off_bus", "gpu.ecc_uncorrectable", "gpu.nvlink", "gpu.gsp", "gpu.other_xid", "fabric.port_down",
         "fabric.retry_exceeded", "fabric.hca", "fabric.unreachable", "fabric.plugin_fallback", "storage.full",
-        "storage.stall", "host.oom", "host.killed", "host.other", "job.cuda_oom", "job.illegal_access",
+        "storage.stall", "storage.corrupt", "host.oom", "host.killed", "host.other", "job.cuda_oom", "job.illegal_access",
         "job.rank_missing", "job.collective_mismatch", "job.rank_slow", "job.slowdown", "job.dataloader", "job.nan",
         "job.loss_spike", "job.exception", "launcher.setup", "unknown",
     } == set(causes.all_causes())  # fmt: skip

@@ -119,7 +119,7 @@ def test_what_to_set() -> None:
         ("job.exception", {"host": "n17", "ranks": (3,), "note": "boom"}, "rank 3, boom"),
         ("job.exception", {"ranks": (1, 2, 3, 4)}, "ranks 1, 2, 3, 4"),
         ("job.exception", {"ranks": (1, 2, 3, 4, 5)}, "ranks 1, 2, 3, 4 and 1 more"),
-        ("storage.stall", {"host": "n17"}, "place unknown"),
+        ("storage.stall", {"host": "n17"}, ""),
     ],
 )
 def test_the_subject_in_words(cause: str, more: dict[str, object], words: str) -> None:

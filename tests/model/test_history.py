@@ -31,6 +31,12 @@ def test_a_stale_value_is_absent_and_says_how_old_it_is() -> None:
     assert "100 s ago" in window.why_absent(GPU, "temp")
 
 
+def test_a_span_shorter_than_the_cadence_does_not_make_a_value_stale() -> None:
+    window = history((0, 40.0), good_for=140.0).window(100, 60)
+    assert window.value(GPU, "temp") == 40.0
+    assert window.runs(GPU, "temp") == [Run(0, 0, 40.0)]
+
+
 def test_a_blind_source_hides_its_old_values_with_its_reason() -> None:
     kept = history((0, 40.0))
     kept.add(Reading(source="nvml", at=5, blind="the driver has not answered for 40 s"))

@@ -31,7 +31,8 @@ def _lies(world: Any, kind: str) -> list[tuple[str, str, float]]:
 def _restless(world: Any, signal: str, every: int, until: int) -> Any:
     """A row that changes every so many columns until it sticks where it was."""
     row = world.tables[signal].values[0]
-    row[:until] = 200.0 + (np.arange(until) // every) % 2
+    noise = np.random.default_rng(7).normal(0.0, 1.0, until // every + 1).round(2)
+    row[:until] = 200.0 + np.repeat(noise, every)[:until]
     row[until:] = row[until - 1]
     return row
 
@@ -39,10 +40,10 @@ def _restless(world: Any, signal: str, every: int, until: int) -> Any:
 @pytest.mark.parametrize(
     ("why", "every", "until", "since"),
     [
-        ("never still before, now for three minutes", 1, 223, 2220.0),
+        ("never still before, now for three minutes", 1, 222, 2210.0),
         ("not for three minutes", 1, 224, None),
-        ("it rests now and then: not long enough", 4, 176, None),
-        ("long enough for one that rests", 4, 172, 1680.0),
+        ("read every 40 s: not ten readings long", 4, 203, None),
+        ("read every 40 s: for more than ten readings", 4, 196, 1920.0),
     ],
 )
 def test_how_long_an_instrument_must_be_still(
@@ -121,12 +122,16 @@ CDUS = (FLOW, SUPPLY, PRESSURE, "cdu_pump_speed_ratio")
     [
         ("all of a domain at once: its gateway", of(*(_silent(signal) for signal in CDUS)), {("cdu", "sensor.clock")}),
         ("within a minute", of(*(_silent(signal, at=150 + 2 * n) for n, signal in enumerate(CDUS))), {("cdu", "sensor.clock")}),
-        ("one after the other", of(*(_silent(signal, at=150 + 3 * n) for n, signal in enumerate(CDUS))), {("cdu/c1", "sensor.lost"), ("cdu/c2", "sensor.lost")}),
-        ("seven of eight are not all", of(*(_silent(signal) for signal in CDUS[:3]), _silent(CDUS[3], "cdu/c1")), {("cdu/c1", "sensor.lost"), ("cdu/c2", "sensor.lost")}),
+        ("not within a minute: what the units share", of(*(_silent(signal, at=150 + 3 * n) for n, signal in enumerate(CDUS))), {("room/h1", "sensor.lost")}),
+        ("one after the other", of(_silent(CDUS[0], "cdu/c1"), _silent(CDUS[0], "cdu/c2", at=180)), {("cdu/c1", "sensor.lost"), ("cdu/c2", "sensor.lost")}),
+        ("seven of eight", of(*(_silent(signal) for signal in CDUS[:3]), _silent(CDUS[3], "cdu/c1")), {("room/h1", "sensor.lost")}),
         ("the only reading there is", _silent("ambient_celsius"), {("room/h1", "sensor.lost")}),
         ("one signal of two", _silent("feed_voltage_volts"), {("feed", "sensor.clock")}),
         ("a node of which nothing else was ever told", of(_silent(FAN, "node/n1"), _silent("node_inlet_celsius", "node/n1")), {("node/n1", "sensor.lost")}),
-        ("all fans of all nodes", of(_silent(FAN), _silent("node_inlet_celsius")), {(node, "sensor.lost") for node in nodes(1, 12)}),
+        ("all fans of all nodes", of(_silent(FAN), _silent("node_inlet_celsius")), {("room/h1", "sensor.lost")}),
+        ("an agent: all parts of one node", of(*(_silent(signal, "node/n1/gpu/0", "node/n1/gpu/1") for signal in (HEAT, WATTS, CLOCK, USE))), {("node/n1", "sensor.lost")}),
+        ("one part of a node", of(*(_silent(signal, "node/n1/gpu/0") for signal in (HEAT, WATTS, CLOCK, USE))), {("node/n1/gpu/0", "sensor.lost")}),
+        ("two nodes far apart", of(_silent(FAN, "node/n1"), _silent(FAN, "node/n12")), {("node/n1", "sensor.lost"), ("node/n12", "sensor.lost")}),
     ],
 )  # fmt: skip
 def test_whose_instruments_are_gone(quiet: Any, why: str, make: Make, found: set[tuple[str, str]]) -> None:
@@ -134,14 +139,24 @@ def test_whose_instruments_are_gone(quiet: Any, why: str, make: Make, found: set
     assert _broken(quiet) == found, why
 
 
-@pytest.mark.parametrize(("speaks", "away"), [(False, True), (True, False)])
-def test_a_node_that_is_away_has_no_broken_instrument(quiet: Any, speaks: bool, away: bool) -> None:
-    """Its fans are lost, and of what may fall silent by design it tells nothing either, or still does."""
-    of(_silent(FAN, "node/n1"), _silent("node_inlet_celsius", "node/n1"))(quiet)
-    quiet.add("node_uptime_seconds", {"node/n1": 1.0, "node/n2": 1.0})
-    if not speaks:
-        quiet.tables["node_uptime_seconds"].values[0, 230:] = NAN
-    assert _broken(quiet) == (set() if away else {("node/n1", "sensor.lost")})
+def test_whole_degrees_that_rest_are_not_stuck_and_gaps_are_no_movement(quiet: Any) -> None:
+    """Lively in whole steps while its value crosses a boundary, then at rest for an hour; before that, unseen."""
+    row = quiet.tables[FLOW].values[0]
+    row[:60] = 200.0 + np.arange(60) % 2
+    row[60:] = 200.0
+    row[10:30] = NAN
+    assert [lie for lie in _lies(quiet, "stuck") if lie[1] == FLOW] == []
+
+
+@pytest.mark.parametrize(("moves", "stuck"), [(12.0, True), (4.0, False)])
+def test_a_coarse_instrument_is_stuck_where_all_beside_it_moved(quiet: Any, moves: float, stuck: bool) -> None:
+    subjects = [f"node/n1/gpu/{number}" for number in range(5)]
+    quiet.add(HEAT, dict.fromkeys(subjects, 60.0))
+    values = quiet.tables[HEAT].values
+    values[:] = 60.0 + np.arange(240) % 2
+    values[0, 100:] = 60.0
+    values[1:, 170:] += moves
+    assert (("node/n1/gpu/0", HEAT) in {lie[:2] for lie in _lies(quiet, "stuck")}) is stuck
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from holdfast.model.finding import Finding, Symptom
 from holdfast.model.topology import Edge
 from holdfast.seams.candidate import Candidate
 from holdfast.seams.root import explains, roots
+from tests.seams.making import change
 
 JOB, NAN = "job/llama", float("nan")
 SLOW_AT = 1500.0  # when the job of these scenes becomes slow
@@ -79,7 +80,8 @@ def test_what_began_this_moment_may_be_over_the_next(quiet: Any, since: float, p
 
 @pytest.mark.parametrize(("since", "asked"), [(1590.0, True), (1591.0, False)])
 def test_what_is_bad_in_itself_is_not_asked_for_what_was_there_before(quiet: Any, since: float, asked: bool) -> None:
-    (found,) = roots(_slow(quiet), [_candidate("cdu/c1", since, score=1.0, proven=True)])
+    found, *rest = roots(_slow(quiet), [_candidate("cdu/c1", since, score=1.0, proven=True)])
+    assert [one.kind for one in rest] == ([] if asked else ["job.slowdown"])
     assert found.raw == _sure(1.0 + (ALL if asked else 0.0))
     assert (JOB in {one.subject for one in found.symptoms}) is asked
 
@@ -91,7 +93,7 @@ def test_every_signal_counts_the_same_however_many_show_it(quiet: Any, families:
     """A job is slow and four GPUs are hot, one of them in reach."""
     quiet.hot("node/n1", "node/n2", at=150)
     reach = frozenset({JOB, "node/n1/gpu/0", "cdu/c1"})
-    (found,) = roots(_slow(quiet), [_candidate("cdu/c1", score=0.5, reach=reach, explains=frozenset(families))])
+    found = roots(_slow(quiet), [_candidate("cdu/c1", score=0.5, reach=reach, explains=frozenset(families))])[0]
     assert found.raw == _sure(0.5 + ALL * share + FIRST)
 
 
@@ -261,3 +263,20 @@ def test_a_finding_never_begins_in_the_future(quiet: Any) -> None:
 def test_edges_that_carry_a_pool_reach_the_paths_into_it(quiet: Any) -> None:
     quiet.link(Edge("runs_on", "node/n1", "pool/decode"), Edge("feeds", "path/prefill-decode", "pool/decode"))
     assert "path/prefill-decode" in quiet.scene.reach("node/n1", ("runs_on", "feeds"))
+
+
+@pytest.mark.parametrize(("times", "at", "found"), [(1.06, 150, True), (1.045, 150, False), (1.2, 215, False)])
+def test_a_slowdown_without_a_cause_is_a_finding_once_it_lasts(quiet: Any, times: float, at: int, found: bool) -> None:
+    change("job_step_seconds", times=times, at=at)(quiet)
+    quiet.tables.pop("job_throughput_ratio", None)
+    said = roots(quiet.scene, [])
+    assert [(one.cause, one.kind) for one in said] == ([(JOB, "job.slowdown")] if found else [])
+    if said:
+        assert "6 % longer" in said[0].evidence[0] and "cooling" in said[0].evidence[1]
+        assert said[0].since == 1500.0
+
+
+def test_larger_steps_at_the_same_throughput_are_no_slowdown(quiet: Any) -> None:
+    change("job_step_seconds", times=1.3, at=150)(quiet)
+    quiet.add("job_throughput_ratio", {JOB: 1.0})
+    assert roots(quiet.scene, []) == ()

@@ -31,7 +31,12 @@ def _heat(by: float) -> Make:
         ("a tenth more power explains three degrees of five", of(_heat(5.2), gpus(WATTS, N1, times=1.1)), True),
         ("and leaves less than two of them", of(_heat(5.0), gpus(WATTS, N1, times=1.1)), False),
         ("less power explains no heat", of(_heat(3.1), gpus(WATTS, N1, times=0.7)), True),
-        ("nobody measures the power", of(_heat(3.1), without(WATTS)), False),
+        ("no power is read and it works as before", of(_heat(3.1), without(WATTS)), True),
+        (
+            "no power is read and it works more",
+            of(gpus(USE, N1, times=0.7, at=0), _heat(3.1), without(WATTS), gpus(USE, N1, times=1.4)),
+            False,
+        ),
     ],
 )
 def test_a_gpu_is_hot_that_is_warmer_than_its_power(quiet: Any, why: str, make: Make, hot: bool) -> None:

@@ -6,7 +6,7 @@ from time import perf_counter
 import pytest
 
 from holdfast.serving import Request, Transfer, start
-from holdfast.serving.paths import PathBook, take
+from holdfast.serving.paths import PathCounts, take
 from holdfast.serving.summary import signals
 
 
@@ -15,7 +15,7 @@ def _empty() -> None:
     take()
 
 
-def _told(books: dict[str, list[PathBook]]) -> dict[tuple[str, str], float]:
+def _signals(books: dict[str, list[PathCounts]]) -> dict[tuple[str, str], float]:
     return {(about, name): value for about, name, value in signals(books, perf_counter())}
 
 
@@ -25,14 +25,14 @@ def test_a_transfer_is_timed_on_its_path() -> None:
     books = take()
     (book,) = books["path/prefill-decode"]
     assert book.transfers == 1 and book.bytes == 4096 and book.seconds > 0
-    assert _told(books)["path/prefill-decode", "pool_transfer_seconds"] > 0
+    assert _signals(books)["path/prefill-decode", "pool_transfer_seconds"] > 0
 
 
 def test_shares_are_of_what_was_routed_whether_it_arrived_or_not() -> None:
     sent = [Transfer("prefill", pool, 1) for pool in ("a", "a", "a", "b")]
     for one in sent:
         one.begin()
-    told = _told(take())
+    told = _signals(take())
     assert told["path/prefill-a", "pool_routing_share"] == 0.75
     assert told["path/prefill-b", "pool_routing_share"] == 0.25
 
@@ -65,7 +65,7 @@ def test_a_request_knows_its_stall_and_its_target() -> None:
     books = take()
     (book,) = books["path/prefill-decode"]
     assert book.requests == 1 and book.late == 1 and 0 < book.stall_seconds <= book.request_seconds
-    assert 0 < _told(books)["path/prefill-decode", "pool_stall_ratio"] <= 1
+    assert 0 < _signals(books)["path/prefill-decode", "pool_stall_ratio"] <= 1
 
 
 def test_many_threads_lose_nothing() -> None:
@@ -86,5 +86,5 @@ def test_many_threads_lose_nothing() -> None:
 @pytest.mark.parametrize("url", ["", "ftp://x", "controller:9477"])
 def test_what_is_no_address_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOLDFAST_URL", raising=False)
-    with pytest.raises(ValueError, match="expected the controller's http or https address"):
+    with pytest.raises(ValueError, match="the controller's address: expected an http or https address"):
         start(url)

@@ -65,6 +65,7 @@ def supervise(folder: Path, command: Sequence[str | Path], *options: str, wrap: 
         "--backoff-seconds", "0.2", "--probe", "true", *options, "--", *command,
     ]  # fmt: skip
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": f"{BIN}:{os.environ['PATH']}"}
+    environ["HOLDFAST_JOB_SECRET_FILE"] = str(folder.parent / "job.secret")  # the nodes of a test share no folder
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         process = subprocess.Popen([str(word) for word in whole], stdout=out, stderr=err, env=environ)
     return Supervised(folder, process)

@@ -22,9 +22,9 @@ def test_a_gpu_that_was_lost_meanwhile_is_news(tmp_path: Path) -> None:
     file = tmp_path / "verdict.json"
     write(file, gpu__lost="pass")
     agent = AgentVerdicts("n1", str(file))
-    assert agent.news() == []
+    assert agent.failures() == []
     write(file, gpu__lost="fail", gpu__throttle="fail", fabric__port_down="degraded")
-    (lost,) = agent.news()
+    (lost,) = agent.failures()
     assert (lost.check, lost.evidence.cause, lost.evidence.host) == ("gpu.lost", "gpu.fell_off_bus", "n1")
 
 
@@ -32,12 +32,12 @@ def test_what_was_bad_before_the_attempt_is_no_news(tmp_path: Path) -> None:
     file = tmp_path / "verdict.json"
     write(file, fabric__port_down="fail")
     agent = AgentVerdicts("n1", str(file))
-    assert agent.news() == []
+    assert agent.failures() == []
     assert len(agent.lost()) == 1
 
 
 def test_no_agent_says_nothing(tmp_path: Path) -> None:
-    assert AgentVerdicts("n1", str(tmp_path / "none")).news() == []
+    assert AgentVerdicts("n1", str(tmp_path / "none")).failures() == []
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
@@ -45,4 +45,4 @@ def test_no_agent_says_nothing(tmp_path: Path) -> None:
 def test_no_file_breaks_it(tmp_path: Path, raw: bytes) -> None:
     file = tmp_path / "verdict.json"
     file.write_bytes(raw)
-    AgentVerdicts("n1", str(file)).news()
+    AgentVerdicts("n1", str(file)).failures()

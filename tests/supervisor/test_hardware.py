@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 SUPERVISE = """
 import sys
 from pathlib import Path
-from holdfast.supervisor.nodes.rendezvous import Alone
+from holdfast.supervisor.nodes.rendezvous import SingleNode
 from holdfast.supervisor.decide import Budget
 from holdfast.supervisor.loop import Supervisor
 from holdfast.supervisor.options import Options
@@ -28,7 +28,7 @@ options = Options(
     kernel_log=f"{home}/dev/kmsg", sys=f"{home}/sys", nvml=f"{home}/nvml/libnvidia-ml.so.1", grace_seconds=1.0,
     budget=Budget(first_wait_seconds=0.1),
 )
-sys.exit(Supervisor(options, Alone("n01"), lambda said: print(said, file=sys.stderr, flush=True)).run())
+sys.exit(Supervisor(options, SingleNode("n01"), lambda said: print(said, file=sys.stderr, flush=True)).run())
 """
 SPINS_ONCE = """
 import os, time
@@ -52,11 +52,11 @@ def test_a_node_is_looked_at(tmp_path: Path) -> None:
     load(node, 97, 620)
     hardware = Hardware("n01", str(node.sys.root), str(node.library))
     assert hardware.unseen() == ()
-    sample = hardware.look(os.getpid())
+    sample = hardware.sample(os.getpid())
     assert sample.gpus == ((0.97, 620.0),) * 8
     counter = next(node.sys.root.glob("class/infiniband/*/ports/*/counters/port_xmit_data"))
     counter.write_text(f"{int(counter.read_text()) + 1000}\n")
-    assert hardware.look(os.getpid()).rdma_bytes == (sample.rdma_bytes or 0.0) + 4000.0
+    assert hardware.sample(os.getpid()).rdma_bytes == (sample.rdma_bytes or 0.0) + 4000.0
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     hardware.start(os.getpid())
     said = until(hardware.blind, "what it cannot see is said")
     assert said.startswith("not used as signs of a hang: GPUs (")
-    assert [*hardware.news()] == []
+    assert [*hardware.samples()] == []
 
 
 @pytest.mark.soak

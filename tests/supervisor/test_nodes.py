@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.node.probes.fabric import Fabric, address, fabric, run
+from tests.ports import free_port
 from tests.supervisor.stage import BIN, EXAMPLE, Supervised, supervise
 
 pytest.importorskip("torch", reason="the training extra is not installed")
@@ -34,7 +35,7 @@ def test_a_link_that_goes_down(tmp_path: Path) -> None:
         jobs = {name: on(made, name, tmp_path) for name in ("h1", "h2", "h3")}
         lead = jobs["h1"]
         lead.until(lambda: "step 25 " in lead.output)
-        spare = next(name for name in ("h2", "h3") if "stands by" in jobs[name].said)
+        spare = next(name for name in ("h2", "h3") if "waits as a spare" in jobs[name].said)
         hit = "h2" if spare == "h3" else "h3"
         run("ip", "-n", made.space("sw"), "link", "set", f"p{hit}", "down")
         down = time.time()
@@ -52,7 +53,7 @@ def test_a_link_that_goes_down(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_a_node_that_dies(tmp_path: Path) -> None:
-    store = f"127.0.0.1:{20000 + os.getpid() % 9000}"
+    store = f"127.0.0.1:{free_port()}"
     command = ["env", "GLOO_SOCKET_IFNAME=lo", *training(tmp_path, 1)]
     jobs = {}
     for name in ("n1", "n2", "n3"):
@@ -60,9 +61,24 @@ def test_a_node_that_dies(tmp_path: Path) -> None:
         jobs[name] = supervise(tmp_path / name, command, "--nodes", "2", "--store", store, *lead, *TOGETHER)
     first = jobs["n1"]
     first.until(lambda: "step 25 " in first.output)
-    hit = next(name for name in ("n2", "n3") if "stands by" not in jobs[name].said)
+    hit = next(name for name in ("n2", "n3") if "waits as a spare" not in jobs[name].said)
     os.kill(jobs[hit].worker(1), signal.SIGSTOP)  # as a host without power, it does not say goodbye
     jobs[hit].process.kill()
     assert first.end() == 0, first.said
     assert first.run["excluded"] == [hit]
     assert first.run["attempts"][0]["subject"] in (f"node/{hit}", "job/this")
+
+
+@pytest.mark.soak
+def test_a_job_goes_on_with_fewer_nodes_when_no_spare_is_left(tmp_path: Path) -> None:
+    store = f"127.0.0.1:{free_port()}"
+    command = ["env", "GLOO_SOCKET_IFNAME=lo", *training(tmp_path, 1)]
+    size = ("--min-nodes", "1", "--max-nodes", "2")
+    first = supervise(tmp_path / "n1", command, *size, "--store", store, "--lead", *TOGETHER)
+    second = supervise(tmp_path / "n2", command, *size, "--store", store, *TOGETHER)
+    first.until(lambda: "step 25 " in first.output)
+    os.kill(second.worker(1), signal.SIGSTOP)
+    second.process.kill()
+    assert first.end() == 0, first.said
+    assert [one["nodes"] for one in first.run["attempts"]] == [["n1", "n2"], ["n1"]]
+    assert first.run["attempts"][1]["first_step"] == 21  # from the checkpoint, with another world size

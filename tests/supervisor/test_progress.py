@@ -3,22 +3,22 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.supervisor.progress import Silence, Told, told_by
+from holdfast.supervisor.progress import Progress, Silence, in_line
 
 
 def test_steps_and_saves_of_trainers() -> None:
-    assert told_by(b"step 12 loss 1.25 time 31.0 ms\n") == Told(step=12)
-    assert told_by(
+    assert in_line(b"step 12 loss 1.25 time 31.0 ms\n") == Progress(step=12)
+    assert in_line(
         b" iteration      120/  1000 | elapsed time per iteration (ms): 512.1 | lm loss: 2.1E+00 |\n"
-    ) == Told(step=120)
-    assert told_by(b"saving checkpoint at step 20 to /c/step_20.pt\n") == Told(save="begin")
-    assert told_by(b"saved checkpoint at step 20 to /c/step_20.pt\n") == Told(save="end")
-    assert told_by(b"hello\n") is None
+    ) == Progress(step=120)
+    assert in_line(b"saving checkpoint at step 20 to /c/step_20.pt\n") == Progress(save="begin")
+    assert in_line(b"saved checkpoint at step 20 to /c/step_20.pt\n") == Progress(save="end")
+    assert in_line(b"hello\n") is None
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_taken(line: bytes) -> None:
-    told_by(line)
+    in_line(line)
 
 
 def test_silence_is_measured_by_the_runs_own_longest_gap() -> None:

@@ -14,7 +14,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from holdfast.training import Checkpoint, Guard, Parallel, Random
-from holdfast.training.checkpoint.storage.place import INDEX, rank_folder
+from holdfast.training.checkpoint.storage.target import INDEX, rank_folder
 from holdfast.training.checkpoint.untrusted_steps import noted
 from holdfast.training.guard.finding import Finding
 from tests.waiting import until

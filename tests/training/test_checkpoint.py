@@ -10,14 +10,16 @@ import orphan
 import pytest
 import torch
 import torch.distributed.checkpoint as dcp
+from torch.utils.data import DataLoader
 
 from holdfast.training import Checkpoint, Guard
 from holdfast.training.checkpoint import membership
 from holdfast.training.checkpoint.format.message import EncodingError
 from holdfast.training.checkpoint.keeper.wire import WireError
 from holdfast.training.checkpoint.keeper_client import Keeper
-from holdfast.training.checkpoint.restore import CheckpointError
+from holdfast.training.checkpoint.restore import CheckpointError, LoadRefused
 from holdfast.training.checkpoint.storage import storage
+from holdfast.training.checkpoint.storage.target import rank_folder
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -87,7 +89,7 @@ def test_a_flipped_bit_in_memory_leads_to_storage_and_one_there_to_a_refusal(pla
     step, into, source = loaded(place)
     assert (step, source) == (4, "storage")
     assert torch.equal(into["weights"], torch.full((1000,), 4.0))
-    file = storage.rank_folder(place, 4, 0) / "__0_0.distcp"
+    file = rank_folder(place, 4, 0) / "__0_0.distcp"
     raw = bytearray(file.read_bytes())
     raw[len(raw) // 2] ^= 1
     file.write_bytes(raw)
@@ -103,7 +105,7 @@ def test_storage_is_read_by_torch_alone(place: Path) -> None:
     ckpt.flush()
     ckpt.close()
     into = {"weights": torch.zeros(1000)}
-    dcp.load(into, checkpoint_id=str(storage.rank_folder(place, 10, 0)), no_dist=True)
+    dcp.load(into, checkpoint_id=str(rank_folder(place, 10, 0)), no_dist=True)
     assert torch.equal(into["weights"], torch.full((1000,), 10.0))
 
 
@@ -222,7 +224,7 @@ def test_a_damaged_index_is_said_and_the_step_before_is_loaded(place: Path) -> N
     ckpt.flush()
     ckpt.close()
     crew.end_keeper(place, place.name, 0)
-    index = storage.rank_folder(place, 8, 0) / "holdfast.index"
+    index = rank_folder(place, 8, 0) / "holdfast.index"
     raw = bytearray(index.read_bytes())
     raw[20] ^= 1
     index.write_bytes(raw)
@@ -271,17 +273,53 @@ def test_a_rank_that_joins_late_takes_nothing_from_the_others_of_its_node(place:
         rank.close()
 
 
-def test_another_world_size_is_refused_in_a_sentence(place: Path) -> None:
+def in_storage_of_two_ranks(place: Path, *owners: int) -> None:
     ckpt = saved(place, 7)
     ckpt.flush()
     ckpt.close()
     crew.end_keeper(place, place.name, 0)
     shard, attempt = storage.read(place, 7, 0)
-    for owner in range(2):
+    for owner in owners:
         about = type(shard.about)(place.name, owner, 2, 8)
         storage.write(place, type(shard)(about, shard.tree, shard.names, shard.tensors), attempt)
-    with pytest.raises(CheckpointError, match="step 8 was saved by 2 ranks and this run has 1"):
+
+
+def test_a_step_of_two_ranks_is_loaded_by_one(place: Path) -> None:
+    in_storage_of_two_ranks(place, 0, 1)
+    step, into, source = loaded(place)
+    assert (step, source) == (8, "storage, saved by 2 ranks")
+    assert torch.equal(into["weights"], torch.full((1000,), 7.0))
+
+
+def test_a_step_of_two_ranks_of_which_one_is_missing_is_not_loaded(place: Path) -> None:
+    in_storage_of_two_ranks(place, 1)
+    assert loaded(place)[0] == 7
+
+
+def test_remains_in_memory_of_another_world_are_not_thrown_away(place: Path) -> None:
+    """One of two ranks came back, without its partner's copy: a new start would overwrite the other half."""
+    rank = Keeper(place.name, place, 0, 2)
+    rank.attach()
+    number, _ = rank.reserve(5000, 1.0)
+    rank.seal({"buffer": number, "size": 5000, "step": 3, "attempt": "run", "store": False})
+    rank.status()
+    rank.close()
+    with pytest.raises(LoadRefused, match="2 ranks saved step 3; the shards of ranks 1 are in no keeper"):
         loaded(place)
+
+
+def test_a_loader_whose_position_is_not_saved_is_reported_at_save_and_at_load(place: Path) -> None:
+    ckpt = Checkpoint(place, replicas=1)
+    loader = iter(DataLoader(torch.arange(8), shuffle=True))  # type: ignore[arg-type]
+    next(loader)
+    assert ckpt.save(1, state(1))
+    assert "the state does not hold the position" in ckpt.troubles["data"]
+    ckpt.close()
+    del loader
+    again = Checkpoint(place, replicas=1)
+    assert again.load(state(0)) == 1
+    assert "reported when the step was saved: a DataLoader is in use" in again.troubles["data"]
+    again.close()
 
 
 def test_parts_that_differ_are_named_and_nothing_is_touched(place: Path) -> None:

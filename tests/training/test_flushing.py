@@ -13,7 +13,7 @@ from holdfast.training.checkpoint.keeper.flush import Flushing
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
 from holdfast.training.checkpoint.storage import storage
-from holdfast.training.checkpoint.storage.place import rank_folder
+from holdfast.training.checkpoint.storage.target import rank_folder
 
 
 def copy_of(vault: Vault, rank: int, attempt: str, value: float) -> Copy:

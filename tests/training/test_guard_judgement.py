@@ -12,7 +12,7 @@ from torch import nn
 from holdfast.training.checkpoint.candidates import Candidate
 from holdfast.training.checkpoint.untrusted_steps import FILE, MEMORY, Suspect, note, noted, trusted
 from holdfast.training.guard.checksum import error
-from holdfast.training.guard.finding import Finding, Kind, finding_of, finding_row
+from holdfast.training.guard.finding import QUIET_STEPS, Events, Finding, Kind, finding_of, finding_row, wrong_product
 from holdfast.training.guard.hash import digests, held, word_sum
 from holdfast.training.guard.jumps import Series
 from holdfast.training.guard.replay import Cause, judge
@@ -130,11 +130,49 @@ def test_who_disagrees_with_both_neighbours_lies(
 
 
 def test_findings_travel_whole() -> None:
-    finding = Finding(Kind.CHECKSUM, 4, 3, (2,), True, "layer 0")
+    finding = Finding(Kind.CHECKSUM, 4, 3, (2,), True, "layer 0", "likely")
     assert finding_of(finding_row(finding)) == finding
     assert "take the machine of rank 2 out" in finding.sentence()
     with pytest.raises(ValueError, match="not a finding"):
         finding_of([1, 2])
+
+
+def checksum(step: int, rank: int = 2, since: int = 0) -> Finding:
+    return Finding(Kind.CHECKSUM, step, since, (rank,), True, f"layer {step % 3}", "likely")
+
+
+def test_an_event_is_one_finding_with_a_count_and_is_announced_at_1_10_and_100() -> None:
+    events = Events()
+    announced = [new.count for step in range(150) if (new := events.add(checksum(20 * step, since=step))) is not None]
+    assert announced == [1, 10, 100]
+    assert [(one.count, one.step, one.since) for one in events.findings] == [(150, 2980, 0)]
+    assert "at step 2980 (seen 150 times): " in events.findings[0].sentence()
+    assert events.findings[0].sure == "certain: it was seen again"
+
+
+def test_another_rank_kind_or_time_is_another_event() -> None:
+    events = Events()
+    assert events.add(checksum(10)) and events.add(checksum(10, rank=3))
+    assert events.add(Finding(Kind.REPLICA, 10, 0, (2,), True, "bits"))
+    assert events.add(checksum(10 + QUIET_STEPS)) is None
+    assert events.add(checksum(10 + 2 * QUIET_STEPS + 1)) is not None
+    hardware = [events.add(Finding(Kind.HARDWARE, 10, 0, (2,), True, text)) for text in ("Xid 79", "Xid 48", "Xid 79")]
+    assert [one is not None for one in hardware] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("error_", "what", "sure"),
+    [
+        (1.2, "off by 1.2 times the most that rounding of bfloat16 can make", "likely"),
+        (3.99, "off by 4.0 times", "likely"),
+        (4.0, "off by 4.0 times", "almost certain"),
+        (1e12, "a number that its inputs cannot give", "certain: no rounding"),
+    ],
+)
+def test_a_wrong_product_is_said_in_words_with_how_sure_it_is(error_: float, what: str, sure: str) -> None:
+    said = wrong_product("mlp.0", error_, "bfloat16")
+    assert what in said[0] and "layer mlp.0" in said[0]
+    assert said[1].startswith(sure)
 
 
 def test_a_tier_that_is_suspect_leaves_the_other() -> None:

@@ -1,11 +1,12 @@
 """When a keeper sends and writes: under its rate, and in the gaps between communication of the ranks beside it."""
 
+import os
 import threading
 
 import pytest
 
 from holdfast.training.checkpoint.keeper import pacing as pace
-from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace
+from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace, Spread
 
 
 class Clock:
@@ -63,3 +64,40 @@ def test_the_end_of_a_communication_lets_the_next_chunk_go() -> None:
         mark.map[0] = 0
     waiting.join(60)
     assert done.is_set()
+
+
+def test_copies_are_spread_over_half_of_the_interval_and_at_most_five_seconds() -> None:
+    spread = Spread()
+    spread.saved(0, 100.0)
+    assert spread.seconds(0) == 0.0, "of the first copy there is no interval yet"
+    spread.saved(0, 104.0)
+    assert spread.seconds(0) == pytest.approx(2.0)
+    spread.saved(1, 100.0)
+    spread.saved(1, 104.0)
+    assert spread.seconds(0) == pytest.approx(1.0), "two ranks share it"
+    spread.saved(0, 1104.0)
+    assert spread.seconds(0) == pytest.approx(2.5)
+
+
+def test_the_rate_of_one_copy_holds_beside_that_of_all(clock: Clock) -> None:
+    shared = Pace(1_000.0)
+    shared.wait(1_000, bytes_per_second=500.0)
+    shared.wait(1_000, bytes_per_second=2_000.0)
+    assert clock.now == pytest.approx(102.0)
+    shared.wait(0)
+    assert clock.now == pytest.approx(103.0)
+
+
+def test_a_thread_that_copies_yields_to_training_and_others_do_not() -> None:
+    seen: list[int] = []
+
+    def work() -> None:
+        pace.behind_training()
+        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    worker = threading.Thread(target=work)
+    worker.start()
+    worker.join()
+    assert seen == [max(pace.NICENESS, before)]
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before

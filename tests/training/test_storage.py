@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from holdfast.training.checkpoint import untrusted_steps as suspects
+from holdfast.training.checkpoint.format.encoding import encode
 from holdfast.training.checkpoint.format.shard import About, Shard
 from holdfast.training.checkpoint.storage import storage
-from holdfast.training.checkpoint.storage.place import INDEX, rank_folder
+from holdfast.training.checkpoint.storage.target import INDEX, rank_folder
 
 KEEP = 2
 
@@ -106,3 +108,18 @@ def test_names_that_look_like_those_made_unique_do_not_collide(tmp_path: Path) -
     assert len(set(parts)) == len(names) and parts[:2] == ["1", "1#2"] and "holdfast" not in parts
     got, _ = storage.read(tmp_path, 5, 0)
     assert [float(tensor[0]) for tensor in got.tensors] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    "kind", [torch.float32, torch.bfloat16, torch.int8, torch.bool, torch.complex64, torch.float64]
+)
+@pytest.mark.parametrize("shape", [(), (0, 3), (7,), (3, 5)])
+def test_tensors_of_every_kind_are_read_in_place(tmp_path: Path, kind: torch.dtype, shape: tuple[int, ...]) -> None:
+    tensor = (torch.randn(shape) * 3).to(kind)
+    encoded = encode({"first": torch.zeros(3), "value": tensor})
+    written = Shard(About("job", 0, 1, 4), encoded.tree, encoded.names, encoded.tensors)
+    storage.write(tmp_path, written, "run")
+    got, _ = storage.read(tmp_path, 4, 0)
+    assert got.owned and torch.equal(got.tensors[1], tensor) and got.tensors[1].dtype == kind
+    index = storage.read_index(rank_folder(tmp_path, 4, 0) / INDEX)
+    assert all(len(place) == 7 for place in index["places"] if place[6] != [0, 3])

@@ -1,14 +1,15 @@
-"""`holdfast check`: judge this machine once."""
+"""`holdfast check`: judge this machine once, or a file with what was captured of one."""
 
 import sys
 import traceback
+from collections.abc import Iterable
 from dataclasses import replace
 
 import msgspec
 import typer
 
 from holdfast.cli.check.active import active_table, measured, progress
-from holdfast.model.settings import SettingsError
+from holdfast.model.settings import Settings, SettingsError
 from holdfast.model.verdict import Verdict
 from holdfast.node.agent.assemble import load_settings
 from holdfast.node.agent.daemon import verdict_document
@@ -27,9 +28,16 @@ def check(
     seconds: float = typer.Option(0.0, min=0.0, help="Look twice, this far apart, so that rates can be judged."),
     everything: bool = typer.Option(False, "--all", help="Show passing checks with all their rows too."),
     active: bool = typer.Option(True, help="Bootstrap only: run what takes the whole node for a while (see probes)."),
+    source: str = typer.Option(
+        "",
+        "--from",
+        help="Judge this instead: output of nvidia-smi and other tools, a folder, or a bundle of `capture`.",
+    ),
 ) -> int:
-    """Judge this machine once. Exit code: 0 pass, 1 degraded, 2 fail, 3 unknown."""
+    """Judge this machine, or what was captured of one. Exit code: 0 pass, 1 degraded, 2 fail, 3 unknown."""
     settings = load_settings(config)
+    if source:
+        return _check_file(source, settings, stage, json, everything)
     if not active:
         settings = replace(settings, probes=replace(settings.probes, active=False))
     try:
@@ -49,23 +57,55 @@ def check(
     return HEALTH_CODES[node.health.value] if node.health.value in ("pass", "degraded", "fail") else UNKNOWN_EXIT
 
 
+def _check_file(path: str, settings: Settings, stage: str, as_json: bool, everything: bool) -> int:
+    from holdfast.node.capture.check_file import check_file
+
+    judged = check_file(path, settings, stage)
+    if as_json:
+        document = {
+            "node": judged.node,
+            "read": judged.tools,
+            "health": judged.health.value,
+            "verdicts": [verdict.as_json() for verdict in judged.verdicts.values()],
+            "not_in_the_file": judged.left_out,
+        }
+        sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
+    else:
+        _print(f"{path}: {', '.join(dict.fromkeys(judged.tools))}", judged.verdicts.values(), everything)
+        _print_health(judged.health.value)
+    return HEALTH_CODES[judged.health.value] if judged.health.value in ("pass", "degraded", "fail") else UNKNOWN_EXIT
+
+
 def _show(node: Node, stage: str, everything: bool) -> None:
+    _print(f"{node.census.node}: {stage} checks", node.verdicts.values(), everything)
+    if rows := measured(node):
+        from rich.console import Console
+
+        Console().print(active_table(rows))
+    _print_health(node.health.value)
+
+
+def _print(title: str, verdicts: Iterable[Verdict], everything: bool) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    console = Console()
-    table = Table(title=f"{node.census.node}: {stage} checks", title_justify="left", expand=False)
+    table = Table(title=escape(title), title_justify="left", expand=False)
     for column in ("check", "health", "what was seen"):
         table.add_column(column, no_wrap=column != "what was seen")
-    for verdict in node.verdicts.values():
+    for verdict in verdicts:
         style = STYLES.get(verdict.state, "")
         table.add_row(
             verdict.check, f"[{style}]{verdict.state}[/]" if style else verdict.state, _story(verdict, everything)
         )
-    console.print(table)
-    if rows := measured(node):
-        console.print(active_table(rows))
-    console.print(f"node health: [{STYLES.get(node.health.value, '')}]{node.health.value}[/]")
+    Console().print(table)
+
+
+def _print_health(health: str) -> None:
+    from rich.console import Console
+
+    style = STYLES.get(health, "")
+    Console().print(f"node health: [{style}]{health}[/]" if style else f"node health: {health}")
 
 
 def _story(verdict: Verdict, everything: bool) -> str:

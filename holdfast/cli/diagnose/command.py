@@ -33,7 +33,7 @@ def diagnose(
     from holdfast.cli.diagnose import show as diagnose_show
     from holdfast.diagnosis.evidence import document as diagnose_document
     from holdfast.diagnosis.rules import diagnose as room
-    from holdfast.diagnosis.rules import story
+    from holdfast.diagnosis.rules import report
 
     if not paths and not ras and not job:
         raise Refusal("nothing to read; expected logs, directories of them, --job or --ras")
@@ -48,7 +48,7 @@ def diagnose(
         document = diagnose_document.document(diagnosis, files, unread, unseen)
         sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
     elif markdown:
-        sys.stdout.write(story.markdown(diagnosis, unseen))
+        sys.stdout.write(report.markdown(diagnosis, unseen))
     else:
         diagnose_show.show(diagnosis, files, unseen)
     return 1 if unread else 0

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from holdfast.diagnosis.rules import story
+from holdfast.diagnosis.rules import report
 from holdfast.diagnosis.rules.diagnose import Diagnosis
 from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event
@@ -26,14 +26,14 @@ def show(diagnosis: Diagnosis, files: int, unseen: Sequence[str]) -> None:
 
 
 def _tell(console: Console, diagnosis: Diagnosis) -> None:
-    first, *rest = story.told(diagnosis)
+    first, *rest = report.lines(diagnosis)
     console.print(Text(first, style="bold red"))
     for line in rest:
         console.print(Text(line))
     console.print(Text("evidence", style="bold"))
-    for one in story.best_evidence(diagnosis):
+    for one in report.best_evidence(diagnosis):
         console.print(Text(f"  {one.file}:{one.event.line}  ").append(one.event.text, style="dim"))
-    _section(console, "next", story.next_lines(diagnosis))
+    _section(console, "next", report.next_lines(diagnosis))
 
 
 def _list_events(console: Console, events: Sequence[Evidence]) -> None:

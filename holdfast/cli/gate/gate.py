@@ -1,5 +1,6 @@
 """`holdfast gate`: the scheduler's question, answered from the agent's verdict file. It never probes anything.
 
+With `--ask` the controller decides too: what it has quarantined, held or not tested runs nothing.
 A prolog waits for this on every job start, so the usual path imports only json; no typing, dataclasses or Typer.
 """
 
@@ -65,7 +66,10 @@ def _run(options: Options) -> int:
 
 
 def judge(options: Options, now: float) -> Answer:
-    """The node's health by the verdict file; whatever stands in the way of reading it makes it unknown."""
+    """The controller's answer, then the verdict file; whatever stands in the way of reading that is unknown."""
+    admission = _ask_controller(options)
+    if admission:
+        return Answer("fail", admission, "controller")
     try:
         if options.config:
             _configure(options)
@@ -77,17 +81,33 @@ def judge(options: Options, now: float) -> Answer:
     health = document["health"]
     if not isinstance(health, str) or health not in EXIT_CODES:
         return Answer("unknown", f"{path}: health is {health!r}", age=age)
-    if EXIT_CODES[health] < 2 and (why := _kept_out(path, options)):
+    if EXIT_CODES[health] < 2 and (why := _kept_out(path, options, admission)):
         return Answer("fail", why, "controller", age)
     check, reason = _first_cause(document, health)
     return Answer(health, reason, check, age)
 
 
-def _kept_out(path: str, options: Options) -> str:
+def _ask_controller(options: Options) -> str | None:
+    """Why nothing may start here, '' if it may; None if it was not asked or did not answer."""
+    if not options.ask:
+        return None
+    from holdfast.cli.gate import admission
+
+    try:
+        return admission.closed(options.ask)
+    except admission.NoAnswer as error:
+        # The safe answer: what the controller said last, and only a node that passed a full test since its last use.
+        options.tested = True
+        _say(2, f"holdfast gate: {error}; the mark of the last full test decides\n")
+        return None
+
+
+def _kept_out(path: str, options: Options, admission: str | None) -> str:
     """Why nothing may start on a node that is well: the controller holds it, or its last pass is used up."""
     stem = os.path.splitext(path)[0]
     try:
-        return " ".join(_content(stem + ".closed")[:1000].decode("utf-8", "replace").split()) or "closed"
+        if admission is None:  # else the controller has just said that it is open
+            return " ".join(_content(stem + ".closed")[:1000].decode("utf-8", "replace").split()) or "closed"
     except Blind:
         if os.path.lexists(stem + ".closed"):
             return f"{stem}.closed cannot be read"

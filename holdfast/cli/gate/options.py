@@ -3,7 +3,7 @@
 FLAGS = ("--json", "--tested", "--take")
 USAGE = """\
 usage: holdfast gate [--max-age SECONDS] [--on-unknown allow|refuse] [--file FILE | --config FILE]
-                     [--node NAME] [--drain auto|never] [--tested | --take] [--json]
+                     [--node NAME] [--drain auto|never] [--tested | --take] [--ask FILE] [--json]
 
 May work start on this node? Answers from the agent's verdict file and never probes.
 Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
@@ -16,6 +16,8 @@ Exit codes: 0 pass, 1 degraded, 2 fail, 3 unknown, 64 bad usage.
   --drain auto|never         auto: in a Slurm prolog or HealthCheckProgram, drain with our reason before refusing
   --tested                   refuse unless the full suite passed and nothing has been started since
   --take                     the same, and use that pass up: the next start needs another test
+  --ask FILE                 ask the controller too; FILE is the agent's configuration, which names it. If it does not
+                             answer within 3 s, only a full test since the last use lets work in
   --json                     print one JSON document
 """
 
@@ -32,6 +34,7 @@ class Options:
         self.file = ""
         self.config = ""
         self.node = ""
+        self.ask = ""  # the agent's configuration, where the controller is to be asked
         self.json = False
         self.tested = False
         self.use_up = False
@@ -49,7 +52,7 @@ class Options:
             self.on_unknown = _one_of(name, value, "allow", "refuse")
         elif name == "--drain":
             self.drain = _one_of(name, value, "auto", "never")
-        elif name in ("--file", "--config", "--node"):
+        elif name in ("--file", "--config", "--node", "--ask"):
             if not value:
                 raise Usage(f"{name} needs a value")
             setattr(self, name[2:], value)

@@ -8,11 +8,13 @@ from urllib.parse import quote
 import typer
 
 from holdfast.cli.job.checkpoints import show_places
+from holdfast.cli.job.clean import clean
 from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.cli.shared.table import ago, console, count, lasting, plain, styled, table
 from holdfast.client.client import connect
 
 app = typer.Typer(no_args_is_help=True)
+app.command()(clean)
 Document = dict[str, Any]
 
 

@@ -46,7 +46,8 @@ def _sweep(report: SweepReport, out: Console) -> None:
         out.print(plain(report.stopped))
     for suspect in report.suspects:
         out.print(
-            f"{suspect.kind} {plain(suspect.subject)} ({100 * suspect.confidence:.0f} %): {plain(suspect.evidence[0])}"
+            f"{plain(suspect.subject)}: {plain(suspect.cause)} ({100 * suspect.confidence:.0f} %):"
+            f" {plain(suspect.evidence[0])}"
         )
         for line in suspect.evidence[1:]:
             out.print(f"    {plain(line)}")

@@ -15,12 +15,11 @@ from holdfast.config.extra import needs_extra
 from holdfast.model.refusal import Refusal
 
 if TYPE_CHECKING:
-    from holdfast.supervisor.nodes.c10d import Together
+    from holdfast.supervisor.nodes.c10d import C10dRendezvous
     from holdfast.supervisor.nodes.fleet import Fleet
-    from holdfast.supervisor.nodes.rendezvous import Alone
+    from holdfast.supervisor.nodes.rendezvous import SingleNode
     from holdfast.supervisor.options import Options
 
-_ASSEMBLY_SECONDS = 600.0
 _ENTRY = "from holdfast.cli import main; main()"
 _OWN_PROBE = (sys.executable, "-c", _ENTRY, "check", "--stage", "bootstrap", "--no-active", "--json")
 
@@ -29,7 +28,7 @@ CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 def run(
     command: Annotated[list[str], typer.Argument(help="The training command, after `--`.")],
-    folder: Annotated[Path, typer.Option(help="Logs of attempts, and what a run remembers.")] = Path("holdfast-run"),
+    folder: Annotated[Path, typer.Option(help="Logs of attempts and the state of the run.")] = Path("holdfast-run"),
     node: str = typer.Option("", help="This machine's name; Slurm's, or its short host name, where not given."),
     same_cause: int = typer.Option(3, min=1, help="Attempts that may end by one cause without coming further."),
     hang_factor: float = typer.Option(5.0, min=1.0, help="Silence of so many times the longest gap is a hang."),
@@ -38,14 +37,14 @@ def run(
     backoff_seconds: float = typer.Option(5.0, min=0.0, help="First wait after an attempt without progress; doubles."),
     storage_patience_seconds: float = typer.Option(3600.0, help="How long to wait for full or silent storage."),
     kernel_log: str = typer.Option("/dev/kmsg", help="Where the kernel's messages are read."),
-    verdict_file: str = typer.Option("/run/holdfast/verdict.json", help="What this node's agent says, where one runs."),
-    tune_nccl: bool = typer.Option(False, help="Set what NCCL survives more with, where the job sets nothing."),
-    nodes: int = typer.Option(
-        0, min=0, help="On several nodes, one of us on each: how many take part; others stand by."
-    ),
-    store: str = typer.Option("", help="On the leader's node; the nodes agree over it: docs/run.md."),
-    lead: bool = typer.Option(False, help="Decide here. Without it the first node of a Slurm or Kubernetes job does."),
-    probe: str = typer.Option("", help="Proves a node before a restart that wants it; else the suite of `check`."),
+    verdict_file: str = typer.Option("/run/holdfast/verdict.json", help="Verdicts of this node's agent, if one runs."),
+    tune_nccl: bool = typer.Option(False, help="Set NCCL variables for longer outages, where the job sets none."),
+    nodes: int = typer.Option(0, min=0, help="One supervisor per node: how many take part; others are spares."),
+    min_nodes: int = typer.Option(0, min=0, help="Go on with as few when no spare is left.  [default: --nodes]"),
+    max_nodes: int = typer.Option(0, min=0, help="Take part with as many once they join.  [default: --nodes]"),
+    store: str = typer.Option("", help="HOST:PORT on the leader's node where supervisors meet: docs/run.md."),
+    lead: bool = typer.Option(False, help="Lead here. Without it the first node of a Slurm or Kubernetes job leads."),
+    probe: str = typer.Option("", help="Command that tests a node before a restart; else `holdfast check`."),
     url: Url = "",
     token: Token = "",
     lost_seconds: float = typer.Option(15.0, min=1.0, help="A node without a report for so long is presumed lost."),
@@ -68,7 +67,8 @@ def run(
         environ=environment() if tune_nccl else {}, probe=tuple(shlex.split(probe)) or _OWN_PROBE,
     )  # fmt: skip
     try:
-        return _supervise(options, _rendezvous(options.node, nodes, store, lead, lost_seconds), _fleet(url, token))
+        size = (min_nodes or nodes, max_nodes or nodes or min_nodes)
+        return _supervise(options, _rendezvous(options, size, store, lead, lost_seconds), _fleet(url, token))
     except Busy as why:
         raise Refusal(str(why)) from None
     except LeaderLost as why:
@@ -81,17 +81,26 @@ def _this_node() -> str:
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
 
 
-def _rendezvous(node: str, nodes: int, store: str, lead: bool, lost_seconds: float) -> "Alone | Together":
-    from holdfast.supervisor.nodes.rendezvous import Alone
+def _rendezvous(
+    options: "Options", size: tuple[int, int], store: str, lead: bool, lost_seconds: float
+) -> "SingleNode | C10dRendezvous":
+    from holdfast.runtime.job_secret import SecretError, job_secret
+    from holdfast.supervisor.nodes.rendezvous import SingleNode
 
-    if not nodes and not store:
-        return Alone(node)
+    if not any(size) and not store:
+        return SingleNode(options.node)
     host, _, port = store.rpartition(":")
-    if not nodes or not host or not port.isdecimal():
-        raise Refusal(f"--nodes {nodes} --store {store!r}: expected how many nodes take part, and HOST:PORT")
+    if not 0 < size[0] <= size[1] or not host or not port.isdecimal():
+        raise Refusal(f"{size[0]} to {size[1]} nodes, --store {store!r}: expected how many take part, and HOST:PORT")
     with needs_extra("training"):
-        from holdfast.supervisor.nodes.c10d import Together, leads_by_scheduler
-    return Together(node, store, lead or leads_by_scheduler(), nodes, lost_seconds, _ASSEMBLY_SECONDS)
+        from holdfast.supervisor.nodes.c10d import C10dRendezvous, Patience, Size, leads_by_scheduler
+    options.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        secret = job_secret(options.folder)
+    except SecretError as why:
+        raise Refusal(str(why)) from None
+    patience, leads = Patience(lost_seconds=lost_seconds), lead or leads_by_scheduler()
+    return C10dRendezvous(options.node, store, secret, Size(*size), patience, leads=leads, tell=_tell)
 
 
 def _fleet(url: str, token: str) -> "Fleet | None":
@@ -103,12 +112,12 @@ def _fleet(url: str, token: str) -> "Fleet | None":
     return ControllerFleet(connect(url, token), _tell)
 
 
-def _supervise(options: "Options", rendezvous: "Alone | Together", fleet: "Fleet | None") -> int:
+def _supervise(options: "Options", rendezvous: "SingleNode | C10dRendezvous", fleet: "Fleet | None") -> int:
     from holdfast.supervisor.loop import Supervisor
     from holdfast.supervisor.nodes.follower import follow
-    from holdfast.supervisor.nodes.rendezvous import Alone
+    from holdfast.supervisor.nodes.rendezvous import SingleNode
 
-    if isinstance(rendezvous, Alone) or rendezvous.leads:
+    if isinstance(rendezvous, SingleNode) or rendezvous.leads:
         return Supervisor(options, rendezvous, _tell, fleet).run()
     return follow(options, rendezvous, _tell)
 

@@ -13,7 +13,7 @@ from holdfast.economics.planning.inputs import Asked
 from holdfast.model.refusal import Refusal
 
 HOUR = 3600.0
-ROLES = ("viewer", "operator", "admin")
+ROLES = ("job", "viewer", "operator", "admin")
 LISTED = (*ROLES, "agent", "join")
 
 app = typer.Typer(no_args_is_help=True)
@@ -22,10 +22,27 @@ app = typer.Typer(no_args_is_help=True)
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(help="Whose token it is; not needed with --join.", metavar="NAME")] = "",
-    role: Annotated[str, typer.Option(help="viewer, operator or admin.")] = "viewer",
+    role: Annotated[str, typer.Option(help="job, viewer, operator or admin.")] = "viewer",
     join: Annotated[bool, typer.Option("--join", help="A join token instead: agents enrol with it.")] = False,
     uses: Annotated[int, typer.Option(min=1, help="Of a join token: how many nodes may enrol.")] = 1,
     node: Annotated[str, typer.Option(help="A join token for this node alone, also if it is enrolled already.")] = "",
+    nodes: Annotated[
+        str,
+        typer.Option(
+            help="Of a join token: who may enrol, such as gpu[001-100] or gpu-*. Of a job's token: its nodes."
+        ),
+    ] = "",
+    network: Annotated[
+        str, typer.Option(help="Of a join token: the network that nodes enrol from, such as 10.1.0.0/16.")
+    ] = "",
+    vouch: Annotated[
+        bool,
+        typer.Option(
+            "--vouch",
+            help="Of a join token for several nodes: vouch for them, or they wait for the scheduler or an operator.",
+        ),
+    ] = False,
+    job: Annotated[str, typer.Option(help="Of a job's token: the scheduler's id of the job.")] = "",
     lasts: Annotated[str, typer.Option("--for", help="How long it holds: 12h, 30d.")] = "30d",
     url: Url = "",
     token: Token = "",
@@ -43,7 +60,8 @@ def create(
         "hours": Asked().duration("for", lasts) / HOUR,
         "uses": uses,
     }
-    body |= {"node": node} if node else {}
+    bounds = {"node": node, "nodes": nodes, "network": network, "vouch": vouch, "job": job}
+    body |= {key: value for key, value in bounds.items() if value}
     made = connect(url, token).post("/v1/tokens", body)
     typer.echo(json.dumps(made) if as_json else made["token"])
 
@@ -77,6 +95,36 @@ def _state(one: dict[str, Any]) -> str:
     if one["uses_left"] is not None:
         return f"{count(one['uses_left'], 'use')} left"
     return "" if one["valid"] else "expired"
+
+
+@app.command("pending")
+def list_pending(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """List nodes that enrolled and wait to be vouched for. Nothing they report is used."""
+    found = connect(url, token).get("/v1/pending")
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    now = time.time()
+    rows = table("name", "pool", "enrolled from", "when", "hash")
+    for one in found["pending"]:
+        cells = (one["name"], one["pool"], one["address"], ago(now, one["at"]), one["token_hash"])
+        rows.add_row(*(plain(cell) for cell in cells))
+    console().print(rows)
+
+
+@app.command()
+def vouch(
+    names: Annotated[list[str], typer.Argument(help="Nodes that wait to be vouched for.", metavar="NODE...")],
+    hash_: Annotated[str, typer.Option("--hash", help="Which credential is meant, if several wait.")] = "",
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Vouch for nodes that enrolled: they join the fleet, and are tested before anything runs there."""
+    client = connect(url, token)
+    for name in names:
+        vouched = client.post("/v1/pending/vouch", {"name": name, "hash": hash_})
+        typer.echo(json.dumps(vouched) if as_json else f"vouched for {name}, which enrolled from {vouched['address']}")
 
 
 @app.command()

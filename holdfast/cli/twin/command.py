@@ -137,3 +137,33 @@ def tick(
             time.sleep(1.0)
             twin.tick(node, 1.0, seed)
     typer.echo(json.dumps({"node": node.name, "seconds": seconds}) if as_json else f"{node.name}: {seconds:g} s passed")
+
+
+@app.command("replay")
+def replay(
+    bundle: Annotated[Path, typer.Argument(help="A bundle of `holdfast capture`.", metavar="BUNDLE")],
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long the agent runs on it, in virtual time.")] = 10.0,
+    config: Annotated[str, typer.Option(help="Configuration file with limits; the defaults if not given.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Run the agent on a captured bundle in virtual time, and print every verdict and its changes."""
+    from holdfast.node.agent.assemble import load_settings
+    from holdfast.node.capture import bundle as bundles
+
+    loaded = bundles.load(bundle)
+    node, changes = bundles.replay(loaded, load_settings(config), 60.0 * minutes)
+    first = {change.check for change in changes if not change.before}
+    later = [change for change in changes if change.before]
+    if as_json:
+        verdicts = [verdict.as_json() for verdict in node.verdicts.values()]
+        said = [{"at": one.at, "check": one.check, "before": one.before, "after": one.after} for one in later]
+        typer.echo(
+            json.dumps({"node": loaded.node, "health": node.health.value, "verdicts": verdicts, "changes": said})
+        )
+        return
+    for verdict in node.verdicts.values():
+        if verdict.state not in ("pass", "disabled", "not_applicable"):
+            typer.echo(f"{verdict.state}: {verdict.check}: {verdict.summary()}")
+    for one in later:
+        typer.echo(f"{one.at - loaded.captured_at:.0f} s: {one.check}: {one.before} -> {one.after}: {one.reason}")
+    typer.echo(f"{loaded.node}: {node.health.value}; {len(first)} checks, {len(later)} changes in {minutes:g} min")

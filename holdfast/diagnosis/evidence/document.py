@@ -5,6 +5,7 @@ from typing import Any
 
 from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.diagnosis.rules.diagnose import Diagnosis, subject_of
+from holdfast.diagnosis.rules.next_step import sentence
 from holdfast.model.evidence import Evidence
 
 MOST_EVENTS = 5000
@@ -27,6 +28,8 @@ def document(diagnosis: Diagnosis, files: int, unread: Sequence[str], unseen: Se
 def _cause(one: Candidate) -> dict[str, Any]:
     return {
         "cause": one.name,
+        "says": sentence(one),
+        "problem": one.problem.name if one.problem and not one.problem.is_default else "",
         "subject": subject_of(one),
         "class": one.cause.failure_class,
         "confidence": one.confidence,
@@ -42,13 +45,27 @@ def _cause(one: Candidate) -> dict[str, Any]:
 def _next(diagnosis: Diagnosis) -> dict[str, Any]:
     step = diagnosis.next
     if step is None:
-        return {"action": None, "exclude": [], "checkpoint": None, "settings": {}, "reason": "nothing to do"}
+        return {
+            "action": None,
+            "exclude": [],
+            "checkpoint": None,
+            "settings": {},
+            "reason": "nothing to do",
+            "fix": [],
+            "verify": "",
+            "link": "",
+            "report_to": "",
+        }
     return {
         "action": step.action,
         "exclude": list(step.exclude),
         "checkpoint": step.checkpoint,
         "settings": step.settings,
         "reason": step.reason,
+        "fix": list(step.fix),
+        "verify": step.verify,
+        "link": step.link,
+        "report_to": step.report_to,
     }
 
 

@@ -1,11 +1,12 @@
 """A candidate: one cause of one subject, and the evidence that speaks for it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.catalog import causes
+from holdfast.catalog import causes, job_problems
 from holdfast.model.evidence import Evidence
 
-_WEIGHT = {"strong": 0.8, "weak": 0.45, "hint": 0.25}
+_WEIGHT = {"strong": 0.85, "likely": 0.65, "weak": 0.45, "hint": 0.25}
 _MOST = 0.97
 
 
@@ -20,6 +21,7 @@ class Candidate:
     contradicts: list[str] = field(default_factory=list)
     base: float | None = None  # its weight where that comes from comparing ranks, not from single lines
     factor: float = 1.0  # below one where something speaks against it
+    known: str = ""  # the name of a known problem, where comparing found it and no line names it
     note: str = ""  # what a person should read of it: the exception, the path, the code
 
     @property
@@ -45,12 +47,29 @@ class Candidate:
             doubt *= 1.0 - _WEIGHT.get(kind[1], 0.2)
         return round(min(_MOST, (1.0 - doubt)) * self.factor, 2)
 
+    @property
+    def problem(self) -> job_problems.Problem | None:
+        """The known problem that its evidence shows; else what its cause means where no line says more."""
+        if self.known:
+            return job_problems.named(self.known)
+        for one in self.best_evidence():
+            known = job_problems.named(one.word("problem"))
+            if known and known.cause == self.name:
+                return known
+        return job_problems.of_cause(self.name)
+
+    @property
+    def parts(self) -> Mapping[str, object]:
+        """What the line that shows the problem names: a peer, a path, a size."""
+        shown = next((one for one in self.best_evidence() if one.word("problem")), None)
+        return {**({"peer": shown.word("peer")} if shown else {}), **(shown.event.detail if shown else {})}
+
     def against(self, factor: float, why: str) -> None:
         self.factor *= factor
         if why not in self.contradicts:
             self.contradicts.append(why)
 
     def best_evidence(self) -> list[Evidence]:
-        order = {"strong": 0, "weak": 1, "exit": 2, "watchdog": 3, "hint": 4}
+        order = {"strong": 0, "likely": 1, "weak": 2, "exit": 3, "watchdog": 4, "hint": 5}
         ranked = sorted(enumerate(self.evidence), key=lambda pair: (order.get(pair[1].role, 5), pair[0]))
         return [one for _, one in ranked]

@@ -6,13 +6,14 @@ from holdfast.catalog import causes
 from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.model.evidence import Evidence
 
+LONGEST_NOTE = 160
 _BY_HOST = ("gpu", "port", "node")
 
 
 def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
     found: dict[tuple[str, str, str], Candidate] = {}
     for one in evidence:
-        if not one.cause or one.role not in ("strong", "weak"):
+        if not one.cause or one.role not in ("strong", "likely", "weak"):
             continue
         cause = causes.find(one.cause)
         key = (one.cause, *_subject_key(cause, one))
@@ -50,11 +51,22 @@ def _ranks(evidence: Sequence[Evidence]) -> tuple[int, ...]:
 
 def _note(candidate: Candidate) -> str:
     first = candidate.best_evidence()[0]
+    if first.event.kind == "exception" and candidate.name in ("job.exception", "launcher.setup", "storage.corrupt"):
+        where = first.word("where")
+        return f"{short(first.event.text)}{f', at {where}' if where else ''}"
     for name in ("says", "path", "reason", *(() if candidate.cause.subject == "storage" else ("where",))):
         if first.word(name):
             return first.word(name)
     peers = sorted({peer.partition("<")[0] for one in candidate.evidence if (peer := one.word("peer"))})
-    return f"peer {', '.join(peers[:4])}" if peers else ""
+    if peers:
+        return f"peer {', '.join(peers[:4])}"
+    known = candidate.problem is not None and not candidate.problem.is_default
+    return "" if known or candidate.name not in ("launcher.setup", "job.exception") else short(first.event.text)
+
+
+def short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_NOTE else f"{text[: LONGEST_NOTE - 3]}..."
 
 
 def _without_placeless_twins(found: list[Candidate]) -> list[Candidate]:

@@ -29,7 +29,11 @@ class Diagnosis:
 def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     told = timeline.prepared(evidence)
     done = {one.file: one.event.line for one in told if one.event.kind == "life" and one.event.code == "done"}
-    mattering = timeline.without_followers([one for one in told if not timeline.survived(one, done)])
+    connected = {
+        one.file: one.event.line for one in told if one.event.kind == "nccl.about" and one.event.code == "rank"
+    }
+    told = timeline.with_named_origins(told)
+    mattering = timeline.without_followers([one for one in told if not timeline.survived(one, done, connected)])
     wait = waiting.look(mattering)
     found = collect.candidates(mattering)
     found += waiting.suspects(wait, mattering) if wait else waiting.left_early(mattering)
@@ -39,7 +43,7 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     weighing.weigh(found, mattering, wait)
     roots = _told_enough(causality.roots(found))
     if not roots and _ended_badly(mattering, wait):
-        roots = [_unknown(mattering, wait)]
+        roots = hints.warned(mattering)[:1] or [_unknown(mattering, wait)]
     _tell_symptoms(roots, mattering, wait)
     step = next_step.decide(roots, mattering) if roots else None
     return Diagnosis(tuple(roots[:MOST_CAUSES]), step, tuple(hints.unseen(told, roots, wait)), tuple(told), wait)
@@ -87,6 +91,8 @@ def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
     ranks = wait.ranks if wait else ()
     peers = Counter(peer for one in evidence if one.role == "effect" and (peer := one.word("peer").partition("<")[0]))
     note = f"look at the log of {peers.most_common(1)[0][0]}, which went away first" if peers and not wait else ""
+    said = next((one.event.text for one in symptoms if one.event.kind in ("nccl.last_error", "exception", "exit")), "")
+    note = note or (f"the first sign is: {collect.short(said)}" if said and not wait else "")
     return Candidate(causes.find(causes.UNKNOWN), ranks=ranks, evidence=symptoms[:5], base=0.3, note=note)
 
 

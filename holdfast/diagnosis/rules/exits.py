@@ -32,6 +32,9 @@ _SAYS = {  # signal -> (cause, how sure, in words)
 }
 
 
+_KNOWN = {11: "segfault", 7: "bus_error", 4: "illegal_instruction"}
+
+
 def signal_of(one: Evidence) -> int | None:
     """The signal that ended a process, 0 for one that ended by itself, None where the line does not tell."""
     if (number := one.number("signal")) is not None:
@@ -66,6 +69,13 @@ def candidate(evidence: Sequence[Evidence]) -> Candidate | None:
         return None
     alike = [one for one in ends if signal_of(one) == signal_of(first)]
     ranks = tuple(sorted({one.rank for one in alike if one.rank is not None}))
+    known = _KNOWN.get(signal_of(first) or 0, "")
     return Candidate(
-        causes.find(cause), host=first.host, ranks=ranks, evidence=[first, *alike[1:3]], base=sure, note=words
+        causes.find(cause),
+        host=first.host,
+        ranks=ranks,
+        evidence=[first, *alike[1:3]],
+        base=sure,
+        note=words,
+        known=known,
     )

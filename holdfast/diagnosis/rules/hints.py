@@ -1,5 +1,6 @@
 """What only means something beside a wait (a save that never ended, a rank busy elsewhere); what nobody could see."""
 
+import re
 from collections.abc import Sequence
 
 from holdfast.catalog import causes
@@ -8,6 +9,7 @@ from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.diagnosis.rules.waiting import Waiting
 from holdfast.model.evidence import Evidence
 
+_TIMEOUT = re.compile(r"[Ss]ocket [Tt]imeout|[Ww]ait timeout|timed out|Timed out")
 _KERNEL_KINDS = frozenset({
     "xid", "sxid", "aer", "pcie_link", "mlx5", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
     "rcu_stall", "gpu_lost", "amdgpu", "uvm", "mce", "edac", "cpu_thermal", "disk", "storage", "firmware", "segfault",
@@ -17,7 +19,9 @@ _KERNEL_KINDS = frozenset({
 def candidates(evidence: Sequence[Evidence], wait: Waiting | None) -> list[Candidate]:
     found = [_odd_network(evidence), _never_connected(evidence), _killed_while_loading(evidence)]
     if wait:
-        found += [_unfinished_save(evidence, wait), _busy_elsewhere(evidence, wait)]
+        found += [_unfinished_save(evidence, wait)]
+    if wait or any(_timed_out(one) for one in evidence):
+        found += [_busy_elsewhere(evidence)]
     return [one for one in found if one]
 
 
@@ -45,7 +49,22 @@ def name_the_storage(found: Sequence[Candidate], evidence: Sequence[Evidence]) -
             one.note = saves[-1]
 
 
-def _busy_elsewhere(evidence: Sequence[Evidence], wait: Waiting) -> Candidate | None:
+def _timed_out(one: Evidence) -> bool:
+    """A wait for another rank, told by the store instead of a watchdog."""
+    return one.event.kind in ("rendezvous", "exception") and bool(_TIMEOUT.search(one.event.text))
+
+
+def warned(evidence: Sequence[Evidence]) -> list[Candidate]:
+    """Problems that were only warned of, for a job that ended badly and names no error."""
+    found: dict[str, Candidate] = {}
+    for one in evidence:
+        if one.role == "hint" and one.word("problem"):
+            candidate = found.setdefault(one.cause, Candidate(causes.find(one.cause), host=one.host, base=0.45))
+            candidate.evidence.append(one)
+    return [*found.values()]
+
+
+def _busy_elsewhere(evidence: Sequence[Evidence]) -> Candidate | None:
     busy = [one for one in evidence if one.role == "hint" and one.cause == "job.rank_slow"]
     if not busy:
         return None
@@ -67,10 +86,10 @@ def _never_connected(evidence: Sequence[Evidence]) -> Candidate | None:
 def _killed_while_loading(evidence: Sequence[Evidence]) -> Candidate | None:
     """A process that is killed while it reads weights has most often asked for more memory than there is."""
     killed = [one for one in evidence if exits.failed(one) and exits.signal_of(one) == exits.KILL]
-    loading = [one for one in evidence if one.event.kind == "loading"]
+    loading = [one for one in evidence if one.event.kind in ("loading", "busy")]
     if not killed or not loading or any(one.event.kind == "steps" for one in evidence):
         return None
-    note = "killed while it loaded weights"
+    note = "killed by SIGKILL while it loaded weights, optimizer states or data"
     return Candidate(
         causes.find("host.oom"), host=killed[0].host, evidence=[killed[0], loading[-1]], base=0.55, note=note
     )

@@ -1,5 +1,6 @@
 """What to do now: restart as it was, without a node, after a probe, once storage is back, or not at all."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -7,6 +8,7 @@ from holdfast.catalog import nccl
 from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.model.evidence import Evidence
 
+_INNER = re.compile(r"(?:lo|docker|veth|virbr|br-|cni|flannel|cali|tun|tap|vmnet|kube)")  # networks inside one host
 _SURE_ENOUGH_TO_EXCLUDE = 0.5
 _SURE_WITHOUT_A_NAME = 0.7
 _DETERMINISTIC = frozenset({
@@ -30,17 +32,6 @@ _SHAPES = (
     "does not require grad",
     "divisible",
 )
-_SETTINGS: dict[str, dict[str, str]] = {
-    "job.cuda_oom": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "micro_batch_size": "smaller"},
-    "job.dataloader": {"num_workers": "fewer", "/dev/shm": "larger (--shm-size, an emptyDir with medium Memory)"},
-    "host.oom": {"memory limit of the job": "higher", "num_workers": "fewer"},
-    "job.illegal_access": {"CUDA_LAUNCH_BLOCKING": "1 for one run, to name the kernel"},
-    "job.rank_slow": {"timeout of init_process_group": "longer than the longest step that only one rank does"},
-    "job.rank_missing": {"TORCH_NCCL_TRACE_BUFFER_SIZE": "2000", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"},
-    "job.collective_mismatch": {"TORCH_DISTRIBUTED_DEBUG": "DETAIL"},
-    "unknown": {"NCCL_DEBUG": "WARN", "TORCH_NCCL_TRACE_BUFFER_SIZE": "2000", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"},
-    "fabric.plugin_fallback": {"NCCL_NET": "the plugin's name, so that a missing plugin is an error"},
-}
 _TRANSPORT = ("fabric.retry_exceeded", "fabric.port_down")
 _MAY_REPEAT = ("job.exception", "host.oom", "job.cuda_oom", "job.illegal_access", "job.dataloader")
 _CORRUPT = ("job.nan", "job.loss_spike")
@@ -53,20 +44,49 @@ class NextStep:
     exclude: tuple[str, ...] = ()
     checkpoint: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    fix: tuple[str, ...] = ()  # what to change, each with why
+    verify: str = ""
+    link: str = ""
+    report_to: str = ""  # a message for the cluster team, where it is not the job's own fault
 
 
 def decide(roots: Sequence[Candidate], evidence: Sequence[Evidence]) -> NextStep:
     first = roots[0]
     suspected = min((step for one in roots if one.name in _CORRUPT and (step := _step(one)) is not None), default=None)
-    action, why = _action(first, evidence)
+    action, why = _action(first)
     exclude = (
         tuple(dict.fromkeys(one.host for one in roots if _to_exclude(one))) if action == "restart_excluding" else ()
     )
-    return NextStep(action, why, exclude, _checkpoint(evidence, suspected), _settings(first, evidence))
+    problem = first.problem
+    return NextStep(
+        action,
+        why,
+        exclude,
+        _checkpoint(evidence, suspected),
+        _settings(first, evidence),
+        _fix(first, evidence),
+        problem.verify if problem else "",
+        problem.link if problem else "",
+        _report_to(first) if problem and problem.owner == "cluster" else "",
+    )
 
 
-def _action(first: Candidate, evidence: Sequence[Evidence]) -> tuple[str, str]:
-    says = first.cause.says.replace("%s", subject_words(first))
+def _action(first: Candidate) -> tuple[str, str]:
+    return _action_of_problem(first) or _action_of_cause(first, sentence(first))
+
+
+def _action_of_problem(first: Candidate) -> tuple[str, str] | None:
+    says, problem = sentence(first), first.problem
+    if problem and problem.action:
+        return problem.action, says
+    if problem and problem.again and not (first.cause.action == "restart_excluding" and _to_exclude(first)):
+        return "stop", f"{says}; the same start fails the same way"
+    if first.name == "launcher.setup" and problem and not problem.is_default and not problem.again:
+        return "restart_same", f"{says}; it may only have been late: restart once, then stop"
+    return None
+
+
+def _action_of_cause(first: Candidate, says: str) -> tuple[str, str]:
     if first.name in _MAY_REPEAT and _happened_before(first):
         return "stop", f"{says}; it ended the run the same way before, so another run would end there too"
     if first.name == "job.exception":
@@ -126,11 +146,55 @@ def _checkpoint(evidence: Sequence[Evidence], suspected: int | None) -> str | No
 
 
 def _settings(first: Candidate, evidence: Sequence[Evidence]) -> dict[str, str]:
-    if first.name in _TRANSPORT:
+    connected = first.name == "fabric.port_down" or any(one.event.kind == "steps" for one in evidence)
+    if first.name in _TRANSPORT and connected:  # before the first step a longer timeout only hides a wrong route
         versions = [one.word("version") for one in evidence if one.word("version")]
         now = nccl.transport_timeout(versions[0] if versions else "")
         return {"NCCL_IB_TIMEOUT": f"22 (survives 120 s; now {now.seconds:.1f} s, {now.because})"}
-    return dict(_SETTINGS.get(first.name, {}))
+    problem = first.problem
+    settings = dict(problem.settings) if problem else {}
+    interface = _interface(evidence)
+    if interface and "NCCL_SOCKET_IFNAME" in settings:
+        settings["NCCL_SOCKET_IFNAME"] = interface
+    return settings
+
+
+def _fix(first: Candidate, evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    problem = first.problem
+    steps = problem.steps(first.parts) if problem else ()
+    interface = _interface(evidence)
+    if interface and any("NCCL_SOCKET_IFNAME" in one for one in steps):
+        return (f"NCCL_SOCKET_IFNAME={interface}", *steps)
+    return steps
+
+
+def _interface(evidence: Sequence[Evidence]) -> str:
+    """The interface to use, where the log shows that NCCL took one that other hosts cannot reach."""
+    used = [one for one in evidence if one.event.code == "interface"]
+    names = list(dict.fromkeys(name for one in used for name in one.word("interfaces").split()))
+    inner = [name for name in names if _INNER.match(name)]
+    good = [name for name in names if not _INNER.match(name)]
+    if not inner:
+        return ""
+    chosen = f"{good[0]}" if good else "^lo,docker,veth,virbr,br-,cni,flannel,cali"
+    return f"{chosen} (the log shows that NCCL took {', '.join(inner[:3])}, which other hosts cannot reach)"
+
+
+def _report_to(first: Candidate) -> str:
+    where = ", ".join(part for part in (first.host, first.device) if part)
+    shown = first.best_evidence()[0]
+    text = " ".join(shown.event.text.split())[:200]
+    return f"{sentence(first)}{f' on {where}' if where and where not in sentence(first) else ''}. The log says: {text}"
+
+
+def sentence(one: Candidate) -> str:
+    """What happened and where, as one sentence; nothing stands for a place that is not known."""
+    problem = one.problem
+    subject = subject_words(one)
+    if problem and problem.says:
+        said = problem.sentence(one.parts)
+        return f"{said} ({subject})" if subject else said
+    return one.cause.says.replace("%s", subject) if subject else one.cause.says.replace(" (%s)", "")
 
 
 def subject_words(one: Candidate) -> str:
@@ -140,4 +204,4 @@ def subject_words(one: Candidate) -> str:
         shown = ", ".join(map(str, one.ranks[:4])) + (f" and {len(one.ranks) - 4} more" if len(one.ranks) > 4 else "")
         parts.append(f"rank{'s' * (len(one.ranks) > 1)} {shown}")
     parts.append(one.note)
-    return ", ".join(part for part in parts if part) or "place unknown"
+    return ", ".join(part for part in parts if part)

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from holdfast.catalog import causes
+from holdfast.catalog.job_errors import of_kernel_event
 from holdfast.model.evidence import Evidence
 
 YEARLESS = 1972  # the year that readers give to stamps without one
@@ -86,6 +88,19 @@ def _only(hosts: Counter[str] | None) -> str:
     return next(iter(hosts)) if hosts and len(hosts) == 1 else ""
 
 
+def with_named_origins(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """A follower that names its origin stands for it where the origin's own line is not in what was given."""
+    seen = {str(one.event.code) for one in evidence if one.event.kind == "xid"}
+    return [_as_its_origin(one) if one.word("caused_by") not in {"", *seen} else one for one in evidence]
+
+
+def _as_its_origin(one: Evidence) -> Evidence:
+    if one.event.kind != "xid" or one.role != "effect":
+        return one
+    origin = of_kernel_event("xid", one.word("caused_by"), "fatal")
+    return replace(one, role="likely", cause=origin.cause) if origin.cause.startswith("gpu.") else one
+
+
 def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Of exceptions raised one from the other, the first tells the cause."""
     told: set[tuple[str, int | None]] = set()
@@ -100,11 +115,18 @@ def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
     return sorted(kept, key=lambda item: (item.at or float("inf"), item.file, item.event.line))
 
 
-def survived(one: Evidence, done: dict[str, int]) -> bool:
+def _only_slows(one: Evidence) -> bool:
+    """What a run goes on with, but slowly."""
+    return bool(one.cause) and causes.find(one.cause).failure_class == "slowdown" and one.event.kind == "problem"
+
+
+def survived(one: Evidence, done: dict[str, int], connected: dict[str, int] | None = None) -> bool:
     """Whether the run went on after it as if nothing had been: handled, or words in a sample of the data."""
-    if one.role == "note" or one.event.kind in _NEVER_SURVIVED:
+    if one.role == "note" or one.event.kind in _NEVER_SURVIVED or _only_slows(one):
         return False
     if one.event.line < done.get(one.file, 0):
+        return True
+    if one.event.code == "call_failed" and one.event.line < (connected or {}).get(one.file, 0):
         return True
     if one.role == "effect" and one.file in done:  # processes that end after the work is done close their connections
         return True

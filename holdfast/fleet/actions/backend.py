@@ -28,6 +28,8 @@ class Outcome:
     """Only of a failure: the same again, later, may succeed."""
     dry_run: bool = False
     """Nothing was changed: `result` and `said` are what would have come of it."""
+    uncertain: bool = False
+    """Whether it ran is not known, and it is not repeated."""
 
 
 def done(said: str) -> Outcome:
@@ -61,6 +63,16 @@ class Backend(Protocol):
 
     def perform(self, action: Action, dry_run: bool) -> Outcome:
         """Blocks until done or given up; never raises for what the world does."""
+        ...
+
+    @property
+    def looks_first(self) -> bool:
+        """`perform` looks at the world and does only what is missing, so that twice is once. Where it does not, an
+        action that may have run is performed again only if `did_run` says that it did not."""
+        ...
+
+    def did_run(self, action: Action) -> bool | None:
+        """Asks the world whether an action was carried out; None where that cannot be known."""
         ...
 
 

@@ -6,7 +6,7 @@ The command sees a bare environment: nothing of the controller's own (passwords,
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.fleet.actions import template
 from holdfast.fleet.actions.backend import Outcome, done, failed, refused, would
@@ -28,9 +28,14 @@ class CommandSettings:
     """Names of environment variables that the commands need besides PATH, HOME, LANG and TZ."""
     retry_codes: frozenset[int] = frozenset({75})
     """Exit codes that mean 'try again later'. 75 is the convention (EX_TEMPFAIL); ssh has 255 for a lost connection."""
+    checks: Mapping[Verb, Sequence[str]] = field(default_factory=dict)
+    """The argument list that says whether an action that may have run did: exit code 0 is yes, 1 is no. Without one,
+    such an action is not repeated."""
+    idempotent: bool = False
+    """The commands know an action by its {key} and do it once: an action that may have run is run again."""
 
     def __post_init__(self) -> None:
-        for verb, command in self.commands.items():
+        for verb, command in (*self.commands.items(), *self.checks.items()):
             if isinstance(command, str) or not command or not command[0]:
                 raise ValueError(f"command.{verb.value}: expected a list of arguments, found {command!r}")
             template.check(f"command.{verb.value}", list(command))
@@ -42,6 +47,18 @@ class Command:
     def __init__(self, settings: CommandSettings) -> None:
         self._settings = settings
         self.verbs = frozenset(settings.commands)
+
+    looks_first = False
+
+    def did_run(self, action: Action) -> bool | None:
+        check = self._settings.checks.get(action.verb)
+        if check is None:
+            return False if self._settings.idempotent else None
+        try:
+            code = self._call([template.fill(argument, action) for argument in check]).code
+        except NoAnswer:
+            return None
+        return {0: True, 1: False}.get(code)
 
     def perform(self, action: Action, dry_run: bool) -> Outcome:
         if action.verb not in self.verbs:
@@ -56,11 +73,14 @@ class Command:
         except NoAnswer as error:
             return failed(str(error), retryable=error.retryable)
 
-    def _run(self, command: Sequence[str]) -> Outcome:
+    def _call(self, command: Sequence[str]) -> process.CommandResult:
         kept = (*_ALWAYS_KEPT, *self._settings.keep)
         environ = {name: os.environ[name] for name in kept if name in os.environ}
         binary = process.find(command[0], environ.get("PATH", ""))
-        answer = process.run((binary, *command[1:]), environ, self._settings.timeout)
+        return process.run((binary, *command[1:]), environ, self._settings.timeout)
+
+    def _run(self, command: Sequence[str]) -> Outcome:
+        answer = self._call(command)
         said = f": {answer.message}" if answer.message else ""
         if answer.code == 0:
             return done(f"{command[0]} succeeded{said}")

@@ -20,6 +20,11 @@ class DryRun:
         self.asked: OrderedDict[str, Action] = OrderedDict()
         """The latest actions by their key."""
 
+    looks_first = True
+
+    def did_run(self, action: Action) -> bool | None:
+        return False
+
     def perform(self, action: Action, dry_run: bool) -> Outcome:
         cause = f" ({action.cause})" if action.cause else ""
         outcome = would(f"{action.verb.value} {action.node}: {action.reason}{cause}")

@@ -31,6 +31,8 @@ class WebhookSettings:
     bearer: Secret | None = None
     """Sent as 'Authorization: Bearer ...'."""
     ca_file: str = ""
+    idempotent: bool = False
+    """The receiver carries out an Idempotency-Key once: an action that may have run is posted again."""
 
     def __post_init__(self) -> None:
         http.check_url("webhook.url", self.url)
@@ -45,6 +47,11 @@ class Webhook:
         self._where = http.shown(settings.url)
         self._tls = http.tls(settings.ca_file, verify=True)
         self.verbs = settings.verbs
+
+    looks_first = False
+
+    def did_run(self, action: Action) -> bool | None:
+        return False if self._settings.idempotent else None
 
     def perform(self, action: Action, dry_run: bool) -> Outcome:
         if action.verb not in self.verbs:
@@ -63,7 +70,7 @@ class Webhook:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "holdfast",
-            "Idempotency-Key": template.fill("{key}", action),
+            "Idempotency-Key": http.header(template.fill("{key}", action)),
         }
         if self._settings.signing_key is not None:
             key = self._settings.signing_key.read().encode()

@@ -1,12 +1,15 @@
 """Who asks: a bearer token, known by its hash, found in a small cache or in the store."""
 
-import time
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.store import StoreError
 from holdfast.fleet.store.credentials import token_hash
+from holdfast.formats.slurm import hostlist
 from holdfast.model.records import Credential, Role
+from holdfast.runtime import clock
 
 CACHE_SECONDS = 120.0  # a revocation is taken by the leader, which forgets at once; others learn of it in this time
 MOST_CACHED = 50_000
@@ -17,10 +20,14 @@ MAY = {
     "report": frozenset({Role.AGENT}),
     "tell": frozenset({Role.AGENT, Role.OPERATOR, Role.ADMIN}),
     "read": _READERS,
+    "read own nodes": _READERS | {Role.JOB},
+    "retest own nodes": frozenset({Role.JOB, Role.OPERATOR, Role.ADMIN}),
     "operate": frozenset({Role.OPERATOR, Role.ADMIN}),
     "administer": frozenset({Role.ADMIN}),
 }
+MOST_LOOKED_UP_AT_ONCE = 500
 Find = Callable[[str], Awaitable[Credential | None]]
+FindMany = Callable[[Sequence[str]], Mapping[str, Credential]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,15 @@ class Caller:
     name: str
     role: Role
     expires_soon: bool = False
+    vouched: bool = True
+    """False for an agent whose node waits to be vouched for."""
+    nodes: frozenset[str] = frozenset()
+    """Of a job's token: its nodes by name."""
+    job: str = ""
+
+    def may_see(self, node: str, jobs: Collection[str]) -> bool:
+        """Whether this node is the caller's business; `jobs` are those that hold it now."""
+        return self.role is not Role.JOB or node in self.nodes or bool(self.job and self.job in jobs)
 
 
 ANONYMOUS = Caller("anonymous", Role.VIEWER)
@@ -36,7 +52,7 @@ ANONYMOUS = Caller("anonymous", Role.VIEWER)
 class Access:
     """`find` looks a hash up in the store. With `anonymous`, reading needs no token: a demo on loopback."""
 
-    def __init__(self, find: Find, *, anonymous: bool = False, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, find: Find, *, anonymous: bool = False, clock: Callable[[], float] = clock.now) -> None:
         self._find = find
         self._anonymous = anonymous
         self._clock = clock
@@ -62,7 +78,14 @@ class Access:
         if credential.role not in MAY[right]:
             who = (credential.name, credential.role.value)
             raise Problem(403, f"a token of role {credential.role.value} may not {right}", who=who)
-        return Caller(credential.name, credential.role, _expires_soon(credential, self._clock()))
+        return Caller(
+            credential.name,
+            credential.role,
+            _expires_soon(credential, self._clock()),
+            credential.vouched,
+            frozenset(hostlist.expand(credential.nodes)) if credential.nodes else frozenset(),
+            credential.job,
+        )
 
     async def _credential(self, token: str) -> Credential | None:
         if len(token) > LONGEST_TOKEN:
@@ -90,3 +113,40 @@ def bearer(header: str) -> str:
     """The token of an Authorization header, '' if there is none."""
     kind, _, token = header.strip().partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
+
+
+class CredentialCache:
+    """Looks tokens up in the store, many at once: after a fail-over every agent of a fleet is unknown at the same time.
+
+    One question runs at a time; what is asked meanwhile goes together into the next. Belongs to the event loop."""
+
+    def __init__(self, find: FindMany) -> None:
+        self._find = find
+        self._waiting: dict[str, asyncio.Future[Credential | None]] = {}
+        self._asking: asyncio.Task[None] | None = None
+
+    async def __call__(self, hashed: str) -> Credential | None:
+        future = self._waiting.get(hashed)
+        if future is None:
+            future = self._waiting[hashed] = asyncio.get_running_loop().create_future()
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask())
+        return await asyncio.shield(future)
+
+    async def _ask(self) -> None:
+        try:
+            while self._waiting:
+                asked = {hashed: self._waiting.pop(hashed) for hashed in list(self._waiting)[:MOST_LOOKED_UP_AT_ONCE]}
+                await self._answer(asked)
+        finally:
+            self._asking = None
+
+    async def _answer(self, asked: Mapping[str, "asyncio.Future[Credential | None]"]) -> None:
+        try:
+            found = await asyncio.to_thread(self._find, list(asked))
+        except StoreError as error:
+            for future in asked.values():
+                future.set_exception(error)
+        else:
+            for hashed, future in asked.items():
+                future.set_result(found.get(hashed))

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import msgspec
 
+from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.views.common import FleetView, NodeView, PoolView, TransitionView
 from holdfast.fleet.decisions.breaker import breaker, spares_short
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -45,6 +46,7 @@ class Board:
         self.leader = ""
         self.views: dict[str, NodeView] = {}
         self.watchers: set[Watcher] = set()
+        self.components = Components()
         self.counts: Counter[str] = Counter()  # what /metrics tells of the controller itself
         self.steps: Counter[tuple[str, ...]] = Counter()  # and of its nodes: from which stage to which
         self._lives: dict[str, NodeState] = {}

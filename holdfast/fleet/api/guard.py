@@ -1,7 +1,6 @@
 """Around every Litestar route: who asks, may they, and what is said and noted when not."""
 
 import logging
-import time
 from typing import Any, get_type_hints
 
 import msgspec
@@ -16,6 +15,7 @@ from holdfast.fleet.api.service import Service
 from holdfast.fleet.store import StoreError
 from holdfast.model.records import AuditEntry
 from holdfast.model.refusal import named
+from holdfast.runtime import clock
 
 log = logging.getLogger("holdfast.fleet.api")
 Connection = ASGIConnection[Any, Any, Any, Any]
@@ -118,7 +118,7 @@ def _note(request: Request[Any, Any, Any], status: int, sentence: str, named: tu
     service: Service = request.app.state.service
     service.note(
         AuditEntry(
-            at=time.time(),
+            at=clock.now(),
             who=who,
             role=role,
             verb=request.method.lower(),

@@ -1,7 +1,6 @@
 """POST /v1/reports: the one path that every agent takes all the time, so it stands beside the framework."""
 
 import logging
-import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from holdfast.fleet.api.skew import HEADER, Clocks, on_our_clock
 from holdfast.fleet.store import StoreError
 from holdfast.model.records import AuditEntry
 from holdfast.model.wire.report import Report
+from holdfast.runtime import clock
 
 log = logging.getLogger("holdfast.fleet.api")
 PATH = "/v1/reports"
@@ -39,7 +39,7 @@ class Ingest:
             if not self._desk.board.leading:
                 raise elsewhere(self._desk.board.leader)
             reports = decode(await _body(scope, receive))
-            behind = self._clocks.seconds_behind(caller.name, _header(scope, HEADER), time.time())
+            behind = self._clocks.seconds_behind(caller.name, _header(scope, HEADER), clock.now())
             ack = await self._desk.take(caller, [on_our_clock(report, behind) for report in reports])
         except Problem as problem:
             self._note(problem, caller, scope)
@@ -60,7 +60,7 @@ class Ingest:
         who, role = (caller.name, caller.role.value) if caller else named
         outcome = f"refused {problem.status}"
         entry = AuditEntry(
-            at=time.time(), who=who, role=role, verb="report", target=PATH, outcome=outcome, reason=problem.sentence
+            at=clock.now(), who=who, role=role, verb="report", target=PATH, outcome=outcome, reason=problem.sentence
         )
         self._desk.note(entry)
 

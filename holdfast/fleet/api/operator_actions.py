@@ -1,6 +1,5 @@
 """What an operator may ask of a node now and what it would do: shown before it is asked for. And who asks."""
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from holdfast.fleet.decisions.lifecycle.machine import step
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Verb
 from holdfast.model.records import Role
+from holdfast.runtime import clock
 
 WISHES = (EventKind.QUARANTINE, EventKind.RELEASE, EventKind.RETEST, EventKind.REMOVE)
 
@@ -51,7 +51,7 @@ async def show_wishes(service: Asked, name: str) -> OperatorActionsView:
     if life is None:
         raise Problem(404, f"no node is called {name[:80]!r}")
     policy = service.board.policy
-    now = time.time()
+    now = clock.now()
     return OperatorActionsView(
         dry_run=policy.dry_run, wishes=tuple(_preview(life, wish, now, policy) for wish in WISHES)
     )

@@ -8,7 +8,16 @@ from litestar.params import Dependency
 from holdfast.fleet.api.access import Access, Caller
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.oidc import OidcClient
-from holdfast.fleet.api.views.common import Enrolled, EnrolRequest, NodeView, TokenMade, TokenRequest, VerdictView, Wish
+from holdfast.fleet.api.views.common import (
+    Enrolled,
+    EnrolRequest,
+    NodeView,
+    TokenMade,
+    TokenRequest,
+    VerdictView,
+    VouchRequest,
+    Wish,
+)
 from holdfast.fleet.api.views.drills import DrillPlayer
 from holdfast.fleet.inbox.figures import FigureWindow
 from holdfast.fleet.inbox.states import ItemCommand, ItemView
@@ -17,8 +26,8 @@ from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import EventKind
-from holdfast.model.records import AuditEntry
-from holdfast.model.wire.order import Ack
+from holdfast.model.records import AuditEntry, PendingNode
+from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
 
@@ -51,9 +60,13 @@ class Service(Protocol):
 
     def take(self, caller: Caller, reports: Sequence[Report]) -> Awaitable[Ack]: ...
 
-    def enrol(self, ask: EnrolRequest) -> Awaitable[Enrolled]: ...
+    def enrol(self, ask: EnrolRequest, address: str) -> Awaitable[Enrolled]: ...
+
+    def vouch(self, ask: VouchRequest, caller: Caller) -> Awaitable[PendingNode]: ...
 
     def renew(self, caller: Caller) -> Awaitable[Enrolled]: ...
+
+    def admission(self, caller: Caller) -> Awaitable[Admission]: ...
 
     def wish(self, node: str, kind: EventKind, wish: Wish, caller: Caller) -> Awaitable[NodeView]: ...
 

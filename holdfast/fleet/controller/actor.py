@@ -9,19 +9,22 @@ import logging
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
-from holdfast.fleet.actions.backend import Backend, Outcome, failed
+from holdfast.fleet.actions.backend import Backend, Outcome, done, failed
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller import claims
 from holdfast.fleet.controller.backends import Backends
 from holdfast.fleet.controller.transaction import Claimed, Work
 from holdfast.fleet.controller.writer import Writer
+from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.records import StoredAction
 
 log = logging.getLogger("holdfast.fleet.controller")
 THREADS_EACH = 8
 IDLE_SECONDS = 1.0
+TESTED_AFTERWARDS = frozenset({Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT, Verb.RETEST})
 
 
 class Actor:
@@ -102,16 +105,50 @@ class Actor:
         backend = self._backends.of(stored.action.verb)
         dry_run = self._writer.dry_run(stored.action.node)
         loop = asyncio.get_running_loop()
+        if not backend.looks_first and not dry_run and not await self._begin(stored):
+            return None
         return await loop.run_in_executor(self._threads_of(backend), self._if_leading, backend, stored, dry_run)
+
+    async def _begin(self, stored: StoredAction) -> bool:
+        """Committed before it is performed: after a crash it is known that it may have run."""
+        try:
+            begun: bool = await self._writer.ask(Work(partial(claims.begin, stored)))
+        except Problem as problem:
+            log.warning("action %d is not begun: %s", stored.id, problem)
+            return False
+        return begun
 
     def _if_leading(self, backend: Backend, stored: StoredAction, dry_run: bool) -> Outcome | None:
         """Looked at in the last moment: a controller that was stopped for a while wakes in the middle of its work."""
-        return _perform(backend, stored, dry_run) if self._writer.leads_surely else None
+        if not self._writer.leads_surely:
+            return None
+        if stored.may_have_run and not backend.looks_first and not dry_run:
+            resolved = resolve(backend, stored.action)
+            if resolved is not None:
+                return resolved
+        return _perform(backend, stored, dry_run)
 
     def _threads_of(self, backend: Backend) -> ThreadPoolExecutor:
         if backend.name not in self._threads:
             self._threads[backend.name] = ThreadPoolExecutor(THREADS_EACH, thread_name_prefix=backend.name)
         return self._threads[backend.name]
+
+
+def resolve(backend: Backend, action: Action) -> Outcome | None:
+    """What became of an action that may have run; None where it did not, so that it is performed now."""
+    try:
+        did_run = backend.did_run(action)
+    except Exception:
+        log.exception("the back end %s failed", backend.name)
+        did_run = None
+    if did_run is False:
+        return None
+    if did_run:
+        return done(f"{action.verb.value} of {action.node} was carried out before the controller stopped")
+    why = f"{action.verb.value} of {action.node} may have run when the controller stopped; it is not repeated"
+    if action.verb in TESTED_AFTERWARDS:
+        return replace(done(f"{why}: the test of the node decides"), uncertain=True)
+    return replace(failed(f"{why}: look at the node, and ask again", retryable=False), uncertain=True)
 
 
 def _perform(backend: Backend, stored: StoredAction, dry_run: bool) -> Outcome:

@@ -31,6 +31,10 @@ class Record:
 
     name = RECORD
     verbs = frozenset(Verb)
+    looks_first = True
+
+    def did_run(self, action: Action) -> bool | None:
+        return False
 
     def perform(self, action: Action, dry_run: bool) -> Outcome:
         if action.verb in _NEEDS_A_DOER:
@@ -44,6 +48,10 @@ class Simulated:
 
     name = SIMULATED
     verbs = frozenset(Verb)
+    looks_first = True
+
+    def did_run(self, action: Action) -> bool | None:
+        return False
 
     def perform(self, action: Action, dry_run: bool) -> Outcome:
         return would(f"{action.verb.value} {action.node}") if dry_run else done(f"{action.verb.value}: simulated")

@@ -1,13 +1,13 @@
 """The first tokens of a store: somebody must be able to make the others."""
 
 import os
-import time
 from pathlib import Path
 
 from holdfast.fleet.store import Store
 from holdfast.fleet.store.credentials import new_token, token_hash
 from holdfast.model.records import AuditEntry, Credential, JoinToken, Role
 from holdfast.model.settings import SettingsError
+from holdfast.runtime import clock
 
 TOKEN_SECONDS = 365 * 86_400.0
 JOIN_SECONDS = 86_400.0
@@ -19,7 +19,7 @@ def admin_token(store: Store, path: Path) -> str:
 
 def kept_token(store: Store, path: Path, role: Role) -> str:
     """The token kept in a file of 0600; made if it is not there or the store does not know it (any more)."""
-    now = time.time()
+    now = clock.now()
     try:
         held = path.read_text(encoding="utf-8").strip()
     except FileNotFoundError:
@@ -40,11 +40,16 @@ def kept_token(store: Store, path: Path, role: Role) -> str:
 
 
 def join_token(store: Store, uses: int) -> str:
-    now = time.time()
+    now = clock.now()
     token = new_token()
     store.add_join_token(
         JoinToken(
-            token_hash=token_hash(token), created=now, expires=now + JOIN_SECONDS, uses_left=uses, created_by="holdfast"
+            token_hash=token_hash(token),
+            created=now,
+            expires=now + JOIN_SECONDS,
+            uses_left=uses,
+            created_by="holdfast",
+            vouches=True,
         )
     )
     store.write_audit([_entry(now, "token create", f"join token, {uses} uses")])

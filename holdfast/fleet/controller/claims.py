@@ -7,15 +7,19 @@ from holdfast.fleet.actions.backend import Outcome as Said
 from holdfast.fleet.actions.backend import Result
 from holdfast.fleet.controller.orders import AGENT_LEASE_SECONDS, fits
 from holdfast.fleet.controller.transaction import Transaction
+from holdfast.fleet.decisions.fleet import RESETS, SCHEDULING
 from holdfast.model.lifecycle import EventKind, NodeState, Stage, Verb
-from holdfast.model.records import Outcome, StoredAction
+from holdfast.model.records import AuditEntry, Outcome, StoredAction
+from holdfast.model.wire.order import Admission
 
 MOST_CLAIMED = 200
 MOST_ATTEMPTS = 5
 LONGEST_PAUSE = 60.0
+REPAIR_WAIT_SECONDS = 5.0  # a repair step that waits for the scheduler's confirmation is looked at again so soon
 STALE_SECONDS = 3_600.0  # an uncordon that is older is not believed
 # A test changes nothing, so it is asked for in a dry run too: without one no node would ever be seen to be ready.
 ALWAYS_DONE = frozenset({Verb.RETEST})
+AUDITED = frozenset({*SCHEDULING, *RESETS})  # what is done to a node without an operator; a test changes nothing
 TESTED = frozenset({Stage.READY, Stage.SPARE, Stage.ALLOCATED})
 
 
@@ -23,12 +27,18 @@ def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequenc
     """What is to be performed from here now. Orders for agents are laid ready; what makes no sense any more ends."""
     leases = dict.fromkeys(agent_verbs, AGENT_LEASE_SECONDS)
     due = []
-    for stored in transaction.store.claim(transaction.epoch, MOST_CLAIMED, leases=leases):
+    for stored in transaction.store.claim(transaction.epoch, MOST_CLAIMED, transaction.now, leases=leases):
         action = stored.action
         life = transaction.fleet.nodes.get(action.node)
-        stage = life.stage if life else Stage.REMOVED
-        if not fits(action.verb, stage):
-            _finish(transaction, stored, Outcome.ABANDONED, f"the node is {stage.value} now")
+        if life is None or not fits(action.verb, life):
+            now = "forgotten" if life is None else life.stage.value
+            _finish(transaction, stored, Outcome.ABANDONED, f"the node is {now} now")
+        elif (
+            action.verb in RESETS
+            and action.verb not in agent_verbs
+            and not transaction.fleet.may_reset(action.node, transaction.now)
+        ):
+            _put_off(transaction, stored)
         elif action.verb is Verb.UNCORDON and transaction.now - action.at > STALE_SECONDS:
             _test_instead(transaction, stored)
         elif action.verb not in agent_verbs:
@@ -39,6 +49,20 @@ def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequenc
         else:
             transaction.orders.give(stored)
     return due
+
+
+def admission(node: str, transaction: Transaction, fresh: Sequence[bool]) -> Admission:
+    """Whether work may start on a node: the one answer that scheduler, agent and prolog follow."""
+    if node not in transaction.fleet.nodes:
+        return Admission(node=node, allowed=False, reason="the controller does not know this node")
+    why = transaction.fleet.closed(node)
+    return Admission(node=node, allowed=not why, reason=why)
+
+
+def _put_off(transaction: Transaction, stored: StoredAction) -> None:
+    why = "waits: the scheduler has not confirmed that the node is drained and empty"
+    again = transaction.now + REPAIR_WAIT_SECONDS
+    transaction.store.finish(stored.id, Outcome.FAILED, why, transaction.epoch, transaction.now, retry_at=again)
 
 
 def _resting_on_its_test(stored: StoredAction, life: NodeState | None) -> StoredAction:
@@ -60,17 +84,41 @@ def _test_instead(transaction: Transaction, stored: StoredAction) -> None:
 def end(stored: StoredAction, said: Said, transaction: Transaction, fresh: Sequence[bool]) -> None:
     """How it ended, into history and into the node's life. In a dry run the life goes on as if it had been done."""
     ok = said.result in (Result.DONE, Result.NOTHING_TO_DO)
-    if not ok and said.retryable and stored.attempts < MOST_ATTEMPTS:
-        again = transaction.now + min(2.0**stored.attempts, LONGEST_PAUSE)
+    patient = stored.action.verb in SCHEDULING  # the scheduler may be away for hours, and the node must still be closed
+    if not ok and said.retryable and (patient or stored.attempts < MOST_ATTEMPTS):
+        if stored.attempts >= MOST_ATTEMPTS:
+            transaction.fleet.acted(stored.action.node, stored.action.verb, ok, said.said, transaction.now)
+        again = transaction.now + min(2.0 ** min(stored.attempts, 10), LONGEST_PAUSE)
         transaction.store.finish(
             stored.id, Outcome.FAILED, said.said, transaction.epoch, transaction.now, retry_at=again
         )
         return
     outcome = Outcome.DRY_RUN if said.dry_run else Outcome.DONE if ok else Outcome.FAILED
+    outcome = Outcome.ABANDONED if said.uncertain else outcome
     if _finish(transaction, stored, outcome, said.said):
+        if stored.action.verb in AUDITED and said.result is not Result.NOTHING_TO_DO:
+            transaction.audit.append(_audited(stored, outcome, said.said, transaction.now))
         transaction.decide(
             transaction.fleet.acted(stored.action.node, stored.action.verb, ok, said.said, transaction.now)
         )
+
+
+def _audited(stored: StoredAction, outcome: Outcome, detail: str, now: float) -> AuditEntry:
+    action = stored.action
+    reason = f"{action.cause or action.reason}: {detail}"
+    return AuditEntry(
+        at=now,
+        who="holdfast",
+        role="controller",
+        verb=action.verb.value,
+        target=action.node,
+        outcome=outcome.value,
+        reason=reason,
+    )
+
+
+def begin(stored: StoredAction, transaction: Transaction, fresh: Sequence[bool]) -> bool:
+    return transaction.store.begin(stored.id, transaction.epoch)
 
 
 def _finish(transaction: Transaction, stored: StoredAction, outcome: Outcome, detail: str) -> bool:

@@ -1,5 +1,6 @@
 """What the writer is asked to do, each a function of its transaction: reports taken, nodes enrolled, wishes, tokens."""
 
+import ipaddress
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,19 +8,20 @@ from functools import partial
 
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.views.common import Enrolled, EnrolRequest, TokenMade, TokenRequest, Wish
+from holdfast.fleet.api.views.common import EnrolRequest, TokenMade, TokenRequest, Wish
 from holdfast.fleet.controller.transaction import Transaction
+from holdfast.fleet.decisions.fleet import RESETS
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
 from holdfast.fleet.jobs.service import JobService, SeveralJobs, UnknownJob
 from holdfast.fleet.jobs.views import TrainingDetail
 from holdfast.fleet.probe_sessions import sessions as meetings
 from holdfast.fleet.store.credentials import bound_hash, new_token, token_hash
+from holdfast.formats.slurm import hostlist
 from holdfast.model.lifecycle import EventKind
 from holdfast.model.records import AuditEntry, Credential, JoinToken, Outcome, Role
 from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import OrderOutcome, Report
 
-CREDENTIAL_SECONDS = 90 * 86_400.0
 SESSION_SECONDS = 12 * 3_600.0
 MOST_PLACES = 16
 MOST_HOURS = 24 * 366 * 5
@@ -28,6 +30,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}")
 _PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/,-]{0,255}")  # an address for each rail, with commas between
 LONGEST_REASON = 1_000
+LONGEST_HOSTLIST = 16_384
+LONGEST_JOB = 255
 TAKING_OUT = (EventKind.QUARANTINE, EventKind.REMOVE)
 
 
@@ -52,7 +56,11 @@ def take(
     if life is None:
         return Ack(accepted=tuple(fresh))
     orders = transaction.orders.handed_over(
-        life, transaction.now, transaction.fleet.policy.suite, partial(_finish, transaction)
+        life,
+        transaction.now,
+        transaction.fleet.policy.suite,
+        partial(_finish, transaction),
+        lambda verb: verb in RESETS and not transaction.fleet.may_reset(life.name, transaction.now),
     )
     probes, cancelled = transaction.fleet.probing.orders_for(life, transaction.now)
     tell_all = transaction.orders.continuity.broken(reports, transaction.store.has_all_before)
@@ -106,46 +114,6 @@ def _finish(transaction: Transaction, number: int, outcome: Outcome, detail: str
     return transaction.store.finish(number, outcome, detail, transaction.epoch, transaction.now)
 
 
-def enrol(ask: EnrolRequest, demo: bool, transaction: Transaction, fresh: Sequence[bool]) -> Enrolled:
-    """A credential for one node. One that an agent reports for already is not given away for any join token."""
-    token = new_token()
-    expires = transaction.now + CREDENTIAL_SECONDS
-    if ask.twin and not demo:
-        raise Problem(403, "simulated nodes are taken only by a controller in demo mode")
-    credential = Credential(
-        token_hash=token_hash(token), name=ask.node, role=Role.AGENT, created=transaction.now, expires=expires
-    )
-    _use_join_token(ask, credential, transaction)
-    transaction.decide(transaction.fleet.enrol(ask.node, ask.pool, ask.place, transaction.now, ask.twin))
-    transaction.heard.add(ask.node)
-    transaction.touched.add(ask.node)
-    transaction.audit.append(_entry(transaction, ask.node, Role.AGENT, "enrol", ask.node, "done", f"pool {ask.pool}"))
-    return Enrolled(credential=token, expires=expires)
-
-
-def _use_join_token(ask: EnrolRequest, credential: Credential, transaction: Transaction) -> None:
-    if transaction.store.enrol(bound_hash(ask.node, ask.join_token), credential, transaction.now):
-        return
-    if not ask.twin and transaction.store.is_held(ask.node, transaction.now):
-        ways = f"make a join token with --node {ask.node}, or revoke {ask.node}"
-        raise Problem(403, f"an agent reports as {ask.node} already; if it was installed anew: {ways}")
-    if not transaction.store.enrol(token_hash(ask.join_token), credential, transaction.now):
-        raise Problem(403, "this join token is unknown, expired, revoked or used up")
-
-
-def renew(node: str, transaction: Transaction, fresh: Sequence[bool]) -> Enrolled:
-    """A new credential for one that will expire; the old one lasts until then, for the new one may not arrive."""
-    token = new_token()
-    expires = transaction.now + CREDENTIAL_SECONDS
-    transaction.store.add_credential(
-        Credential(token_hash=token_hash(token), name=node, role=Role.AGENT, created=transaction.now, expires=expires)
-    )
-    transaction.audit.append(
-        _entry(transaction, node, Role.AGENT, "credential renew", node, "done", "before the old one expires")
-    )
-    return Enrolled(credential=token, expires=expires)
-
-
 def check_enrolment(ask: EnrolRequest) -> None:
     if not _NAME.fullmatch(ask.node):
         raise Problem(400, "node: expected a host name of letters, digits, dots, dashes and underscores")
@@ -184,23 +152,32 @@ def make_token(ask: TokenRequest, caller: Caller, transaction: Transaction, fres
     expires = transaction.now + ask.hours * 3600
     if ask.role is None:
         joining = JoinToken(
-            token_hash=hashed, created=transaction.now, expires=expires, uses_left=ask.uses, created_by=caller.name
+            token_hash=hashed,
+            created=transaction.now,
+            expires=expires,
+            uses_left=ask.uses,
+            created_by=caller.name,
+            nodes=ask.nodes,
+            network=ask.network,
+            vouches=ask.vouch or ask.uses == 1,
         )
         transaction.store.add_join_token(joining)
     else:
-        transaction.store.add_credential(
-            Credential(token_hash=hashed, name=ask.name, role=ask.role, created=transaction.now, expires=expires)
-        )
+        made = Credential(token_hash=hashed, name=ask.name, role=ask.role, created=transaction.now, expires=expires)
+        transaction.store.add_credential(replace(made, nodes=ask.nodes, job=ask.job))
     kind = ask.role.value if ask.role else "join"
     what = f"{kind} token for {ask.hours:g} h" + (f", {ask.uses} uses" if ask.role is None else "")
     what += f", for {ask.node} alone" if ask.node else ""
+    bounds = {"nodes": ask.nodes, "network": ask.network, "job": ask.job, "vouches": "yes" if ask.vouch else ""}
+    what += "".join(f", {name} {value}" for name, value in bounds.items() if value)
     transaction.audit.append(
         _entry(transaction, caller.name, caller.role, "token create", ask.name or kind, "done", what)
     )
     return TokenMade(token=token, hash=hashed, expires=expires)
 
 
-def check_token(ask: TokenRequest) -> None:
+def check_token(ask: TokenRequest, demo: bool = False) -> None:
+    _check_bounds(ask, demo)
     if ask.role is not None and not _NAME.fullmatch(ask.name):
         raise Problem(400, "name: expected whose token it is, letters, digits, dots, dashes and underscores")
     if ask.node and (ask.role is not None or not _NAME.fullmatch(ask.node)):
@@ -209,6 +186,25 @@ def check_token(ask: TokenRequest) -> None:
         raise Problem(400, f"hours: expected more than 0 and at most {MOST_HOURS}")
     if not 0 < ask.uses <= MOST_USES:
         raise Problem(400, f"uses: expected 1 to {MOST_USES}")
+
+
+def _check_bounds(ask: TokenRequest, demo: bool) -> None:
+    joining = ask.role is None
+    if len(ask.nodes) > LONGEST_HOSTLIST or len(ask.job) > LONGEST_JOB:
+        raise Problem(400, f"nodes, job: expected at most {LONGEST_HOSTLIST} and {LONGEST_JOB} characters")
+    try:
+        hostlist.expand(ask.nodes)
+        network = ask.network and ipaddress.ip_network(ask.network)
+    except ValueError as error:
+        raise Problem(400, f"nodes, network: expected a hostlist and a network such as 10.1.0.0/16: {error}") from None
+    if not joining and (network or ask.vouch):
+        raise Problem(400, "network, vouch: only a join token has them")
+    if ask.role is Role.JOB and not (ask.nodes or ask.job):
+        raise Problem(400, "nodes or job: a job's token is for its own nodes; say which")
+    if ask.role not in (None, Role.JOB) and (ask.nodes or ask.job):
+        raise Problem(400, "nodes, job: only a join token and a job's token have them")
+    if joining and ask.uses > 1 and not (ask.node or ask.nodes or network or demo):
+        raise Problem(400, "nodes or network: a join token for several nodes says which, or where they enrol from")
 
 
 def open_session(caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> tuple[str, float]:

@@ -1,6 +1,7 @@
 """Reads the devices around the nodes, each on its own cadence and in its own thread: one that hangs hurts no other.
 
-What cannot be read is told once when it begins and once when it ends, and shown as it stands; it is never a value.
+A source that cannot be read is logged once when that begins and once when it ends; it is never a value. A source that
+raises is blind too. It is read again after a pause, and counts as a failing component of the controller.
 """
 
 import asyncio
@@ -10,9 +11,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from holdfast.fleet.api.components import Components, described
+from holdfast.fleet.controller.contained import in_thread
 from holdfast.fleet.incidents.views import SourceView
 from holdfast.fleet.incidents.window import SeamWindow
 from holdfast.model.signal import Reading
+from holdfast.runtime import clock
 from holdfast.runtime.source import Source
 
 log = logging.getLogger("holdfast.fleet.controller")
@@ -20,40 +24,59 @@ MOST_TROUBLES = 20
 
 
 class Facility:
-    def __init__(self, sources: Sequence[Source], window: SeamWindow, lived: Callable[[float], float]) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        window: SeamWindow,
+        lived: Callable[[float], float],
+        components: Components | None = None,
+    ) -> None:
         """`lived` turns the time of the clock into that of the window, which may run faster in a demo."""
         self._window, self._lived = window, lived
+        self._components = components or Components()
         self._sources = list(sources)
         self.views = {one.name: SourceView(name=one.name, carries=one.carries) for one in sources}
-        self._pool = ThreadPoolExecutor(max(1, len(sources)), "facility")
 
     async def run(self, factor: float = 1.0) -> None:
         """Until cancelled."""
+        pool = ThreadPoolExecutor(max(1, len(self._sources)), "facility")
         try:
-            await asyncio.gather(*(self._follow(one, factor) for one in self._sources))
+            await asyncio.gather(*(self._follow(one, factor, pool) for one in self._sources))
             await asyncio.Event().wait()  # without sources there is nothing to do, which is no reason to end
         finally:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _follow(self, source: Source, factor: float) -> None:
+    async def _follow(self, source: Source, factor: float, pool: ThreadPoolExecutor) -> None:
         loop = asyncio.get_running_loop()
         pending: asyncio.Future[Reading] | None = None
         while True:
-            began = time.monotonic()
+            began, pause = time.monotonic(), 0.0
             if pending is None:
-                pending = loop.run_in_executor(self._pool, source.read, time.time())
+                pending = loop.run_in_executor(pool, in_thread, source.read, time.time())  # compared with devices' own
             done, _ = await asyncio.wait({pending}, timeout=source.deadline)
             if done:
-                self._take(source, pending.result())
-                pending = None
+                read, pending = pending, None
+                pause = self._end_of(source, read)
             else:
                 why = f"has not answered for {source.deadline:g} s"
-                self._note(source, Reading(source=source.name, at=time.time(), blind=why))
-            await asyncio.sleep(max(0.05, source.every / factor - (time.monotonic() - began)))
+                self._note(source, Reading(source=source.name, at=clock.now(), blind=why))
+            await asyncio.sleep(max(0.05, pause, source.every / factor - (time.monotonic() - began)))
+
+    def _end_of(self, source: Source, read: "asyncio.Future[Reading]") -> float:
+        """Take what was read. Whatever a source raises, or returns that cannot be taken, ends here; how long to wait
+        before it is read again."""
+        try:
+            self._take(source, read.result())
+        except Exception as error:
+            log.exception("%s failed; it is read again", source.name)
+            self._note(source, Reading(source=source.name, at=clock.now(), blind=f"failed: {described(error)}"))
+            return self._components.failed(source.name, error)
+        self._components.succeeded(source.name)
+        return 0.0
 
     def _take(self, source: Source, reading: Reading) -> None:
         if not reading.blind:
-            self._window.take(reading, self._lived(reading.at), source.every)
+            self._window.take(reading, self._lived(clock.now()), source.every)
         self._note(source, reading)
 
     def _note(self, source: Source, reading: Reading) -> None:

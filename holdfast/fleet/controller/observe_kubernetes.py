@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -10,10 +11,13 @@ from functools import partial
 from holdfast.fleet.actions.backend import Outcome, Result
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
 from holdfast.fleet.actions.kubernetes.snapshot import Watched
+from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.enrolment import vouch_by_scheduler
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
-from holdfast.fleet.decisions.kubernetes_reconciler import OPEN, KubernetesReconciler
+from holdfast.fleet.decisions.kubernetes_reconciler import KubernetesReconciler
+from holdfast.fleet.store import Store
 from holdfast.formats.kubernetes.snapshot import Snapshot, statuses
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, Verb
@@ -24,7 +28,13 @@ log = logging.getLogger("holdfast.fleet.controller")
 GATHER_SECONDS = 0.1  # changes come in swarms; one look takes them all
 
 
-async def observe_kubernetes(kubernetes: Kubernetes, writer: Writer, seconds: float) -> None:
+async def observe_kubernetes(
+    kubernetes: Kubernetes,
+    writer: Writer,
+    seconds: float,
+    components: Components | None = None,
+    store: Store | None = None,
+) -> None:
     """For ever: at every change, and at least every so many seconds.
 
     A server that does not answer is no empty cluster: nothing is concluded from silence.
@@ -39,7 +49,11 @@ async def observe_kubernetes(kubernetes: Kubernetes, writer: Writer, seconds: fl
                     await changed.wait()
             await asyncio.sleep(GATHER_SECONDS)
             changed.clear()
-            seen = await _look(kubernetes, watched, seen, writer)
+            seen = await _look(kubernetes, watched, seen, writer, store)
+            if components is not None and seen.complaint:
+                components.failed("kubernetes", seen.complaint)
+            elif components is not None:
+                components.succeeded("kubernetes")
     finally:
         watched.stop()
 
@@ -49,10 +63,15 @@ def _wake(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
         loop.call_soon_threadsafe(changed.set)
 
 
-async def _look(kubernetes: Kubernetes, watched: Watched, seen: "Seen", writer: Writer) -> "Seen":
+async def _look(
+    kubernetes: Kubernetes, watched: Watched, seen: "Seen", writer: Writer, store: Store | None = None
+) -> "Seen":
     """What is remembered after it."""
     try:
-        seen, ahead = await writer.ask(Work(partial(seen.take, watched.look())))
+        began, look = time.time(), watched.look()
+        if store is not None:
+            await vouch_by_scheduler(statuses(look), "kubernetes", store, writer)
+        seen, ahead = await writer.ask(Work(partial(seen.take, look, began)))
         for action in ahead:
             said = await asyncio.to_thread(kubernetes.perform, action, False)
             await writer.ask(Work(partial(_audit, action, said)))
@@ -73,17 +92,19 @@ class Seen:
     jobs: dict[str, Job] = field(default_factory=dict)
     complaint: str = ""
 
-    def take(self, look: Snapshot, transaction: Transaction, fresh: Sequence[bool]) -> tuple["Seen", list[Action]]:
+    def take(
+        self, look: Snapshot, began: float, transaction: Transaction, fresh: Sequence[bool]
+    ) -> tuple["Seen", list[Action]]:
         """What is remembered after it, and what is to be done at once, without a stage having changed.
 
         Another is remembered, for a batch that cannot be committed is tried again from this one.
         """
         after = Seen(self.keeper.copy(), self.jobs)
-        return after, after._take(look, transaction)
+        return after, after._take(look, began, transaction)
 
-    def _take(self, look: Snapshot, transaction: Transaction) -> list[Action]:
-        """Into lives and history."""
-        transaction.decide(transaction.fleet.observe(statuses(look), transaction.now))
+    def _take(self, look: Snapshot, began: float, transaction: Transaction) -> list[Action]:
+        """Into states and history."""
+        transaction.decide(transaction.fleet.observe(statuses(look), transaction.now, began))
         changed = self._changed_jobs(look, transaction.now)
         transaction.store.save_jobs(changed)
         transaction.fleet.note_jobs(changed)
@@ -93,8 +114,8 @@ class Seen:
         due = self.keeper.due(look, transaction.fleet.nodes, transaction.now)
         # In a dry run nothing is carried out, so everything would be missing for ever.
         due = [action for action in due if not transaction.fleet.dry_run(action.node)]
-        # An action that a stage does not call for is abandoned, and no stage in service calls for a taint.
-        ahead = [a for a in due if a.verb is Verb.CORDON and transaction.fleet.nodes[a.node].stage in OPEN]
+        # A cordon of a node that takes work would be abandoned, so it is carried out here.
+        ahead = [a for a in due if a.verb is Verb.CORDON and transaction.fleet.nodes[a.node].takes_work]
         transaction.decide([_reminded(transaction, action) for action in due if action not in ahead])
         return ahead
 

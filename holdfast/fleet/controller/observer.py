@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from holdfast.fleet.actions.slurm.backend import Look, Slurm
+from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.enrolment import vouch_by_scheduler
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler
+from holdfast.fleet.store import Store
 from holdfast.model.job import Job
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage
 from holdfast.model.node_status import NodeStatus
@@ -24,17 +27,23 @@ MOST_REMEMBERED = 100_000
 UNUSED = frozenset({Stage.READY, Stage.SPARE})
 
 
-async def observe_slurm(slurm: Slurm, writer: Writer, seconds: float) -> None:
+async def observe_slurm(
+    slurm: Slurm, writer: Writer, seconds: float, components: Components | None = None, store: Store | None = None
+) -> None:
     """For ever. A scheduler that does not answer is not an empty one: nothing is concluded from silence."""
-    seen = Seen()
+    seen, components = Seen(), components or Components()
     accounting = Accounting(slurm)
     while True:
         try:
             look = await asyncio.to_thread(slurm.look)
+            if store is not None:
+                await vouch_by_scheduler(look.statuses, "slurm", store, writer)
             missed = await asyncio.to_thread(accounting.missed, look.began)
             seen = await writer.ask(Work(partial(seen.take, look, missed)))
             accounting.caught_up_at = look.began
+            components.succeeded("slurm")
         except NoAnswer as error:
+            components.failed("slurm", error)
             log.warning("Slurm does not answer: %s", error)
         except Problem as problem:
             seen = Seen()  # another leads, or it could not be stored: the store is asked again what it knows
@@ -79,8 +88,7 @@ class Seen:
     def _take(self, look: Look, missed: Sequence[Job], transaction: Transaction) -> None:
         """Into lives and history. A node whose stage changed since the look began is left for the next one."""
         lives = transaction.fleet.nodes
-        settled = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
-        current = [_still_open(s, lives[s.node], transaction.fleet.dry_run(s.node)) for s in settled]
+        current = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
         unsettled = {name for name, life in lives.items() if life.since >= look.began}
         known = self._known_jobs(transaction)
         told = {job.id: job for job in (*self.waiting, *missed, *look.jobs) if job.nodes and known.get(job.id) != job}
@@ -90,9 +98,11 @@ class Seen:
         unseen = _unseen([job for job in changed if not _told_before(job, known.get(job.id))], lives)
         self._remember(known, changed)
         transaction.decide(
-            transaction.fleet.observe([_with(s, unseen[s.node]) for s in current if s.node in unseen], transaction.now)
+            transaction.fleet.observe(
+                [_with(s, unseen[s.node]) for s in current if s.node in unseen], transaction.now, look.began
+            )
         )
-        transaction.decide(transaction.fleet.observe(current, transaction.now))
+        transaction.decide(transaction.fleet.observe(current, transaction.now, look.began))
         transaction.store.save_jobs(changed)
         transaction.fleet.note_jobs(changed)
         for name, why in self.keeper.untested(current, lives):
@@ -147,12 +157,6 @@ def _unseen(changed: Sequence[Job], lives: Mapping[str, NodeState]) -> dict[str,
 
 def _with(status: NodeStatus, jobs: frozenset[str]) -> NodeStatus:
     return replace(status, jobs=status.jobs | jobs, busy=True)
-
-
-def _still_open(status: NodeStatus, life: NodeState, dry_run: bool) -> NodeStatus:
-    """A node that is to drain but takes work still is not called empty: a job may be on its way there."""
-    waits = life.stage is Stage.DRAINING and status.accepts_work and not dry_run
-    return replace(status, busy=True) if waits else status
 
 
 def _reminded(transaction: Transaction, action: Action) -> Step:

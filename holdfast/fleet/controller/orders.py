@@ -11,21 +11,18 @@ from holdfast.model.wire.order import Order
 AGENT_LEASE_SECONDS = 3_600.0  # how long an order may stay open before it is claimed anew
 AGAIN_SECONDS = 60.0
 
-# Where a node must be for an action to make sense still: nothing stale is done.
-_FITTING: dict[Verb, frozenset[Stage]] = {
-    Verb.RETEST: frozenset({Stage.TESTING}),
-    Verb.RESET_GPU: frozenset({Stage.RESETTING}),
-    Verb.REBOOT: frozenset({Stage.RESETTING}),
-    Verb.UNCORDON: frozenset({Stage.READY, Stage.ALLOCATED}),
-    Verb.CORDON: frozenset(Stage) - {Stage.READY, Stage.ALLOCATED},
-    Verb.DRAIN: frozenset(Stage) - {Stage.READY, Stage.ALLOCATED},
-}
+_NEEDED_STAGE = {Verb.RETEST: Stage.TESTING, Verb.RESET_GPU: Stage.RESETTING, Verb.REBOOT: Stage.RESETTING}
 
 Finish = Callable[[int, Outcome, str], bool]
 
 
-def fits(verb: Verb, stage: Stage) -> bool:
-    return stage in _FITTING.get(verb, frozenset(Stage))
+def fits(verb: Verb, node: NodeState) -> bool:
+    """Whether an action still makes sense for a node as it is now: nothing stale is done."""
+    if verb is Verb.UNCORDON:
+        return node.takes_work
+    if verb in (Verb.CORDON, Verb.DRAIN):
+        return not node.takes_work
+    return _NEEDED_STAGE.get(verb, node.stage) is node.stage
 
 
 @dataclass(slots=True)
@@ -45,18 +42,28 @@ class Orders:
     def give(self, action: StoredAction) -> None:
         self._open.setdefault(action.action.node, {})[action.id] = Given(action)
 
-    def handed_over(self, node: NodeState, now: float, suite: str, finish: Finish) -> tuple[Order, ...]:
-        """Again after a while, for an acknowledgement can get lost; agents know an order by its number."""
+    def handed_over(
+        self,
+        node: NodeState,
+        now: float,
+        suite: str,
+        finish: Finish,
+        waits: Callable[[Verb], bool] = lambda verb: False,
+    ) -> tuple[Order, ...]:
+        """Again after a while, for an acknowledgement can get lost; agents know an order by its number.
+
+        `waits`: a repair step is not handed over before the node is confirmed to be drained and empty.
+        """
         waiting = self._open.get(node.name)
         if not waiting:
             return ()
         orders = []
         for number, given in list(waiting.items()):
             verb = given.stored.action.verb
-            if not fits(verb, node.stage):
+            if not fits(verb, node):
                 finish(number, Outcome.ABANDONED, f"the node is {node.stage.value} now")
                 del waiting[number]
-            elif given.due <= now:
+            elif given.due <= now and not waits(verb):
                 action = given.stored.action
                 orders.append(Order(id=number, verb=verb.value, suite=suite, reason=action.reason, key=action.key))
                 given.due = now + AGAIN_SECONDS

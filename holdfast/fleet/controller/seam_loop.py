@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,6 +35,8 @@ from holdfast.model.signal import Event
 from holdfast.model.topology import Topology, whole_of
 from holdfast.model.wire.progress import WINDOW_SECONDS
 from holdfast.model.wire.report import Report
+from holdfast.runtime import clock
+from holdfast.seams.persistence import Watch
 
 log = logging.getLogger("holdfast.fleet.controller")
 STORE_SECONDS = 60.0  # a bill grows all the time; it is written so often
@@ -60,14 +61,15 @@ class SeamWatch:
         self, settings: SeamSettings, files: SeamFiles, alerts: Alerts, store: Store, board: Board, factor: float = 1.0
     ) -> None:
         self._settings, self._files, self._alerts, self._store, self._board = settings, files, alerts, store, board
-        self._began, self._factor = time.time(), factor
-        self.window = SeamWindow(lambda: self._lived(time.time()), settings.step_seconds, settings.minutes)
-        self.facility = Facility(files.sources, self.window, self._lived)
+        self._began, self._factor = clock.now(), factor
+        self.window = SeamWindow(lambda: self._lived(clock.now()), settings.step_seconds, settings.minutes)
+        self.facility = Facility(files.sources, self.window, self._lived, board.components)
         self._known: dict[str, _Known] = {}
         self._ranks = SeamRanks()
         self._waiting: dict[str, float] = {}  # roots that claim what another one is open for, since when
         self._places: tuple[object, Topology] = ((), files.topology)
         self._calm = Baseline()
+        self._findings = Watch()
         self._looked_at: float | None = None
         self._trouble = ""
         self._subjects = (0, 0)
@@ -89,7 +91,7 @@ class SeamWatch:
 
     def told(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
         """An agent speaks for jobs and services, not for what it cannot see; a person or a site's program for all."""
-        now = time.time()
+        now = clock.now()
         if caller.role is Role.AGENT:
             own = f"node/{caller.name}/"
             for about in [one.subject for one in ask.signals] + [one.subject for one in ask.events]:
@@ -146,17 +148,19 @@ class SeamWatch:
             try:
                 await self._look(writer)
                 self._trouble = ""
+                self._board.components.succeeded("seams")
             except Problem as problem:  # the writer has too much to do, or another leads
                 self._trouble = problem.sentence
-            except Exception:
+            except Exception as error:
                 self._trouble = "a mistake of our own; the log says more"
-                log.exception("a look at the seams failed; the next is tried")
+                self._board.components.failed("seams", error)
+                log.exception("an evaluation of the seams failed; the next is tried")
 
     async def _look(self, writer: Writer) -> None:
-        now = self._lived(time.time())
+        now = self._lived(clock.now())
         if not self._known:
             self._remember(await writer.ask(Work(_standing)), now)
-        jobs = await asyncio.to_thread(self._store.jobs, None, time.time(), MOST_JOBS)
+        jobs = await asyncio.to_thread(self._store.jobs, None, clock.now(), MOST_JOBS)
         running = tuple(job for job in jobs if job.state is JobState.RUNNING)
         panel, topology = self.window.panel(running), self._topology(running)
         self._subjects = (len(panel.tables), sum(len(table.subjects) for table in panel.tables.values()))
@@ -167,8 +171,8 @@ class SeamWatch:
         self.forget(over, panel)
         self._alerts.stand(open_)
         nodes = [f"node/{name}" for name in self._board.views]
-        await asyncio.to_thread(self._holes.look, self._files.topology, topology, panel, nodes, time.time())
-        self._looked_at = time.time()
+        await asyncio.to_thread(self._holes.look, self._files.topology, topology, panel, nodes, clock.now())
+        self._looked_at = clock.now()
 
     def _topology(self, jobs: Sequence[Job]) -> Topology:
         """Made anew only when a node moved or a job came or went: it is large, and remembers what it worked out."""
@@ -181,7 +185,8 @@ class SeamWatch:
 
     def judge(self, panel: Panel, topology: Topology) -> dict[str, Account]:
         found: dict[str, Account] = {}
-        for finding in seams.explain(self._calm.window(panel), topology, calm=self._calm.panel):
+        looked = seams.explain(self._calm.window(panel), topology, calm=self._calm.panel)
+        for finding in self._findings.take(looked, topology, panel.now):
             if finding.cause not in found:  # the surest first: one root, one incident
                 known = self._known.get(finding.cause)
                 found[finding.cause] = self._account(finding, panel, topology, known.account if known else None)
@@ -250,7 +255,7 @@ class SeamWatch:
         }
 
     def _due(self, before: dict[str, Account]) -> dict[str, Account]:
-        now, due = time.time(), {}
+        now, due = clock.now(), {}
         for root, known in self._known.items():
             if _another(before.get(root), known.account) or now - known.stored >= STORE_SECONDS / self._factor:
                 known.stored = now
@@ -261,7 +266,7 @@ class SeamWatch:
         """What was open before we began: it has as long to be found again as any other."""
         for one in open_:
             if one.account is not None:
-                self._known[one.subject] = _Known(one.account, now, time.time())
+                self._known[one.subject] = _Known(one.account, now, clock.now())
 
     def _on_the_clock(self, told: Account) -> Account:
         if self._factor == 1:

@@ -1,4 +1,4 @@
-"""The controller as a process: store, writer, actor, observer and HTTP joined, until it is told to stop."""
+"""The controller as a process: store, writer, actor, observer and HTTP joined, until a signal stops it."""
 
 import asyncio
 import fcntl
@@ -9,7 +9,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import partial
@@ -25,10 +25,10 @@ from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.oidc import OidcClient
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.console import static_directory
-from holdfast.fleet.controller import bootstrap, seam_settings, standby
-from holdfast.fleet.controller import commands as deeds
+from holdfast.fleet.controller import bootstrap, commands, seam_settings, standby
 from holdfast.fleet.controller.actor import Actor
 from holdfast.fleet.controller.backends import Backends
+from holdfast.fleet.controller.contained import keep_running, report_components
 from holdfast.fleet.controller.home import sample_figures
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.notifying import follow_inbox
@@ -53,6 +53,9 @@ BACKLOG = 4_096
 LONGEST_DIFFERENCE = 900
 GARBAGE = (50_000, 20, 50)  # a look at all that 12,500 connections hold takes long, and finds next to nothing
 SWITCH_SECONDS = 0.0005  # the writer asks the store often and briefly; each time it waits so long behind the event loop
+
+
+Loop = Callable[[], Awaitable[None]]
 
 
 class Taken(StoreError):
@@ -104,9 +107,18 @@ class _Process:
     async def run(self, ready: Callable[[str], None] | None) -> None:
         base = self._settings.base
         console = base.console or str(static_directory() or "")
-        service = ControllerService(self._store, self._board, console, anonymous=base.demo)
+        service = ControllerService(
+            self._store, self._board, console, anonymous=base.demo, new_nodes_per_hour=base.new_nodes_per_hour
+        )
         scheduled = self._backends.scheduler is not None
-        writer = Writer(self._store, self._board.policy, self._lead, service.tell, scheduled=scheduled)
+        writer = Writer(
+            self._store,
+            self._board.policy,
+            self._lead,
+            service.tell,
+            scheduled=scheduled,
+            components=self._board.components,
+        )
         actor = Actor(writer, self._backends)
         service.writer, service.acting = writer, actor.wake
         service.address = self.address
@@ -115,37 +127,17 @@ class _Process:
         service.agent_jobs = None if scheduled else AgentJobs()
         server = _Quiet(_config(Front(service), base.certificate, base.key), self._board.let_go)
         writer.start()
-        loops = [
-            asyncio.create_task(actor.run()),
-            asyncio.create_task(standby.show_fleet(self._board)),
-            asyncio.create_task(sample_figures(service, service.figures)),
-            asyncio.create_task(standby.read_while_another_leads(self._board, self._store)),
-            asyncio.create_task(standby.forget_the_old(writer, base.retain_days)),
-        ]
-        if self._backends.slurm is not None:
-            loops.append(asyncio.create_task(observe_slurm(self._backends.slurm, writer, base.observe_seconds)))
-        if self._backends.kubernetes is not None:
-            watch = observe_kubernetes(self._backends.kubernetes, writer, base.observe_seconds)
-            loops.append(asyncio.create_task(watch))
-        loops += [asyncio.create_task(loop) for loop in self._seams(service, writer)]
-        if (told := self._settings.notifications).channels:
-            outbox = Outbox(told.channels)
-            notifier = Notifier(told.timing, told.address or self.address)
-            loops += [
-                asyncio.create_task(outbox.run()),
-                asyncio.create_task(follow_inbox(service, notifier, outbox)),
-            ]
-        for loop in loops:
-            loop.add_done_callback(partial(_end_with, server))
+        starts = self._loops(actor, writer) | self._seams(service, writer)
+        starts["home"] = partial(sample_figures, service, service.figures)
+        starts |= self._notifications(service)
+        components = self._board.components
+        loops = [asyncio.create_task(keep_running(components, name, start)) for name, start in starts.items()]
         self._on_hangup(writer)
         if ready is not None:
             ready(self.address)
         log.info("listening on %s", self.address)
         try:
             await server.serve([self._listener])
-            for loop in loops:
-                if loop.done():
-                    loop.result()  # raises what ended it: the exit code says so too
         finally:
             for loop in loops:
                 loop.cancel()
@@ -154,18 +146,51 @@ class _Process:
             await asyncio.gather(*loops, return_exceptions=True)
             await asyncio.to_thread(writer.stop)
 
-    def _seams(self, service: ControllerService, writer: Writer) -> list[Coroutine[None, None, None]]:
+    def _loops(self, actor: Actor, writer: Writer) -> dict[str, Loop]:
+        """Every loop by the name under which its failures are reported."""
+        board, store, base = self._board, self._store, self._settings.base
+        loops: dict[str, Loop] = {
+            "actor": actor.run,
+            "stream": partial(standby.show_fleet, board),
+            "standby": partial(standby.read_while_another_leads, board, store),
+            "retention": partial(standby.forget_the_old, writer, base.retain_days),
+            "own-health": partial(report_components, board.components, writer),
+        }
+        if self._backends.slurm is not None:
+            loops["slurm"] = partial(
+                observe_slurm, self._backends.slurm, writer, base.observe_seconds, board.components, store
+            )
+        if self._backends.kubernetes is not None:
+            loops["kubernetes"] = partial(
+                observe_kubernetes, self._backends.kubernetes, writer, base.observe_seconds, board.components, store
+            )
+        return loops
+
+    def _seams(self, service: ControllerService, writer: Writer) -> dict[str, Loop]:
         """The loops that watch what lies between the domains, where the configuration asks for it."""
         settings, base = self._settings, self._settings.base
         if settings.seams is None or self._files is None:
-            return []
+            return {}
         from holdfast.fleet.controller.seam_loop import SeamWatch  # NumPy: only those pay for it who watch seams
 
-        alerts = Alerts(settings.alerts)
+        alerts = Alerts(settings.alerts, self._board.components)
         factor = base.time_factor if base.demo else 1.0
         service.items.prices = self._files.programme.prices
         service.seams = SeamWatch(settings.seams, self._files, alerts, self._store, self._board, factor)
-        return [service.seams.run(writer), service.seams.facility.run(factor), alerts.run()]
+        return {
+            "seams": partial(service.seams.run, writer),
+            "facility": partial(service.seams.facility.run, factor),
+            "alerts": alerts.run,
+        }
+
+    def _notifications(self, service: ControllerService) -> dict[str, Loop]:
+        """The loops that tell people what is in the inbox, where a channel is set up."""
+        settings = self._settings.notifications
+        if not settings.channels:
+            return {}
+        outbox = Outbox(settings.channels)
+        notifier = Notifier(settings.timing, settings.address or self.address)
+        return {"notifications": outbox.run, "notifier": partial(follow_inbox, service, notifier, outbox)}
 
     def _on_hangup(self, writer: Writer) -> None:
         path = self._settings.base.policy
@@ -181,7 +206,7 @@ class _Process:
                 return
             log.info("the policy was read again from %s", path)
             with suppress(Problem):  # too much waits: the log has it
-                writer.put(Work(partial(deeds.policy_changed, _difference(before, writer.policy))))
+                writer.put(Work(partial(commands.policy_changed, _difference(before, writer.policy))))
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
@@ -194,14 +219,6 @@ def _difference(before: Policy, after: Policy) -> str:
         if getattr(before, one.name) != getattr(after, one.name)
     ]
     return "; ".join(changed)[:LONGEST_DIFFERENCE] or "no difference"
-
-
-def _end_with(server: uvicorn.Server, loop: "asyncio.Task[None]") -> None:
-    """No loop ends by itself. Without it half our work would stay undone in silence; who starts us starts us anew."""
-    if loop.cancelled() or server.should_exit:
-        return
-    log.critical("a loop of the controller ended; so does the controller", exc_info=loop.exception())
-    server.handle_exit(signal.SIGTERM, None)
 
 
 class _Quiet(uvicorn.Server):

@@ -3,22 +3,30 @@
 import asyncio
 import logging
 import time
-from collections import Counter
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from holdfast.fleet.api.access import Access, Caller
+from holdfast.fleet.api.access import Access, Caller, CredentialCache
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.oidc import OidcClient
 from holdfast.fleet.api.problem import Problem, elsewhere
-from holdfast.fleet.api.views.common import Enrolled, EnrolRequest, NodeView, TokenMade, TokenRequest, VerdictView, Wish
+from holdfast.fleet.api.views.common import (
+    Enrolled,
+    EnrolRequest,
+    NodeView,
+    TokenMade,
+    TokenRequest,
+    VerdictView,
+    VouchRequest,
+    Wish,
+)
 from holdfast.fleet.api.views.show import transition_view, verdict_view
+from holdfast.fleet.controller import claims, enrolment
 from holdfast.fleet.controller import commands as deeds
 from holdfast.fleet.controller import probe_commands as probe_deeds
-from holdfast.fleet.controller.credential_cache import CredentialCache
-from holdfast.fleet.controller.digest_book import DigestBook
 from holdfast.fleet.controller.drill_player import DrillPlayer
 from holdfast.fleet.controller.inbox import InboxService
 from holdfast.fleet.controller.transaction import News, Work
@@ -32,8 +40,8 @@ from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 from holdfast.fleet.store import Store
 from holdfast.model.lifecycle import EventKind
-from holdfast.model.records import AuditEntry
-from holdfast.model.wire.order import Ack
+from holdfast.model.records import AuditEntry, PendingNode, Role
+from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
 if TYPE_CHECKING:
@@ -42,10 +50,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_NOTES_A_MINUTE = 60  # of one caller's or address's refused requests; what is beyond is counted, not written
 MOST_SOURCES_A_MINUTE = 1_000
+MOST_DIGEST_NODES = 1_000  # of a larger fleet, those that were looked at last
+MOST_DIGESTS = 60
 
 
 class ControllerService:
-    def __init__(self, store: Store, board: Board, console: str = "", *, anonymous: bool = False) -> None:
+    def __init__(
+        self, store: Store, board: Board, console: str = "", *, anonymous: bool = False, new_nodes_per_hour: int = 0
+    ) -> None:
         self.store, self.board, self.console = store, board, console
         self.access = Access(CredentialCache(store.credentials_of), anonymous=anonymous)
         self.acting: Callable[[], None] = lambda: None  # wakes the actor: there is something to do
@@ -57,8 +69,9 @@ class ControllerService:
         self.drills = DrillPlayer()
         self.items = InboxService(self)
         self.figures = FigureWindow(board.time_factor)
-        self._digests = DigestBook()
+        self._digests = DigestHistory()
         self._trainings = JobService()
+        self._new_nodes = enrolment.NewNodes(0 if board.demo else new_nodes_per_hour)
         self._loop = asyncio.get_running_loop()
         self._minute = 0
         self._noted: Counter[tuple[str, str]] = Counter()  # refusals this minute, by who and role
@@ -68,6 +81,8 @@ class ControllerService:
         return self.writer.waiting if self.writer else 0
 
     async def take(self, caller: Caller, reports: Sequence[Report]) -> Ack:
+        if not caller.vouched:
+            raise not_vouched(caller)
         for report in reports:
             if report.node != caller.name:
                 raise Problem(403, f"the credential of {caller.name} cannot report for {report.node[:80]!r}")
@@ -77,27 +92,52 @@ class ControllerService:
         self.board.counts["reports"] += len(reports)
         for report, new in zip(reports, ack.accepted, strict=True):
             if new and report.digest:
-                self._digests.heard(report.node, report.at, report.digest)
+                self._digests.add(report.node, report.at, report.digest)
             if new and self.seams is not None:
                 self.seams.heard(report)
         return replace(ack, renew=True) if caller.expires_soon else ack
 
-    async def enrol(self, ask: EnrolRequest) -> Enrolled:
+    async def enrol(self, ask: EnrolRequest, address: str) -> Enrolled:
         deeds.check_enrolment(ask)
-        enrolled: Enrolled = await self._ask(partial(deeds.enrol, ask, self.board.demo))
+        enrolled: Enrolled = await self._ask(partial(enrolment.enrol, ask, address, self.board.demo, self._new_nodes))
         return enrolled
 
+    async def vouch(self, ask: VouchRequest, caller: Caller) -> PendingNode:
+        vouched: PendingNode = await self._ask(partial(enrolment.vouch, ask, caller))
+        self.access.forget()
+        return vouched
+
+    async def admission(self, caller: Caller) -> Admission:
+        answer: Admission = await self._ask(partial(claims.admission, caller.name))
+        return answer
+
     async def renew(self, caller: Caller) -> Enrolled:
-        renewed: Enrolled = await self._ask(partial(deeds.renew, caller.name))
+        if not caller.vouched:
+            raise not_vouched(caller)
+        if not caller.expires_soon:
+            raise Problem(409, "this credential is not about to expire", code="not_due")
+        renewed: Enrolled = await self._ask(partial(enrolment.renew, caller))
         return renewed
 
     async def wish(self, node: str, kind: EventKind, wish: Wish, caller: Caller) -> NodeView:
         _require_reason(wish.reason)
+        self._require_own(node, kind, caller)
         await self._ask(partial(deeds.wish, node, kind, wish, caller))
         view = self.board.node(node)
         if view is None:
             raise Problem(404, f"no node is called {node[:80]!r}")
         return view
+
+    def _require_own(self, node: str, kind: EventKind, caller: Caller) -> None:
+        """A job may have its own nodes tested. It takes none out of service: a user's word is no fault of a node."""
+        life = self.board.life(node)
+        if not caller.may_see(node, life.jobs if life else ()):
+            raise Problem(
+                403, f"the token of {caller.name} is not for {node[:80]}", who=(caller.name, caller.role.value)
+            )
+        if caller.role is Role.JOB and kind is not EventKind.RETEST:
+            who = (caller.name, caller.role.value)
+            raise Problem(403, f"a job may ask for a retest, not for {kind.value}", who=who, code="job_role")
 
     def digests(self, node: str) -> tuple[tuple[float, bytes], ...]:
         return self._digests.of(node)
@@ -141,7 +181,7 @@ class ControllerService:
         return shown
 
     async def make_token(self, ask: TokenRequest, caller: Caller) -> TokenMade:
-        deeds.check_token(ask)
+        deeds.check_token(ask, self.board.demo)
         made: TokenMade = await self._ask(partial(deeds.make_token, ask, caller))
         return made
 
@@ -154,6 +194,8 @@ class ControllerService:
         return self.seams.view() if self.seams is not None else SeamsView(watched=False)
 
     def tell_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
+        if not caller.vouched:
+            raise not_vouched(caller)
         if self.seams is None:
             words = "this controller watches no seams: [seams] is not in its configuration"
             raise Problem(409, words, code="no_seams")
@@ -208,6 +250,19 @@ class ControllerService:
         self._loop.call_soon_threadsafe(self._show, news)
 
     def _show(self, news: News) -> None:
+        """Whatever goes wrong with what is shown, whoever waits for a commit is answered."""
+        try:
+            self._show_changes(news)
+            self.board.components.succeeded("board")
+        except Exception as error:
+            log.exception("the board could not take a change")
+            self.board.components.failed("board", error)
+        for future, result in news.answers:
+            _answer(future, result)
+        if any(step.actions for step in news.steps) or news.everything:
+            self.acting()
+
+    def _show_changes(self, news: News) -> None:
         board = self.board
         board.leading, board.leader = news.leading, news.leader
         for node in news.heard:
@@ -221,10 +276,12 @@ class ControllerService:
             board.moved(transition_view(step.transition))
         for incident in news.incidents:
             board.tell("incident", incident)
-        for future, result in news.answers:
-            _answer(future, result)
-        if any(step.actions for step in news.steps) or news.everything:
-            self.acting()
+
+
+def not_vouched(caller: Caller) -> Problem:
+    """503, so that the agent stores its reports and sends them when it is vouched for."""
+    ways = f"a scheduler that knows it at its address does so, or an operator: holdfast token vouch {caller.name}"
+    return Problem(503, f"{caller.name} waits to be vouched for; {ways}", {"Retry-After": "60"}, code="not_vouched")
 
 
 def _require_reason(words: str) -> None:
@@ -239,3 +296,29 @@ def _answer(future: "asyncio.Future[Any]", result: Any) -> None:
         future.set_exception(result)
     else:
         future.set_result(result)
+
+
+class DigestHistory:
+    """The last digests of some nodes, for whoever looks at one: an hour of its GPUs, in memory and bounded."""
+
+    def __init__(self, most_nodes: int = MOST_DIGEST_NODES) -> None:
+        self._most = most_nodes
+        self._kept: OrderedDict[str, deque[tuple[float, bytes]]] = OrderedDict()
+
+    def add(self, node: str, at: float, digest: bytes) -> None:
+        if node not in self._kept and len(self._kept) >= self._most:
+            return
+        self._kept.setdefault(node, deque(maxlen=MOST_DIGESTS)).append((at, digest))
+
+    def last(self, node: str) -> tuple[float, bytes] | None:
+        """Does not count as a look at the node."""
+        found = self._kept.get(node)
+        return found[-1] if found else None
+
+    def of(self, node: str) -> tuple[tuple[float, bytes], ...]:
+        """Oldest first. Who is looked at is kept from now on; who was not for longest makes room."""
+        if node not in self._kept and len(self._kept) >= self._most:
+            self._kept.popitem(last=False)
+        found = self._kept.setdefault(node, deque(maxlen=MOST_DIGESTS))
+        self._kept.move_to_end(node)
+        return tuple(found)

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -12,6 +11,7 @@ from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.store import Store, StoreError
+from holdfast.runtime import clock
 
 log = logging.getLogger("holdfast.fleet.controller")
 READ_SECONDS = 2.0
@@ -34,7 +34,7 @@ async def read_while_another_leads(board: Board, store: Store) -> None:
             except StoreError as error:
                 log.warning("the store does not answer: %s", error)
             else:
-                now = time.time()
+                now = clock.now()
                 healths = {name: fleet.health(name, now) for name in fleet.nodes}
                 if not board.leading:
                     board.replace_all(fleet.nodes.values(), healths, fleet.heard)

@@ -43,6 +43,8 @@ class Work:
     do: Do
     reports: Sequence[Report] = ()
     future: "asyncio.Future[Any] | None" = None
+    component: str = "writer"
+    """The part of the controller whose failure it is when this work cannot be done."""
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from itertools import islice
 from secrets import token_hex
 from typing import Any
 
+from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.problem import Problem, busy, elsewhere
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.orders import Orders
@@ -25,6 +26,8 @@ from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import StaleEpoch, Store, StoreError
 from holdfast.model.incident import IncidentState
+from holdfast.runtime import clock
+from holdfast.runtime.clock import SteadyClock
 
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_WAITING = 4_000
@@ -35,7 +38,12 @@ COMMIT_SECONDS = 0.02  # at most so often: what comes meanwhile shares the commi
 JOBS_LOOK_BACK_SECONDS = 365 * 86_400.0  # deaths of jobs fade by half in this time
 MOST_JOBS_LOOKED_AT = 50_000
 PROBE_KEY_BYTES = 16
+CLOCK_TOLERATED_SECONDS = 60.0
 SWEEP_SECONDS = 10.0  # how often silence is looked for on the board
+
+
+class ComponentError(Exception):
+    """Work that could not be done for a reason of its own: (component, what was raised)."""
 
 
 class Writer:
@@ -47,12 +55,14 @@ class Writer:
         tell: Callable[[News], None],
         *,
         scheduled: bool = False,
-        clock: Callable[[], float] = time.time,
+        clock: SteadyClock = clock.now,
+        components: Components | None = None,
     ) -> None:
         """`tell` is called in this thread with what every batch changed."""
         self.policy = policy  # replaced whole on a reload, taken up by the next batch
         self._store, self._lead, self._tell, self._clock = store, lead, tell, clock
         self._scheduled = scheduled
+        self._components = components or Components()
         self._queue: queue.SimpleQueue[Work] = queue.SimpleQueue()
         self._fleet: Fleet | None = None
         self._orders = Orders()
@@ -105,12 +115,18 @@ class Writer:
             try:
                 self._round()
             except StoreError as error:
+                self._components.failed("store", error)
                 self._give_up(str(error))
-            except Exception:
-                log.exception("the writer met a mistake of its own; it reads the fleet again and goes on")
+            except Exception as error:  # noqa: BLE001  noted with its traceback
+                self._note(error)
                 self._give_up("a mistake of our own")
         with suppress(StoreError):  # the lease runs out by itself
             self._lead.resign(self._store)
+
+    def _note(self, error: Exception) -> None:
+        component, cause = error.args if isinstance(error, ComponentError) else ("writer", error)
+        log.error("%s failed; the writer reads the fleet again and goes on", component, exc_info=cause)
+        self._components.failed(component, cause)
 
     def _round(self) -> None:
         if self._lead.keep(self._store):
@@ -147,7 +163,7 @@ class Writer:
     def _gather(self) -> list[Work]:
         if self._fleet is not None and self._clock() >= self._next_tick:
             self._next_tick = self._clock() + TICK_SECONDS
-            return [Work(_tick), *self._waiting_now()]
+            return [Work(_tick, component="timers"), *self._waiting_now()]
         try:
             first = self._queue.get(timeout=0.2)
         except queue.Empty:
@@ -166,11 +182,15 @@ class Writer:
         except Exception as error:
             if len(batch) == 1:
                 self._refuse(batch, busy(f"could not be stored: {error}") if isinstance(error, StoreError) else error)
+                if not isinstance(error, StoreError):
+                    raise ComponentError(batch[0].component, error) from error
                 raise
             log.warning("a batch of %d failed (%s); each is tried alone", len(batch), error)
             self._alone(batch, epoch)
             return
         self._publish(transaction, batch, results)
+        for component in {"store", "writer", *(work.component for work in batch)}:
+            self._components.succeeded(component)
 
     def _alone(self, batch: list[Work], epoch: int) -> None:
         """One that cannot be stored must not keep the others out; several in a row mean that the store itself fails."""
@@ -184,8 +204,11 @@ class Writer:
             except StaleEpoch:
                 self._refuse(batch[number:], busy("another controller took the lead; try again", 1))
                 raise
-            except Exception as error:
-                log.warning("could not be stored alone either: %s", error, exc_info=not isinstance(error, StoreError))
+            except Exception as error:  # noqa: BLE001  noted with its traceback
+                if isinstance(error, StoreError):
+                    log.warning("could not be stored alone either: %s", error)
+                else:
+                    self._note(error)
                 self._fleet = None
                 failed += 1
                 if failed == ENOUGH_FAILURES:
@@ -260,8 +283,17 @@ class Writer:
             new_key=partial(token_hex, PROBE_KEY_BYTES),
         )
         fleet.heard.update(self._store.heartbeats())
+        self._continue_from(max([*fleet.heard.values(), *(node.since for node in fleet.nodes.values())], default=0.0))
         fleet.note_jobs(self._store.jobs(None, self._clock() - JOBS_LOOK_BACK_SECONDS, MOST_JOBS_LOOKED_AT))
         return fleet
+
+    def _continue_from(self, newest: float) -> None:
+        """A machine whose clock was set back while no controller ran must not wait until its clock catches up."""
+        ahead = self._clock.at_least(newest)
+        if ahead > CLOCK_TOLERATED_SECONDS:
+            why = f"the machine's clock is {ahead:.0f} s behind the newest stored time; timers continue from that"
+            log.warning("%s", why)
+            self._components.failed("clock", why)
 
 
 def _do(work: Work, transaction: Transaction, fresh: Sequence[bool]) -> Any:

@@ -44,6 +44,12 @@ class CurrentVerdicts:
     def knows(self, name: str, check: str) -> bool:
         return check in self._of.get(name, {})
 
+    def verdict(self, name: str, check: str) -> VerdictChange | None:
+        return self._of.get(name, {}).get(check)
+
+    def degraded(self, name: str) -> bool:
+        return any(one.after == Health.DEGRADED.value for one in self._of.get(name, {}).values())
+
     def verdicts(self, name: str) -> list[VerdictChange]:
         return list(self._of.get(name, {}).values())
 

@@ -12,7 +12,7 @@ from holdfast.fleet.decisions.guards import SILENT
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.decisions.timers import Timers
 from holdfast.fleet.decisions.unsaved_state import Unsaved
-from holdfast.fleet.decisions.verdict_state import VerdictState, event_of
+from holdfast.fleet.decisions.verdict_state import SchedulerView, VerdictState, event_of
 from holdfast.fleet.probe_sessions import sessions
 from holdfast.fleet.probe_sessions.probing import Probing
 from holdfast.fleet.probe_sessions.sessions import NewKey
@@ -20,7 +20,7 @@ from holdfast.model.account import Account
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job
-from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Verb
+from holdfast.model.lifecycle import IN_USE, EventKind, NodeEvent, NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import Step
 from holdfast.model.wire.probe import Proof
@@ -69,11 +69,12 @@ class Fleet:
         return self.policy.of(known.pool if known else "").dry_run
 
     def closed(self, node: str) -> str:
-        """Why no work may start on a node; '' where it may, where a scheduler decides, and in a dry run."""
+        """Admission: why no new work may start on a node; '' where it may, and in a dry run."""
         state = self.nodes[node]
-        if self._state.scheduled or self.dry_run(node) or state.stage in (Stage.READY, Stage.ALLOCATED):
+        if self.dry_run(node) or state.takes_work:
             return ""
-        return f"{state.stage.value}: {state.reason or state.cause}"
+        why = state.reason or state.cause
+        return f"{state.stage.value}: {why}" if state.stage not in IN_USE else f"takes no new work before a test: {why}"
 
     def verdicts(self, node: str) -> list[VerdictChange]:
         """The current verdict of every check of a node."""
@@ -108,8 +109,8 @@ class Fleet:
             steps += self._take_outcome(name, outcome, now)
         return steps
 
-    def observe(self, statuses: Sequence[NodeStatus], now: float) -> list[Step]:
-        """The scheduler's view: jobs that started and ended, nodes that became empty."""
+    def observe(self, statuses: Sequence[NodeStatus], now: float, began: float | None = None) -> list[Step]:
+        """The scheduler's view, from a look that began at `began`: jobs that started or ended, empty nodes."""
         steps: list[Step] = []
         for status in statuses:
             node = self.nodes.get(status.node)
@@ -119,12 +120,19 @@ class Fleet:
                 steps += self._state.step(node.name, NodeEvent(kind=EventKind.JOB_STARTED, job=job), now)
             for job in sorted(node.jobs - status.jobs):
                 steps += self._state.step(node.name, NodeEvent(kind=EventKind.JOB_ENDED, job=job), now)
-            if self.nodes[node.name].stage is Stage.DRAINING and not status.busy:
+            self._state.views[node.name] = SchedulerView(now if began is None else began, status)
+            if self.nodes[node.name].stage is Stage.DRAINING and self._is_empty(self.nodes[node.name], status, now):
                 steps += self._timers.released(self.nodes[node.name], EventKind.EMPTIED, now)
             if self._state.scheduled and node.stage is Stage.CLEANING is self.nodes[node.name].stage:
                 # One observation later than the end of its job: by now the mark that the epilog left is visible.
                 steps += self._timers.cleaned(self.nodes[node.name], now)
         return steps
+
+    def _is_empty(self, node: NodeState, status: NodeStatus, now: float) -> bool:
+        """In a dry run the scheduler is not asked to drain, so there is nothing to confirm."""
+        if self.dry_run(node.name) or not self._state.scheduled:
+            return not status.busy
+        return self._state.confirmed_empty(node, now)
 
     def note_jobs(self, jobs: Iterable[Job]) -> None:
         """Failed jobs count against the nodes they ran on."""
@@ -132,6 +140,10 @@ class Fleet:
 
     def operator(self, node: str, kind: EventKind, reason: str, by: str, now: float) -> list[Step]:
         return self._state.step(node, NodeEvent(kind=kind, cause="operator", reason=reason, by=by), now)
+
+    def may_reset(self, node: str, now: float) -> bool:
+        """Whether a repair step may touch the hardware now: nothing runs on the node and nothing can start."""
+        return self._state.confirmed_empty(self.nodes[node], now)
 
     def brake(self, node: str) -> str:
         """Why the breaker speaks against taking a node out of service; '' where the pool can spare it."""
@@ -184,8 +196,10 @@ class Fleet:
             return self._state.failed(name, change, now)
         steps = self._state.well_again(name, now) if self._state.failing(name) is None else []
         if change.after == Health.DEGRADED.value:
-            steps += self._state.guarded(name, event_of(EventKind.DEGRADED, change), now)
-        elif self.nodes[name].degraded_by == change.check:
+            return steps + self._state.step(name, event_of(EventKind.DEGRADED, change), now)
+        if not self._state.current.degraded(name):
+            self._state.guards.no_longer_degraded(name)
+        if self.nodes[name].degraded_by == change.check:
             steps += self._state.step(name, event_of(EventKind.RECOVERED, change), now)
         return steps
 

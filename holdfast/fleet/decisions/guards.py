@@ -19,7 +19,11 @@ class Hold:
 
     holder: str  # 'maintenance/winter', 'loop/c2', 'loop/c2?' while it is only suspected, 'pool/train'
     reason: str
-    victim: bool = False  # a seam's incident accounts for it: not even chosen last for it
+    victim: bool = False  # an incident on something else accounts for it: not even chosen last for it
+
+    @property
+    def suspected(self) -> bool:
+        return self.holder.endswith("?")
 
 
 def planned(node: NodeState, now: float, policy: Policy) -> Hold | None:
@@ -35,8 +39,9 @@ class Guards:
         self.tallies: defaultdict[str, Tally] = defaultdict(Tally)  # by pool
         self.incidents = incidents
         self._failing: dict[str, tuple[float, str]] = {}  # failing node -> since when, by what
+        self._degraded: dict[str, float] = {}  # node that does not fail but degraded -> when
         self._waning: dict[str, float] = {}  # shared cause -> since when too few of its nodes fail to go on
-        self._recent: tuple[float, set[str]] = (0.0, set())  # who began to fail lately, as of when
+        self._recent: tuple[float, set[str]] = (0.0, set())  # nodes that began to fail or degrade lately, as of when
         self._explain_again = True
         for node in nodes:
             self.moved(None, node)
@@ -63,6 +68,13 @@ class Guards:
         if any([self._unexplained(name, policy) for name in new]):
             self.explain_failures(now, policy)
 
+    def degraded(self, name: str, now: float) -> None:
+        """A node degraded. That adds to the failures of its neighbours and names no parent by itself."""
+        if name not in self._failing and name not in self._degraded:
+            self._degraded[name] = now
+            self._recent[1].add(name)
+            self._explain_again = True
+
     def _unexplained(self, name: str, policy: Policy) -> bool:
         """Whether a parent without an incident may explain it. A parent with an open incident takes it in."""
         if self.incidents.explaining(name) or self._root(name):
@@ -78,9 +90,14 @@ class Guards:
         self._failing[name] = (at, cause)
 
     def recovered(self, name: str, cause: str = "") -> None:
-        """From this cause, or from any."""
+        """From this failure, or from any."""
         if name in self._failing and cause in ("", self._failing[name][1]):
             del self._failing[name]
+            if name not in self._degraded:
+                self._recent[1].discard(name)
+
+    def no_longer_degraded(self, name: str) -> None:
+        if self._degraded.pop(name, None) is not None and name not in self._failing:
             self._recent[1].discard(name)
 
     def failing_by(self, name: str) -> str | None:
@@ -89,14 +106,16 @@ class Guards:
 
     def _may_explain(self, parent: str, policy: Policy) -> bool:
         below = self.places.below(parent)
-        return len(below) >= policy.shared_nodes and enough(len(below & self._failing.keys()), len(below), policy)
+        bad = len(below & self._failing.keys()) + len(below & self._degraded.keys() - self._failing.keys())
+        return len(below) >= policy.shared_nodes and enough(bad, len(below), policy)
 
     def explain_failures(self, now: float, policy: Policy) -> None:
         """Finds the parents that explain the current failures. A better explanation absorbs the ones it replaces."""
         self._explain_again = False
         known = self.incidents.parents
         evidence = self._lately(now, policy).union(*(self.incidents.members(parent) for parent in known))
-        found = explain({name for name in evidence if not self._root(name)}, self.places, policy, known)
+        unexplained = {name for name in evidence if not self._root(name)}
+        found = explain(unexplained, self.places, policy, known, self._degraded.keys() - self._failing.keys())
         for parent in known:
             if all(cause.parent != parent for cause in found):
                 heir = _heir(self.incidents.members(parent), found)
@@ -109,7 +128,8 @@ class Guards:
         """Cached for one moment: many failures of one moment ask for it."""
         if self._recent[0] != now:
             since = now - policy.shared_seconds
-            self._recent = (now, {name for name, (at, _) in self._failing.items() if at >= since})
+            failing = {name for name, (at, _) in self._failing.items() if at >= since}
+            self._recent = (now, failing.union(name for name, at in self._degraded.items() if at >= since))
         return self._recent[1]
 
     def _main_cause(self, cause: SharedCause) -> str:
@@ -155,7 +175,7 @@ class Guards:
             kind = self.incidents.open[root].cause
             return Hold(root, f"a symptom of {kind} on {root}: left in service, the cause is repaired there", True)
         if parent := self.incidents.explaining(node.name):
-            return Hold(parent, f"part of the incident on {parent}, not quarantined by itself")
+            return Hold(parent, f"part of the incident on {parent}, not quarantined by itself", True)
         if not out:
             return None
         if (pattern := self.pattern(node, now, policy)) is not None:
@@ -164,13 +184,21 @@ class Guards:
         return Hold(f"pool/{node.pool}", guard.reason) if guard.open else None
 
     def pattern(self, node: NodeState, now: float, policy: Policy) -> Hold | None:
-        """A parent that may turn out to be the cause is waited for, but not for long."""
-        if now - self._failing.get(node.name, (now, ""))[0] >= policy.shared_wait_seconds:
+        """A failure waits a moment for its neighbours: longer if others behind the same parent fail too.
+
+        The node takes no new work meanwhile, so the wait costs a later repair and nothing else.
+        """
+        waited = now - self._failing.get(node.name, (node.since, ""))[0]
+        if waited >= max(policy.shared_wait_seconds, policy.shared_first_seconds):
             return None
-        parent = suspect(node.name, self._lately(now, policy), self.places, policy)
-        if not parent:
+        parent, others = suspect(node.name, self._lately(now, policy), self.places, policy)
+        if not parent or waited >= (policy.shared_wait_seconds if others else policy.shared_first_seconds):
             return None
-        return Hold(f"{parent}?", f"others behind {parent} fail too: waiting to see whether it is the cause")
+        if node.held.endswith("?"):
+            return Hold(node.held, node.reason)  # the first suspect stays: the history need not follow every guess
+        if not others:
+            return Hold(f"{parent}?", f"takes no new work; waiting to see whether others behind {parent} fail too")
+        return Hold(f"{parent}?", f"{others} more behind {parent} fail: waiting to see whether it is the cause")
 
 
 def _heir(members: frozenset[str], found: list[SharedCause]) -> str:

@@ -1,7 +1,7 @@
 """Reconciles Kubernetes with the stage of each node: what is missing there is requested again until it is there.
 
-Actions are retried a few times and then given up. A disruption budget can hold a pod for hours, an API server can be
-away for longer, and an operator can remove a taint. So every snapshot is compared with the stages.
+A disruption budget can hold a pod for hours, and an operator can remove a taint. So every snapshot is compared with the
+admission of the nodes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,6 @@ from holdfast.formats.kubernetes.pods import KubernetesPod
 from holdfast.formats.kubernetes.snapshot import Snapshot
 from holdfast.model.lifecycle import Action, NodeState, Stage, Verb
 
-OPEN = frozenset({Stage.READY, Stage.ALLOCATED})
 UNUSED = frozenset({Stage.READY, Stage.SPARE})
 AGAIN_SECONDS = 20.0
 ACTOR_SECONDS = 3.0  # after a new stage the actor is about to do what it asks for
@@ -73,7 +72,7 @@ def _taken_whole(snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float)
     found = []
     for (name, _), pods in held.items():
         node, state = shown.get(name), nodes.get(name)
-        if node and state and state.stage in OPEN and sum(pod.gpus for pod in pods) >= node.gpus:
+        if node and state and state.takes_work and sum(pod.gpus for pod in pods) >= node.gpus:
             reason = f"{pods[0].shown_as} has the whole node; it is tested again before anything else starts"
             found.append(Action(node=name, verb=Verb.CORDON, reason=reason, at=now))
     return found
@@ -90,10 +89,15 @@ def _missing(snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float) -> 
 
 
 def _reminder(node: KubernetesNode, state: NodeState, pods: Sequence[KubernetesPod], now: float) -> Action | None:
-    if state.stage is Stage.READY and state.freshly_tested and not any(pod.is_gpu_work for pod in pods):
+    if (
+        state.stage is Stage.READY
+        and state.takes_work
+        and state.freshly_tested
+        and not any(pod.is_gpu_work for pod in pods)
+    ):
         closed = node.untested or node.closed_by_us or node.note
         return Action(node=node.name, verb=Verb.UNCORDON, reason=state.reason, at=now) if closed else None
-    if state.stage in OPEN or now - state.since < ACTOR_SECONDS:
+    if state.takes_work or now - max(state.since, state.held_since) < ACTOR_SECONDS:
         return None
     if not node.untested:
         reason = f"{state.stage.value}, but Kubernetes shows it without {UNTESTED}"

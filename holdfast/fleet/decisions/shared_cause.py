@@ -3,10 +3,13 @@
 A parent's worth is the number of failed nodes it explains, less the number it needs: `shared_share` of all behind it.
 So a leaf whose every node failed beats the loop above it of which half stayed healthy, and the loop beats the leaf as
 soon as more fails than the leaf can explain, in whatever order the failures arrive.
+
+Worth alone would also name racks in which many nodes fail by chance. So the parents are named only if the failures are
+far more likely with them than with one failure rate for the whole fleet (`evidence`).
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -14,15 +17,15 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import NodeState, Stage
 
 # Names that incidents and holds use for something else, and a node's own address on the fabric.
-NOT_PARENTS = ("node", "pool", "maintenance", "fabric", "address")
-# A parent is suspect when so many others behind it fail as chance would bring in one of 500 failures. Held up by
-# mistake, a drain waits `shared_wait_seconds`, so at most one in a hundred may be.
-SURPRISE = 0.002
-USUAL_RATE = 3e-5  # failures per node within `shared_seconds` of a fleet in which nothing else fails
+NOT_PARENTS = ("node", "pool", "maintenance", "fabric", "address", "scheduler", "controller")
+# So many nats must speak for shared parents. Random failures reach it in at most exp(-7) = 0.1 % of storms, however
+# often they are looked at: the evidence is a Bayes factor, whose mean over random failures is 1.
+ENOUGH_EVIDENCE = 7.0
+MOST_BY_CHANCE = 0.5  # if a larger share of the whole fleet fails within `shared_seconds`, it is not by chance
 
 
 class Places:
-    """Which nodes lie behind which parent. Kept up to date, so that a failure costs no look at every node."""
+    """Which nodes lie behind which parent. Updated node by node: a failure costs no pass over the fleet."""
 
     def __init__(self, nodes: Iterable[NodeState] = ()) -> None:
         self._parents: dict[str, tuple[str, ...]] = {}
@@ -34,7 +37,7 @@ class Places:
         return len(self._parents)
 
     def put(self, node: NodeState) -> None:
-        """Where a node is now; one that a person has is behind nothing."""
+        """Where a node is now; a removed one is behind nothing."""
         for parent in self._parents.pop(node.name, ()):
             self._below[parent].discard(node.name)
         if node.stage is Stage.REMOVED:
@@ -46,6 +49,10 @@ class Places:
 
     def parents(self, name: str) -> tuple[str, ...]:
         return self._parents.get(name, ())
+
+    @property
+    def parent_count(self) -> int:
+        return len(self._below)
 
     def below(self, parent: str) -> AbstractSet[str]:
         return self._below.get(parent, frozenset())
@@ -59,6 +66,7 @@ class SharedCause:
     same: tuple[str, ...]  # parents with the very same nodes behind them: nothing tells them apart
     nodes: frozenset[str]
     behind: int
+    degraded: int = 0  # of the nodes: they do not fail, but degraded at the same time
 
     @property
     def name(self) -> str:
@@ -66,64 +74,103 @@ class SharedCause:
 
     @property
     def reason(self) -> str:
+        how = "failed or degraded" if self.degraded else "failed"
         return (
-            f"{len(self.nodes)} of {self.behind} nodes behind {self.name} failed together: "
+            f"{len(self.nodes)} of {self.behind} nodes behind {self.name} {how} together: "
             f"one incident on {self.parent}, no quarantine of its nodes"
         )
 
 
-def explain(failed: Collection[str], places: Places, policy: Policy, known: Collection[str] = ()) -> list[SharedCause]:
-    """The parents that account for these failures, the best first. Between equals one that is known already stays."""
+def explain(
+    failed: Collection[str],
+    places: Places,
+    policy: Policy,
+    known: Collection[str] = (),
+    degraded: AbstractSet[str] = frozenset(),
+) -> list[SharedCause]:
+    """The parents that account for these failures, the best first. Between equals one that is known already stays.
+
+    `degraded` nodes count as failed, but degradations alone name no parent: what is behind them is for the seams.
+    """
     explained: dict[str, set[str]] = {}
     for name in failed:
         for parent in places.parents(name):
             explained.setdefault(parent, set()).add(name)
     found: list[SharedCause] = []
-    while (best := _best(explained, places, policy, known)) is not None:
+    while (best := _best(explained, places, policy, known, degraded)) is not None:
         found.append(best)
         for name in best.nodes:
             for parent in places.parents(name):
                 explained[parent].discard(name)
-    return found
+    if len(failed) > MOST_BY_CHANCE * len(places) or (len(found) == 1 and len(found[0].nodes) == len(failed)):
+        return found  # or one parent explains every failure: nothing fails elsewhere that could speak for chance
+    gains = evidence(found, failed, places)
+    most = max(range(len(gains)), key=gains.__getitem__, default=0)
+    count = most + 1 if gains and gains[most] >= ENOUGH_EVIDENCE else 0
+    return found[:count] + [one for one in found[count:] if one.parent in known]
+
+
+def evidence(found: Sequence[SharedCause], failed: Collection[str], places: Places) -> list[float]:
+    """For the first of the parents, for the first two and so on: how much better they explain the failures than chance.
+
+    The natural logarithm of a Bayes factor. Chance is one unknown failure rate for the whole fleet. Otherwise each
+    parent has a rate of its own and the nodes behind none of them share another. Every parent is one of many that
+    could have been named, and pays for that.
+    """
+    total, rest_failed, rest = len(places), set(failed), len(places)
+    covered: set[str] = set()
+    inside = 0.0
+    gains = []
+    for cause in found:
+        behind = places.below(cause.parent) - covered
+        covered |= behind
+        here = len(behind & rest_failed)
+        rest_failed -= behind
+        rest -= len(behind)
+        inside += _likelihood(here, len(behind)) - math.log(places.parent_count)
+        gains.append(inside + _likelihood(len(rest_failed), rest) - _likelihood(len(failed), total))
+    return gains
+
+
+def _likelihood(failed: int, nodes: int) -> float:
+    """Logarithm of the probability that exactly these of the nodes fail, whatever their common rate is."""
+    return math.lgamma(failed + 1) + math.lgamma(nodes - failed + 1) - math.lgamma(nodes + 2)
 
 
 def _best(
-    explained: Mapping[str, set[str]], places: Places, policy: Policy, known: Collection[str]
+    explained: Mapping[str, set[str]],
+    places: Places,
+    policy: Policy,
+    known: Collection[str],
+    degraded: AbstractSet[str],
 ) -> SharedCause | None:
     ranked = [
         (policy.shared_share * behind - len(names), -len(names), parent not in known, behind, parent)
         for parent, names in explained.items()
-        if enough(len(names), behind := len(places.below(parent)), policy)
+        if enough(len(names), behind := len(places.below(parent)), policy) and not names <= degraded
     ]
     if not ranked:
         return None
     parent = min(ranked)[-1]
     below = places.below(parent)
     same = tuple(sorted(one for one in explained if one != parent and places.below(one) == below))
-    return SharedCause(parent, same, frozenset(explained[parent]), len(below))
+    nodes = frozenset(explained[parent])
+    return SharedCause(parent, same, nodes, len(below), len(nodes & degraded))
 
 
 def enough(failed: int, behind: int, policy: Policy) -> bool:
     return failed >= policy.shared_nodes and failed >= policy.shared_share * behind
 
 
-def suspect(name: str, failed: AbstractSet[str], places: Places, policy: Policy) -> str:
-    """A parent that may soon explain this node: more behind it fail than the others' rate allows, or ''."""
-    for parent in places.parents(name):
-        below = places.below(parent)
-        inside, behind, elsewhere = len(below & failed), len(below), len(places) - len(below)
-        if behind < policy.shared_nodes or not elsewhere or inside < (policy.shared_nodes + 1) // 2:
-            continue
-        rate = (len(failed) - inside) / elsewhere + USUAL_RATE
-        if _at_least(inside - 1, (behind - 1) * rate) < SURPRISE:
-            return parent
-    return ""
+def suspect(name: str, failed: AbstractSet[str], places: Places, policy: Policy) -> tuple[str, int]:
+    """The parent that may soon explain this node, and how many others behind it fail: the most, then the smallest.
 
-
-def _at_least(count: int, mean: float) -> float:
-    """Poisson's chance of so many or more."""
-    term = below = math.exp(-mean)
-    for number in range(1, count):
-        term *= mean / number
-        below += term
-    return 1.0 - below if count > 0 else 1.0
+    ('', 0) if no parent has enough nodes behind it to be a shared cause.
+    """
+    found = [
+        (-len(below & failed - {name}), len(below), parent)
+        for parent in places.parents(name)
+        if len(below := places.below(parent)) >= max(2, policy.shared_nodes)
+    ]
+    others, _, parent = min(found, default=(0, 0, ""))
+    return parent, -others

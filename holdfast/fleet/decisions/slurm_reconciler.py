@@ -1,45 +1,46 @@
 """Reconciles Slurm with the stage of each node, and finds nodes whose last test Slurm shows to be invalid.
 
-Actions are retried a few times and then given up. slurmctld can be away for longer, and an operator can lift a drain.
-So every observation is compared with the stages.
+An operator can lift a drain, and an action can come too late. So every observation is compared with the admission of
+the node: what takes no work must not accept any in Slurm, and our own drain of a node that takes work is lifted.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.formats.slurm import fields as slurm
-from holdfast.model.lifecycle import Action, NodeState, Stage, Verb
+from holdfast.model.lifecycle import OUT_OF_SERVICE, Action, NodeState, Stage, Verb
 from holdfast.model.node_status import NodeStatus
 
-OPEN = frozenset({Stage.READY, Stage.ALLOCATED})
 UNUSED = frozenset({Stage.READY, Stage.SPARE})
 AGAIN_SECONDS = 20.0  # the actor may be at it, or between two tries
+LONGEST_PAUSE = 640.0  # between two reminders of the same: what did not help five times is not repeated every 20 s
 
 
 @dataclass(slots=True)
 class SlurmReconciler:
     """Remembers what it asked for, so that it neither hurries those who are at it nor floods the history."""
 
-    _missing_since: dict[tuple[str, Verb], float] = field(default_factory=dict)
+    _missing: dict[tuple[str, Verb], tuple[float, float]] = field(default_factory=dict)  # due at, pause before it
     _up_since: dict[str, float] = field(default_factory=dict)
 
     def copy(self) -> "SlurmReconciler":
-        return SlurmReconciler(dict(self._missing_since), dict(self._up_since))
+        return SlurmReconciler(dict(self._missing), dict(self._up_since))
 
     def due(self, statuses: Iterable[NodeStatus], lives: Mapping[str, NodeState], now: float) -> list[Action]:
-        """`now` is when the look began."""
-        before, self._missing_since = self._missing_since, {}
+        """`now` is when the look began. Each reminder waits twice as long as the one before it."""
+        before, self._missing = self._missing, {}
         due = []
         for status in statuses:
             action = _reminder(status, lives[status.node], now)
             if action is None:
                 continue
             key = (action.node, action.verb)
-            since = before.get(key, now)
-            if now - since >= AGAIN_SECONDS:
+            at, pause = before.get(key, (_first(action, lives[action.node], now), AGAIN_SECONDS))
+            if now >= at:
                 due.append(action)
-                since = now
-            self._missing_since[key] = since
+                pause = min(2 * pause, LONGEST_PAUSE)
+                at = now + pause
+            self._missing[key] = (at, pause)
         return due
 
     def untested(self, statuses: Iterable[NodeStatus], lives: Mapping[str, NodeState]) -> list[tuple[str, str]]:
@@ -67,17 +68,28 @@ class SlurmReconciler:
         return before != status.up_since
 
 
+def _first(action: Action, life: NodeState, now: float) -> float:
+    """When it is first due. A node that was closed long ago and is open in Slurm was opened by hand: at once."""
+    if action.verb is Verb.UNCORDON:
+        return now + AGAIN_SECONDS
+    return max(life.since, life.held_since) + AGAIN_SECONDS
+
+
 def marked_since_test(status: NodeStatus, life: NodeState) -> bool:
     """A mark that was seen before the test began is only an undrain that has not been done yet."""
     return status.marked_at is not None and (life.tested_at is None or status.marked_at > life.tested_at)
 
 
 def _reminder(status: NodeStatus, life: NodeState, now: float) -> Action | None:
-    if life.stage is Stage.READY and life.freshly_tested and status.ours and not status.busy:
-        return Action(node=status.node, verb=Verb.UNCORDON, reason=life.reason, at=now)
-    if life.stage in OPEN or not status.accepts_work:
+    if life.takes_work:
+        lift = life.stage is Stage.READY and life.freshly_tested and status.ours and not status.busy
+        # A node that is down is not ours to lift; its drain goes when it is back.
+        if lift and not status.down:
+            return Action(node=status.node, verb=Verb.UNCORDON, reason=life.reason, at=now)
+        return None
+    if not status.accepts_work:
         return None
     reason = f"{life.stage.value}, but Slurm would start work here"
-    if life.cause and life.stage not in (Stage.TESTING, Stage.CLEANING, Stage.SPARE):
+    if life.cause and life.stage in OUT_OF_SERVICE:
         return Action(node=status.node, verb=Verb.DRAIN, reason=life.reason, cause=life.cause, at=now)
-    return Action(node=status.node, verb=Verb.CORDON, reason=reason, at=now)
+    return Action(node=status.node, verb=Verb.CORDON, reason=life.reason if life.held else reason, at=now)

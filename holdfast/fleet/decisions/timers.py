@@ -88,7 +88,7 @@ class Timers:
     def _next_for(self, node: NodeState, now: float) -> list[Step]:
         state = self._state
         hold = state.guards.hold(node, now, state.policy, out=False, checks=self._complaints(node))
-        if hold is None and node.stage is _S.QUARANTINED:
+        if hold is None and (node.stage is _S.QUARANTINED or node.held.endswith("?")):
             hold = state.guards.pattern(node, now, state.policy)
         if node.held and (freed := self._reconsider(node, hold is not None, now)):
             return freed
@@ -158,7 +158,7 @@ class Timers:
         if self._silent(node.name, now) and not self._lost(node, now):
             return []
         event = NodeEvent(kind=_H.TEST_UNKNOWN, cause="suite", reason=f"no answer within its {budget:g} s")
-        return self._state.guarded(node.name, event, now)
+        return self._state.step(node.name, event, now)
 
     def _reconsider(self, node: NodeState, still: bool, now: float) -> list[Step]:
         """A hold that is over. Whoever was kept from a test or taken out by what is over now is tested in full."""
@@ -173,9 +173,9 @@ class Timers:
         steps = state.step(node.name, NodeEvent(kind=_H.FREED, reason=why), now)
         for change in state.current.complaints(node.name) if node.stage in EVALUATED_STAGES else ():
             if node.degraded_by != change.check:  # what is true now counts
-                steps += state.guarded(node.name, event_of(_H.DEGRADED, change), now)
+                steps += state.step(node.name, event_of(_H.DEGRADED, change), now)
         waiting = on_trial or (node.stage is _S.QUARANTINED and not needs_operator(node, state.policy))
-        if waiting or (maintained and node.stage in IDLE):
+        if waiting or node.stage in IDLE:
             steps += state.step(node.name, NodeEvent(kind=_H.RETEST, reason=why), now)
         return steps
 

@@ -1,28 +1,41 @@
 """The state of the fleet and its guarded steps: every failure passes the guards before a node moves."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from holdfast.fleet.decisions.breaker import spares_wanted
 from holdfast.fleet.decisions.current_verdicts import CurrentVerdicts
 from holdfast.fleet.decisions.guards import Guards, Hold, planned
-from holdfast.fleet.decisions.lifecycle.machine import step, takes_out
+from holdfast.fleet.decisions.lifecycle.machine import as_failure, step, takes_out
 from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, Policy
 from holdfast.fleet.decisions.repeat_offenders import RepeatOffenders
 from holdfast.fleet.incidents.register import Incidents
 from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage
+from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import Step, Transition
 from holdfast.model.wire.report import OrderOutcome, VerdictChange
 
 _H = EventKind
-EVALUATED_STAGES = (Stage.READY, Stage.SPARE, Stage.ALLOCATED, Stage.CLEANING)
+IDLE = (Stage.READY, Stage.SPARE)
+EVALUATED_STAGES = (*IDLE, Stage.ALLOCATED, Stage.CLEANING)
 TEST_RESULTS = {
     Health.PASS.value: _H.TEST_PASSED,
     Health.DEGRADED.value: _H.TEST_PASSED,
     Health.FAIL.value: _H.TEST_FAILED,
 }
+FAILURES = (_H.FAILED, _H.TEST_FAILED)
+TAKING_OUT = (*FAILURES, _H.DEGRADED, _H.TEST_UNKNOWN)  # may take a node out of service without an operator
+VIEW_SECONDS = 60.0  # an older view of the scheduler confirms nothing
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerView:
+    """A node as its scheduler showed it in a look that began at `began`."""
+
+    began: float
+    status: NodeStatus
 
 
 class VerdictState:
@@ -35,11 +48,13 @@ class VerdictState:
         incidents: Iterable[Incident] = (),
         scheduled: bool = False,
     ) -> None:
-        """`scheduled`: a scheduler tells when a node is empty; without one, no known job means that it is."""
+        """`scheduled`: a scheduler shows when a node is empty; without one, no known job means that it is."""
         self.policy = policy
         self.nodes = {node.name: node for node in nodes}
         self.heard: dict[str, float] = {}
         self.scheduled = scheduled
+        self.views: dict[str, SchedulerView] = {}
+        self._repeated: dict[str, tuple[str, str]] = {}  # nodes whose repeated degradation is a failure: check, reason
         self.current = CurrentVerdicts(verdicts or {})
         self.incidents = Incidents(incidents)
         self.guards = Guards(self.nodes.values(), self.incidents)
@@ -57,21 +72,47 @@ class VerdictState:
         if node is None:
             return None
         shadow = self.policy.of(node.pool).shadow_checks
-        first = self.current.failing(name, shadow)
+        first = self.current.failing(name, shadow) or self._degraded_too_often(node)
         if first is None or not self.incidents.root_of(name, (first.check,)):
             return first
         absorbed = {one.check for one in self.current.verdicts(name) if self.incidents.root_of(name, (one.check,))}
         return self.current.failing(name, absorbed.union(shadow)) or first  # its own failure before a seam's symptom
 
+    def _degraded_too_often(self, node: NodeState) -> VerdictChange | None:
+        """A degradation that counts as a failure does so until it ends or the node has left service."""
+        check, reason = self._repeated.get(node.name, ("", ""))
+        now = self.current.verdict(node.name, check)
+        if check and node.stage in EVALUATED_STAGES and now is not None and now.after == Health.DEGRADED.value:
+            return replace(now, reason=reason)
+        self._repeated.pop(node.name, None)
+        return None
+
     def step(self, name: str, event: NodeEvent, now: float) -> list[Step]:
+        """One step of a node. Every path by which it may be taken out, or repaired, passes the guards here."""
         node = self.nodes.get(name)
         if node is None:
             return []
+        own = self.policy.of(node.pool)
+        reported, event = event, as_failure(node, event, now, own)
+        if event is not reported and event.cause not in own.shadow_checks:
+            self._repeated[name] = (event.cause, event.reason)
+        if event.kind in TAKING_OUT and event.cause not in own.shadow_checks:
+            self._note_failure(node, event, now)
+            hold, out = self._hold_against(node, event, now)
+            if hold is not None:
+                return self.held(name, hold, event.cause, now, failed=out)
+        if event.kind is _H.NEXT_REPAIR and self.repair_waits(node, now):
+            return []
+        return self._apply(node, self._with_record(node, event, now), now)
+
+    def _apply(self, node: NodeState, event: NodeEvent, now: float) -> list[Step]:
         after, actions, reason = step(node, event, now, self.policy)
         if after == node and not actions:
             return []
         self.put(after)
-        transition = Transition(node=name, at=now, before=node.stage, after=after.stage, event=event, reason=reason)
+        transition = Transition(
+            node=node.name, at=now, before=node.stage, after=after.stage, event=event, reason=reason
+        )
         return [Step(node=after, transition=transition, actions=tuple(actions))]
 
     def settle(self, name: str, pool: str, place: Mapping[str, str], event: NodeEvent, now: float) -> list[Step]:
@@ -90,42 +131,73 @@ class VerdictState:
         self.guards.moved(self.nodes.get(node.name), node)
         self.nodes[node.name] = node
 
-    def guarded(self, name: str, event: NodeEvent, now: float) -> list[Step]:
-        """A step that may take a node out of service: held where a guard says so, and reported once."""
-        node = self.nodes[name]
-        out = takes_out(node, event, now, self.policy)
-        hold = self.guards.hold(node, now, self.policy, out=out, checks=(event.cause,))
-        on_trial = event.kind is _H.TEST_FAILED and node.stage is Stage.TESTING
-        spared = hold is not None and hold.victim and event.kind is _H.DEGRADED
-        if hold is None or not (out or on_trial or spared):
-            return self.step(name, event, now)
-        if hold.holder == f"pool/{node.pool}":
-            members = self.incidents.members(hold.holder) | {name}
-            self.incidents.raise_(hold.holder, "breaker", hold.reason, now, members)
-        return self.held(name, hold, event.cause, now)
+    def _note_failure(self, node: NodeState, event: NodeEvent, now: float) -> None:
+        """Evidence for a shared cause, whatever stage the node is in."""
+        late = event.kind is _H.TEST_FAILED and node.stage is not Stage.TESTING
+        if late or planned(node, now, self.policy) is not None:
+            return
+        if event.kind in FAILURES:
+            self.guards.failed_by(node.name, event.cause, now, self.policy)
+        elif event.kind is _H.DEGRADED:
+            self.guards.degraded(node.name, now)
 
-    def held(self, name: str, hold: Hold, cause: str, now: float) -> list[Step]:
-        event = NodeEvent(kind=_H.HELD, cause=cause, holder=hold.holder, reason=hold.reason)
-        return self.step(name, event, now)
+    def _hold_against(self, node: NodeState, event: NodeEvent, now: float) -> tuple[Hold | None, bool]:
+        """What speaks against this step now, and whether the node fails."""
+        out = takes_out(node, event, now, self.policy)
+        under_test = event.kind is _H.TEST_FAILED and node.stage is Stage.TESTING
+        hold = self.guards.hold(node, now, self.policy, out=out, checks=(event.cause,))
+        spared = hold is not None and hold.victim and event.kind is _H.DEGRADED
+        if hold is None or not (out or under_test or spared):
+            return None, out
+        if hold.holder == f"pool/{node.pool}":
+            members = self.incidents.members(hold.holder) | {node.name}
+            self.incidents.raise_(hold.holder, "breaker", hold.reason, now, members)
+        return hold, out
+
+    def repair_waits(self, node: NodeState, now: float) -> str:
+        """Why no repair step may begin on a quarantined node now; '' if one may."""
+        hold = self.guards.hold(node, now, self.policy, out=False, checks=(node.cause,))
+        hold = hold or self.guards.pattern(node, now, self.policy)
+        if hold is not None:
+            return hold.reason
+        return "" if self.confirmed_empty(node, now) else "its scheduler has not confirmed that it is drained and empty"
+
+    def confirmed_empty(self, node: NodeState, now: float) -> bool:
+        """Whether nothing runs on a node and nothing can start: seen by the scheduler since the node left service.
+
+        Silence proves nothing: with the scheduler away, or the node's state unknown to it, the answer is no.
+        """
+        if not self.scheduled or self.policy.of(node.pool).dry_run:
+            return not node.jobs
+        view = self.views.get(node.name)
+        if view is None or view.began <= node.since or now - view.began > VIEW_SECONDS:
+            return False
+        return view.status.drained_and_empty and not node.jobs
+
+    def held(self, name: str, hold: Hold, cause: str, now: float, *, failed: bool = False) -> list[Step]:
+        """`failed`: the node would have left service. It takes no new work until it passes a test."""
+        event = NodeEvent(kind=_H.HELD, cause=cause, holder=hold.holder, reason=hold.reason, failed=failed)
+        return self._apply(self.nodes[name], event, now)
 
     def failed(self, name: str, change: VerdictChange, now: float) -> list[Step]:
-        """A failure in service. A failure of a node under test is for the test to find."""
+        """A failing check. In service the guards decide; a failure of a node under test is for the test to find."""
         node = self.nodes[name]
         if change.check in self.policy.of(node.pool).shadow_checks:
             return []
-        if planned(node, now, self.policy) is None:
-            self.guards.failed_by(name, change.check, now, self.policy)
+        event = event_of(_H.FAILED, change)
         if node.stage not in EVALUATED_STAGES:
+            self._note_failure(node, event, now)
             return []
-        return self.guarded(name, self._with_record(node, event_of(_H.FAILED, change), now), now)
+        return self.step(name, event, now)
 
     def well_again(self, name: str, now: float) -> list[Step]:
-        """No check of it fails any more. One that is held on trial is tried at once; what only a test found stays."""
+        """No check of it fails any more. If its last test was withdrawn it is tested before it takes work."""
         if self.current.knows(name, self.guards.failing_by(name) or ""):
             self.guards.recovered(name)
         node = self.nodes[name]
         waits = node.stage is Stage.TESTING and node.held and node.asked_at is None
-        if not waits or self.guards.failing_by(name) is not None:
+        untested = node.stage in IDLE and node.tested_at is None
+        if not (waits or untested) or self.guards.failing_by(name) is not None:
             return []
         return self.step(name, NodeEvent(kind=_H.RETEST, reason="its checks are well again"), now)
 
@@ -151,13 +223,11 @@ class VerdictState:
             began=outcome.began,
             spare=kind is _H.TEST_PASSED and self._wants_spare(node),
         )
-        if kind is _H.TEST_FAILED and node.stage is Stage.TESTING:
-            self.guards.failed_by(name, cause, now, self.policy)
-        elif kind is _H.TEST_PASSED:
+        if kind is _H.TEST_PASSED:
             self.guards.recovered(name)
-        steps = self.guarded(name, self._with_record(node, event, now), now)
+        steps = self.step(name, event, now)
         if degraded and kind is _H.TEST_PASSED and own.bootstrap_degraded is OnDegraded.CHOOSE_LAST:
-            steps += self.guarded(name, NodeEvent(kind=_H.DEGRADED, cause=outcome.cause, reason=outcome.reason), now)
+            steps += self.step(name, NodeEvent(kind=_H.DEGRADED, cause=outcome.cause, reason=outcome.reason), now)
         return steps
 
     def _with_record(self, node: NodeState, event: NodeEvent, now: float) -> NodeEvent:

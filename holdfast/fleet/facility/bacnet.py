@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from holdfast.catalog import plausible
-from holdfast.fleet.facility.building import host_and_port, refuse_unknown, refuse_zero
+from holdfast.fleet.facility.building import host_and_port, number, refuse_unknown, refuse_zero
 from holdfast.model.signal import Reading
 from holdfast.runtime.source import ReadingBuilder
 
@@ -226,9 +226,8 @@ def _number(value: Any) -> ObjectValue:
         found = tags[0].app_to_object() if len(tags) == 1 else None
     except (ValueError, struct.error, RejectException):
         found = None
-    if not isinstance(found, int | float):
-        return ObjectValue(None, "expected a number, the device sends something else")
-    return ObjectValue(float(found))
+    read = number(found)
+    return ObjectValue(read, "" if read is not None else "expected a number, the device sends something else")
 
 
 def _refusal(answer: Any) -> str:

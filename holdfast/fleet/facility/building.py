@@ -13,6 +13,17 @@ def host_and_port(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def number(value: object) -> float | None:
+    """A device's value as a float; None for what is no number. An integer of 401 digits becomes infinite, which no
+    sensor can mean: `plausible.absurd` refuses it with a reason."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
 def refuse_unknown(signal: str) -> None:
     if not plausible.known(signal):
         raise ValueError(f"signal: {signal!r} is not one of the signals in docs/facility.md")

@@ -13,6 +13,7 @@ from holdfast.runtime.source import ReadingBuilder
 
 MOST_SERIES = 50_000
 MOST_SKEW_SECONDS = 60.0
+LONGEST_SUBJECT = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,7 @@ class PromqlSource:
         if answer.get("status") != "success":
             raise CannotRead(str(answer.get("error", "the answer has neither a result nor an error"))[:200])
         for labels, at, value in samples(answer):
-            about = one.subject.format_map(_Labels(labels))
+            about = one.subject.format_map(_Labels(labels))[:LONGEST_SUBJECT]
             scaled = value * one.scale + one.offset
             if abs(at - now) > MOST_SKEW_SECONDS:
                 builder.miss(about, f"its clock is {now - at:.0f} s from ours; the value is not used", one.signal)
@@ -123,5 +124,5 @@ def samples(answer: Mapping[str, Any]) -> list[tuple[dict[str, str], float, floa
             )
             for one in result
         ]
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
         raise CannotRead("a series without a value and its time") from None

@@ -8,12 +8,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from holdfast.catalog import plausible
+from holdfast.fleet.facility.building import number
 from holdfast.fleet.facility.json_api import CannotRead, get_object
 from holdfast.model.signal import Event, Reading
 from holdfast.runtime.source import ReadingBuilder
 
 _INLET = re.compile(r"inlet|intake|ambient", re.IGNORECASE)
 _PERCENT = "Percent"
+LONGEST_NAME = 64  # of a supply or a detector, as the device calls it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +99,9 @@ class RedfishThermalSource:
         whole = self.settings.subject.partition("/")[0]
         drawn = [_number(one, "PowerConsumedWatts") for one in _rows(found, "PowerControl")]
         self._add_mean(builder, f"{whole}_power_watts", drawn)
-        for number, one in enumerate(_rows(found, "PowerSupplies")):
-            about = f"psu/{self.settings.subject.partition('/')[2]}-{one.get('MemberId', number)}"
+        for place, one in enumerate(_rows(found, "PowerSupplies")):
+            member = str(one.get("MemberId", place))[:LONGEST_NAME]
+            about = f"psu/{self.settings.subject.partition('/')[2]}-{member}"
             status = one.get("Status")
             health = status.get("Health") if isinstance(status, dict) else None
             if isinstance(health, str):
@@ -119,7 +122,7 @@ class RedfishThermalSource:
 
     def _leaking(self, found: Mapping[str, Any], now: float) -> list[Event]:
         """An event when a leak begins."""
-        wet = {str(one.get("Name", "leak detector")) for one in _rows(found, "Members") if _wet(one)}
+        wet = {str(one.get("Name", "leak detector"))[:LONGEST_NAME] for one in _rows(found, "Members") if _wet(one)}
         new, self._leaks = wet - self._leaks, wet
         return [
             Event(kind="leak", at=now, text=f"{name} reports a leak", subject=self.settings.subject) for name in new
@@ -132,8 +135,7 @@ def _rows(found: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _number(row: Mapping[str, Any], name: str) -> float | None:
-    value = row.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return number(row.get(name))
 
 
 def _wet(row: Mapping[str, Any]) -> bool:

@@ -100,8 +100,13 @@ class SnmpSource:
         if trouble:
             return self._blind(now, trouble)
         builder, events = ReadingBuilder(), []
-        for one, value in zip(self.settings.oid, found, strict=True):
-            if one.event:
+        for one in self.settings.oid:
+            value = found.get(one.oid.strip("."))
+            if value is None:
+                if one.signal:
+                    about = one.subject or self.settings.subject
+                    builder.miss(about, f"{one.oid}: the device leaves it out of its answer", one.signal)
+            elif one.event:
                 events += self._changed(one, value, now)
             else:
                 self._take(one, value, builder)
@@ -129,8 +134,9 @@ class SnmpSource:
         about = one.subject or self.settings.subject
         return [Event(kind=one.event, at=now, text=f"{one.oid} went from {before} to {said}", subject=about)]
 
-    async def _ask(self, who: Any) -> tuple[list[Any], str]:
-        """A value for every OID, or why there is none at all."""
+    async def _ask(self, who: Any) -> tuple[dict[str, Any], str]:
+        """Values by OID, or why there is none at all. A device may leave some out, or send others: its order is not
+        believed."""
         from pysnmp.hlapi.v3arch.asyncio import (
             ContextData,
             ObjectIdentity,
@@ -147,10 +153,10 @@ class SnmpSource:
         view = ContextData(contextName=self.settings.context.encode())
         trouble, status, _, rows = await get_cmd(self._engine, who, target, view, *wanted, lookupMib=False)
         if trouble:
-            return [], f"no answer within {self.settings.timeout:g} s" if "imeout" in str(trouble) else str(trouble)
+            return {}, f"no answer within {self.settings.timeout:g} s" if "imeout" in str(trouble) else str(trouble)
         if status:
-            return [], f"the device refuses: {status.prettyPrint()}"
-        return [row[1] for row in rows], ""
+            return {}, f"the device refuses: {status.prettyPrint()}"
+        return {str(row[0]): row[1] for row in rows}, ""
 
     def _community(self) -> Any:
         from pysnmp.hlapi.v3arch.asyncio import CommunityData

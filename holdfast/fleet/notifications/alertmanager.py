@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.fleet.actions.secret import Secret
+from holdfast.fleet.api.components import Components, described
+from holdfast.fleet.controller.contained import in_thread
 from holdfast.model.account import Account
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.runtime import http
@@ -71,6 +73,7 @@ class _Post:
 @dataclass(slots=True)
 class Alerts:
     settings: AlertSettings
+    components: Components = field(default_factory=Components)
     _told: dict[str, tuple[tuple[str, str], Incident]] = field(default_factory=dict)
     """By root: kind and severity as they were told, and of what."""
     _repeated: dict[str, float] = field(default_factory=dict)
@@ -78,7 +81,7 @@ class Alerts:
 
     def stand(self, open_: Sequence[Incident]) -> None:
         """How the seams' incidents stand now; what is new against the last time is told."""
-        now = time.time()
+        now = time.time()  # Alertmanager compares it with its own clock
         standing = {one.subject: one for one in open_}
         for root in self._told.keys() - standing.keys():
             (_, severity), known = self._told.pop(root)
@@ -91,14 +94,15 @@ class Alerts:
     def _stands(self, root: str, incident: Incident, now: float) -> None:
         before = self._told.get(root)
         called = (incident.cause, _severity(incident, before[0] if before else ("", "")))
-        due = now - self._repeated.get(root, 0.0) >= self.settings.repeat_seconds
+        repeated = self._repeated.get(root)
+        due = repeated is None or time.monotonic() - repeated >= self.settings.repeat_seconds
         another = before is not None and before[0] != called
         self._told[root] = (called, incident)
         if before is None or another:
             self._hooks("changed" if another else "opened", incident)
         if not (due or another):
             return
-        self._repeated[root] = now
+        self._repeated[root] = time.monotonic()
         runbooks = self.settings.runbooks
         told = [alert(incident, called[1], now + LASTS_REPEATS * self.settings.repeat_seconds, runbooks)]
         if another and before is not None:  # under its old labels it ends in the same breath
@@ -131,8 +135,18 @@ class Alerts:
             await asyncio.sleep(0.2)
 
     async def _send(self, post: _Post) -> None:
-        trouble, final = await asyncio.to_thread(_deliver, post)
+        """One address and one message: whatever goes wrong with it, the others are sent."""
+        try:
+            trouble, final = await asyncio.to_thread(in_thread, _deliver, post)
+        except Exception as error:
+            log.exception("an alert to %s could not be sent", http.shown(post.hook.url))
+            trouble, final = described(error), False
         post.tries += 1
+        name = f"alerts {http.shown(post.hook.url)}"
+        if trouble:
+            self.components.failed(name, trouble)
+        else:
+            self.components.succeeded(name)
         if trouble and not final and post.tries < TRIES:
             post.due = time.monotonic() + FIRST_PAUSE_SECONDS * 2**post.tries
             return
@@ -144,7 +158,7 @@ class Alerts:
 
 def _deliver(post: _Post) -> tuple[str, bool]:
     """(what went wrong, whether trying again is useless)."""
-    headers = {"Content-Type": "application/json", "User-Agent": "holdfast", "Idempotency-Key": post.key}
+    headers = {"Content-Type": "application/json", "User-Agent": "holdfast", "Idempotency-Key": http.header(post.key)}
     try:
         if post.hook.bearer is not None:
             headers["Authorization"] = f"Bearer {post.hook.bearer.read()}"
@@ -186,7 +200,7 @@ def alert(incident: Incident, severity: str, ends: float, runbooks: str) -> dict
             "cost_if_it_goes_on": f"{told['cost_if_it_goes_on']:.0f} {account.bill.currency}",
             "incident": incident.id,
         },
-        "startsAt": _time(incident.opened),
+        "startsAt": _time(min(incident.opened, ends)),
         "endsAt": _time(ends),
     }
 

@@ -1,4 +1,8 @@
-"""Actions from proposal to outcome. Each is claimed by the leader alone; what a dead one claimed is claimable again."""
+"""Actions from proposal to outcome. Each is claimed by the leader alone; what a dead one claimed is claimable again.
+
+An action whose back end cannot be looked at is marked as begun before it is performed. One that was begun and not ended
+may have run: whoever claims it next is told so, and does not simply perform it again.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -67,11 +71,25 @@ def claim(
     return [_stored(row) for row in claimed]
 
 
+def begin(connection: Connection, action_id: int, epoch: int) -> bool:
+    """Mark it as begun, in a commit of its own before it is performed; False when it is not this leader's any more."""
+    fence(connection, epoch)
+    mine = (
+        actions.c.id == action_id,
+        actions.c.state == Outcome.CLAIMED.value,
+        actions.c.claimed_epoch == epoch,
+    )
+    return connection.execute(update(actions).where(*mine).values(begun=True)).rowcount == 1
+
+
 def adopt(connection: Connection, epoch: int) -> int:
     """A new leader need not wait for the leases of the one before: fenced out, that one cannot end what it began."""
     fence(connection, epoch)
     left = update(actions).where(actions.c.state == Outcome.CLAIMED.value).values(due_at=0.0)
-    return connection.execute(left).rowcount
+    adopted = connection.execute(left).rowcount
+    # A pause before the next try is by its leader's clock, which may be ahead of ours.
+    connection.execute(update(actions).where(actions.c.state == Outcome.PROPOSED.value).values(due_at=0.0))
+    return adopted
 
 
 def take_over(connection: Connection, action_id: int, node: str, epoch: int) -> StoredAction | None:
@@ -101,7 +119,7 @@ def finish(
     fence(connection, epoch)
     ended: dict[str, Any] = {"state": outcome.value, "detail": clean(detail)}
     if outcome is Outcome.FAILED and retry_at is not None:
-        ended |= {"state": Outcome.PROPOSED.value, "due_at": retry_at}
+        ended |= {"state": Outcome.PROPOSED.value, "due_at": retry_at, "begun": False}
     mine = [actions.c.id == action_id, actions.c.state.in_(_OPEN)]
     if outcome is not Outcome.ABANDONED:
         mine.append(actions.c.claimed_epoch == epoch)
@@ -162,4 +180,5 @@ def _stored(row: Any) -> StoredAction:
         state=Outcome(row["state"]),
         attempts=row["attempts"],
         detail=row["detail"],
+        may_have_run=bool(row["begun"]),
     )

@@ -1,4 +1,4 @@
-"""Who may speak: tokens are kept as hashes, so a stolen store is not a stolen fleet."""
+"""Who may speak: tokens are stored as hashes, so a stolen store is not a stolen fleet."""
 
 import hashlib
 import secrets
@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, or_, select, update
 
-from holdfast.fleet.store.schema import credentials, join_tokens, sessions
-from holdfast.fleet.store.text import clean
-from holdfast.model.records import Credential, JoinToken, Role
+from holdfast.fleet.store.schema import credentials, join_tokens, pending, sessions
+from holdfast.fleet.store.text import clean, decode, encode
+from holdfast.model.records import Credential, JoinToken, PendingNode, Role
 
-_find = select(credentials).where(credentials.c.token_hash.in_(bindparam("hashes", expanding=True)))
+_with_pending = select(credentials, pending.c.token_hash.is_(None).label("vouched")).outerjoin(
+    pending, pending.c.token_hash == credentials.c.token_hash
+)
+_find = _with_pending.where(credentials.c.token_hash.in_(bindparam("hashes", expanding=True)))
 
 
 def new_token() -> str:
@@ -27,6 +30,7 @@ def token_hash(token: str) -> str:
 
 def add(connection: Connection, credential: Credential) -> None:
     row = {**asdict(credential), "name": clean(credential.name), "role": credential.role.value}
+    del row["vouched"]  # that no row of `pending` names it says so
     connection.execute(credentials.insert(), row)
 
 
@@ -37,7 +41,7 @@ def find(connection: Connection, hashes: Sequence[str]) -> dict[str, Credential]
 
 
 def every(connection: Connection) -> list[Credential]:
-    asked = select(credentials).order_by(credentials.c.name, credentials.c.created)
+    asked = _with_pending.order_by(credentials.c.name, credentials.c.created)
     return [_credential(row) for row in connection.execute(asked)]
 
 
@@ -49,6 +53,9 @@ def revoke(connection: Connection, name_or_hash: str, now: float) -> int:
     """All credentials of a node or user, or the one with this hash; how many ended."""
     meant = or_(credentials.c.name == clean(name_or_hash), credentials.c.token_hash == clean(name_or_hash))
     ended = update(credentials).where(meant, credentials.c.revoked.is_(None)).values(revoked=now)
+    connection.execute(
+        delete(pending).where(or_(pending.c.name == clean(name_or_hash), pending.c.token_hash == clean(name_or_hash)))
+    )
     return connection.execute(ended).rowcount
 
 
@@ -67,11 +74,39 @@ def bound_hash(node: str, token: str) -> str:
 
 
 def is_held(connection: Connection, node: str, now: float) -> bool:
-    """Whether an agent reports with a valid credential of this node; one that never arrived is nobody's."""
+    """Whether an agent reports with a valid credential of this node; one that never arrived holds nothing."""
     mine = (credentials.c.name == clean(node), credentials.c.role == Role.AGENT.value)
     valid = (credentials.c.revoked.is_(None), credentials.c.expires > now)
     reported = select(sessions.c.node).where(sessions.c.node == clean(node)).exists()
     return connection.execute(select(credentials.c.name).where(*mine, *valid, reported).limit(1)).first() is not None
+
+
+def join_token(connection: Connection, hashed: str) -> JoinToken | None:
+    found = connection.execute(select(join_tokens).where(join_tokens.c.token_hash == clean(hashed))).mappings().first()
+    return JoinToken(**found) if found else None
+
+
+def limit(connection: Connection, node: str, most: int, now: float) -> int:
+    """Revoke all but the newest credentials of a node; how many ended."""
+    mine = (credentials.c.name == clean(node), credentials.c.role == Role.AGENT.value, credentials.c.revoked.is_(None))
+    newest = select(credentials.c.token_hash).where(*mine).order_by(credentials.c.created.desc()).limit(most)
+    ended = update(credentials).where(*mine, credentials.c.token_hash.not_in(newest.scalar_subquery()))
+    return connection.execute(ended.values(revoked=now)).rowcount
+
+
+def add_pending(connection: Connection, one: PendingNode) -> None:
+    connection.execute(pending.insert(), {**asdict(one), "place": encode(dict(one.place))})
+
+
+def find_pending(connection: Connection, name: str | None, most: int) -> list[PendingNode]:
+    """The oldest first."""
+    asked = select(pending).order_by(pending.c.at).limit(most)
+    rows = connection.execute(asked if name is None else asked.where(pending.c.name == clean(name))).mappings()
+    return [PendingNode(**{**row, "place": decode(row["place"], dict[str, str])}) for row in rows]
+
+
+def end_pending(connection: Connection, hashed: str) -> bool:
+    return connection.execute(delete(pending).where(pending.c.token_hash == clean(hashed))).rowcount == 1
 
 
 def enrol(connection: Connection, join_hash: str, credential: Credential, now: float) -> bool:
@@ -97,4 +132,7 @@ def _credential(row: Any) -> Credential:
         created=row.created,
         expires=row.expires,
         revoked=row.revoked,
+        nodes=row.nodes,
+        job=row.job,
+        vouched=bool(row.vouched),
     )

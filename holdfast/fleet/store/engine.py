@@ -1,12 +1,12 @@
 """Two engines under one schema: how each is opened so that what is committed stays, and what it may wait for."""
 
 import os
-import time
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 
 from holdfast.fleet.store.errors import StoreError
+from holdfast.runtime.clock import now
 
 SCHEMES = "sqlite:///PATH or postgresql+psycopg://USER@HOST/DATABASE"
 BUSY_SECONDS = 10
@@ -40,7 +40,7 @@ def reader(url: URL) -> Engine:
 def clock(connection: Connection) -> float:
     """The time that all controllers of this store share: leases are judged by it, not by anybody's own clock."""
     if connection.dialect.name == "sqlite":
-        return time.time()
+        return now()
     return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
 

@@ -1,4 +1,4 @@
-"""Who leads. A lock is not a fence: every deed names its epoch, and the epoch is checked where the deed commits."""
+"""Who leads. A lock is not a fence: every command names its epoch, and the epoch is checked where it commits."""
 
 from sqlalchemy import Connection, select, update
 
@@ -18,6 +18,8 @@ def lead(connection: Connection, holder: str, now: float | None, lease_seconds: 
     connection.execute(insert_into(connection, leader).on_conflict_do_nothing(), vacant)
     found = connection.execute(select(leader).with_for_update()).one()
     if found.holder not in ("", holder) and found.until > moment:
+        if found.until > moment + lease_seconds:  # the clock was set back: a lease never lasts longer than a lease
+            connection.execute(update(leader).values(until=moment + lease_seconds))
         return None
     # Epochs follow the clock so that they also rise across a restore of yesterday's store.
     epoch: int = max(found.epoch + 1, int(moment))

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -25,6 +26,11 @@ def _id() -> Column[int]:
 
 def _text(name: str, *, key: bool = False) -> Column[str]:
     return Column(name, Text, nullable=False, primary_key=key)
+
+
+def _added(name: str) -> Column[str]:
+    """A text that rows from before a migration have as ''."""
+    return Column(name, Text, nullable=False, server_default="")
 
 
 def _time(name: str, *, nullable: bool = False) -> Column[float]:
@@ -59,6 +65,7 @@ transitions = Table("transitions", metadata, _id(), _text("node"), _time("at"), 
 actions = Table("actions", metadata, _id(), _text("key"), _text("node"), _text("verb"), _text("cause"), _text("reason"),
                 _time("at"), _text("state"), Column("attempts", Integer, nullable=False), _time("due_at"),
                 Column("claimed_epoch", BigInteger, nullable=True), _text("detail"),
+                Column("begun", Boolean, nullable=False, server_default=false()),
                 UniqueConstraint("key", name="actions_key"),
                 Index("actions_open", "id", sqlite_where=_OPEN, postgresql_where=_OPEN))  # fmt: skip
 action_steps = Table("action_steps", metadata, _id(), Column("action", BigInteger, nullable=False), _text("node"),
@@ -88,8 +95,11 @@ inbox_notes = Table("inbox_notes", metadata, _id(), _text("item"), _time("at"), 
 audit = Table("audit", metadata, _id(), _time("at"), _text("who"), _text("role"), _text("verb"), _text("target"),
               _text("outcome"), _text("reason"), Index("audit_at", "at"))  # fmt: skip
 credentials = Table("credentials", metadata, _text("token_hash", key=True), _text("name"), _text("role"),
-                    _time("created"), _time("expires"), _time("revoked", nullable=True),
+                    _time("created"), _time("expires"), _time("revoked", nullable=True), _added("nodes"), _added("job"),
                     Index("credentials_name", "name"))  # fmt: skip
 join_tokens = Table("join_tokens", metadata, _text("token_hash", key=True), _time("created"), _time("expires"),
                     Column("uses_left", Integer, nullable=False), _text("created_by"),
-                    _time("revoked", nullable=True))  # fmt: skip
+                    _time("revoked", nullable=True), _added("nodes"), _added("network"),
+                    Column("vouches", Boolean, nullable=False, server_default=false()))  # fmt: skip
+pending = Table("pending", metadata, _text("token_hash", key=True), _text("name"), _text("pool"), _text("place"),
+                _text("address"), _time("at"), Index("pending_name", "name"))  # fmt: skip

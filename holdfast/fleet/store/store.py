@@ -18,6 +18,7 @@ from holdfast.model.records import (
     JoinToken,
     Leader,
     Outcome,
+    PendingNode,
     Step,
     StoredAction,
     StoryPage,
@@ -105,6 +106,10 @@ class Store(Kept):
         """`leases` is for verbs whose doer takes longer than most."""
         with self._writing() as connection:
             return actions.claim(connection, epoch, limit, now, lease_seconds, leases or {})
+
+    def begin(self, action_id: int, epoch: int) -> bool:
+        with self._writing() as connection:
+            return actions.begin(connection, action_id, epoch)
 
     def adopt(self, epoch: int) -> int:
         """Make claimable what an earlier leader claimed and did not end; how many."""
@@ -246,6 +251,33 @@ class Store(Kept):
     def enrol(self, join_hash: str, credential: Credential, now: float) -> bool:
         with self._writing() as connection:
             return credentials.enrol(connection, join_hash, credential, now)
+
+    def join_token(self, token_hash: str) -> JoinToken | None:
+        """Asked by the writer, inside its batch."""
+        with self._writing() as connection:
+            return credentials.join_token(connection, token_hash)
+
+    def limit_credentials(self, node: str, most: int, now: float) -> int:
+        with self._writing() as connection:
+            return credentials.limit(connection, node, most, now)
+
+    def add_pending(self, one: PendingNode) -> None:
+        with self._writing() as connection:
+            credentials.add_pending(connection, one)
+
+    def end_pending(self, token_hash: str) -> bool:
+        """True if it was pending: from now on its credential is vouched for, unless it is revoked as well."""
+        with self._writing() as connection:
+            return credentials.end_pending(connection, token_hash)
+
+    def pending(self, name: str | None = None, most: int = 10_000) -> list[PendingNode]:
+        with self._reading() as connection:
+            return credentials.find_pending(connection, name, most)
+
+    def pending_now(self, name: str | None, most: int) -> list[PendingNode]:
+        """Asked by the writer, inside its batch."""
+        with self._writing() as connection:
+            return credentials.find_pending(connection, name, most)
 
     def is_held(self, node: str, now: float) -> bool:
         with self._reading() as connection:

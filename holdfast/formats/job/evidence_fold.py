@@ -5,7 +5,21 @@ from dataclasses import replace
 from holdfast.model.evidence import Evidence
 
 MAX_DISTINCT = 20_000
-_TELLS_APART = ("seq", "op", "status", "peer", "pid", "exit", "signal", "where", "step", "network", "ranks", "enqueued")
+_TELLS_APART = (
+    "seq",
+    "op",
+    "status",
+    "peer",
+    "pid",
+    "exit",
+    "signal",
+    "where",
+    "step",
+    "network",
+    "ranks",
+    "enqueued",
+    "problem",
+)
 
 Key = tuple[object, ...]
 

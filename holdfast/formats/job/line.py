@@ -25,8 +25,10 @@ _ISO = r"(?P<iso>\d{4}[-/]\d\d[-/]\d\d[ T_]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?: ?(
 _GLOG = r"(?P<level>[IWEFVD])(?P<month>\d{1,2})(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,9})"
 _CLOCK_ONLY = r"(?P<us>\d\d/\d\d/\d{4} \d\d:\d\d:\d\d)"
 _DAY_ONLY = r"(?P<day_of_year>\d\d[-/]\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?)"
-_LEVEL = r"(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG|FATAL|SUCCESS)"
+_LEVEL = r"(?P<severity>INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG|FATAL|SUCCESS)"
 STAMP = re.compile(rf"(?<![\d:]){_ISO}|(?<!\w){_GLOG}|(?<!\d){_CLOCK_ONLY}")
+
+_LEVELS = {"I": "I", "D": "I", "V": "I", "S": "I", "W": "W", "E": "E", "C": "E", "F": "E"}
 
 _PREFIXES = tuple(
     re.compile(pattern)
@@ -48,8 +50,10 @@ _PREFIXES = tuple(
         rf"[\[(]?{_CLOCK_ONLY}[\])]?(?:[:,|]| -)? ?",
         rf"{_DAY_ONLY} (?=\[[\w./]+:\d+\]|- )(?:- )?",
         r" {0,3}(?P<host>[\w.-]+):(?P<pid>\d{1,8}):\d{1,8} \[(?P<local>-?\d{1,4})\] (?:(?P<place>[\w./]+:\d+) )?"
-        r"(?P<nccl>NCCL (?:WARN|INFO|ERROR|TRACE) )",
-        r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?:WARN|INFO) )",
+        r"(?P<nccl>NCCL (?P<severity>WARN|INFO|ERROR|TRACE) )",
+        r"\[(?P<host>[\w.-]+)\]\[(?P<pid>\d{1,8}):\d{1,8}\]\[(?P<local>-?\d{1,4})\]\[(?P<place>[\w./]+:\d+)\] "
+        r"(?P<nccl>NCCL (?P<severity>WARN|INFO|ERROR|TRACE) )",
+        r"(?P<place>[\w./]+:\d+) (?P<nccl>NCCL (?P<severity>WARN|INFO) )",
         rf"\[?{_LEVEL}\]?:? ?(?:\|)? ?(?=\S)",
         rf"[\w.-]{{1,80}} (?:-|\|) {_LEVEL} (?:-|\|) ?",
         r"std(?:out|err) \| ",
@@ -61,7 +65,7 @@ _PREFIXES = tuple(
         r"\[(?P<place>[\w./<>-]+\.(?:py|cpp|cc|cu):\d+(?::\w+)?)\] ?",
         r"(?:torch\.distributed[\w.]*|root|lightning[\w.]*|__main__):(?=\S)",
         r"\s*\|\s+",
-        r"\[[IWEF] [\w./]+:\d+\] ?",
+        r"\[(?P<level>[IWEF]) [\w./]+:\d+\] ?",
     )
 )
 _RANK_INSIDE = re.compile(
@@ -80,6 +84,7 @@ class JobLine(NamedTuple):
     stream: str = ""  # what tells the lines of one process from those of others
     place: str = ""  # source file and line of the logger, where it tells them
     nccl: bool = False  # NCCL's own prefix was there
+    level: str = ""  # I, W or E as the logger says; '' where it says nothing. NCCL's warnings are its errors
 
 
 def decode(raw: bytes, number: int = 0) -> JobLine:
@@ -129,11 +134,13 @@ def _strip_one(line: JobLine) -> JobLine | None:
     for prefix in _PREFIXES:
         match = prefix.match(line.text)
         if match and match.end() > 0:
-            return _told(line, match.groupdict(), line.text[: match.end()])._replace(text=line.text[match.end() :])
+            return _with_prefix(line, match.groupdict(), line.text[: match.end()])._replace(
+                text=line.text[match.end() :]
+            )
     return None
 
 
-def _told(line: JobLine, found: dict[str, str | None], prefix: str) -> JobLine:
+def _with_prefix(line: JobLine, found: dict[str, str | None], prefix: str) -> JobLine:
     stamp = seconds(found)
     rank = found.get("rank") or found.get("task")
     local = found.get("local")
@@ -146,7 +153,15 @@ def _told(line: JobLine, found: dict[str, str | None], prefix: str) -> JobLine:
         stream=line.stream + (f"{host}:{found['pid']}" if found.get("pid") else _speaker(found, prefix)),
         place=found.get("place") or line.place,
         nccl=line.nccl or bool(found.get("nccl")),
+        level=_level(found) or line.level,
     )
+
+
+def _level(found: dict[str, str | None]) -> str:
+    severity = found.get("severity") or found.get("level") or ""
+    if found.get("nccl"):
+        return "I" if severity in ("INFO", "TRACE") else "E"
+    return _LEVELS.get(severity[:1], "")
 
 
 def _speaker(found: dict[str, str | None], prefix: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from holdfast.catalog import job_errors, job_messages
+from holdfast.catalog import failed_calls, job_errors, job_messages, job_problems
 from holdfast.formats.job import message as job_message
 from holdfast.formats.job import python_exceptions, training_steps
 from holdfast.formats.job.evidence_fold import EvidenceFold
@@ -35,7 +35,7 @@ class JobLog:
         self._carry = b""
         self._above = b""  # the end of what was read before this block
         self._lines = 0
-        self._kernel = KernelLog()
+        self._kernel = KernelLog(shipped=True)
         self._kernel_words = _kernel_words()
         self._kernel_events: dict[str, Folder] = {}  # by the host that the lines name
         self._readers = _readers()
@@ -112,7 +112,7 @@ class JobLog:
             line = line._replace(at=context.near_stamp())
         readers = dict.fromkeys(reader for word in words for reader in self._readers[word])
         reported = [evidence for reader in readers if (evidence := reader(line, context))]
-        clearest = min(reported, key=lambda one: _CLEAREST.index(one.role), default=None)
+        clearest = min(reported, key=_clearness, default=None)
         for evidence in reported:
             if evidence is clearest or evidence.event.kind in _BESIDE:
                 self._found.add(evidence)
@@ -186,13 +186,39 @@ class _Context:
 
 
 Reader = Callable[[JobLine, _Context], Evidence | None]
+_LAST_ERROR = "Last error:"
+_SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # which name ranks, hosts and codes
 _BESIDE = frozenset({"loading", "busy", "save", "life"})  # reported beside an error on one line: a bar has no line end
-_CLEAREST = ("strong", "watchdog", "exit", "weak", "hint", "effect", "note")  # of what several readers say of one line
+_CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "note")  # of several readers' one line
+
+
+def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
+    """A known problem before what only names a class, its exception before the bare line; a call's error alone is last."""
+    kind = one.event.kind
+    vague = not one.word("problem") and kind not in _SAY_MORE
+    return kind == "call", vague, _CLEAREST.index(one.role), kind == "problem"
 
 
 def _exception(line: JobLine, context: _Context) -> Evidence | None:
     raised = None if line.nccl else python_exceptions.find(line, context.lines())
     return job_message.of_exception(raised, line, job_errors.of_exception(raised.text)) if raised else None
+
+
+def _problem(line: JobLine, _context: _Context) -> Evidence | None:
+    return job_message.of_problem(line)
+
+
+def _failed_call(line: JobLine, _context: _Context) -> Evidence | None:
+    return job_message.of_failed_call(line)
+
+
+def _last_error(line: JobLine, context: _Context) -> Evidence | None:
+    """PyTorch prints the last warning of NCCL on the line below."""
+    if line.text.strip() != _LAST_ERROR:
+        return None
+    below = decode(context.next_line(), line.number + 1)
+    said = below._replace(nccl=True, level="E", host=below.host or line.host, at=below.at or line.at)
+    return job_message.of_nccl(said)
 
 
 def _of_group(group: job_messages.JobMessageGroup) -> Reader:
@@ -216,6 +242,13 @@ def _readers() -> dict[bytes, tuple[Reader, ...]]:
         for keyword in group.keywords:
             word = keyword.encode()
             readers[word] = (*readers.get(word, ()), reader)
+    readers[_LAST_ERROR.encode()] = (_last_error,)
+    for words in failed_calls.keywords():
+        readers[words.encode()] = (*readers.get(words.encode(), ()), _failed_call)
+    for problem in job_problems.problems():
+        for keyword in problem.keywords:
+            word = keyword.encode()
+            readers[word] = tuple(dict.fromkeys((*readers.get(word, ()), _problem)))
     return readers
 
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
 
+from holdfast.catalog import failed_calls, job_problems
 from holdfast.catalog.job_errors import Meaning, of_cuda, of_kernel_event
-from holdfast.catalog.job_messages import JobMessage, JobMessageGroup
+from holdfast.catalog.job_messages import JobMessage, JobMessageGroup, groups
 from holdfast.formats.job.line import JobLine, decode
 from holdfast.formats.job.python_exceptions import Raised
 from holdfast.formats.job.step_series import SeriesFinding, StepSeries
@@ -18,7 +19,8 @@ from holdfast.model.signal import Event, Value
 _NUMBERS = frozenset({"rank", "local_rank", "local"})
 _QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(
-    r"\s*(?:#|//|\*|>|raise\b|except\b|if\b|elif\b|assert\b|return\b|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s(?!\[\d))"
+    r"\s*(?:#|//|\*(?!\*\* )|>|raise\b|except\b|if\b|elif\b|assert\b|return\b"
+    r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s(?!\[\d))"
 )
 _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
@@ -26,6 +28,15 @@ _AT_THE_MARGIN = frozenset(
 _DEEP = " " * 8
 _PATH_AT_THE_END = re.compile(r":\s*'?(/[^'\s:]{1,500})'?$")
 _TRACEBACK = "Traceback (most recent call last)"
+_PLACES = frozenset({"host", "host2", "rank", "device"})
+_ERROR_MARK = re.compile(
+    r"\b(?:[Ee]rrors?|ERROR|[Ff]ail(?:ed|ure|s)?|FAIL(?:ED)?|WARN|[Ff]atal|FATAL|\w+Error|\w+Exception"
+    r"|[Aa]bort\w*|[Cc]annot"
+    r"|[Uu]nable|[Cc]ould(?:n.t| not)|terminate|refuse[ds]?|[Ee]xception|dead|died|[Ll]ost|missed|timed out|[Dd]enied|[Ii]nvalid"
+    r"|not (?:found|enough|available|supported|installed|allowed))\b|what\(\):"
+)
+_GOES_ON = re.compile(r"retrying|[Rr]etry(?:ing)? in|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless")
+_OPTION = re.compile(r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)")  # a help text
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
 
@@ -62,10 +73,10 @@ def _evidence(kind: str, message: JobMessage, match: re.Match[str], line: JobLin
     detail: dict[str, Value] = {name: printable(text) for name, text in match.groupdict().items() if text is not None}
     meaning = of_cuda(str(detail["error"])) if message.role == "cuda" else Meaning(message.role, message.cause)
     host = str(detail.pop("host", "")) or line.host
-    return _told(kind, message.code, line, meaning, detail, host=host)
+    return _placed_evidence(kind, message.code, line, meaning, detail, host=host)
 
 
-def _told(
+def _placed_evidence(
     kind: str, code: str, line: JobLine, meaning: Meaning, detail: dict[str, Value], *, host: str = ""
 ) -> Evidence:
     rank = detail.pop("rank", None)
@@ -76,21 +87,84 @@ def _told(
         kind=kind, at=line.at, text=printable(line.text.strip()), code=code, device=device, line=line.number,
         severity=_ROLE_OF_SEVERITY.get(meaning.role, "info"), detail=detail,
     )  # fmt: skip
-    told_rank = int(rank) if rank is not None else line.rank
-    return Evidence(event=event, host=host or line.host, rank=told_rank, role=meaning.role, cause=meaning.cause)
+    evidence_rank = int(rank) if rank is not None else line.rank
+    return Evidence(event=event, host=host or line.host, rank=evidence_rank, role=meaning.role, cause=meaning.cause)
+
+
+def of_problem(line: JobLine) -> Evidence | None:
+    """A line that shows a known problem; words that are only quoted, or prose about errors, show none."""
+    found = job_problems.find(line.text)
+    if found is None or _is_talk(line, found[0].match):
+        return None
+    problem, parts = found
+    if line.level == "I":
+        return None
+    role = "hint" if line.level == "W" and not problem.warned else problem.role
+    detail: dict[str, Value] = {name: printable(value) for name, value in parts.items()}
+    host = str(detail.pop("host", "") or detail.pop("host2", ""))
+    detail["problem"] = problem.name
+    return _placed_evidence("problem", problem.name, line, Meaning(role, problem.cause), detail, host=host)
+
+
+def of_nccl(line: JobLine) -> Evidence | None:
+    """What NCCL itself gave as its last error, by whatever row knows it; else the bare words."""
+    known = of_problem(line)
+    if known:
+        return known
+    for group in groups():
+        if group.kind.startswith("nccl.") and (found := find(group, line)):
+            return found
+    return of_failed_call(line) or _placed_evidence("nccl.last_error", "other", line, Meaning("effect", ""), {})
+
+
+def of_failed_call(line: JobLine) -> Evidence | None:
+    """A line that names a failed call by its error, whatever the call is."""
+    if line.level == "I" or not _ERROR_MARK.search(line.text) or _is_quoted(line, 0) or _GOES_ON.search(line.text):
+        return None
+    found = failed_calls.meaning(line.text)
+    if found is None:
+        return None
+    role = "hint" if line.level == "W" else found.role
+    detail: dict[str, Value] = {"subsystem": found.subsystem, "error": found.error}
+    if found.problem:
+        detail["problem"] = found.problem
+    return _placed_evidence("call", found.error, line, Meaning(role, found.cause), detail)
+
+
+def _is_talk(line: JobLine, regex: re.Pattern[str]) -> bool:
+    """Whether the words stand in source code, a quotation or a help text instead of a message."""
+    match = regex.search(line.text)
+    if match is None or line.nccl:
+        return match is None
+    return _is_quoted(line, match.start()) or bool(
+        line.text[: max(line.text.find(_TRACEBACK, 0, match.start()), 0)].strip()
+    )
+
+
+def _is_quoted(line: JobLine, at: int) -> bool:
+    if _CODE.match(line.text) or _OPTION.match(line.text) or len(_QUOTES.findall(line.text, 0, at)) % 2:
+        return True
+    return line.text.startswith(_DEEP) and not _ERROR_MARK.search(line.text)
 
 
 def of_exception(raised: Raised, line: JobLine, meaning: Meaning) -> Evidence:
     """An exception without its traceback may be one that was handled, or a text about it: it only points there."""
-    role = "weak" if meaning.role == "strong" and not raised.framed else meaning.role
+    found = job_problems.find(raised.text) if meaning.role != "watchdog" else None
+    if found:
+        meaning = Meaning(found[0].role, found[0].cause)
+    unframed = "likely" if found else "weak"
+    role = unframed if meaning.role == "strong" and not raised.framed else meaning.role
     detail: dict[str, Value] = {"type": raised.type}
+    if found:
+        detail |= {name: printable(value) for name, value in found[1].items() if name not in _PLACES}
+        detail["problem"] = found[0].name
     if raised.chained:
         detail["chained"] = "yes"
     if raised.where:
         detail["where"] = printable(raised.where)
     if meaning.cause.startswith("storage.") and (path := _PATH_AT_THE_END.search(raised.message)):
         detail["path"] = printable(path[1])
-    return _told("exception", raised.type, line, Meaning(role, meaning.cause), detail)
+    return _placed_evidence("exception", raised.type, line, Meaning(role, meaning.cause), detail)
 
 
 def of_kernel(event: Event, host: str = "") -> Evidence:

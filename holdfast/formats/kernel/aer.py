@@ -36,7 +36,7 @@ _RECEIVED = re.compile(
     re.IGNORECASE,
 )
 _STATUS = re.compile(
-    rf"(?P<device>{_ADDRESS}): (?:AER: )? *device \[[0-9a-f]{{4}}:[0-9a-f]{{4}}\] "
+    rf"(?:[\w-]+ )?(?P<device>{_ADDRESS}): (?:AER: )? *device \[[0-9a-f]{{4}}:[0-9a-f]{{4}}\] "
     r"error status/mask=(?P<status>[0-9a-f]{8})/",
     re.IGNORECASE,
 )
@@ -51,17 +51,17 @@ class AerText:
 
     def feed(self, line: Line) -> Event | None:
         """Takes a line; gives the event that it completes, which is the one before it."""
-        if match := _BUS_ERROR.search(line.text):
+        if match := _BUS_ERROR.match(line.text):
             event = _event(line, match, match["device"], {"layer": match["layer"].strip()})
             done = None if self._was_announced(event.device) else self._waiting
             self._waiting, self._announced = event, False
             return done
-        if match := _RECEIVED.search(line.text):
+        if match := _RECEIVED.match(line.text):
             done, port = self._waiting, pci_address.normal(match["port"])
             source = pci_address.from_requester_id(match["id"], port) if match["id"] else match["device"] or port
             self._waiting, self._announced = _event(line, match, source, {"port": port}), True
             return done
-        if (match := _STATUS.search(line.text)) and self._waiting:
+        if (match := _STATUS.match(line.text)) and self._waiting:
             if self._waiting.device != pci_address.normal(match["device"]):
                 return None
             done = replace(self._waiting, code=names(int(match["status"], 16), self._waiting.severity) or None)
@@ -83,7 +83,7 @@ def _event(line: Line, match: re.Match[str], device: str, detail: dict[str, Valu
     severity = CORRECTABLE
     if match["grade"].lower() == "uncorrect":
         severity = FATAL if (match["fatality"] or "").lower() == "fatal" else NONFATAL
-    return line.starting_at(match.start()).event(
+    return line.event(
         "aer", device=pci_address.normal(device), severity=severity, action=action_of(severity), detail=detail
     )
 

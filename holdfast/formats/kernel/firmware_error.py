@@ -16,7 +16,7 @@ from holdfast.model.signal import Event, Value
 KEYWORDS = (b"[Hardware Error]", b"aer_status: 0x", b"aer_uncor_severity: 0x")
 """One of them is in every line that FirmwareErrors is to be fed with."""
 
-_RECORD_LINE = re.compile(r"\[Hardware Error\]:\s*(?P<what>.*)")
+_RECORD_LINE = re.compile(r"(?:mce: )?(?:\{\d{1,9}\})?\[Hardware Error\]:\s*(?P<what>.*)")
 _RECORD = re.compile(r"(?:event severity: |severity: \d{1,3}, )(?P<word>\w+)")
 _PART = re.compile(r"(?:Error \d{1,3}, type: |section: \d{1,3}, severity: \d{1,3}, )(?P<word>\w+)")
 _SECTION = re.compile(r"section[_ ]type: (?P<name>.+)")
@@ -27,7 +27,8 @@ _AER_STATUS = re.compile(
     re.IGNORECASE,
 )
 _AER_SEVERITY = re.compile(
-    rf"(?P<device>{pci_address.PATTERN}): (?:AER: )?aer_uncor_severity: 0x(?P<fatal>[0-9a-f]{{1,8}})", re.IGNORECASE
+    rf"(?:[\w-]+ )?(?P<device>{pci_address.PATTERN}): (?:AER: )?aer_uncor_severity: 0x(?P<fatal>[0-9a-f]{{1,8}})",
+    re.IGNORECASE,
 )
 
 _PCIE = "pcie error"
@@ -65,11 +66,11 @@ class FirmwareErrors:
         self._waiting: list[Event] = []  # mostly PCIe errors whose registers may still be printed
 
     def feed(self, line: Line) -> Event | None:
-        if match := _RECORD_LINE.search(line.text):
+        if match := _RECORD_LINE.match(line.text):
             return self._read_record(line, match["what"].strip())
-        if match := _AER_STATUS.search(line.text):
-            return self._read_status(line.starting_at(match.start()), match)
-        if match := _AER_SEVERITY.search(line.text):
+        if match := _AER_STATUS.match(line.text):
+            return self._read_status(line, match)
+        if match := _AER_SEVERITY.match(line.text):
             lone, self._lone = self._lone, None
             if lone and lone.device == pci_address.normal(match["device"]):
                 return lone.event(int(match["fatal"], 16))

@@ -14,21 +14,24 @@ _GONE = re.compile(r"fallen off the bus|GPU is lost|GPU has been lost|lost from 
 _ECHO = "NV_ERR_"  # every driver call on a lost GPU fails with this; only the first tells anything
 _INIT_FAILED = re.compile(r"RmInitAdapter failed!? ?(?P<status>\([0-9a-fx:]{1,40}\))?", re.IGNORECASE)
 _HEADING_REACHES_LINES = 3
+_DRIVER = re.compile(r"NVRM: |nvidia ")
+_ANYBODY = re.compile(r"NVRM: |nvidia |Unable to determine the device handle |\s{0,40}(?:installed in|fallen off) ")
 
 
 class GpuLost:
     """Keeps the first line of a message that the driver spreads over three: it has the address, and often the time."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shipped: bool = False) -> None:
+        """`shipped`: a log that others collected may hold the driver's words without its name, as its tools print."""
+        self._by_driver = _ANYBODY if shipped else _DRIVER
         self._heading: Line | None = None
         self._lost = False
 
     def find(self, line: Line) -> Event | None:
         text = line.text
-        if "Xid" in text:
+        if "Xid" in text or not self._by_driver.match(text):
             return None
-        line = line.starting_at(max(text.find("NVRM: "), 0))
-        if _HEADING.search(text):
+        if _HEADING.match(text):
             self._heading = line
         heading = self._heading_of(line)
         device = _device(line) or (_device(heading) if heading else "")

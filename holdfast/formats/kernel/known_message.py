@@ -9,13 +9,13 @@ from holdfast.model.signal import Event
 def find(group: KernelMessageGroup, line: Line) -> Event | None:
     """The first message of a group that fits; the catalog lists the special before the general."""
     for message in group.messages:
-        match = message.regex.search(line.text)
+        match = message.regex.match(line.text)
         if match is None:
             continue
         detail = {name: value for name, value in match.groupdict().items() if value is not None}
         device = pci_address.normal(detail.pop("device", ""))
         count = int(detail.pop("count", "1"))
-        return line.starting_at(match.start()).event(
+        return line.event(
             group.kind,
             code=message.code,
             device=device,

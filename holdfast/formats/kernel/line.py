@@ -23,6 +23,11 @@ _MONTH = f"({'|'.join(_MONTHS)})"
 _CLOCK = r"(\d\d):(\d\d):(\d\d)(?:\.\d+)?"
 _LEAP_YEAR = 1972  # stands in for the year a syslog stamp does not tell; only differences of it are used
 
+DAEMONS = frozenset({"nv-fabricmanager", "nvidia-fabricmanager", "systemd-networkd"})
+"""Programs whose lines count as the kernel's: only root can start them under these names."""
+_KERNEL_TAGS = frozenset({"kernel", "klogd"})
+_KERNEL_FACILITY = 0
+
 _KMSG = re.compile(r"(\d{1,6}),(\d{1,19}),(\d{1,19}),[^;]*;")
 _SEQUENCE = re.compile(rb"\d{1,6},(\d{1,19}),\d{1,19},")
 _BOOT = re.compile(r"\[\s*(\d{1,12}\.\d{1,9})(?: <[\s\d.]{1,24}>)?\] ?")
@@ -33,15 +38,15 @@ _FABRIC_MANAGER = re.compile(rf"\[{_MONTH} +(\d{{1,2}}) (\d{{4}}) {_CLOCK}\] ?")
 _NO_TIME = re.compile(
     rf"\[(?:\.\.\.|boot| *\+\d+\.\d+|{_MONTH} ?\d{{1,2}} \d\d:\d\d)\] ?(?:\S{{1,255}} kernel: )?"
 )  # elided, or reported as a difference
-_LEVEL = re.compile(r"<\d+>1? ?")
-_DECODED = re.compile(r"[a-z0-9]+ *:(?:emerg|alert|crit|err|warn|notice|info|debug) *: ")
+_LEVEL = re.compile(r"<(\d{1,6})>1? ?")
+_DECODED = re.compile(r"([a-z0-9]+) *:(?:emerg|alert|crit|err|warn|notice|info|debug) *: ")
 _SYSLOG = re.compile(rf"{_MONTH} +(\d{{1,2}}) {_CLOCK} (?:\S+ )?([^\s:\[]+)(?:\[\d+\])?: ?")
 _ISO = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)\]? ")
 _WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?=\d{4}-\d\d-\d\d )")  # journalctl -o short-full
 _UNIX = re.compile(r"(\d{9,11}\.\d{3,9}) ")  # journalctl -o short-unix
 _CONTAINER = re.compile(r"std(?:out|err) [FP] ")  # containerd and cri-o
 _TAG = re.compile(
-    r"(?:(?:[A-Z]{3,5}|[+-]\d{2,4}) )?\S+ (?:kernel|nv-fabricmanager|systemd-networkd)(?:\[\d+\])?"
+    rf"(?:(?:[A-Z]{{3,5}}|[+-]\d{{2,4}}) )?\S+ (?P<tag>kernel|{'|'.join(sorted(DAEMONS))})(?:\[\d+\])?"
     r"(?::| \S+ \S+ (?:-|\[.*?\])) ?"
 )
 _UNPRINTABLE = {"\t": " ", "\n": " ", "\r": " "}
@@ -55,6 +60,7 @@ class Line(NamedTuple):
     since_boot: float | None = None
     order: float | None = None  # seconds on whatever clock the prefix has: only differences mean anything
     sequence: int | None = None  # of a raw /dev/kmsg record
+    foreign: bool = False  # written by a program, by what the prefix says: never an event of the hardware
 
     def event(
         self,
@@ -76,10 +82,6 @@ class Line(NamedTuple):
             count=count, line=self.number, detail=known,
         )  # fmt: skip
 
-    def starting_at(self, place: int) -> "Line":
-        """The line from where its message begins: what an unknown logger put in front does not tell two lines apart."""
-        return self._replace(text=self.text[place:]) if place else self
-
 
 def printable(text: str) -> str:
     """Anybody can write to the kernel's log: nothing of it may steer a terminal, break a line or fill a page."""
@@ -100,6 +102,8 @@ def decode(raw: bytes, number: int = 0) -> Line:
     text = raw[:MAX_LINE_BYTES].decode("utf-8", "replace").rstrip("\r\n").replace("\0", "")
     if text.startswith("{") and (entry := journal.parse(text)):
         line = Line(entry.message[:MAX_MESSAGE_CHARS], number, entry.at, None, entry.at or None)
+        if entry.program and entry.program not in DAEMONS:
+            return line._replace(foreign=True)
         if entry.at:
             return line
     else:
@@ -109,6 +113,8 @@ def decode(raw: bytes, number: int = 0) -> Line:
         if shorter is None:
             break
         line = shorter
+        if line.sequence is not None:  # behind the head of a raw record there is only the message
+            break
     return line
 
 
@@ -121,13 +127,17 @@ def _strip_one(line: Line) -> Line | None:
     if first.isdigit():
         return _strip_kmsg(line) or _strip_iso(line) or _strip_unix(line)
     if first == "<" and (match := _LEVEL.match(line.text)):
-        return line._replace(text=line.text[match.end() :])
-    if match := _DECODED.match(line.text) or _WEEKDAY.match(line.text) or _CONTAINER.match(line.text):
+        return line._replace(
+            text=line.text[match.end() :], foreign=line.foreign or int(match[1]) >> 3 != _KERNEL_FACILITY
+        )
+    if match := _DECODED.match(line.text):
+        return line._replace(text=line.text[match.end() :], foreign=line.foreign or match[1] != "kern")
+    if match := _WEEKDAY.match(line.text) or _CONTAINER.match(line.text):
         return line._replace(text=line.text[match.end() :])
     if match := _SYSLOG.match(line.text):
         month, day, *clock = match.groups()[:5]
         order = _seconds(str(_LEAP_YEAR), month, day, *clock)
-        return line._replace(text=line.text[match.end() :], order=order)
+        return line._replace(text=line.text[match.end() :], order=order, foreign=_foreign(line, match[6]))
     return None
 
 
@@ -157,7 +167,8 @@ def _strip_kmsg(line: Line) -> Line | None:
     message = line.text[match.end() :]
     if "\\x" in message:  # the kernel escapes what is not printable, line ends within a record among them
         message = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), message)
-    return line._replace(text=message, since_boot=seconds, order=seconds, sequence=int(match[2]))
+    foreign = line.foreign or int(match[1]) >> 3 != _KERNEL_FACILITY
+    return line._replace(text=message, since_boot=seconds, order=seconds, sequence=int(match[2]), foreign=foreign)
 
 
 def _strip_iso(line: Line) -> Line | None:
@@ -173,7 +184,13 @@ def _strip_unix(line: Line) -> Line | None:
 
 def _dated(line: Line, stamp: re.Match[str], at: float) -> Line:
     tag = _TAG.match(line.text, stamp.end())
-    return line._replace(text=line.text[(tag or stamp).end() :], at=at, order=at)
+    foreign = _foreign(line, tag["tag"]) if tag else line.foreign
+    return line._replace(text=line.text[(tag or stamp).end() :], at=at, order=at, foreign=foreign)
+
+
+def _foreign(line: Line, tag: str) -> bool:
+    """A daemon has a facility of its own; the kernel's name with another facility is a forgery."""
+    return tag not in DAEMONS and (line.foreign or tag not in _KERNEL_TAGS)
 
 
 @lru_cache(maxsize=64)

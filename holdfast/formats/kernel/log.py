@@ -1,6 +1,7 @@
 """A kernel log as a stream of bytes -> events. Lines without a known word are skipped without being decoded."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 
 from holdfast.catalog import kernel_messages
 from holdfast.catalog.xid import find as xid_fact
@@ -21,21 +22,38 @@ _LSPCI_REGISTERS = (b"\tLnkCap:", b"\tLnkSta:", b"\tCESta:", b"\tUESta:", b"\tUE
 _AER_WORDS = (b"PCIe Bus Error", b"AER: ", b"error status/mask")
 _SPREAD_OVER_LINES = frozenset({*_AER_WORDS, *_LSPCI_REGISTERS, *firmware_error.KEYWORDS})
 _LSPCI_HEADER_LINES = 8
+_SEGFAULT = "segfault"
+_NAMES_A_PROGRAM = re.compile(
+    r".{0,15}(?:\[\d{1,10}\]|\(\d{1,10}\)|/\d{1,10}:| invoked oom-killer|: page allocation |: vmalloc|"
+    r": attempt to access)",
+    re.DOTALL,
+)
+"""Messages that begin with the name of a process, up to 15 bytes that its owner chooses, and may hold a file name.
+What they say after it is never a message of a driver."""
+_SHIPPER = re.compile(
+    r"\s+|[\w./-]{1,255}(?: \| |: )|\[[\w,. -]{1,40}\](?:<\w{1,16}>)?:? ?|\(\w{1,64} pid=\d{1,10}[^)]{0,64}\) ?"
+)
+_MOST_SHIPPERS = 3
+_KERNEL_TAG = re.compile(r"(?:^|[\s:])kernel: (?:\[ *[\d.]{1,20}\] )?")
 
 
 class KernelLog:
     """Feed it chunks of any size; it gives the events of the lines they complete. Its memory does not grow."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shipped: bool = False) -> None:
+        """`shipped`: other loggers may have put a name in front of a line. Not so on a node, where the place of a text
+        in its line is what tells the kernel's words from those of a program that the kernel quotes."""
         self._carry = b""
+        self._shipped = shipped
         self._skipping = False  # inside a line too long to keep
         self._lines = 0
         self._cascade = xid.Cascade()
         self._aer = AerText()
         self._firmware = firmware_error.FirmwareErrors()
         self._lspci = lspci.Lspci()
-        self._gpu_lost = GpuLost()
+        self._gpu_lost = GpuLost(shipped=shipped)
         self._last_header = b""
+        self._of_programs: set[Recogniser] = set()
         self._by_keyword = self._recognisers()
 
     @property
@@ -103,14 +121,17 @@ class KernelLog:
             if keywords == [_LSPCI_BLOCK]:
                 self._lspci.start(_header_before(block, start) or self._last_header)
                 continue
-            if repeats.is_last(raw, number) or repeats.is_known(line := decode(raw, number), raw):
+            if repeats.is_last(raw, number):
+                continue
+            line = decode(raw, number)
+            if line.foreign or repeats.is_known(line, raw):
                 continue
             self._remind_cascade(repeats)
             events = self._read(line, keywords)
             if any(map(ends_a_fault, events)):
                 repeats.forget()
             elif len(events) == 1 and _says_the_same_again(events[0]) and _SPREAD_OVER_LINES.isdisjoint(keywords):
-                repeats.remember(line.text, events[0])
+                repeats.remember(line.text, events[0], raw)
             found += events
         self._remind_cascade(repeats)
         self._lines += block.count(b"\n")
@@ -141,8 +162,16 @@ class KernelLog:
             raw = line.text.encode()
             keywords = [keyword for keyword in self._by_keyword if keyword in raw]
         recognisers = dict.fromkeys(recogniser for keyword in keywords for recogniser in self._by_keyword[keyword])
-        parts = [line._replace(text=part) for part in line.text.split("\n")] if "\n" in line.text else [line]
-        return [event for part in parts for recogniser in recognisers if (event := recogniser(part))]
+        if _NAMES_A_PROGRAM.match(line.text):
+            recognisers = {one: None for one in recognisers if one in self._of_programs}
+        found: list[Event] = []
+        for part in _parts(line):
+            for text in unshipped(part.text) if self._shipped else (part.text,):
+                events = [event for one in recognisers if (event := one(part._replace(text=text)))]
+                if events:
+                    found += events
+                    break
+        return found
 
     def _xid(self, line: Line) -> Event | None:
         event = xid.find(line)
@@ -165,9 +194,34 @@ class KernelLog:
         }
         for group in kernel_messages.groups():
             recogniser = _group_recogniser(group)
+            if group.kind == _SEGFAULT:
+                self._of_programs.add(recogniser)
             for keyword in group.keywords:
                 found.setdefault(keyword.encode(), []).append(recogniser)
         return {keyword: tuple(recognisers) for keyword, recognisers in found.items()}
+
+
+def _parts(line: Line) -> list[Line]:
+    """A record of several lines is one message of one driver: each line has to begin as the first does."""
+    if "\n" not in line.text:
+        return [line]
+    first, *others = line.text.split("\n")
+    driver = first.split(" ", 1)[0]
+    return [line._replace(text=part) for part in (first, *others) if part.startswith(driver)]
+
+
+def unshipped(text: str) -> Iterator[str]:
+    """The text, and what is left of it as the names of up to three loggers are taken off its front."""
+    yield text
+    if (tag := _KERNEL_TAG.search(text)) and not _NAMES_A_PROGRAM.match(text, tag.end()):
+        yield text[tag.end() :]
+    start = 0
+    for _ in range(_MOST_SHIPPERS):
+        name = _SHIPPER.match(text, start)
+        if name is None or _NAMES_A_PROGRAM.match(text, name.end()):
+            return
+        start = name.end()
+        yield text[start:]
 
 
 def _says_the_same_again(event: Event) -> bool:

@@ -16,7 +16,7 @@ _TRAINING_DRIVERS = frozenset({"mlx5_core", "mlx4_core", "nvidia", "nvme"})
 
 
 def find(line: Line) -> Event | None:
-    match = _LIMITED.search(line.text)
+    match = _LIMITED.match(line.text)
     if match is None:
         return None
     matters = match["driver"] in _TRAINING_DRIVERS or int(match["best_width"]) >= _WIDE_LANES

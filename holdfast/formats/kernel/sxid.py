@@ -15,25 +15,23 @@ _CONTINUATION = re.compile(r"Data \{|Severity \d+ Engine")
 _WORD = re.compile(r"(Fatal|Non-?fatal)\b", re.IGNORECASE)
 _LINK = re.compile(r"Link (\d{1,4})")
 _FABRIC_MANAGER = re.compile(
-    r"detected NVSwitch (?P<word>fatal|non-fatal) error (?P<code>\d{1,6})\b"
+    r"(?:\[\w{1,12}\] )?(?:\[tid \d{1,10}\] )?detected NVSwitch (?P<word>fatal|non-fatal) error (?P<code>\d{1,6})\b"
     rf"(?:.*?pci bus id (?P<device>{pci_address.PATTERN}))?(?:.*? port (?P<link>\d{{1,4}}))?",
     re.IGNORECASE,
 )
 
 
 def find(line: Line) -> Event | None:
-    if match := _KERNEL.search(line.text):
+    if match := _KERNEL.match(line.text):
         if _CONTINUATION.match(match["rest"]):
             return None
         word = _WORD.match(match["rest"])
         link = _LINK.search(match["rest"])
         detail: dict[str, Value] = {"switch": match["switch"]} if match["switch"] else {}
-        line = line.starting_at(match.start())
         return _event(
             line, int(match["code"]), match["device"], word[1] if word else "", link[1] if link else "", detail
         )
-    if match := _FABRIC_MANAGER.search(line.text):
-        line = line.starting_at(match.start())
+    if match := _FABRIC_MANAGER.match(line.text):
         return _event(line, int(match["code"]), match["device"] or "", match["word"], match["link"] or "", {})
     return None
 

@@ -11,6 +11,7 @@ from holdfast.model.signal import Event, Value
 CASCADE_SECONDS = 10.0
 CASCADE_LINES = 100  # where a log carries no time
 _MAX_DEVICES = 1024
+_LONGEST_NAME = 15  # bytes the kernel keeps of a process name
 
 _ADDRESS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?")
 _XID = re.compile(
@@ -45,28 +46,37 @@ _SEVERITY_OF = {
 
 def find(line: Line) -> Event | None:
     """The Xid in a line, or None."""
-    match = _XID.search(line.text)
+    match = _XID.match(line.text)
     if match is None:
         return _unknown_shape(line)
-    code, detail, rest = int(match["code"]), _details(match), match["rest"]
+    code, detail, rest = int(match["code"]), _details(match), _behind_the_name(match)
     word = _SEVERITY.match(rest)
-    action = _action(catalog.find(code), rest, word[1] if word else "", detail)
+    action = _action(catalog.find(code), rest, word[1] if word else "", detail, line.text)
     severity = word[1].lower().replace("-", "") if word else _SEVERITY_OF.get(action, "fatal")
     device = pci_address.normal(match["device"])
-    line = line.starting_at(match.start())
     return line.event("xid", code=code, device=device, severity=severity, action=action, detail=detail)
+
+
+def _behind_the_name(match: re.Match[str]) -> str:
+    """What the driver says itself. A process may be called anything, commas and the driver's own words among it, but no
+    longer than the kernel keeps: what may still be its name is left out."""
+    start, text = match.start("rest"), match.string
+    if match["process"] is None or match["pid"] in (None, "<unknown>"):
+        return text[start:]
+    name = match.start("process")
+    comma = text.rfind(", ", name, name + _LONGEST_NAME + 2)
+    return text[max(start, comma + 2) :]
 
 
 def _unknown_shape(line: Line) -> Event | None:
     """An Xid that a driver prints as none did before: surfaced, with what can be made out, never dropped."""
-    match = _MENTION.search(line.text) if "Xid" in line.text else None
+    match = _MENTION.match(line.text)
     if match is None:
         return None
     number = _LIKELY_CODE.match(line.text, match.end())
     code = int(number[1]) if number else None
     address = _ADDRESS.search(line.text, match.start())
     device = pci_address.normal(address[0]) if address else ""
-    line = line.starting_at(match.start())
     return line.event("xid", code=code, device=device, severity="fatal", action=catalog.CONTACT_SUPPORT)
 
 
@@ -81,13 +91,13 @@ def _details(match: re.Match[str]) -> dict[str, Value]:
     return detail
 
 
-def _action(fact: catalog.Xid, rest: str, severity: str, detail: dict[str, Value]) -> str:
+def _action(fact: catalog.Xid, rest: str, severity: str, detail: dict[str, Value], text: str) -> str:
     """What the line itself says comes before what the catalog says of its code."""
     if fact.action == catalog.FOLLOW_TEXT:
         return _recovery(rest, detail)
     if fact.action == catalog.DECODE:
         return _nvlink5(fact.code, rest, severity, detail)
-    if fact.cascade and (cause := _CAUSED_BY.search(rest)):
+    if fact.cascade and (cause := _CAUSED_BY.search(text)):  # longer than a name
         detail["caused_by"] = cause[1]
         return "ignore"
     if "RST: Yes" in rest:

@@ -27,6 +27,8 @@ class KubernetesNode:
     gpus: int = 0
     condition: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """Our own condition as it stands."""
+    addresses: tuple[str, ...] = ()
+    """InternalIP and ExternalIP, as the kubelet or the cloud reports them."""
 
     @property
     def untested(self) -> bool:
@@ -71,6 +73,11 @@ def node(item: object, gpu_resources: Sequence[str]) -> KubernetesNode | None:
         ready=words.word(conditions.get("Ready", {}), "status") == "True",
         gpus=count_gpus(words.table(item, "status", "allocatable"), gpu_resources),
         condition=conditions.get(words.CONDITION, {}),
+        addresses=tuple(
+            words.word(one, "address")
+            for one in words.rows(item, "status", "addresses")
+            if words.word(one, "type") in ("InternalIP", "ExternalIP")
+        ),
     )
 
 

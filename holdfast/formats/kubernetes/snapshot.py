@@ -37,4 +37,5 @@ def _status(node: KubernetesNode, pods: list[KubernetesPod]) -> NodeStatus:
         note_by=MANAGER if node.closed_by_us else "",
         jobs=frozenset(pod.uid for pod in pods if pod.is_gpu_work),
         state=node.state,
+        addresses=node.addresses,
     )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 class JournalEntry(NamedTuple):
     message: str
     at: float  # seconds since the epoch, 0.0 when the entry does not tell
+    program: str = ""  # who wrote it, '' for the kernel and where the entry does not tell
 
 
 def parse(text: str) -> JournalEntry | None:
@@ -20,10 +21,16 @@ def parse(text: str) -> JournalEntry | None:
         return None
     if "MESSAGE" in fields:
         stamp = fields.get("_SOURCE_REALTIME_TIMESTAMP") or fields.get("__REALTIME_TIMESTAMP")
-        return JournalEntry(_message(fields["MESSAGE"]), _seconds(stamp))
+        return JournalEntry(_message(fields["MESSAGE"]), _seconds(stamp), _program(fields))
     if "log" in fields and "stream" in fields:  # Docker: to be read like a line that has its time in front
         return JournalEntry(f"{_message(fields.get('time'))} {_message(fields['log'])}".strip(), 0.0)
     return None
+
+
+def _program(fields: dict[str, Any]) -> str:
+    """A line that a program wrote into the kernel's log keeps the transport of the kernel, but not its facility."""
+    from_kernel = fields.get("_TRANSPORT", "kernel") == "kernel" and str(fields.get("SYSLOG_FACILITY", "0")) == "0"
+    return "" if from_kernel else _message(fields.get("SYSLOG_IDENTIFIER")) or "unknown"
 
 
 def _message(value: Any) -> str:

@@ -8,6 +8,7 @@ from holdfast.model.event_log import FOLD_SECONDS
 from holdfast.model.signal import Event, Value
 
 _LONGEST_PREFIX = 100
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 
 
 @dataclass(slots=True)
@@ -26,12 +27,14 @@ class Repeats:
         self._all: list[_Repeated] = []
         self._by_message: dict[str, _Repeated] = {}
         self._last: _Repeated | None = None
-        self._ending = b""
+        self._ending = self._head = b""
         self._new: dict[int, _Repeated] = {}  # by identity: reported again since the last `news`
 
     def is_last(self, raw: bytes, number: int) -> bool:
         """The message remembered last, again behind a prefix of usual length."""
         if self._last is None or len(raw) - len(self._ending) > _LONGEST_PREFIX or not raw.endswith(self._ending):
+            return False
+        if _shape(raw, self._ending) != self._head:  # another writer said the same
             return False
         self._tell(self._last, raw, number)
         return True
@@ -46,10 +49,11 @@ class Repeats:
         repeated.again.append((raw, number))
         self._new[id(repeated)] = repeated
 
-    def remember(self, message: str, event: Event) -> None:
+    def remember(self, message: str, event: Event, raw: bytes) -> None:
         self._last = self._by_message[message] = _Repeated(event)
         self._all.append(self._last)
         self._ending = message.encode()
+        self._head = _shape(raw, self._ending)
 
     def forget(self) -> None:
         """From here on, what was said before is said anew."""
@@ -66,6 +70,11 @@ class Repeats:
         for repeated in self._all:
             if repeated.again:
                 yield from _told(repeated.event, repeated.again)
+
+
+def _shape(raw: bytes, ending: bytes) -> bytes:
+    """What stands before a message, whatever its time. Its first two bytes tell a program's record apart."""
+    return raw[:2] + raw[2 : len(raw) - len(ending)].translate(_DIGITS)
 
 
 def _told(event: Event, lines: list[tuple[bytes, int]]) -> Iterator[Event]:

@@ -26,6 +26,7 @@ class SlurmNode:
     comment: str = ""
     gpus: int | None = None
     slurmd_since: float | None = None
+    address: str = ""
 
     @property
     def drained(self) -> bool:
@@ -38,6 +39,11 @@ class SlurmNode:
     @property
     def busy(self) -> bool:
         return bool(self.flags & slurm.BUSY)
+
+    @property
+    def known(self) -> bool:
+        """False between the start of slurmctld and the first word of the node's slurmd."""
+        return "UNKNOWN" not in self.flags and bool(self.flags)
 
     @property
     def accepts_work(self) -> bool:
@@ -94,6 +100,7 @@ def _from_block(block: str) -> SlurmNode | None:
         comment=slurm.value(pairs.get("Comment", "")),
         gpus=None if gres is None else slurm.gpus_in_gres(gres),
         slurmd_since=slurm.time(pairs.get("SlurmdStartTime", "")),
+        address=slurm.value(pairs.get("NodeAddr", "")),
     )
 
 

@@ -19,6 +19,7 @@ from holdfast.lab.twin.plant.truth import first_visible, without
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel
 from holdfast.seams.instruments import LOST_SECONDS
+from holdfast.seams.persistence import Watch
 
 JUDGE_EVERY = 60.0
 LEAD = 900.0  # before minute 0, without faults: the baseline to compare with
@@ -95,11 +96,11 @@ def stage(drill: Drill, progress: Callable[[float], None] = lambda _: None) -> S
     progress(0.2)
     topology = drill.layout.topology
     moments = np.arange(JUDGE_EVERY, drill.lasts + 1, JUDGE_EVERY)
-    judged = []
+    judged, watch = [], Watch()
     for number, moment in enumerate(moments):
         seen = panel.until(float(moment)).last(WINDOW_SECONDS)
         past = panel.until(0.0) if seen.times[0] > 0 else None  # as a controller remembers its baseline
-        found = seams.explain(seen, topology, seams.ALL, past)
+        found = watch.take(seams.explain(seen, topology, seams.ALL, past), topology, float(moment))
         judged.append(Judged(float(moment), _ranked(found)))
         progress(0.2 + 0.8 * (number + 1) / len(moments))
     return Staged(drill, panel, healthy, truths, tuple(judged), losers(drill, panel, healthy))

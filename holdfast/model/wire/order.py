@@ -20,6 +20,15 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """The controller's answer to a prolog: may work start on this node now?"""
+
+    node: str
+    allowed: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ack:
     """Sent after the reports are committed. False stands for a report that was stored before."""
 
@@ -32,6 +41,6 @@ class Ack:
     renew: bool = False
     """The credential expires soon: the agent asks for a new one."""
     closed: str = ""
-    """Why no work may start on the node, where no scheduler keeps it away; the gate prints it."""
+    """Why no work may start on the node; the gate prints it. '' where it may."""
     flush_seconds: float = 0.0
     """The node is about to be released: training state in its memory must be in storage within this time. 0: no."""

@@ -22,6 +22,7 @@ class SweepFinding:
     kind: str  # node, pair, trunk, leaf, uplinks, rail, rank
     confidence: float
     evidence: tuple[str, ...]
+    cause: str = ""  # packet loss, MTU mismatch, busy CPU, slow sending, bandwidth, latency, wrong numbers, ...
 
 
 @dataclass(slots=True)
@@ -37,4 +38,5 @@ class SweepReport:
     ranks: int = 0
     gpu_model: str = ""
     network: str = ""  # the plugin that NCCL chose: IB, Socket, ...
+    references: list[dict[str, Any]] = field(default_factory=list)  # what hosts and pairs are compared with, by band
     code_paths: list[str] = field(default_factory=list)  # of a slow band, with NCCL_ALGO and NCCL_PROTO pinned

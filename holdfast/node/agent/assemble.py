@@ -167,7 +167,7 @@ _FACTORIES: dict[str, Callable[[Settings], Source]] = {
     "nvml": lambda s: NvmlSource(node_name(s), s.roots.nvml, _excluded(s, "nvml")),
     "nvml_slow": _nvml_slow,
     "jobs": _jobs,
-    "kmsg": lambda s: KmsgSource(node_name(s), s.roots.kmsg, proc=s.roots.proc),
+    "kmsg": lambda s: KmsgSource(node_name(s), s.roots.kmsg, proc=s.roots.proc, sys=s.roots.sys),
     "infiniband": lambda s: InfinibandSource(node_name(s), s.roots.sys, _excluded(s, "infiniband"), _ledger(s)),
     "infiniband_counters": lambda s: InfinibandCountersSource(node_name(s), s.roots.sys, _excluded(s, "infiniband")),
     "pcie": lambda s: PcieSource(node_name(s), s.roots.sys, _excluded(s, "pcie")),

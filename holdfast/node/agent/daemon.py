@@ -21,6 +21,7 @@ from holdfast.node.agent.http import serve
 from holdfast.node.agent.node import CheckChange, Node
 from holdfast.node.agent.once import prepare
 from holdfast.node.agent.orders.gpu_reset import DriverGate, gated
+from holdfast.node.agent.orders.retest import TestedMark
 from holdfast.node.agent.reporting.wiring import Reporting
 from holdfast.node.agent.runner import Runner
 from holdfast.node.agent.state import ChangeLog, Lock, encode, write_atomically
@@ -46,6 +47,7 @@ class Agent:
         prepare(self.node, chosen)
         self.runner = Runner(chosen, self.clock)
         self.changes = ChangeLog(directory / "changes.jsonl", self.clock.now())
+        self._tested = TestedMark(settings.agent.verdict_file)
         self.guard = threading.Lock()  # between the judging thread and a scrape
         self._on_change = on_change or _log_change
         self._stop = threading.Event()
@@ -127,6 +129,8 @@ class Agent:
         for change in changes:
             self._on_change(change)
         self.changes.add(changes, now)
+        if self.node.health is Health.FAIL:
+            self._tested.withdraw()
         if changes or now - self._written_at >= self._write_every():
             self._written_at = now
             self._file_trouble = write_atomically(Path(self.settings.agent.verdict_file), encode(self.document()))

@@ -23,7 +23,7 @@ from holdfast.runtime.source import Source
 
 log = logging.getLogger("holdfast.node.agent")
 
-FRESH_FACTOR = 3.0  # a value may be three cadences old before it counts as stale
+LEAST_JITTER_SECONDS = 5.0  # how much later than planned a thread may run on a busy node
 
 Tell = Callable[[str, str], None]  # the probe that runs, and what it is at
 
@@ -95,7 +95,13 @@ def prepare(node: Node, chosen: Sequence[Source], patience: float = 0.0) -> None
     """Tell the history what each source is there to bring and how long its values hold."""
     for source in chosen:
         node.history.promise(source.name, source.carries)
-        node.history.expect_freshness(source.name, FRESH_FACTOR * source.every + source.deadline + patience)
+        node.history.expect_freshness(source.name, fresh_seconds(source.every, source.deadline) + patience)
+
+
+def fresh_seconds(every: float, deadline: float) -> float:
+    """How old a value gets while its source keeps its deadline: a reading is dated by its start, the next one starts
+    a cadence later (or when the first is done), and takes its deadline. Within this age no value is stale."""
+    return max(every, deadline) + deadline + max(every, LEAST_JITTER_SECONDS)
 
 
 def _read_all(chosen: Sequence[Source], clock: SteadyClock) -> list[Reading]:

@@ -19,6 +19,7 @@ from holdfast.node.checks.gpu.nvswitch_sxid import CHECK as _nvswitch_sxid
 from holdfast.node.checks.gpu.persistence import CHECK as _gpu_persistence
 from holdfast.node.checks.gpu.power import CHECK as _gpu_power
 from holdfast.node.checks.gpu.recovery_action import CHECK as _gpu_recovery_action
+from holdfast.node.checks.gpu.responding import CHECK as _gpu_responding
 from holdfast.node.checks.gpu.rows import CHECK as _gpu_rows
 from holdfast.node.checks.gpu.temperature import CHECK as _gpu_temperature
 from holdfast.node.checks.gpu.thermal_gradient import CHECK as _gpu_thermal_gradient

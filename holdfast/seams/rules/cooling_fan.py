@@ -1,9 +1,10 @@
 """Do the fans of a node fail? Its GPUs get hot while the coolant of its rack is as ever."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
+from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams import weigh
@@ -19,13 +20,21 @@ RACK_FLOW = "rack_flow_litres_per_minute"
 WITHOUT_INSTRUMENT = 1.0
 HALF = 0.5  # of its speed: a fan that turns so slowly while its GPUs work is broken, whatever else is
 RESTING = 0.3
+STOPPED = 0.01
+SEVERAL = 3
+TO_BE_SEEN = 0.0  # a fan that fails warms its GPUs within minutes; before, it is as likely a reading
 COOLER_CELSIUS = 3.0
 FEW = 0.5  # of the working nodes of a rack: more are the rack's affair
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
     slower = {whole_of(part) or part: sign for part, sign in scene.fell(FAN).items()}
+    misread = _misread(scene, slower)
+    if misread:
+        yield _instruments(scene, misread)
     for node, sign in slower.items():
+        if node in misread:
+            continue
         one = _candidate(scene, node)
         one.signs.append(sign)
         far = weigh.fall(sign) >= HALF
@@ -35,12 +44,39 @@ def explain(scene: Scene) -> Iterator[Candidate]:
         elif _cooler(scene, node):
             one.doubt(3.0, "its GPUs are cooler than before: fans may turn slower then")
         weigh.warms(scene, one, [node], expected=far)
+        if node not in scene.hot and scene.now - sign.since < weigh.HEAT_NEEDS_SECONDS:
+            one.most = TO_BE_SEEN
         _not_the_rack(scene, one, node, 0.5 if far else 2.0)
         yield one
     seen = scene.nodes_seen(FAN)
     for node in sorted(set(scene.hot) - seen):
         if _alone(scene, node):
             yield _inferred(scene, node)
+
+
+def _misread(scene: Scene, slower: Mapping[Subject, Symptom]) -> dict[Subject, Symptom]:
+    """Fans of several nodes that stopped in the same minutes while no GPU of theirs got hotter: no one believes it."""
+    stopped = {node: sign for node, sign in slower.items() if sign.now <= STOPPED}
+    if len(stopped) < SEVERAL or any(node in scene.hot for node in stopped):
+        return {}
+    since = [sign.since for sign in stopped.values()]
+    return stopped if max(since) - min(since) <= weigh.SLACK_SECONDS else {}
+
+
+def _instruments(scene: Scene, stopped: Mapping[Subject, Symptom]) -> Candidate:
+    shared = [set(scene.topology.up(node, ("cools", "powers"))) for node in stopped]
+    above = sorted(set.intersection(*shared), key=lambda up: len(scene.down(up)))
+    one = Candidate(
+        cause=above[0] if above else min(stopped),
+        kind="sensor.absurd",
+        signs=list(stopped.values()),
+        reach=frozenset(stopped),
+        explains=frozenset({"fan"}),
+        proven=True,
+    )
+    one.speaks(3.0, f"the fans of {len(stopped)} nodes read 0 since the same minutes, and none of their GPUs is hotter")
+    one.unknown.append("fan speed of these nodes: not known while their BMCs misread it")
+    return one
 
 
 def _rests(scene: Scene, node: Subject, slower: Collection[Subject]) -> bool:
@@ -97,7 +133,7 @@ def _alone(scene: Scene, node: Subject) -> bool:
 SEAM = Seam(
     name="cooling.fan",
     asks="Do the fans of a node fail, so that its GPUs get hot while its rack's coolant is as ever?",
-    kinds=("cooling.fan",),
+    kinds=("cooling.fan", "sensor.absurd"),
     reads=(FAN, RACK_FLOW, HEAT, "job_step_seconds"),
     domains=("cooling", "accelerators", "runtime"),
     explain=explain,

@@ -6,6 +6,7 @@ from holdfast.model.subject import Subject
 from holdfast.seams import weigh
 from holdfast.seams.candidate import Candidate
 from holdfast.seams.effects import COOLING, COOLS
+from holdfast.seams.rules.cooling_plant import together
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -20,10 +21,13 @@ SUPPLY_WARMS_FROM = 5.0
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
-    for cdu in scene.fell(FLOW):
-        yield _flow(scene, cdu)
-    for cdu in scene.rose(SUPPLY):
-        yield _supply(scene, cdu)
+    shared = {(sign.subject, sign.signal): up for up, signs in together(scene).items() for sign in signs}
+    for signal, made in ((FLOW, _flow), (SUPPLY, _supply)):
+        for cdu in scene.fell(FLOW) if signal == FLOW else scene.rose(SUPPLY):
+            one = made(scene, cdu)
+            if (cdu, signal) in shared:
+                one.doubt(3.0, f"all units behind {shared[cdu, signal]} moved with it")
+            yield one
 
 
 def _flow(scene: Scene, cdu: Subject) -> Candidate:

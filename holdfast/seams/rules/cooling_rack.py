@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
@@ -12,6 +14,8 @@ from holdfast.seams.seam import Seam
 
 FLOW = "rack_flow_litres_per_minute"
 FAN = "fan_speed_ratio"
+HEAT = "gpu_temperature_celsius"
+BEGINS = 0.3  # of this rack's own rise
 PRESSURE = "cdu_differential_pressure_pascals"
 WARMS_FROM = 0.35
 MOST_OF_IT = 0.7
@@ -60,13 +64,26 @@ def _inferred(scene: Scene, rack: Subject) -> Candidate:
     one.unknown.append(f"{rack}: its flow is not measured")
     weigh.warms(scene, one, nodes, expected=True)
     sisters = _sisters(scene, rack)
+    warming = [sister for sister in sorted(sisters) if _rise(scene, sister) >= BEGINS * _rise(scene, rack)]
     if sisters & _hot_racks(scene):
         one.doubt(3.0, "racks beside it are hot too")
+    elif warming:
+        # Racks of one unit do not warm at the same speed: the first hot one is not the cause.
+        one.doubt(3.0, f"{warming[0]} beside it has begun to warm too")
     else:
         one.speaks(1.0, "the racks beside it are not hotter")
     if any(node in scene.fell(FAN) for node in nodes):
         one.doubt(3.0, "fans of its nodes turn slower")
     return one
+
+
+def _rise(scene: Scene, rack: Subject) -> float:
+    """Degrees by which the GPUs of its working nodes are warmer than usual, in the middle."""
+    nodes = scene.nodes_under(rack, COOLS) & scene.loaded
+    gpus = [gpu for node in nodes for gpu in scene.gpus_of.get(node, ())]
+    rises = [scene.recent(HEAT, gpu) - scene.usual(HEAT, gpu) for gpu in gpus]
+    seen = [rise for rise in rises if rise == rise]
+    return float(np.median(seen)) if seen else 0.0
 
 
 def _candidate(scene: Scene, rack: Subject, signs: list[Symptom]) -> Candidate:

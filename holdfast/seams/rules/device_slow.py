@@ -1,4 +1,4 @@
-"""Is one GPU or one rank slow by itself, with nothing shared to blame?"""
+"""Is one GPU, one node or one rank slow by itself, with nothing shared to blame?"""
 
 from collections.abc import Iterator
 
@@ -20,6 +20,8 @@ DATA = "rank_data_seconds"
 STEP = "job_step_seconds"
 OF_A_STEP = 0.03  # what is less than this of a step holds up nobody
 WITHOUT_INSTRUMENT = 1.2  # confidence 0.77
+SPREADS = 5.0  # of the other ranks' own change
+MOST = 0.6  # of a node's ranks
 FEW = 0.1  # of a job's ranks: more have something in common
 
 
@@ -36,8 +38,12 @@ def explain(scene: Scene) -> Iterator[Candidate]:
         most = max(1, FEW * _ranks(scene, job))
         if len(signs) > most:  # what their GPUs have in common explains those whose GPU is ill
             signs = [sign for sign in signs if not _ill(scene, sign.subject, slow)]
+        shared = _nodes_of(scene, job, signs)
+        for node, mine in shared.items():
+            yield _node(scene, job, node, mine, slow)
+        signs = [sign for sign in signs if not any(sign in mine for mine in shared.values())]
         for sign in signs if len(signs) <= most else ():
-            if not sign.now - sign.before < OF_A_STEP * step and not _as_all_do(scene, job, sign):
+            if not sign.now - sign.before < OF_A_STEP * step and not _as_others_do(scene, job, sign):
                 yield _rank(scene, sign, slow)
 
 
@@ -54,6 +60,39 @@ def _gpu(scene: Scene, gpu: Subject, sign: Symptom) -> Candidate:
     ranks = [place for place in scene.down(gpu, CARRIES) if place in scene.rose(COMPUTE)]
     if ranks:
         one.speaks(1.0, weigh.moved_text(scene.moved(COMPUTE)[ranks[0]], " s"))
+    return one
+
+
+def _nodes_of(scene: Scene, job: Subject, signs: list[Symptom]) -> dict[Subject, list[Symptom]]:
+    """Nodes most of whose ranks are slower, while those of most other nodes are not."""
+    of_node: dict[Subject, set[Subject]] = {}
+    for rank in scene.seen(COMPUTE):
+        if rank.startswith(job + "/"):
+            for gpu in _gpus(scene, rank):
+                of_node.setdefault(whole_of(gpu) or gpu, set()).add(rank)
+    slower: dict[Subject, list[Symptom]] = {}
+    for sign in signs:
+        if sign.signal == COMPUTE and not _as_others_do(scene, job, sign):
+            for gpu in _gpus(scene, sign.subject):
+                slower.setdefault(whole_of(gpu) or gpu, []).append(sign)
+    found = {node: mine for node, mine in slower.items() if len(mine) > 1 and len(mine) >= MOST * len(of_node[node])}
+    return found if len(found) <= max(1.0, FEW * len(of_node)) else {}
+
+
+def _node(scene: Scene, job: Subject, node: Subject, signs: list[Symptom], slow: dict[Subject, Symptom]) -> Candidate:
+    one = Candidate(
+        cause=node,
+        kind="node.slow",
+        signs=signs,
+        reach=scene.reach(node, CARRIES) | {job, *(sign.subject for sign in signs)},
+        explains=WORK | {"compute", "data"},
+    )
+    one.speaks(3.0, f"{len(signs)} ranks of {job} on {node} compute longer, those on other nodes do not")
+    ill = [gpu for sign in signs for gpu in _ill(scene, sign.subject, slow)]
+    if len(ill) >= MOST * len(signs):
+        one.doubt(3.0, f"{ill[0]} and others of its GPUs are slow or hot")
+    else:
+        one.speaks(1.0, "its GPUs clock and warm as ever")
     return one
 
 
@@ -78,11 +117,17 @@ def _rank(scene: Scene, sign: Symptom, slow: dict[Subject, Symptom]) -> Candidat
     return one
 
 
-def _as_all_do(scene: Scene, job: Subject, sign: Symptom) -> bool:
-    """Do the other ranks of its job take as much longer? Then it is the whole job that waits for something."""
+def _as_others_do(scene: Scene, job: Subject, sign: Symptom) -> bool:
+    """Do the other ranks of its job take as much longer, or vary as much? Then it is the job's way, not this rank's."""
     table = scene.moves(sign.signal)
     rows = [row for row, rank in enumerate(table.subjects) if table.seen[row] and rank.startswith(job + "/")]
-    return float(np.median(table.recent[rows] - table.center[rows])) >= 0.5 * (sign.now - sign.before)
+    if len(rows) < 2:
+        return False
+    longer = table.recent[rows] - table.center[rows]
+    middle = float(np.median(longer))
+    spread = 1.4826 * float(np.median(np.abs(longer - middle)))
+    mine = sign.now - sign.before
+    return middle >= 0.5 * mine or mine - middle < SPREADS * spread
 
 
 def _gpus(scene: Scene, rank: Subject) -> list[Subject]:
@@ -100,8 +145,8 @@ def _ranks(scene: Scene, job: Subject) -> int:
 
 SEAM = Seam(
     name="device.slow",
-    asks="Is one GPU or one rank slow by itself and holds up its job, with nothing shared to blame?",
-    kinds=("gpu.slow", "job.rank_slow"),
+    asks="Is one GPU, one node or one rank slow by itself and holds up its job, with nothing shared to blame?",
+    kinds=("gpu.slow", "node.slow", "job.rank_slow"),
     reads=(CLOCK, HEAT, COMPUTE, DATA, STEP),
     domains=("accelerators", "runtime"),
     explain=explain,

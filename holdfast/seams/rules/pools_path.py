@@ -21,6 +21,9 @@ LATENCY = "request_latency_seconds"
 REACHES = ("feeds", "blocks")
 THEN_COLUMNS = 12
 LATELY_COLUMNS = 3
+RATE = "request_rate_per_second"
+AS_OTHERS = 0.5  # of its own growth: when the others grew by so much too, it is the load
+MOST_QUEUE = 2.5  # power with which waiting may grow with the load
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
@@ -37,8 +40,12 @@ def _slow(scene: Scene, path: Subject, sign: Symptom, more: bool) -> Candidate:
     felt = [scene.rose(signal)[path] for signal in (STALL, LATENCY) if path in scene.rose(signal)]
     for other in felt:
         one.speaks(0.75, weigh.moved_text(other))
-    if not felt and (sign.now / sign.before) / _busier(scene, path) < 1 + signals()[TRANSFER].least_ratio:
-        one.doubt(5.0, "nobody waits for it, and the paths beside it take longer too: it is a busy hour")
+    longer, others = sign.now / sign.before, _busier(scene, path)
+    asked = _asked(scene, path)
+    if (longer - 1) * AS_OTHERS <= others - 1 or longer / others < 1 + signals()[TRANSFER].least_ratio:
+        one.doubt(5.0, "the paths beside it take longer too: it is a busy hour")
+    elif asked > 1 and longer <= asked**MOST_QUEUE:
+        one.doubt(5.0, f"it gets {asked:.2g} times as many requests as before")
     if more:
         one.doubt(3.5, "it gets a larger share of the requests than before")
     elif path in scene.seen(SHARE):
@@ -52,6 +59,12 @@ def _busier(scene: Scene, path: Subject) -> float:
     others = [other for other in scene.seen(TRANSFER) if other != path]
     times = [scene.recent(TRANSFER, other) / max(scene.usual(TRANSFER, other), 1e-9) for other in others]
     return float(np.median(times)) if times else 1.0
+
+
+def _asked(scene: Scene, path: Subject) -> float:
+    """How many times as many requests as usual it gets; 1 where it is not measured."""
+    now, usual = scene.recent(RATE, path), scene.usual(RATE, path)
+    return now / usual if now == now and usual > 0 else 1.0
 
 
 def _gets_more(scene: Scene, path: Subject) -> bool:
@@ -109,7 +122,7 @@ SEAM = Seam(
     name="pools.path",
     asks="Does one path between pools stall while every device looks well, or does the router send it too much?",
     kinds=("pools.path", "pools.imbalance"),
-    reads=(TRANSFER, SHARE, STALL, LATENCY, CONGESTION, BANDWIDTH, "gpu_clock_sm_hertz"),
+    reads=(TRANSFER, SHARE, RATE, STALL, LATENCY, CONGESTION, BANDWIDTH, "gpu_clock_sm_hertz"),
     domains=("serving", "fabric", "accelerators"),
     explain=explain,
 )

@@ -1,20 +1,23 @@
 """Does an instrument stick, vanish or say what cannot be? Then what it says moves nobody."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-
-import numpy as np
+from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast.catalog.seam_signals import signals
 from holdfast.model.finding import Symptom
-from holdfast.model.subject import Subject
+from holdfast.model.subject import Subject, kind
+from holdfast.model.topology import whole_of
 from holdfast.seams.candidate import Candidate
 from holdfast.seams.instruments import Lie, lies, silences
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
 TOGETHER_SECONDS = 60.0
-NOBODY = frozenset({"nobody"})  # of a job that runs nowhere we know
+PHASE_SECONDS = 150.0  # readings of one device are not all due at the same moment
+NEARLY_ALL = 0.8
+SHARED = ("cools", "powers", "connects")
+PARENTS = ("rack", "cdu", "loop", "room", "switch", "psu", "feed")
+NOWHERE = frozenset({"nowhere"})  # of a job whose nodes are not known
 
 
 def explain(scene: Scene) -> Iterator[Candidate]:
@@ -25,14 +28,84 @@ def explain(scene: Scene) -> Iterator[Candidate]:
     silent = dict(_silent_domains(scene, [*lost, *_silent_jobs(scene)]))
     for prefix, mine in silent.items():
         yield _clock(prefix, mine)
-    gone = _gone(scene, lost)
+    left = [lie for lie in lost if lie.subject.partition("/")[0] not in silent]
+    for place, mine in grouped(scene, left).items():
+        yield _silent(place, mine)
     broken: dict[tuple[Subject, str], list[Lie]] = defaultdict(list)
     for lie in found:
-        prefix = lie.subject.partition("/")[0]
-        if lie.kind != "lost" or (prefix not in silent and lie.subject not in gone):
+        if lie.kind != "lost":
             broken[lie.subject, lie.kind].append(lie)
-    for (subject, kind), mine in broken.items():
-        yield _broken(subject, kind, mine)
+    for (subject, how), mine in broken.items():
+        yield _broken(subject, how, mine)
+
+
+def grouped(scene: Scene, lost: Sequence[Lie]) -> dict[Subject, list[Lie]]:
+    """Silent instruments by what they share: one sensor, one device, one node, or all nodes behind one parent."""
+    wholes: dict[Subject, list[Lie]] = defaultdict(list)
+    for lie in lost:
+        wholes[whole_of(lie.subject) or lie.subject].append(lie)
+    alone = {whole: mine for whole, mine in wholes.items() if len({lie.subject for lie in mine}) == 1}
+    groups: dict[Subject, list[Lie]] = {mine[0].subject: mine for mine in alone.values()}
+    away = {whole: mine for whole, mine in wholes.items() if whole not in alone or whole == mine[0].subject}
+    for parent, members in _parents(scene, away).items():
+        mine = [lie for member in members for lie in away[member]]
+        if len(members) > 1 and _together(mine):
+            for member in members:
+                groups.pop(member, None)
+                away.pop(member)
+            groups[parent] = mine
+    for whole, mine in away.items():
+        groups.setdefault(whole, mine)
+    return groups
+
+
+def _parents(scene: Scene, away: Mapping[Subject, Sequence[Lie]]) -> dict[Subject, list[Subject]]:
+    """Parents of which nearly every member that ever spoke is silent; each member below one of them at most."""
+    speaking = {
+        whole_of(subject) or subject
+        for name, table in scene.panel.tables.items()
+        if name in signals() and signals()[name].domain != "runtime"
+        for subject in table.subjects
+    }
+    above = {up for whole in away for up in scene.topology.up(whole, SHARED) if kind(up) in PARENTS}
+    groups = []
+    for parent in above:
+        below = scene.down(parent, SHARED)
+        for of in {kind(whole) for whole in away}:
+            members = [one for one in below if kind(one) == of and one in speaking]
+            mine = [one for one in members if one in away]
+            if len(mine) > 1 and len(mine) >= NEARLY_ALL * len(members):
+                groups.append((-len(mine), PARENTS.index(kind(parent)), len(below), parent, mine))
+    found: dict[Subject, list[Subject]] = {}
+    taken: set[Subject] = set()
+    for *_, parent, mine in sorted(groups):  # whoever explains most, and no more than that
+        left = [one for one in mine if one not in taken]
+        if len(left) > 1:
+            found.setdefault(parent, []).extend(left)
+            taken |= set(left)
+    return found
+
+
+def _together(mine: Sequence[Lie]) -> bool:
+    since = [lie.since for lie in mine]
+    return max(since) - min(since) <= TOGETHER_SECONDS + PHASE_SECONDS
+
+
+def _silent(place: Subject, mine: Sequence[Lie]) -> Candidate:
+    if len({lie.subject for lie in mine}) == 1:
+        return _broken(mine[0].subject, "lost", mine)
+    one = Candidate(
+        cause=place,
+        kind="sensor.lost",
+        signs=[Symptom(lie.subject, lie.signal, lie.since, float("nan"), float("nan")) for lie in mine],
+        reach=frozenset(lie.subject for lie in mine),
+        explains=frozenset(),
+        proven=True,
+    )
+    of = len({lie.subject for lie in mine})
+    one.speaks(4.0, f"all {len(mine)} readings of {of} things that belong to {place} stopped together")
+    one.unknown.append(f"{place}: what happens there now")
+    return one
 
 
 def _broken(subject: Subject, kind: str, mine: Sequence[Lie]) -> Candidate:
@@ -86,26 +159,8 @@ def _silent_jobs(scene: Scene) -> list[Lie]:
     """Several jobs of which nothing is told any more though their GPUs work on. One that ended or waits is silent by
     right, and one alone may hang."""
     tables = {name: scene.panel.of(name) for name in scene.panel.tables if name.startswith("job_")}
-    found = [lie for lie in silences(tables, scene.panel.times) if scene.jobs.get(lie.subject, NOBODY) <= scene.loaded]
+    found = [lie for lie in silences(tables, scene.panel.times) if scene.jobs.get(lie.subject, NOWHERE) <= scene.loaded]
     return found if len({lie.subject for lie in found}) > 1 else []
-
-
-def _gone(scene: Scene, lost: Sequence[Lie]) -> set[Subject]:
-    """Nodes of which nothing at all is seen any more: they are away, their sensors are not broken."""
-    places = {lie.subject for lie in lost if lie.subject.startswith("node/")}
-    if not places:
-        return set()
-    speaking: set[Subject] = set()
-    several: set[Subject] = set()
-    for name, table in scene.panel.tables.items():
-        for place in places & set(table.subjects):
-            row = table.values[table.index[place], -6:]
-            mine = {lie.signal for lie in lost if lie.subject == place}
-            if name not in mine:
-                several.add(place)
-                if not np.isnan(row).all():
-                    speaking.add(place)
-    return {place for place in places if place in several and place not in speaking}
 
 
 SEAM = Seam(

@@ -10,7 +10,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.model.topology import whole_of
 from holdfast.seams.candidate import Candidate
-from holdfast.seams.moved import baseline_columns, median, moves, recent_columns
+from holdfast.seams.moved import baseline_columns, median, moves, recent_columns, resolution
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -72,6 +72,8 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
         way = np.sign(sign.now - sign.before)
         if max(moved * way if warmer else abs(moved) for moved in (change.moved, change.lately)) >= least:
             return None
+        if same and least < 2 * _coarseness(scene, signal, who(scene, sign.subject)):
+            continue  # too coarse to have shown it
         if not same or abs(sign.now - sign.before) >= _least(signal, change):
             told.append(f"{signal} of {change.seen} beside it is as ever")
     if not told:
@@ -113,6 +115,12 @@ def _change(scene: Scene, signal: str, subjects: frozenset[Subject], since: floa
     joined = np.sum if _unit(signal) in (FLOW, "watts") else np.mean
     moved, lately = (float(joined((late - before)[both])) for late in (now, last))
     return Change(moved, lately, float(joined(before[both])), int(both.sum()))
+
+
+def _coarseness(scene: Scene, signal: str, subjects: frozenset[Subject]) -> float:
+    table = scene.panel.of(signal)
+    rows = [table.index[one] for one in subjects if one in table.index]
+    return float(resolution(table.values[rows]).max(initial=0.0))
 
 
 def _least(signal: str, change: Change) -> float:

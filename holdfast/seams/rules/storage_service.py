@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams import weigh
@@ -18,6 +20,7 @@ CHECKPOINT = "job_checkpoint_seconds"
 FAR = 5.0
 NO_BURST_SECONDS = 1200.0  # somebody else's reads are over by then
 SLOW = 1.8  # times its usual latency
+ONE_JOB = 0.6  # confidence 0.65
 LASTING = 0.8  # confidence 0.69
 UNPROVEN = 0.0  # while no checkpoint took longer, it is as likely as not
 
@@ -65,11 +68,30 @@ def _jobs(scene: Scene, one: Candidate, place: Subject) -> bool:
     for job in slower:
         one.signs.append(scene.moved(CHECKPOINT)[job])
     few = {node for job in slower for node in slow_writers(scene, job)}
+    waits = scene.rose(LATENCY).get(place)
+    spared = [job for job in sorted(writers - set(slower)) if _wrote_since(scene, job, one.since)]
+    if slower and spared:
+        one.doubt(4.0, f"{spared[0]} writes to it as fast as ever: the limit is {slower[0]}'s own")
+    elif slower and one.kind == "storage.write_slow" and waits is None and place in scene.seen(LATENCY):
+        one.doubt(3.5, "it answers as fast as ever: what the job may write, or has to write, changed")
+    elif slower and one.kind == "storage.write_slow" and waits is None and len(slower) == 1:
+        one.most = min(one.most, ONE_JOB)
+        one.unknown.append(f"{place}: its latency is not measured, and one job alone cannot tell it from a quota")
     if few:
         one.doubt(3.0, f"only the ranks on {', '.join(sorted(few))} took so long")
     elif slower:
         one.speaks(3.0, f"checkpoints take longer in {len(slower)} of {len(writers)} jobs that write to it")
     return bool(slower)
+
+
+def _wrote_since(scene: Scene, job: Subject, since: float) -> bool:
+    """Was a checkpoint of the job told after that?"""
+    row = scene.panel.row(CHECKPOINT, job)
+    if row is None:
+        return False
+    first = int(np.searchsorted(scene.panel.times, since))
+    late = row[max(0, first - 1) :]
+    return bool(np.isfinite(late).any() and (np.diff(late[np.isfinite(late)]) != 0).any())
 
 
 def _candidate(scene: Scene, place: Subject, kind: str, signs: list[Symptom]) -> Candidate:

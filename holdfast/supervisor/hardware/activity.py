@@ -65,7 +65,7 @@ class Activity:
         return draws or rate >= max(_LEAST_RATE, _FLOWS * self._most_rate)
 
     def signs(self, now: float) -> Signs:
-        """Of the last seconds; nothing where nobody looked or nothing is known to be usual."""
+        """Of the last seconds; nothing without samples or without a usual level."""
         seen = [one for one in self._samples if now - WINDOW_SECONDS - 1.0 <= one.at <= now]
         if len(seen) < 3 or seen[-1].at - seen[0].at < WINDOW_SECONDS - 2.0:
             return Signs()

@@ -1,4 +1,4 @@
-"""What this node's own agent says is lost, from the file that it writes for the gate: a GPU, a port."""
+"""What this node's own agent reports as lost, from the file that it writes for the gate: a GPU, a port."""
 
 import time
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Lost:
 
 
 class AgentVerdicts:
-    """What already failed when it was first read is no news, and explains no silence that begins later."""
+    """What already failed when it was first read explains no silence that begins later."""
 
     def __init__(self, node: str, path: str) -> None:
         self._node, self._path = node, Path(path)
@@ -31,7 +31,7 @@ class AgentVerdicts:
         self._before = {one.check for one in self.lost()}
 
     def lost(self) -> list[Lost]:
-        """What stands now; nothing where no agent runs, or it writes what cannot be read."""
+        """Current failures; none where no agent runs or its file cannot be read."""
         try:
             found = self._path.stat()
             mark = (found.st_mtime, found.st_size)
@@ -42,7 +42,7 @@ class AgentVerdicts:
             return []
         return self._known
 
-    def news(self) -> list[Lost]:
+    def failures(self) -> list[Lost]:
         return [one for one in self.lost() if one.check not in self._before]
 
     def _parse(self, document: Any) -> list[Lost]:

@@ -1,4 +1,4 @@
-"""GPUs and RDMA ports under a command, looked at once a second by a thread: a driver that hangs hangs nobody else."""
+"""GPUs and RDMA ports under a command, sampled every second by a thread: a driver that hangs blocks only that."""
 
 import os
 import queue
@@ -34,8 +34,8 @@ class Hardware:
     def stop(self) -> None:
         self._stop.set()
 
-    def news(self) -> Iterator[Sample]:
-        """What was seen since this was asked last."""
+    def samples(self) -> Iterator[Sample]:
+        """Samples since the last call."""
         while not self._samples.empty():
             yield self._samples.get()
 
@@ -43,7 +43,7 @@ class Hardware:
         """Once: what cannot be used here as a sign of a hang, and why."""
         return "" if self._blind.empty() else self._blind.get()
 
-    def look(self, command: int) -> Sample:
+    def sample(self, command: int) -> Sample:
         return Sample(time.monotonic(), self._gpus(command), self._rdma_bytes())
 
     def _watch(self, command: int) -> None:
@@ -51,7 +51,7 @@ class Hardware:
         if unseen:
             self._blind.put(f"not used as signs of a hang: {', '.join(unseen)}")
         while len(unseen) < 2 and not self._stop.wait(_EVERY_SECONDS):
-            self._samples.put(self.look(command))
+            self._samples.put(self.sample(command))
 
     def unseen(self) -> tuple[str, ...]:
         devices = self._session.devices(time.time())
@@ -65,8 +65,8 @@ class Hardware:
         if isinstance(devices, str):
             return ()
         of_command = [device for device in devices if _has_process(device, self._processes(command))]
-        told = [_use(device) for device in of_command or devices]
-        return tuple(one for one in told if one is not None)
+        values = [_use(device) for device in of_command or devices]
+        return tuple(one for one in values if one is not None)
 
     def _processes(self, command: int) -> set[int]:
         if not self._own or time.monotonic() - self._own_at > _SAME_PROCESSES_SECONDS:
@@ -79,8 +79,8 @@ class Hardware:
         except OSError:
             return None
         found = [_count(os.path.join(place.path, "counters", name)) for place in places for name in _COUNTERS]
-        told = [one for one in found if one is not None]
-        return float(sum(told)) * _WORD_BYTES if told else None
+        values = [one for one in found if one is not None]
+        return float(sum(values)) * _WORD_BYTES if values else None
 
 
 def _has_process(device: NvmlDevice, own: set[int]) -> bool:

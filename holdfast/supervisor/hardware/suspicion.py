@@ -10,7 +10,7 @@ from holdfast.model.signal import Event
 from holdfast.supervisor.evidence.gather import KernelWatch
 from holdfast.supervisor.hardware.agent_verdicts import AgentVerdicts
 from holdfast.supervisor.hardware.ports import PortWatch
-from holdfast.supervisor.nodes.rendezvous import Company
+from holdfast.supervisor.nodes.rendezvous import Rendezvous
 
 _EVERY_SECONDS = 1.0
 
@@ -26,46 +26,52 @@ class Presumed:
 
 class Suspicion:
     def __init__(
-        self, node: str, kernel: KernelWatch, agent: AgentVerdicts, company: Company, members: Sequence[str], sys: str
+        self,
+        node: str,
+        kernel: KernelWatch,
+        agent: AgentVerdicts,
+        rendezvous: Rendezvous,
+        members: Sequence[str],
+        sys: str,
     ) -> None:
-        self._node, self._kernel, self._company, self._members = node, kernel, company, members
+        self._node, self._kernel, self._rendezvous, self._members = node, kernel, rendezvous, members
         self._agent = agent
         self._ports = PortWatch(sys)
         self._next = 0.0
         self._found: dict[str, Presumed] = {}
 
-    def look(self) -> list[Presumed]:
-        """All that is presumed so far in this attempt; the world is asked once a second."""
+    def presumed(self) -> list[Presumed]:
+        """All that is presumed lost so far in this attempt; checked once a second."""
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _EVERY_SECONDS
-            self._look_at_kernel(now)
+            self._check_kernel(now)
             down = self._ports.down()
             for port in down:
                 self._add(f"port {port} of {self._node} is down", now, self._port_down(port))
             if not down:
                 self._forget("port ")
-            self._look_at_agent(now)
-            self._look_at_company(now)
+            self._check_agent(now)
+            self._check_members(now)
         return [*self._found.values()]
 
-    def _look_at_kernel(self, now: float) -> None:
-        told = [of_kernel(event, self._node) for event in self._kernel.look(time.time())]
-        for one in told:
+    def _check_kernel(self, now: float) -> None:
+        found = [of_kernel(event, self._node) for event in self._kernel.look(time.time())]
+        for one in found:
             if one.role == "strong" and one.cause.startswith("gpu."):
                 self._add(f"{one.event.kind} {one.event.code or ''} of {self._node}".replace("  ", " "), now)
 
-    def _look_at_agent(self, now: float) -> None:
-        told = self._agent.news()
-        for one in told:
+    def _check_agent(self, now: float) -> None:
+        found = self._agent.failures()
+        for one in found:
             self._found.setdefault(f"agent {one.check}", Presumed(one.what, now, (one.evidence,)))
-        if not told:
+        if not found:
             self._forget("agent ")
 
-    def _look_at_company(self, now: float) -> None:
-        lost = self._company.lost(self._members)
+    def _check_members(self, now: float) -> None:
+        lost = self._rendezvous.lost(self._members)
         for name, seconds in lost.items():
-            self._add(f"{name} has not been heard for {seconds:.0f} s", now - seconds)
+            self._add(f"{name} has sent no heartbeat for {seconds:.0f} s", now - seconds)
         if not lost:
             self._forget(*self._members)
 

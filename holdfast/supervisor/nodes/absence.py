@@ -1,4 +1,4 @@
-"""Nodes that left without a word: what that is evidence of, and that they take part no more. Pure."""
+"""Nodes whose heartbeat stopped: the evidence of it, and the decision without them. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,14 +14,14 @@ def evidence(lost: Sequence[str], at: float, *, hang: bool) -> list[Evidence]:
 
 
 def _lost(name: str, at: float, hang: bool) -> Evidence:
-    says = f"{name} answers nobody any more" + (": its link or the host itself is down" if hang else "")
+    says = f"{name} does not answer any more" + (": its link or the host itself is down" if hang else "")
     event = Event(kind="node", code="lost", at=at, text=says, severity="fatal", detail={"says": says})
     cause = "fabric.unreachable" if hang else "host.other"
     return Evidence(event=event, file="supervisor", host=name, role="strong", cause=cause)
 
 
 def without(decision: Decision, lost: tuple[str, ...], spares: int | None) -> Decision:
-    """Whoever is gone takes part no more, whatever the cause; too few left is an end that the scheduler can mend."""
+    """Lost nodes are excluded, whatever the cause. With too few left, the scheduler must give the job another node."""
     if not lost or not decision.goes_on:
         return decision
     exclude = tuple(dict.fromkeys([*decision.exclude, *lost]))

@@ -1,9 +1,13 @@
-"""Supervisors on several nodes that agree through a c10d store, which the leader holds. Needs torch."""
+"""Supervisors on several nodes that agree through a c10d store, which the leader serves. Needs torch."""
 
+import contextlib
+import ipaddress
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
@@ -11,142 +15,190 @@ import msgspec
 from torch._C._distributed_c10d import TCPStore
 from torch.distributed import DistError
 
-from holdfast.supervisor.nodes.rendezvous import LeaderLost
-from holdfast.supervisor.nodes.report import Over, Plan, Report
+from holdfast.supervisor.nodes.admission import Admission, Claim, new_nonce
+from holdfast.supervisor.nodes.rendezvous import LeaderLost, Members
+from holdfast.supervisor.nodes.report import AttemptEnd, Plan, Report
+from holdfast.supervisor.nodes.signed import Signer
 from holdfast.supervisor.patient_thread import PatientThread, Unanswered
 
 T = TypeVar("T")
-_BEAT_SECONDS = 1.0
+_HEARTBEAT_SECONDS = 1.0
 _POLL_SECONDS = 0.25
 _ANSWER = timedelta(seconds=10)
-_LATE_SECONDS = 3.0  # for spares, once enough have come
+_SPARES_SECONDS = 3.0  # for spares, once the most that take part have joined
+_LAST_CALL_SECONDS = 30.0  # for more nodes, once the fewest have joined; torchrun waits as long
 _REPORT_SECONDS = 60.0  # a member that is alive but does not report
 _TRAINING_PORT = 1  # above the store's, and one higher with every attempt
 _PORTS = 50
 
 
-class Together:
-    def __init__(self, node: str, store: str, leads: bool, wanted: int, lost_seconds: float, patience: float) -> None:
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many nodes take part: at least and at most."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    assembly_seconds: float = 600.0
+    lost_seconds: float = 15.0  # without a heartbeat
+
+
+class C10dRendezvous:
+    def __init__(
+        self, node: str, store: str, secret: bytes, size: Size, patience: Patience, *, leads: bool,
+        tell: Callable[[str], None],
+    ) -> None:  # fmt: skip
         self.leads = leads
-        self._node, self._wanted, self._lost_seconds, self._patience = node, wanted, lost_seconds, patience
+        self._node, self._size, self._patience = node, size, patience
         self._host, _, port = store.rpartition(":")
         self._port = int(port)
+        self._claim_signer = Signer(secret)
+        session = new_nonce() if leads else ""
+        self._signer = self._claim_signer.of_session(session)
+        self._admission = Admission(self._claim_signer, session, tell)
         self._store = self._connect(server=leads)
-        self._thread = PatientThread()  # a store behind a dead link answers never, whatever its timeout
-        self._members: list[str] = []
-        self._heard: dict[str, tuple[bytes, float]] = {}
+        self._thread = PatientThread()  # a store behind a dead link never answers, whatever its timeout
+        self._heartbeats: dict[str, tuple[bytes, float]] = {}
         self._answered = time.monotonic()
         self._closing = threading.Event()
         self._heart = threading.Thread(target=self._beat, args=(self._connect(server=False),), daemon=True)
 
     def _connect(self, *, server: bool) -> TCPStore:
-        timeout = timedelta(seconds=self._patience)
-        store = TCPStore(self._host, self._port, is_master=server, timeout=timeout, wait_for_workers=False)
+        timeout = timedelta(seconds=self._patience.assembly_seconds)
+        listener = _listen(self._host, self._port) if server else None
+        store = TCPStore(
+            self._host, self._port, is_master=server, timeout=timeout, wait_for_workers=False, master_listen_fd=listener
+        )
         store.set_timeout(_ANSWER)
         return store
 
     def _beat(self, store: TCPStore) -> None:
-        count = 0
-        while not self._closing.wait(_BEAT_SECONDS):
+        key, count = f"heartbeat/{self._node}", 0
+        while not self._closing.wait(_HEARTBEAT_SECONDS):
             count += 1
-            try:
-                store.set(f"beat/{self._node}", str(count))
-            except DistError:  # the main thread sees it too and decides what it means
-                continue
+            with contextlib.suppress(DistError):  # the main thread sees it too and decides what it means
+                store.set(key, self._signer.seal(key, str(count).encode()))
+                if self.leads:
+                    self._admission.step(store)
 
     def assemble(self) -> None:
-        number = self._ask(lambda: self._store.add("joined", 1))
-        self._ask(lambda: self._store.set(f"member/{number}", self._node))
+        if not self.leads:
+            self._join()
+            self._heart.start()
+            return
         self._heart.start()
-        deadline = time.monotonic() + self._patience
-        while self.leads and len(self._joined()) < self._wanted:
-            if time.monotonic() > deadline:
+        start = time.monotonic()
+        while len(self._joined()) < self._size.most:
+            waited = time.monotonic() - start
+            if len(self._joined()) >= self._size.least and waited > _LAST_CALL_SECONDS:
+                return
+            if waited > self._patience.assembly_seconds:
                 have = ", ".join(self._joined())
-                raise LeaderLost(f"only {have} came within {self._patience:.0f} s; expected {self._wanted} nodes")
+                raise LeaderLost(
+                    f"only {have} joined within {self._patience.assembly_seconds:.0f} s; "
+                    f"expected {self._size.least} nodes with the same job secret"
+                )
             time.sleep(_POLL_SECONDS)
-        if self.leads:
-            time.sleep(_LATE_SECONDS)
+        time.sleep(_SPARES_SECONDS)
+
+    def _join(self) -> None:
+        number, nonce = self._ask(lambda: self._store.add("joined", 1)), new_nonce()
+        self._set(f"member/{number}", msgspec.json.encode(Claim(self._node, nonce)), self._claim_signer)
+        welcome, refused = f"welcome/{nonce}", f"refused/{number}"
+        while (session := self._get(welcome, self._claim_signer)) is None:
+            if self._ask(lambda: self._store.check([refused])):
+                raise LeaderLost(
+                    f"the leader at {self._host}:{self._port} has another job secret: put the same file on every node "
+                    "and name it in HOLDFAST_JOB_SECRET_FILE, or give all nodes the same --folder"
+                )
+            time.sleep(_POLL_SECONDS)
+        self._signer = self._claim_signer.of_session(session.decode())
+        self._set(f"hello/{number}", self._node.encode(), self._signer)
 
     def _joined(self) -> list[str]:
-        count = self._ask(lambda: self._store.add("joined", 0))
-        names = [text for one in range(1, count + 1) if (text := self._get(f"member/{one}")) is not None]
-        others = [name.decode() for name in names if name.decode() != self._node]
-        self._members = [self._node, *dict.fromkeys(others)]
-        return self._members
-
-    def cast(self, excluded: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
         """The leader first, so that rank 0 and its progress lines are where decisions are made."""
-        gone = {*excluded, *self.lost(self._joined())}
-        chosen = tuple(name for name in self._members if name not in gone)[: self._wanted]
-        turn = self._ask(lambda: self._store.add("turn", 1))
-        port = self._port + _TRAINING_PORT + turn % _PORTS
-        # torchrun takes each of its options from a variable of this name; MASTER_* is for everybody else
-        common = {"PET_NNODES": str(len(chosen)), "PET_MASTER_ADDR": self._host, "PET_MASTER_PORT": str(port)}
-        return chosen, {**common, "MASTER_ADDR": self._host, "MASTER_PORT": str(port)}
+        return [self._node, *(name for name in self._admission.names if name != self._node)]
 
-    def spares(self, excluded: Sequence[str], members: Sequence[str]) -> int | None:
+    def select_members(self, excluded: Sequence[str]) -> Members:
+        gone = {*excluded, *self.lost(self._joined())}
+        chosen = tuple(name for name in self._joined() if name not in gone)[: self._size.most]
+        if len(chosen) < self._size.least:
+            raise LeaderLost(f"only {', '.join(chosen) or 'no node'} can take part; expected {self._size.least} nodes")
+        attempt = self._ask(lambda: self._store.add("attempt", 1))
+        return Members(chosen, self._host, self._port + _TRAINING_PORT + attempt % _PORTS)
+
+    def can_lose(self, excluded: Sequence[str], members: Sequence[str]) -> int | None:
         away = {*excluded, *members, *self.lost(self._joined())}
-        return len([name for name in self._members if name not in away])
+        spares = len([name for name in self._joined() if name not in away])
+        return spares + max(len(members) - self._size.least, 0)
 
     def announce(self, plan: Plan) -> None:
-        self._ask(lambda: self._store.set(f"plan/{plan.number}", msgspec.json.encode(plan).decode()))
+        self._set(f"plan/{plan.number}", msgspec.json.encode(plan), self._signer)
 
     def next_plan(self, after: int) -> Plan:
         while True:
-            found = self._get(f"plan/{after + 1}")
+            found = self._get(f"plan/{after + 1}", self._signer)
             if found is not None:
                 return msgspec.json.decode(found, type=Plan)
             time.sleep(_POLL_SECONDS)
 
-    def over(self, number: int) -> Over | None:
-        found = self._get(f"over/{number}")
-        said = msgspec.json.decode(found, type=Over) if found is not None else None
-        return said if said is not None and said.node != self._node else None
+    def ended_elsewhere(self, number: int) -> AttemptEnd | None:
+        found = self._get(f"end/{number}", self._signer)
+        end = msgspec.json.decode(found, type=AttemptEnd) if found is not None else None
+        return end if end is not None and end.node != self._node else None
 
-    def tell_over(self, number: int, over: Over) -> None:
+    def announce_end(self, number: int, end: AttemptEnd) -> None:
         """The first one stays."""
-        said = msgspec.json.encode(over).decode()
-        self._ask(lambda: self._store.compare_set(f"over/{number}", "", said))
+        key = f"end/{number}"
+        if self._get(key, self._signer) is None:
+            self._set(key, msgspec.json.encode(end), self._signer)
 
     def lost(self, members: Sequence[str]) -> dict[str, float]:
         now = time.monotonic()
         for name in members:
-            beat = self._get(f"beat/{name}") or b""
-            if self._heard.get(name, (None, 0.0))[0] != beat:
-                self._heard[name] = (beat, now)
-        silent = {name: now - self._heard[name][1] for name in members if name != self._node}
-        return {name: seconds for name, seconds in silent.items() if seconds > self._lost_seconds}
+            beat = self._get(f"heartbeat/{name}", self._signer) or b""
+            if self._heartbeats.get(name, (None, 0.0))[0] != beat:
+                self._heartbeats[name] = (beat, now)
+        silent = {name: now - self._heartbeats[name][1] for name in members if name != self._node}
+        return {name: seconds for name, seconds in silent.items() if seconds > self._patience.lost_seconds}
 
-    def tell(self, number: int, report: Report) -> None:
-        said = msgspec.json.encode(report).decode()
-        self._ask(lambda: self._store.set(f"report/{number}/{self._node}", said))
+    def send_report(self, number: int, report: Report) -> None:
+        self._set(f"report/{number}/{self._node}", msgspec.json.encode(report), self._signer)
 
     def reports(self, number: int, members: Sequence[str]) -> list[Report]:
         waiting, found = [name for name in members if name != self._node], []
-        deadline = time.monotonic() + _REPORT_SECONDS + self._lost_seconds
+        deadline = time.monotonic() + _REPORT_SECONDS + self._patience.lost_seconds
         while waiting and time.monotonic() < deadline:
             for name in list(waiting):
-                text = self._get(f"report/{number}/{name}")
-                if text is not None:
-                    found.append(msgspec.json.decode(text, type=Report))
+                report = self._get(f"report/{number}/{name}", self._signer)
+                if report is not None:
+                    found.append(msgspec.json.decode(report, type=Report))
                     waiting.remove(name)
             lost = self.lost(waiting)
             waiting = [name for name in waiting if name not in lost]
             time.sleep(_POLL_SECONDS)
         return found
 
-    def _get(self, key: str) -> bytes | None:
-        return self._ask(lambda: self._store.get(key) if self._store.check([key]) else None)
+    def _set(self, key: str, value: bytes, signer: Signer) -> None:
+        self._ask(lambda: self._store.set(key, signer.seal(key, value)))
+
+    def _get(self, key: str, signer: Signer) -> bytes | None:
+        """None where it is not there, and where somebody without the job's secret wrote it."""
+        sealed = self._ask(lambda: self._store.get(key) if self._store.check([key]) else None)
+        return None if sealed is None else signer.open(key, sealed)
 
     def _ask(self, question: Callable[[], T]) -> T:
         """A leader that does not answer for long is gone, and the decision with it."""
         while True:
             try:
-                answer = self._thread.ask(question, self._lost_seconds)
+                answer = self._thread.ask(question, self._patience.lost_seconds)
             except Unanswered:
                 raise LeaderLost(self._silent()) from None
             except DistError:
-                if time.monotonic() - self._answered > self._lost_seconds:
+                if time.monotonic() - self._answered > self._patience.lost_seconds:
                     raise LeaderLost(self._silent()) from None
                 time.sleep(_POLL_SECONDS)
                 continue
@@ -161,6 +213,15 @@ class Together:
         self._closing.set()
         if self.leads:
             time.sleep(4 * _POLL_SECONDS)
+
+
+def _listen(host: str, port: int) -> int:
+    """Only on the interface of `host`. Debian gives a host's own name a loopback address: then on every interface."""
+    family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    address = str(found[0])
+    if ipaddress.ip_address(address).is_loopback and host not in ("localhost", address):
+        address = "::" if family == socket.AF_INET6 else "0.0.0.0"
+    return socket.create_server((address, port), family=family).detach()
 
 
 def leads_by_scheduler() -> bool:

@@ -1,4 +1,4 @@
-"""What a controller knows of the nodes, and what it is told of them. Without one, nothing is known."""
+"""The controller's view of the nodes, and reports to it. Without a controller nothing is known."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,19 +7,19 @@ from holdfast.model.evidence import Evidence
 
 
 class Fleet(Protocol):
-    """Whoever implements it answers also when the controller does not: then with nothing."""
+    """Every method answers also when the controller does not: then with nothing."""
 
     def unfit(self) -> dict[str, str]:
         """Nodes that are out of service or fail their checks, and why."""
 
     def evidence(self, nodes: Sequence[str], since: float) -> list[Evidence]:
-        """What their agents told since then."""
+        """What their agents reported since then."""
 
     def blame(self, nodes: Sequence[str], reason: str) -> None:
-        """They are to blame for the end of an attempt: nothing should run there until they are mended."""
+        """They ended an attempt: nothing should run there until they are repaired."""
 
     def doubt(self, nodes: Sequence[str], reason: str) -> None:
-        """They left without a word: they should be tested before anything runs there."""
+        """They disappeared without an error: they should be tested before anything runs there."""
 
 
 class NoFleet:

@@ -1,4 +1,4 @@
-"""A supervisor that does not decide: takes part when it is called, tells what it saw, and waits for what is next."""
+"""A supervisor that does not decide: it runs the leader's plans and reports what it saw."""
 
 import time
 from collections.abc import Callable
@@ -6,31 +6,31 @@ from collections.abc import Callable
 from holdfast.supervisor import processes
 from holdfast.supervisor.accounts import Accounts
 from holdfast.supervisor.here import Here
-from holdfast.supervisor.nodes.rendezvous import Followed
+from holdfast.supervisor.nodes.rendezvous import FollowerRendezvous
 from holdfast.supervisor.options import Options
 
 Tell = Callable[[str], None]
 
 
-def follow(options: Options, company: Followed, tell: Tell) -> int:
+def follow(options: Options, rendezvous: FollowerRendezvous, tell: Tell) -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     processes.adopt_orphans()
-    company.assemble()
-    here = Here(options, company, Accounts(time.monotonic()), tell)
+    rendezvous.assemble()
+    here = Here(options, rendezvous, Accounts(time.monotonic()), tell)
     number = 0
     while True:
-        plan = company.next_plan(number)
+        plan = rendezvous.next_plan(number)
         number = plan.number
         if plan.finished:
             tell(plan.reason)
             return plan.exit_code
         if options.node in plan.excluded:
-            tell(f"{options.node} takes part no more")
+            tell(f"{options.node} is excluded from the job")
             return 0
         if options.node not in plan.members:
-            tell(f"{options.node} stands by as a spare")
+            tell(f"{options.node} waits as a spare")
             continue
         report = here.attempt(plan)
-        company.tell(number, report)
+        rendezvous.send_report(number, report)
         if report.signal:
             return 128 + report.signal

@@ -1,55 +1,61 @@
-"""The supervisors of a job, one per node. Alone on one machine, each question has its answer at once."""
+"""How the supervisors of a job, one per node, agree. On one node every question has its answer at once."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from holdfast.supervisor.nodes.report import Over, Plan, Report
+from holdfast.supervisor.nodes.report import AttemptEnd, Plan, Report
 
 
 class LeaderLost(Exception):
-    """One sentence: whoever decides does not answer any more."""
+    """One sentence: the supervisors cannot agree any more."""
 
 
-class Company(Protocol):
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The nodes of the next attempt, in the order of their ranks, and where their ranks meet."""
+
+    names: tuple[str, ...]
+    master_host: str = ""
+    master_port: int = 0
+
+
+class Rendezvous(Protocol):
     @property
     def leads(self) -> bool:
         """Whether decisions are made here."""
 
     def assemble(self) -> None:
-        """Wait until enough have come."""
+        """Wait until enough nodes have joined."""
 
-    def cast(self, excluded: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
-        """(who takes part in the next attempt, what their commands find in their environment)."""
+    def select_members(self, excluded: Sequence[str]) -> Members: ...
 
-    def spares(self, excluded: Sequence[str], members: Sequence[str]) -> int | None:
-        """How many stand by beside the members; None where there is only this machine."""
+    def can_lose(self, excluded: Sequence[str], members: Sequence[str]) -> int | None:
+        """How many members the job can go on without: spares, and members above the minimum. None on one node."""
 
     def announce(self, plan: Plan) -> None: ...
 
-    def over(self, number: int) -> Over | None:
-        """Whether somebody else's attempt is over."""
+    def ended_elsewhere(self, number: int) -> AttemptEnd | None: ...
 
-    def tell_over(self, number: int, over: Over) -> None: ...
+    def announce_end(self, number: int, end: AttemptEnd) -> None: ...
 
     def lost(self, members: Sequence[str]) -> dict[str, float]:
-        """Members that have not been heard for too long, and for how many seconds."""
+        """Members whose heartbeat is overdue, and for how many seconds."""
 
-    def tell(self, number: int, report: Report) -> None: ...
+    def send_report(self, number: int, report: Report) -> None: ...
 
     def reports(self, number: int, members: Sequence[str]) -> list[Report]:
-        """What the others tell of an attempt; whoever is lost tells nothing."""
+        """The other nodes' reports of an attempt. A lost node sends none."""
 
     def close(self) -> None: ...
 
 
-class Followed(Company, Protocol):
-    """Of whoever does not decide."""
-
+class FollowerRendezvous(Rendezvous, Protocol):
     def next_plan(self, after: int) -> Plan:
-        """Wait for what the leader announces after attempt `after`."""
+        """Wait for the leader's plan after attempt `after`."""
 
 
-class Alone:
+class SingleNode:
     leads = True
 
     def __init__(self, node: str) -> None:
@@ -58,25 +64,25 @@ class Alone:
     def assemble(self) -> None:
         pass
 
-    def cast(self, excluded: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
-        return (self._node,), {}
+    def select_members(self, excluded: Sequence[str]) -> Members:
+        return Members((self._node,))
 
-    def spares(self, excluded: Sequence[str], members: Sequence[str]) -> int | None:
+    def can_lose(self, excluded: Sequence[str], members: Sequence[str]) -> int | None:
         return None
 
     def announce(self, plan: Plan) -> None:
         pass
 
-    def over(self, number: int) -> Over | None:
+    def ended_elsewhere(self, number: int) -> AttemptEnd | None:
         return None
 
-    def tell_over(self, number: int, over: Over) -> None:
+    def announce_end(self, number: int, end: AttemptEnd) -> None:
         pass
 
     def lost(self, members: Sequence[str]) -> dict[str, float]:
         return {}
 
-    def tell(self, number: int, report: Report) -> None:
+    def send_report(self, number: int, report: Report) -> None:
         pass
 
     def reports(self, number: int, members: Sequence[str]) -> list[Report]:

@@ -1,6 +1,6 @@
-"""What one node's supervisor tells of an attempt, and what all are told to do next. Both travel as JSON."""
+"""What the supervisors of a job send each other, as JSON: an attempt's plan, its end, and each node's report."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from holdfast.model.evidence import Evidence
 from holdfast.supervisor.evidence.stack_capture import Look
@@ -8,6 +8,8 @@ from holdfast.supervisor.evidence.stack_capture import Look
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
+    """One node's account of an attempt."""
+
     node: str
     exit_code: int
     ended_by: str = ""  # why the supervisor ended it; '' where it ended by itself
@@ -22,22 +24,23 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One attempt's cast, or the end."""
+    """Who takes part in the next attempt, or the end of the run. It carries no command and no environment."""
 
     number: int
     members: tuple[str, ...] = ()  # in the order of their node ranks
     excluded: tuple[str, ...] = ()
-    environ: dict[str, str] = field(default_factory=dict)
-    probe: bool = False  # before it starts, every member looks at its own node
+    master_host: str = ""  # where the ranks meet; '' on one node, where the launcher chooses
+    master_port: int = 0
+    probe: bool = False  # every member tests its own node before it starts
     finished: bool = False
     exit_code: int = 0
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Over:
-    """Said by the first node whose attempt is over, so that the others do not wait for a watchdog."""
+class AttemptEnd:
+    """Sent by the first node whose attempt ended, so that the others do not wait for a watchdog."""
 
     node: str
     why: str
-    hang: bool = False  # the others look at their ranks before they end them
+    hang: bool = False  # the others capture their ranks' stacks before they end them

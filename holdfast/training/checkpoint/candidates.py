@@ -45,11 +45,12 @@ def candidates(found: Sequence[Found]) -> list[Candidate]:
     return sorted(whole, key=lambda row: (row.step, len(row.in_memory), row.attempt), reverse=True)
 
 
-def sources(found: Sequence[Found], rank: int, candidate: Candidate) -> list[str]:
-    """Addresses to fetch this rank's copy from, "" for its own keeper; different ranks ask different ones first."""
+def sources(found: Sequence[Found], rank: int, candidate: Candidate, reader: int | None = None) -> list[str]:
+    """Addresses to fetch a rank's copy from, "" for the reader's own keeper; different ranks ask different ones first.
+    The reader is another rank where the number of ranks changed."""
     if rank not in candidate.in_memory:
         return []
-    own = found[rank].node
+    own = found[rank if reader is None else reader].node
     wanted = (rank, candidate.step, candidate.attempt)
     places: dict[str, str] = {}
     for one in found:

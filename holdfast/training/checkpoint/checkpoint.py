@@ -10,6 +10,8 @@ ckpt.save(step, state)
 import logging
 import os
 import secrets
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,20 @@ from holdfast.training.checkpoint.keeper.placement import Node, Placement, chanc
 from holdfast.training.checkpoint.keeper.site import node_name
 from holdfast.training.checkpoint.keeper_client import ANSWER_SECONDS, Held, Keeper
 from holdfast.training.checkpoint.membership import SAVE_SECONDS, Membership
-from holdfast.training.checkpoint.restore import CheckpointError, State, apply, snapshot
+from holdfast.training.checkpoint.position import Position, untracked_loader
+from holdfast.training.checkpoint.reshard import Resharding, describe, per_rank
+from holdfast.training.checkpoint.restore import (
+    CheckpointError,
+    LoadRefused,
+    State,
+    apply,
+    check,
+    decoded,
+    put,
+    snapshot,
+)
 from holdfast.training.checkpoint.storage import storage
+from holdfast.training.checkpoint.storage.target import target_of
 from holdfast.training.checkpoint.troubles import Troubles
 from holdfast.training.checkpoint.untrusted_steps import FILE as SUSPECTS
 from holdfast.training.checkpoint.untrusted_steps import trusted
@@ -51,6 +65,9 @@ class Checkpoint:
         group: str = "",  # parallel group of this node; partners are chosen outside
         patience_seconds: float = 10.0,  # how long a save waits where copying to partners is behind
         keeper_options: tuple[str, ...] = (),  # for a keeper that has to be started
+        storage: str | Path = "",  # where steps are stored: a folder or an fsspec URL (s3://...); `dir` if not given
+        storage_keep: int = 2,  # newest whole steps that stay in storage
+        storage_keep_every: int = 0,  # multiples of this step stay for ever; 0 is none
         gpu_bytes: int = 0,  # for this rank's newest copy in the memory of another GPU of its node; 0 is none
     ) -> None:
         self.folder = Path(dir)
@@ -61,11 +78,15 @@ class Checkpoint:
         self._troubles = Troubles()
         self._say = self._troubles.say
         self._circle = Circle()
-        self._keeper = Keeper(self.job, self.folder, self._circle.rank, self._circle.world, keeper_options)
+        self.storage = str(storage) or str(self.folder)
+        stored = ("--storage", self.storage, "--keep", str(storage_keep), "--keep-every", str(storage_keep_every))
+        options = (*stored, *keeper_options)
+        self._keeper = Keeper(self.job, self.folder, self._circle.rank, self._circle.world, options)
         self._membership = Membership(self._keeper)
         self._gpu = GpuMemory(gpu_bytes, self._say)
         self._crew: dict[str, Any] = {}
         self._loaded: Candidate | None = None
+        self._untracked: str | None = None  # why the data's order is not in the state; None before the first save
         self._replicas, self._here = replicas, Node(node_name(), rack or os.environ.get("HOLDFAST_RACK", ""), group)
         self._meet()
 
@@ -99,24 +120,20 @@ class Checkpoint:
             self._meet()
         self._just_met, self._loaded, self.loaded_from = False, None, ""
         rows = candidates(self._found)
-        self._refuse_other_worlds(rows)
-        rows = [row for row in rows if row.world == self._circle.world]
+        self._refuse_remains_of_another_world(rows)
         if rows and not (rows := trusted(rows, self._suspects)):
-            raise CheckpointError(
+            raise LoadRefused(
                 f"every saved step is suspect: {self.folder / SUSPECTS} says why; remove it to load one nevertheless"
             )
         for candidate in rows:
-            got = self._obtain(candidate)
-            if self._circle.all(got is not None):
-                assert got is not None
-                apply(got, state)
+            if self._take(candidate, state):
                 self._loaded = candidate
                 self._join_or_say(candidate.step)
                 LOG.info("rank %d: step %d from %s", self._circle.rank, candidate.step, self.loaded_from)
                 return candidate.step
             LOG.warning("step %d cannot be had by all ranks, trying an older one", candidate.step)
         if rows:
-            raise CheckpointError(f"{self.folder}: none of {len(rows)} saved steps could be read whole by all ranks")
+            raise LoadRefused(f"{self.folder}: none of {len(rows)} saved steps could be read whole by all ranks")
         self._say_remains()
         self._join_or_say(-1)
         return None
@@ -147,7 +164,7 @@ class Checkpoint:
         """What was no number so soon after a load came with it: next time the next tier is asked, and nobody for what
         this run saved since."""
         if self._loaded is not None and 0 <= step - self._loaded.step <= SOON_STEPS:
-            tier = suspects.STORAGE if self.loaded_from == "storage" else suspects.MEMORY
+            tier = suspects.STORAGE if self.loaded_from.startswith("storage") else suspects.MEMORY
             self.distrust(self._loaded.step if tier == suspects.STORAGE else 0, step, why, tier)
             self._mark(self._loaded.step + 1, step, {self._crew["attempt"]}, suspects.ANY, why)
 
@@ -171,12 +188,12 @@ class Checkpoint:
         except OSError as error:
             self._say("keeper", f"rank {self._circle.rank} goes on without: {error}")
         about = self._keeper.about
-        stored = storage.shards(self.folder, self._say_damaged) if self._circle.rank == 0 else []
+        stored = self._stored_shards() if self._circle.rank == 0 else []
         mine = [here.name, here.rack, here.group, about.get("address", ""), [_row(copy) for copy in held], stored]
         marked = [suspects.to_row(one) for one in suspects.noted(self.folder)] if self._circle.rank == 0 else []
         heard = self._circle.share([*mine, secrets.token_hex(8), marked, refusal])
         if refusals := [row[8] for row in heard if row[8]]:  # going on would save over what another run needs
-            raise CheckpointError("; ".join(refusals[:3]))
+            raise LoadRefused("; ".join(refusals[:3]))
         self._suspects = [suspects.of_row(row) for row in heard[0][7]]
         self._found = [Found(row[0], row[3], tuple(map(Held.of, row[4])), tuple(map(tuple, row[5]))) for row in heard]
         nodes = {row[0]: Node(row[0], row[1], row[2]) for row in heard}
@@ -216,7 +233,7 @@ class Checkpoint:
     def _say_remains(self) -> None:
         """Training begins anew although something was saved: whoever pays for that should know why."""
         ranks = sorted({copy.rank for one in self._found for copy in one.held})
-        parts = sorted(path.name for path in self.folder.glob("step-*"))
+        parts = self._stored_names()
         if ranks or parts:
             held = f"memory has copies of ranks {', '.join(map(str, ranks))} only" if ranks else "memory has nothing"
             stored = f"storage has no whole step ({', '.join(parts[-3:])})" if parts else "storage has nothing"
@@ -225,7 +242,7 @@ class Checkpoint:
     def _copy(self, step: int, state: State) -> None:
         about = shard.About(self.job, self._circle.rank, self._circle.world, step)
         encoded = encode({name: snapshot(part) for name, part in state.items()})
-        layout = shard.plan(about, encoded)
+        layout = shard.plan(about, encoded, self._data_notes(state))
         store = bool(self.storage_every) and step % self.storage_every == 0
         buffer, pages = self._keeper.reserve(layout.size, self.patience_seconds, step)
         order = {"step": step, "attempt": self._crew["attempt"], "store": store, "size": layout.size, "buffer": buffer}
@@ -239,24 +256,94 @@ class Checkpoint:
             raise
         self._keeper.seal(order)
 
-    def _refuse_other_worlds(self, rows: list[Candidate]) -> None:
-        copies = [copy for one in self._found for copy in one.held]  # where fewer ranks came, none is whole
-        newest = rows[0] if rows else max(copies, key=lambda copy: copy.step, default=None)
-        if newest is not None and newest.world != self._circle.world:
-            was, now = newest.world, self._circle.world
-            raise CheckpointError(
-                f"{self.folder}: step {newest.step} was saved by {was} ranks and this run has {now}; "
-                f"start it with {was} ranks, or read the storage copy with torch.distributed.checkpoint"
-            )
+    def _refuse_remains_of_another_world(self, rows: list[Candidate]) -> None:
+        """Fewer ranks came, and not all shards with them: beginning anew would lose what another start can have."""
+        copies = [copy for one in self._found for copy in one.held]
+        newest = max(copies, key=lambda copy: copy.step, default=None)
+        if rows or newest is None or newest.world == self._circle.world:
+            return
+        same = (newest.step, newest.attempt, newest.world)
+        held = {copy.rank for copy in copies if (copy.step, copy.attempt, copy.world) == same}
+        missing = ", ".join(str(rank) for rank in range(newest.world) if rank not in held)
+        raise LoadRefused(
+            f"{self.folder}: {newest.world} ranks saved step {newest.step}; the shards of ranks {missing} are in no "
+            f"keeper of this run and not in storage; start it on the nodes that hold them, or end their keepers "
+            "(holdfast job clean) to begin anew"
+        )
 
-    def _obtain(self, candidate: Candidate) -> shard.Shard | None:
-        """This rank's shard of the step from the nearest place that has it whole."""
-        if candidate.in_memory and (near := self._gpu.get(self._keeper, candidate.step, candidate.attempt)) is not None:
-            self.loaded_from = "GPU memory"
-            return near
-        for address in sources(self._found, self._circle.rank, candidate):
+    def _take(self, candidate: Candidate, state: State) -> bool:
+        """Bring the state to this step, if all ranks can have what they need of it."""
+        if candidate.world != self._circle.world:
+            return self._take_resharded(candidate, state)
+        got = self._obtain(candidate, self._circle.rank)
+        if not self._circle.all(got is not None):
+            return False
+        assert got is not None
+        apply(got, state)
+        self._say_notes(got)
+        return True
+
+    def _say_notes(self, got: shard.Shard) -> None:
+        for note in got.notes:
+            self._say("data", f"reported when the step was saved: {note}")
+
+    def _take_resharded(self, candidate: Candidate, state: State) -> bool:
+        rank, world = self._circle.rank, self._circle.world
+        shards = self._obtain_all(candidate, range(rank, candidate.world, world))
+        if not self._circle.all(shards is not None):
+            return False
+        assert shards is not None
+        own = per_rank(state)
+        told = self._circle.share([[saved, describe(got, own)] for saved, got in shards.items()])
+        rows = [row for _, row in sorted((saved, row) for part in told for saved, row in part)]
+        problem, saved, plan = "", None, None
+        try:
+            plan = Resharding(rows, rank, world, state)
+            more = self._obtain_all(candidate, sorted(plan.needed(list(shards)) - shards.keys()))
+            if more is None:
+                problem = "retry"
+            else:
+                saved = decoded(plan.assemble({**shards, **more}), plan.like, state)
+                check({**{name: None for name in own}, **saved}, state)
+        except (EncodingError, CheckpointError) as error:
+            problem = str(error)
+        problems = [one for one in self._circle.share(problem) if one]
+        if any(one != "retry" for one in problems):
+            reason = next(one for one in problems if one != "retry")
+            raise LoadRefused(f"step {candidate.step} of {candidate.world} ranks for {world}: {reason}")
+        if problems or plan is None or saved is None:
+            return False
+        put({name: value for name, value in saved.items() if not plan.keeps_own(name)}, state)
+        for name in own:
+            state[name].load_resharded(plan.states(name), rank, world)
+        for note in plan.notes:
+            self._say(f"load {note.partition(':')[0]}", note)
+        for got in shards.values():
+            self._say_notes(got)
+        self._drop_borrowed(candidate, shards)
+        self.loaded_from = f"{self.loaded_from}, saved by {candidate.world} ranks"
+        return True
+
+    def _obtain_all(self, candidate: Candidate, ranks: Iterable[int]) -> dict[int, shard.Shard] | None:
+        shards: dict[int, shard.Shard] = {}
+        for rank in ranks:
+            got = self._obtain(candidate, rank)
+            if got is None:
+                return None
+            shards[rank] = got
+        return shards
+
+    def _obtain(self, candidate: Candidate, rank: int) -> shard.Shard | None:
+        """A rank's shard of the step from the nearest place that has it whole."""
+        own = rank == self._circle.rank
+        if own and candidate.in_memory:
+            near = self._gpu.get(self._keeper, candidate.step, candidate.attempt)
+            if near is not None:
+                self.loaded_from = "GPU memory"
+                return near
+        for address in sources(self._found, rank, candidate, self._circle.rank):
             try:
-                held, pages = self._keeper.fetch(candidate.step, address)
+                held, pages = self._keeper.fetch(candidate.step, address, rank)
                 if pages.digest(held.size) != held.digest:
                     raise EncodingError("the bytes are not those that were saved")
                 got = shard.read(pages.map, held.size)
@@ -267,7 +354,15 @@ class Checkpoint:
                 continue
             self.loaded_from = f"partner {address}" if address else "own memory"
             return got
-        return self._from_storage(candidate) if self._circle.rank in candidate.in_storage else None
+        return self._from_storage(candidate, rank) if rank in candidate.in_storage else None
+
+    def _drop_borrowed(self, candidate: Candidate, shards: Iterable[int]) -> None:
+        """What came from other nodes for this load alone need not stay in this node's memory."""
+        here = {copy.rank for copy in self._found[self._circle.rank].held if copy.step == candidate.step}
+        for rank in shards:
+            if rank not in here and rank in candidate.in_memory:
+                with suppress(OSError):
+                    self._keeper.drop(candidate.step, rank)
 
     def _find_keeper(self) -> None:
         try:
@@ -275,9 +370,9 @@ class Checkpoint:
         except OSError as error:
             self._say("keeper", str(error))
 
-    def _from_storage(self, candidate: Candidate) -> shard.Shard | None:
+    def _from_storage(self, candidate: Candidate, rank: int) -> shard.Shard | None:
         try:
-            got, attempt = storage.read(self.folder, candidate.step, self._circle.rank)
+            got, attempt = storage.read(self.storage, candidate.step, rank)
         except (OSError, EncodingError) as error:
             self._say("load", f"step {candidate.step} from storage: {error}")
             return None
@@ -288,6 +383,29 @@ class Checkpoint:
             self._say("job", f"step {candidate.step} in storage was saved by job {got.about.job}, this is {self.job}")
         self.loaded_from = "storage"
         return got
+
+    def _data_notes(self, state: State) -> list[str]:
+        """What the copy does not hold of the data's order; said when it is saved, and again when it is loaded."""
+        if self._untracked is None:
+            self._untracked = untracked_loader(state.values())
+        positions = [part.problem for part in state.values() if isinstance(part, Position) and part.problem]
+        notes = [*positions, *([self._untracked] if self._untracked else [])]
+        for note in notes:
+            self._say("data", note)
+        return notes
+
+    def _stored_shards(self) -> list[tuple[int, str, int, list[int]]]:
+        try:
+            return storage.shards(self.storage, self._say_damaged)
+        except OSError as error:
+            self._say("storage", f"{self.storage} cannot be read: {error}")
+            return []
+
+    def _stored_names(self) -> list[str]:
+        try:
+            return target_of(self.storage).names("step-*")
+        except OSError:
+            return []
 
     def _say_damaged(self, sentence: str) -> None:
         self._say(f"storage {sentence.partition(':')[0]}", sentence)

@@ -112,9 +112,10 @@ class Keeper:
         """Hand the buffer over. The answer is read before the next question: the hash is not waited for."""
         self._say({"do": "seal", **order})
 
-    def fetch(self, step: int, address: str = "") -> tuple[Held, Pages]:
-        """This rank's copy of a step, of this node's memory or by way of it from another keeper's."""
-        answer, pages = self._ask_pages({"do": "fetch", "step": step, "address": address})
+    def fetch(self, step: int, address: str = "", rank: int | None = None) -> tuple[Held, Pages]:
+        """A copy of a step, this rank's if no other is named, of this node's memory or through it from another's."""
+        order = {"do": "fetch", "step": step, "address": address, "rank": self.rank if rank is None else rank}
+        answer, pages = self._ask_pages(order)
         return Held.of(answer["row"]), pages
 
     def lend(self, order: Message) -> Message:
@@ -128,8 +129,8 @@ class Keeper:
     def fetch_gpu(self, step: int) -> Message:
         return self._ask({"do": "fetch_gpu", "step": step})
 
-    def drop(self, step: int) -> None:
-        self._ask({"do": "drop", "step": step})
+    def drop(self, step: int, rank: int | None = None) -> None:
+        self._ask({"do": "drop", "step": step, "rank": self.rank if rank is None else rank})
 
     def flush(self, seconds: float) -> list[int]:
         order = {"do": "flush", "seconds": seconds}

@@ -1,17 +1,25 @@
 """Saved values back into the objects of a training: all of them or none."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from holdfast.training.checkpoint.format import shard
-from holdfast.training.checkpoint.format.encoding import decode, has_shards
+from holdfast.training.checkpoint.format.encoding import decode, has_shards, numbers
 
 State = dict[str, Any]
 
 
 class CheckpointError(RuntimeError):
     """What stands in the way of loading, in one sentence."""
+
+
+class LoadRefused(CheckpointError):
+    """What is saved cannot be loaded by this run, and a restart alone will not change that. Raised on all ranks alike.
+
+    `holdfast run` recognises the name of this class in a traceback.
+    """
 
 
 def snapshot(part: Any) -> Any:
@@ -21,22 +29,49 @@ def snapshot(part: Any) -> Any:
 def apply(got: shard.Shard, state: State) -> None:
     """Put the saved values into the state; nothing is touched unless both have the same parts."""
     like = {name: snapshot(part) for name, part in state.items()} if has_shards(got.tree) else None
-    # Optimizers keep the tensors they are given: what they get must not be the keeper's memory.
-    saved = decode(got.tree, [tensor.clone() for tensor in got.tensors], like)
+    saved = decoded(got, like, state)
+    check(saved, state)
+    put(saved, state)
+
+
+def decoded(got: shard.Shard, like: Mapping[str, Any] | None, state: State) -> Any:
+    """The saved values. What keeps the tensors that it is given must not get the keeper's memory: those are copied.
+    Modules and tensors copy by themselves, so for them the memory is only mapped."""
+    copied = set() if not got.owned else set(range(len(got.tensors)))
+    if not got.owned:
+        for name, tree in got.tree[1] if isinstance(got.tree, list) and got.tree[0] == "dict" else ():
+            copied |= _copied_by_its_owner(state.get(name), tree)
+    return decode(got.tree, [tensor if at in copied else tensor.clone() for at, tensor in enumerate(got.tensors)], like)
+
+
+def _copied_by_its_owner(part: Any, tree: Any) -> set[int]:
+    """Numbers of the tensors that the part copies from when it is loaded."""
+    if isinstance(part, torch.nn.Module) and not has_shards(tree):
+        return set(numbers(tree)) if type(part).load_state_dict is torch.nn.Module.load_state_dict else set()
+    if isinstance(part, torch.Tensor):
+        return set(numbers(tree))
+    return set()
+
+
+def check(saved: Any, state: State) -> None:
     if not isinstance(saved, dict) or saved.keys() != state.keys():
         there = ", ".join(map(str, saved)) if isinstance(saved, dict) else "nothing of this kind"
-        raise CheckpointError(f"the checkpoint holds {there}; the state to load has {', '.join(state)}")
+        raise LoadRefused(f"the checkpoint holds {there}; the state to load has {', '.join(state)}")
     for name, part in state.items():  # copying would stretch one row over many, or round to whole numbers
         if isinstance(part, torch.Tensor) and _kind(saved[name]) != _kind(part):
-            raise CheckpointError(f"{name}: the checkpoint holds {_kind(saved[name])}, the state to load {_kind(part)}")
-    for name, part in state.items():
+            raise LoadRefused(f"{name}: the checkpoint holds {_kind(saved[name])}, the state to load {_kind(part)}")
+
+
+def put(saved: Mapping[str, Any], state: State) -> None:
+    for name, value in saved.items():
+        part = state[name]
         if hasattr(part, "load_state_dict"):
-            part.load_state_dict(saved[name])
+            part.load_state_dict(value)
         elif isinstance(part, torch.Tensor):
             with torch.no_grad():
-                part.copy_(saved[name])
+                part.copy_(value)
         else:
-            state[name] = saved[name]
+            state[name] = value
 
 
 def _kind(part: Any) -> str:

@@ -23,6 +23,7 @@ class Look:
     name: str  # of the layer
     shape: tuple[int, ...]  # of its weight: layers of one shape are computed by one kernel
     error: float  # the largest, 1 being the most that rounding makes
+    precision: str = ""  # of the numbers that took part
 
 
 class Checksums:
@@ -34,6 +35,7 @@ class Checksums:
         self._name = ""
         self._turn = 0
         self._seen: list[torch.Tensor] = []
+        self._kind = torch.float32
         self.unknown = ""  # why a layer could not be looked at
         self._hooks = [layer.register_forward_hook(self._look) for _, layer in self._layers]
 
@@ -49,7 +51,8 @@ class Checksums:
         self._seen, self._chosen = [], None
         if layer is None or not seen:
             return None
-        return Look(self._name, tuple(layer.weight.shape), max(float(one) for one in seen))
+        precision = str(self._kind).removeprefix("torch.")
+        return Look(self._name, tuple(layer.weight.shape), max(float(one) for one in seen), precision)
 
     def close(self) -> None:
         for hook in self._hooks:
@@ -63,6 +66,7 @@ class Checksums:
         else:
             with torch.no_grad(), torch.autocast(output.device.type, enabled=False):
                 self._seen.append(error(layer, inputs[0], output))
+                self._kind = output.dtype
 
 
 def linear_layers(model: nn.Module) -> list[tuple[str, nn.Linear]]:

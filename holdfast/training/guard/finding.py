@@ -1,7 +1,10 @@
-"""What the guard says: which rank, since when, which checkpoints, and what to do. Pure."""
+"""What the guard says: which rank, since when, how sure, which checkpoints, and what to do. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+QUIET_STEPS = 1000  # without an occurrence: the next one is another event
+FAR_ABOVE = 4.0  # times the most that rounding makes: no doubt is left
 
 
 class Kind(StrEnum):
@@ -14,12 +17,16 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    """One event. What happens again is counted and is not another finding."""
+
     kind: Kind
-    step: int  # when it was seen
+    step: int  # when it was seen, the last time
     since: int  # the first step that may be wrong: the one after the last that was proven good
     ranks: tuple[int, ...]  # who is suspected; all that are possible where it is not named
     named: bool
     what: str
+    sure: str = ""  # how sure it is, and why
+    count: int = 1
 
     @property
     def who(self) -> str:
@@ -28,7 +35,9 @@ class Finding:
         return f"rank{'s' if many else ''} {text}" if self.named or not many else f"one of the ranks {text}"
 
     def sentence(self) -> str:
-        return f"{self.who}: {self.kind} at step {self.step}: {self.what}; {self.advice()}"
+        times = f" (seen {self.count} times)" if self.count > 1 else ""
+        sure = f" ({self.sure})" if self.sure else ""
+        return f"{self.who}: {self.kind} at step {self.step}{times}: {self.what}{sure}; {self.advice()}"
 
     def advice(self) -> str:
         """What to do, in one sentence."""
@@ -40,6 +49,42 @@ class Finding:
         return f"{back}, and take the machine of {self.who} out to be tested"
 
 
+def wrong_product(layer: str, error: float, precision: str) -> tuple[str, str]:
+    """What a checksum that is off says, and how sure that is. `error` is a multiple of the most that rounding makes."""
+    if error >= 1e6:
+        what = f"layer {layer} computed a number that its inputs cannot give"
+        return what, "certain: no rounding does this"
+    what = (
+        f"layer {layer} computed a matrix product wrong: its sum is off by {error:.1f} times the most that rounding of "
+        f"{precision} can make"
+    )
+    if error >= FAR_ABOVE:
+        return what, "almost certain: far beyond rounding"
+    return what, "likely: just beyond rounding; certain if it is seen again on this rank"
+
+
+class Events:
+    """Findings by event: the first is announced, and then its 10th, 100th and 1000th occurrence."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self._open: dict[tuple[Kind, tuple[int, ...], str], int] = {}  # event: its place in the list
+
+    def add(self, finding: Finding) -> Finding | None:
+        """The finding to announce, with its count; None where there is nothing new to say."""
+        key = (finding.kind, finding.ranks, finding.what if finding.kind in (Kind.HARDWARE, Kind.JUMP) else "")
+        at = self._open.get(key)
+        if at is None or finding.step - self.findings[at].step > QUIET_STEPS:
+            self._open[key] = len(self.findings)
+            self.findings.append(finding)
+            return finding
+        known = self.findings[at]
+        since, count = min(known.since, finding.since), known.count + finding.count
+        sure = "certain: it was seen again" if finding.kind is Kind.CHECKSUM else finding.sure
+        self.findings[at] = replace(finding, since=since, count=count, sure=sure)
+        return self.findings[at] if len(str(count)) > len(str(known.count)) else None
+
+
 def finding_row(finding: Finding) -> list[object]:
     return [
         str(finding.kind),
@@ -48,11 +93,12 @@ def finding_row(finding: Finding) -> list[object]:
         list(finding.ranks),
         finding.named,
         finding.what,
+        finding.sure,
     ]
 
 
 def finding_of(row: list[object]) -> Finding:
     match row:
-        case [str(kind), int(step), int(since), list(ranks), bool(named), str(what)]:
-            return Finding(Kind(kind), step, since, tuple(int(rank) for rank in ranks), named, what)
+        case [str(kind), int(step), int(since), list(ranks), bool(named), str(what), str(sure)]:
+            return Finding(Kind(kind), step, since, tuple(int(rank) for rank in ranks), named, what, sure)
     raise ValueError("not a finding")

@@ -18,7 +18,7 @@ import torch
 from holdfast.training.checkpoint.agreement import Circle
 from holdfast.training.guard.checksum import Checksums, linear_layers
 from holdfast.training.guard.deferred import Later
-from holdfast.training.guard.finding import Finding, Kind, finding_of, finding_row
+from holdfast.training.guard.finding import Events, Finding, Kind, finding_of, finding_row, wrong_product
 from holdfast.training.guard.hash import digests, held
 from holdfast.training.guard.jumps import Series
 from holdfast.training.guard.replay import Cause, Compute, Replayed, replay
@@ -71,11 +71,17 @@ class Guard:
         self.last_good = -1  # the newest step on which all replicas agreed
         self._before = -1  # the step before this run's first: what was loaded is an earlier run's, which had its checks
         self._sound: dict[tuple[int, ...], int] = {}  # of each shape of layer, the newest step with a right product
-        self.findings: list[Finding] = []
+        self._events = Events()
         self.unknown: dict[str, str] = {}  # what cannot be judged here, and why
 
+    @property
+    def findings(self) -> list[Finding]:
+        """All events so far, each with the number of times it was seen."""
+        return list(self._events.findings)
+
     def step(self, step: int, loss: Number = None, grad_norm: Number = None) -> list[Finding]:
-        """What is found now. Numbers on a GPU are looked at when they have arrived, so that nobody waits for them."""
+        """What is new: the first finding of an event, then its 10th, 100th and 1000th. Numbers on a GPU are looked at
+        when they have arrived: training does not wait for them."""
         first = not self._ended
         if first:
             self._before = step - 1
@@ -84,22 +90,24 @@ class Guard:
         if self.checksum_every:
             found += self._sums(step)
         self._untold += found
-        told = [self.event(*one) for one in (self._progress.happened() if self._progress else ())]
+        hardware = [self._hardware(*one) for one in (self._progress.happened() if self._progress else ())]
         # At the first step too: who finds a difference later must not doubt all that was saved before this run.
         if self.vote_every and (first or step % self.vote_every == 0):
             found += self._vote(step)
-        for finding in found:
-            self._tell(finding)
-        return told + found
+        return [new for finding in hardware + found if (new := self._tell(finding)) is not None]
 
     def event(self, when: float, what: str) -> Finding:
         """The hardware of this rank reported an error at `when` (Unix time): steps that ended since are suspect."""
+        finding = self._hardware(when, what)
+        return self._tell(finding) or finding
+
+    def _hardware(self, when: float, what: str) -> Finding:
         at = bisect_left([ended for _, ended in self._ended], when)
         newest = self._ended[-1][0] if self._ended else self.last_good
         since = self._ended[at][0] if at < len(self._ended) else newest + 1
-        finding = Finding(Kind.HARDWARE, max(newest, since), since, (self._circle.rank,), True, what)
+        sure = "certain that it was reported; whether numbers are wrong is not known"
+        finding = Finding(Kind.HARDWARE, max(newest, since), since, (self._circle.rank,), True, what, sure)
         self._untold.append(finding)
-        self._tell(finding)
         return finding
 
     def replay(self, compute: Compute, batch: object, observed: torch.Tensor, before: dict[str, Any]) -> Replayed:
@@ -125,7 +133,8 @@ class Guard:
             wrong = self._series[name].look(value)
             if wrong:
                 kind = Kind.JUMP if value == value and abs(value) != float("inf") else Kind.NOT_A_NUMBER
-                found.append(Finding(kind, of_step, of_step, (self._circle.rank,), True, wrong))
+                sure = "certain; the cause may be the data, another rank or this machine"
+                found.append(Finding(kind, of_step, of_step, (self._circle.rank,), True, wrong, sure))
         return found
 
     def _sums(self, step: int) -> list[Finding]:
@@ -135,10 +144,9 @@ class Guard:
             if self._checksums.unknown:
                 self.unknown["checksum"] = self._checksums.unknown
             if look is not None and look.error > 1.0:
-                apart = f"the sums of the product and of its factors are {look.error:.3g} roundings apart"
                 since = self._sound.get(look.shape, self._before) + 1
-                what = f"layer {look.name}: {apart}"
-                found.append(Finding(Kind.CHECKSUM, step, since, (self._circle.rank,), True, what))
+                what, sure = wrong_product(look.name, look.error, look.precision)
+                found.append(Finding(Kind.CHECKSUM, step, since, (self._circle.rank,), True, what, sure))
             elif look is not None:
                 self._sound[look.shape] = step
         if (step + 1) % self.checksum_every == 0:
@@ -165,11 +173,22 @@ class Guard:
     def _differ(self, step: int, result: Result) -> Finding:
         last = f"they agreed at step {self.last_good}" if self.last_good >= 0 else "they have not agreed before"
         what = f"other bits than its replicas in {', '.join(result.buckets)}; {last}"
-        return Finding(Kind.REPLICA, step, self.last_good + 1, result.minority, result.named, what)
+        sure = (
+            "certain: most replicas agree bit for bit"
+            if result.named
+            else "certain that they differ; which of them is wrong is not known"
+        )
+        return Finding(Kind.REPLICA, step, self.last_good + 1, result.minority, result.named, what, sure)
 
-    def _tell(self, finding: Finding) -> None:
-        self.findings.append(finding)
-        LOG.warning("%s", finding.sentence())
+    def _tell(self, finding: Finding) -> Finding | None:
+        """Announce an event once, by the rank it is about and by rank 0; mark its steps each time."""
+        new = self._events.add(finding)
+        if new is not None:
+            LOG.log(logging.WARNING if self._marks(finding.ranks) else logging.DEBUG, "%s", new.sentence())
+        self._distrust(finding)
+        return new
+
+    def _distrust(self, finding: Finding) -> None:
         if self._checkpoint is None or not self._marks(finding.ranks):
             return
         if finding.kind is Kind.NOT_A_NUMBER:

@@ -120,7 +120,9 @@ def test_the_document_has_the_promised_shape(tmp_path: Path, document: Callable[
     assert cause["evidence"][0]["file"] == str(path)
     assert cause["evidence"][0]["line"] == 3
     assert 0 < cause["confidence"] <= 1
-    assert set(told["next"]) == {"action", "exclude", "checkpoint", "settings", "reason"}
+    assert set(told["next"]) == {
+        "action", "exclude", "checkpoint", "settings", "reason", "fix", "verify", "link", "report_to",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

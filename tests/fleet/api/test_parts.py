@@ -4,7 +4,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from holdfast.fleet.api.views.parts import gpus_of
-from holdfast.fleet.controller.digest_book import MOST_DIGESTS, DigestBook
+from holdfast.fleet.controller.service import MOST_DIGESTS, DigestHistory
 from holdfast.model.wire.digest import pack
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ def test_digests_become_lines_of_each_gpu_and_what_was_not_seen_a_gap() -> None:
 
 
 def test_the_book_is_bounded_and_keeps_whom_somebody_looks_at() -> None:
-    book = DigestBook(most_nodes=2)
+    book = DigestHistory(most_nodes=2)
     for node in ("a", "b", "c"):
         for at in range(MOST_DIGESTS + 5):
-            book.heard(node, float(at), b"x")
+            book.add(node, float(at), b"x")
     assert len(book.of("a")) == MOST_DIGESTS and book.of("a")[0][0] == 5.0
     assert book.of("c") == ()  # too late; b, who was never looked at, made room
-    book.heard("c", 1.0, b"x")
-    book.heard("b", 1.0, b"x")
+    book.add("c", 1.0, b"x")
+    book.add("b", 1.0, b"x")
     assert (len(book.of("c")), len(book.of("a"))) == (1, MOST_DIGESTS)
 
 

@@ -8,11 +8,15 @@ import pytest
 
 pytest.importorskip("litestar", reason="needs the extra [controller]")
 
+from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.routes import nodes
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import NodeState
+from holdfast.model.records import Role
+
+REQUEST: Any = SimpleNamespace(state=SimpleNamespace(caller=Caller("ann", Role.VIEWER)))
 
 
 def refusal(asked: Any) -> int:
@@ -24,6 +28,6 @@ def refusal(asked: Any) -> int:
 def test_before_the_store_is_read_nobody_is_said_not_to_be_there() -> None:
     board = Board(Policy())
     service: Any = SimpleNamespace(board=board)
-    assert refusal(nodes.tell_story.fn(service, "n1")) == 503
+    assert refusal(nodes.tell_story.fn(service, REQUEST, "n1")) == 503
     board.replace_all([NodeState(name="n1")], {}, {})
-    assert refusal(nodes.tell_story.fn(service, "n2")) == 404
+    assert refusal(nodes.tell_story.fn(service, REQUEST, "n2")) == 404

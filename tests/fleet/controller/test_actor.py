@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.fleet.actions.backend import Result, done
 from holdfast.fleet.controller.actor import Actor
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.records import Outcome, StoredAction
@@ -34,3 +35,73 @@ def test_a_mistake_does_not_stop_the_work_of_a_node_for_good(caplog: pytest.LogC
     assert not actor.busy
     assert actor._queues == {}, "what comes next for the node begins anew"
     assert len([record for record in caplog.records if record.exc_info]) == 2
+
+
+class Unseen:
+    """A back end that cannot be looked at: a command or a web hook."""
+
+    name, verbs, looks_first = "unseen", frozenset(Verb), False
+
+    def __init__(self, did_run: bool | Exception | None) -> None:
+        self.answer, self.performed = did_run, 0
+
+    def did_run(self, action: Action) -> bool | None:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def perform(self, action: Action, dry_run: bool) -> Any:
+        self.performed += 1
+        return done("did it")
+
+
+class Leading:
+    """A writer that leads, and says whether an action could be begun."""
+
+    leads_surely = True
+
+    def __init__(self, begins: bool = True) -> None:
+        self.begins, self.asked = begins, 0
+
+    def dry_run(self, node: str) -> bool:
+        return False
+
+    async def ask(self, work: Any) -> bool:
+        self.asked += 1
+        return self.begins
+
+
+def performed(backend: Unseen, one: StoredAction, begins: bool = True) -> Any:
+    class Only:
+        def of(self, verb: Verb) -> Any:
+            return backend
+
+    async def run() -> Any:
+        actor = Actor(Leading(begins), Only())  # type: ignore[arg-type]
+        try:
+            return await actor._perform(one)
+        finally:
+            actor.stop()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("verb", list(Verb))
+@pytest.mark.parametrize("did_run", [True, False, None, OSError("away")])
+def test_what_may_have_run_is_performed_again_only_if_it_did_not(verb: Verb, did_run: Any) -> None:
+    backend = Unseen(did_run)
+    action = Action(node="n1", verb=verb, reason="", at=1.0)
+    one = StoredAction(id=1, action=action, state=Outcome.CLAIMED, attempts=2, may_have_run=True)
+    outcome = performed(backend, one)
+    assert backend.performed == (did_run is False)
+    assert outcome.uncertain == (did_run is None or isinstance(did_run, OSError))
+    resets = {Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT, Verb.RETEST}
+    assert (outcome.result is Result.DONE) == (not outcome.uncertain or verb in resets)
+    assert not outcome.retryable
+
+
+def test_what_cannot_be_marked_as_begun_is_not_performed() -> None:
+    backend = Unseen(None)
+    assert performed(backend, stored(1), begins=False) is None
+    assert backend.performed == 0
+    assert performed(backend, stored(1)).result is Result.DONE

@@ -71,12 +71,13 @@ def test_more_than_the_policy_allows_is_taken_out_only_with_force(
 
 
 def test_tokens_are_listed_without_being_told(controller: Controller, capsys: pytest.CaptureFixture[str]) -> None:
-    for made in (["token", "create", "lister", "--for", "2h"], ["token", "create", "--join", "--uses", "7"]):
+    join = ["token", "create", "--join", "--uses", "7", "--nodes", "n[1-7]"]
+    for made in (["token", "create", "lister", "--for", "2h"], join):
         assert run(made) == 0
-    secret, join = capsys.readouterr().out.split()
+    secret, joined = capsys.readouterr().out.split()
     assert run(["token", "list"]) == 0
     told = capsys.readouterr().out
-    assert "lister" in told and "7 uses left" in told and secret not in told and join not in told
+    assert "lister" in told and "7 uses left" in told and secret not in told and joined not in told
     assert run(["token", "list", "--role", "viewer", "--json"]) == 0
     [one] = [one for one in json.loads(capsys.readouterr().out)["tokens"] if one["name"] == "lister"]
     assert (one["valid"], one["uses_left"]) == (True, None)
@@ -132,7 +133,7 @@ def test_tokens_are_made_and_ended(controller: Controller, capsys: pytest.Captur
     assert controller.ask("GET", "/v1/fleet", token).status_code == 200
     assert run(["token", "revoke", "bob"]) == 0
     assert controller.ask("GET", "/v1/fleet", token).status_code == 401
-    assert run(["token", "create", "--join", "--uses", "3", "--json"]) == 0
+    assert run(["token", "create", "--join", "--uses", "3", "--nodes", "n*", "--json"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_job_that_was_seen_to_end_is_not_seen_again_also_after_a_restart(store
 
 def test_a_job_that_ended_before_a_node_on_trial_came_to_its_stage_says_nothing_new(store: Store) -> None:
     world = World(store, replace(READY, stage=Stage.TESTING, since=250.0))
-    assert world.look(SHORT) == []
+    assert world.look(SHORT, status=replace(IDLE, accepts_work=False, cordoned=True)) == []
     assert world.life.stage is Stage.TESTING
 
 

@@ -11,7 +11,7 @@ from holdfast.model.records import Step
 from holdfast.model.wire.probe import Proof
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
-POLICY = Policy(dry_run=False)
+POLICY = Policy(dry_run=False, shared_first_seconds=0.0)  # tests of the wait set their own
 
 
 def _keys() -> Callable[[], str]:

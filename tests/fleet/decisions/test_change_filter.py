@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from holdfast.fleet.controller.credential_cache import CredentialCache
+from holdfast.fleet.api.access import CredentialCache
 from holdfast.fleet.decisions.change_filter import ChangeFilter
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy

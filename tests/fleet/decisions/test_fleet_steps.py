@@ -70,7 +70,7 @@ def test_scattered_failures_stop_at_the_breaker_and_nothing_stale_is_replayed_wh
     for name in out:
         site.steps += site.fleet.operator(name, EventKind.REMOVE, "sent for repair", "ann", site.now)
     site.passes()
-    assert site.stage("n24") is Stage.READY
+    assert site.stage("n24") is Stage.TESTING  # well again: tested before it takes work
     assert site.stage("n12") is Stage.DRAINING
 
 
@@ -307,9 +307,11 @@ def test_a_late_report_does_not_make_a_node_unheard() -> None:
     ],
 )
 def test_why_nothing_may_start_on_a_node(stage: Stage, policy: Policy, why: str) -> None:
-    fleet = Fleet(policy, [NodeState(name="n0", stage=stage, reason="not yet")])
-    assert fleet.closed("n0") == why
-    assert Fleet(policy, [NodeState(name="n0", stage=stage, reason="not yet")], scheduled=True).closed("n0") == ""
+    node = NodeState(name="n0", stage=stage, reason="not yet", tested_at=1.0)
+    assert Fleet(policy, [node]).closed("n0") == why
+    assert Fleet(policy, [node], scheduled=True).closed("n0") == why
+    withdrawn = "" if policy.dry_run else why or "takes no new work before a test: not yet"
+    assert Fleet(policy, [replace(node, tested_at=None)]).closed("n0") == withdrawn
     by_cause = Fleet(POLICY, [NodeState(name="n0", stage=Stage.QUARANTINED, cause="gpu.xid")])
     assert by_cause.closed("n0") == "quarantined: gpu.xid"
 

@@ -8,7 +8,9 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.incidents.register import Incidents
 from holdfast.model.lifecycle import NodeState, Stage
 
-POLICY = Policy(shared_nodes=4, shared_share=0.5, shared_seconds=120.0, shared_wait_seconds=60.0)
+POLICY = Policy(
+    shared_nodes=4, shared_share=0.5, shared_seconds=120.0, shared_first_seconds=30.0, shared_wait_seconds=60.0
+)
 NOW = 1000.0
 
 
@@ -176,7 +178,7 @@ def test_a_node_of_a_shared_cause_is_held_by_it_whether_it_would_leave_or_not() 
     made = guards()
     fail(made, *range(4))
     assert held(made, 0) == held(made, 0, out=False) == "leaf/leaf0"
-    assert held(made, 20) == ""
+    assert held(made, 20, out=False) == ""
 
 
 def test_a_second_failure_waits_a_minute_for_the_pattern() -> None:
@@ -187,7 +189,29 @@ def test_a_second_failure_waits_a_minute_for_the_pattern() -> None:
     assert held(made, 1, out=False, at=NOW + 10) == ""
     assert held(made, 1, at=NOW + 69.9) == "leaf/leaf0?"
     assert held(made, 1, at=NOW + 70) == ""
-    assert held(made, 30) == ""
+
+
+def test_a_first_failure_waits_half_a_minute_for_its_neighbours() -> None:
+    made = guards()
+    fail(made, 0)
+    assert held(made, 0) == held(made, 0, at=NOW + 29.9) == "leaf/leaf0?"
+    assert held(made, 0, out=False) == ""
+    assert held(made, 0, at=NOW + 30) == ""
+    fail(made, 1, at=NOW + 30)
+    assert held(made, 0, at=NOW + 30) == "leaf/leaf0?", "one more: now it waits the full minute"
+    assert held(made, 0, at=NOW + 60) == ""
+    small = guards(64, leaf=3)
+    fail(small, 0)
+    assert held(small, 0) == "", "three cannot be a shared cause of four"
+
+
+def test_a_neighbour_that_degraded_is_waited_for_like_one_that_failed() -> None:
+    made = guards()
+    made.degraded("n1", NOW)
+    fail(made, 0)
+    assert held(made, 0, at=NOW + 59) == "leaf/leaf0?"
+    made.no_longer_degraded("n1")
+    assert held(made, 0, at=NOW + 31) == ""
 
 
 def test_a_pool_that_lost_enough_holds_the_rest() -> None:

@@ -126,7 +126,8 @@ S = Stage
     ("stage", "kind", "becomes", "verbs"),
     [
         (S.TESTING, H.TEST_FAILED, S.QUARANTINED, [Verb.CORDON]),
-        (S.READY, H.JOB_STARTED, S.ALLOCATED, []),
+        (S.READY, H.JOB_STARTED, S.ALLOCATED, [Verb.CORDON, Verb.TICKET]),  # without a test: the gate let it in
+        (S.ALLOCATED, H.JOB_STARTED, S.ALLOCATED, [Verb.CORDON, Verb.TICKET]),
         (S.SPARE, H.JOB_STARTED, S.ALLOCATED, [Verb.TICKET]),
         (S.TESTING, H.JOB_STARTED, S.ALLOCATED, [Verb.TICKET]),
         (S.QUARANTINED, H.JOB_STARTED, S.QUARANTINED, [Verb.DRAIN, Verb.TICKET]),
@@ -150,6 +151,28 @@ def test_where_one_event_leads(stage: Stage, kind: EventKind, becomes: Stage, ve
     after, done, reason = at(stage, kind)
     assert (after.stage, done) == (becomes, verbs)
     assert reason
+
+
+@pytest.mark.parametrize("stage", [S.READY, S.ALLOCATED])
+def test_a_job_on_a_tested_node_is_no_surprise(stage: Stage) -> None:
+    assert at(stage, H.JOB_STARTED, tested_at=1.0)[1] == []
+
+
+@pytest.mark.parametrize(("stage", "verbs"), [(S.READY, [Verb.CORDON]), (S.ALLOCATED, [Verb.CORDON]), (S.SPARE, [])])
+def test_a_hold_for_a_failure_withdraws_the_test_and_closes_the_node(stage: Stage, verbs: list[Verb]) -> None:
+    held = {"holder": "leaf/l1", "failed": True}
+    after, done, _ = at(stage, H.HELD, event=held, tested_at=1.0, tested_suite="1")
+    assert (after.stage, after.tested_at, after.tested_suite, after.takes_work) == (stage, None, "", False)
+    assert done == verbs
+    again, done, _ = at(stage, H.HELD, event=held, held="leaf/l2")
+    assert (again.held, done) == ("leaf/l1", [])  # closed already
+    symptom, done, _ = at(stage, H.HELD, event={"holder": "cdu/c1"}, tested_at=1.0)
+    assert (symptom.tested_at, done) == (1.0, [])
+
+
+@pytest.mark.parametrize("kind", [H.FAILED, H.QUARANTINE, H.REMOVE])
+def test_whatever_takes_a_node_out_withdraws_its_test(kind: EventKind) -> None:
+    assert at(S.ALLOCATED, kind, tested_at=1.0, tested_suite="1")[0].tested_at is None
 
 
 def test_what_the_table_does_not_know_changes_nothing_and_says_so() -> None:

@@ -10,7 +10,7 @@ from holdfast.model.lifecycle import Stage, Verb
 from tests.fleet.decisions.simulated_fleet import SimulatedFleet
 
 WINTER = Maintenance(name="winter", nodes=frozenset({"n1", "n2", "n3", "n4", "n5", "n6"}), start=100.0, end=1000.0)
-POLICY = Policy(dry_run=False, maintenance=(WINTER,))
+POLICY = Policy(dry_run=False, shared_first_seconds=0.0, maintenance=(WINTER,))
 
 
 def in_maintenance() -> SimulatedFleet:

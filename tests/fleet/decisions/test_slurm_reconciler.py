@@ -33,11 +33,41 @@ def due(keeper: SlurmReconciler, status: NodeStatus, life: NodeState, now: float
 def test_what_is_missing_for_a_while_is_asked_for_again_and_not_sooner(
     status: NodeStatus, stage: Stage, cause: str, verb: Verb
 ) -> None:
-    keeper, life = SlurmReconciler(), replace(READY, stage=stage, cause=cause)
+    keeper, life = SlurmReconciler(), replace(READY, stage=stage, cause=cause, since=1000.0)
     assert due(keeper, status, life, 1000.0) == []
     assert due(keeper, status, life, 1000.0 + AGAIN_SECONDS - 1) == []
     assert due(keeper, status, life, 1000.0 + AGAIN_SECONDS) == [verb]
     assert due(keeper, status, life, 1001.0 + AGAIN_SECONDS) == []
+    assert due(keeper, status, life, 1000.0 + 3 * AGAIN_SECONDS - 1) == [], "twice as long as before"
+    assert due(keeper, status, life, 1000.0 + 3 * AGAIN_SECONDS) == [verb]
+
+
+def test_a_node_opened_by_hand_is_closed_at_once() -> None:
+    """An admin resumes a node that was quarantined, or held, long ago."""
+    quarantined = replace(READY, stage=Stage.QUARANTINED, cause="gpu.xid", since=100.0)
+    assert due(SlurmReconciler(), OPEN, quarantined, 1000.0) == [Verb.DRAIN]
+    held = replace(READY, held="leaf/l1", held_since=980.5, tested_at=None)
+    assert due(SlurmReconciler(), OPEN, held, 1000.0) == []
+    assert due(SlurmReconciler(), OPEN, replace(held, held_since=980.0), 1000.0) == [Verb.CORDON]
+
+
+def test_a_node_that_is_held_stays_drained_whoever_drained_it() -> None:
+    """The health check on the node and the controller agree: nothing is lifted before a test."""
+    held = replace(READY, held="leaf/l1", tested_at=None)
+    keeper = SlurmReconciler()
+    assert [due(keeper, OURS, held, at) for at in (1000.0, 1100.0, 2000.0)] == [[], [], []]
+
+
+def test_a_drain_on_a_node_that_is_down_is_not_lifted_and_not_asked_for_again_and_again() -> None:
+    keeper = SlurmReconciler()
+    down = replace(OURS, down=True)
+    assert [due(keeper, down, READY, at) for at in (1000.0, 1100.0, 2000.0)] == [[], [], []]
+
+
+def test_reminders_that_do_not_help_become_rare() -> None:
+    keeper, life = SlurmReconciler(), replace(READY, stage=Stage.QUARANTINED, cause="gpu.xid", since=1000.0)
+    times = [at for at in range(1000, 4200, 5) if due(keeper, OPEN, life, float(at))]
+    assert times == [1020, 1060, 1140, 1300, 1620, 2260, 2900, 3540, 4180]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.lifecycle import EventKind, Stage, Verb
 from tests.fleet.decisions.simulated_fleet import SimulatedFleet
 
-POLICY = Policy(dry_run=False, spares=2)
+POLICY = Policy(dry_run=False, shared_first_seconds=0.0, spares=2)
 
 
 def spares(told: SimulatedFleet) -> list[str]:
@@ -50,7 +50,7 @@ def test_one_that_a_person_removed_is_replaced_too() -> None:
 def test_a_spare_whose_test_is_out_of_date_is_tested_and_not_promoted() -> None:
     told = SimulatedFleet(policy=POLICY)
     told.says("n9", "gpu.xid", "fail")
-    told.fleet.policy = Policy(dry_run=False, spares=2, suite="2")
+    told.fleet.policy = Policy(dry_run=False, shared_first_seconds=0.0, spares=2, suite="2")
     told.passes()
     assert told.stage("n0") is Stage.TESTING
     assert Verb.UNCORDON not in told.verbs("n0")

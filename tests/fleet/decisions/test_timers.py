@@ -16,7 +16,8 @@ from holdfast.model.wire.report import VerdictChange
 
 NOW = 100_000.0
 # One node behind a parent is enough for a shared cause: so that a single node can be held by it.
-LOOSE = Policy(shared_nodes=1, shared_share=0.0)
+AT_ONCE = Policy(shared_first_seconds=0.0)
+LOOSE = Policy(shared_nodes=1, shared_share=0.0, shared_first_seconds=0.0)
 TESTED = {"tested_at": 1.0, "tested_suite": "1"}
 
 
@@ -30,7 +31,7 @@ class Clock:
 
     def __init__(self, *first: NodeState, policy: Policy | None = None, count: int = 40, **more: object) -> None:
         rest = [node(number) for number in range(len(first), count)]
-        self.state = VerdictState(policy or Policy(), [*first, *rest], **more)  # type: ignore[arg-type]
+        self.state = VerdictState(policy or AT_ONCE, [*first, *rest], **more)  # type: ignore[arg-type]
         self.pace = Timers(self.state, Unsaved())
 
     def tick(self, at: float = NOW, quiet: tuple[str, ...] = ()) -> dict[str, list[Verb]]:
@@ -269,7 +270,8 @@ def test_a_node_on_trial_keeps_its_shared_cause_alive_until_a_test_says_otherwis
     [
         (Stage.QUARANTINED, {"cause": "gpu.xid", "failed": True}, [Verb.RETEST], Stage.TESTING),
         (Stage.QUARANTINED, {"cause": "operator"}, [], Stage.QUARANTINED),
-        (Stage.READY, {}, [], Stage.READY),
+        (Stage.READY, {}, [Verb.CORDON, Verb.RETEST], Stage.TESTING),
+        (Stage.ALLOCATED, {}, [], Stage.ALLOCATED),  # tested when its work has ended, as always
         (Stage.TESTING, {}, [Verb.RETEST], Stage.TESTING),
     ],
 )

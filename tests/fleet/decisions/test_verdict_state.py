@@ -13,6 +13,7 @@ from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, S
 from holdfast.model.wire.report import OrderOutcome, VerdictChange
 
 NOW = 1000.0
+AT_ONCE = Policy(shared_first_seconds=0.0)
 COOLING = Account(kind="cooling.flow_low", confidence=0.9, since=0.0, lasted_seconds=60.0)
 
 
@@ -23,7 +24,7 @@ def node(number: int = 0, stage: Stage = Stage.READY, **more: object) -> NodeSta
 def state_of(*first: NodeState, policy: Policy | None = None, count: int = 40, **more: object) -> VerdictState:
     """These nodes, and others that are ready."""
     rest = [node(number) for number in range(len(first), count)]
-    return VerdictState(policy or Policy(), [*first, *rest], **more)  # type: ignore[arg-type]
+    return VerdictState(policy or AT_ONCE, [*first, *rest], **more)  # type: ignore[arg-type]
 
 
 def failure(check: str = "gpu.xid", after: str = "fail", at: float = NOW) -> VerdictChange:
@@ -62,7 +63,7 @@ def test_a_failure_counts_in_service(stage: Stage, after: Stage) -> None:
 
 
 def test_a_check_in_shadow_mode_neither_moves_a_node_nor_makes_it_ill() -> None:
-    made = state_of(policy=Policy(shadow_checks=frozenset({"gpu.xid"})))
+    made = state_of(policy=replace(AT_ONCE, shadow_checks=frozenset({"gpu.xid"})))
     assert fails(made) == []
     assert made.guards.failing_by("n0") is None
     assert made.failing("n0") is None
@@ -90,7 +91,7 @@ def test_an_open_breaker_is_one_incident_with_all_that_it_holds() -> None:
 
 def test_a_degradation_passes_an_open_breaker_for_it_takes_nobody_out() -> None:
     made = state_of(*[node(number, Stage.QUARANTINED) for number in range(4)])
-    steps = made.guarded("n10", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.ecc"), NOW)
+    steps = made.step("n10", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.ecc"), NOW)
     assert [action.verb for action in steps[0].actions] == [Verb.CHOOSE_LAST]
 
 
@@ -102,18 +103,67 @@ def test_a_victim_of_a_seam_is_neither_drained_nor_chosen_last_for_its_symptoms(
     made = state_of(incidents=[seam("n0")])
     assert fails(made, check="gpu.throttle") == []
     assert made.nodes["n0"].held == "cdu/c2"
-    made.guarded("n0", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.clocks"), NOW)
+    made.step("n0", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.clocks"), NOW)
     assert made.nodes["n0"].degraded_by == ""
-    made.guarded("n0", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.ecc"), NOW)
+    made.step("n0", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.ecc"), NOW)
     assert made.nodes["n0"].degraded_by == "gpu.ecc"
     assert fails(made, check="gpu.ecc") == [Verb.DRAIN]
 
 
-def test_a_node_of_a_shared_cause_is_still_chosen_last_when_it_is_degraded() -> None:
+def test_a_node_of_a_shared_cause_is_neither_drained_nor_chosen_last_for_it() -> None:
     shared = Incident(id="s", opened=0.0, subject="leaf/l0", evidence=("n0",))
-    made = state_of(incidents=[shared])
-    made.guarded("n0", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.clocks"), NOW)
-    assert made.nodes["n0"].degraded_by == "gpu.clocks"
+    made = state_of(node(tested_at=1.0), incidents=[shared])
+    made.step("n0", NodeEvent(kind=EventKind.DEGRADED, cause="gpu.clocks"), NOW)
+    assert (made.nodes["n0"].degraded_by, made.nodes["n0"].held) == ("", "leaf/l0")
+    assert made.nodes["n0"].takes_work  # it does not fail
+    assert made.nodes["n0"].degradations == ()  # and it is not counted
+
+
+def degrade(made: VerdictState, number: int, at: float = NOW) -> list[Verb]:
+    change = failure("fabric.errors", "degraded", at)
+    made.current.take(f"n{number}", change)
+    steps = made.step(f"n{number}", NodeEvent(kind=EventKind.DEGRADED, cause=change.check), at)
+    return [action.verb for step in steps for action in step.actions]
+
+
+def test_a_degradation_too_many_passes_the_same_guards_as_a_failure() -> None:
+    often = tuple(Offence(at=NOW - 60, cause="fabric.errors") for _ in range(2))
+    made = state_of(*(node(number, degradations=often, tested_at=1.0) for number in range(4)), policy=Policy())
+    for number in range(4):
+        assert degrade(made, number) == [Verb.CORDON]
+    assert list(made.incidents.open) == ["leaf/l0"]
+    assert {made.nodes[f"n{number}"].stage for number in range(4)} == {Stage.READY}
+    failing = made.failing("n0")
+    assert failing is not None
+    assert failing.reason.startswith("degraded 3 times")
+    made.current.take("n0", failure("fabric.errors", "pass", NOW + 1))
+    assert made.failing("n0") is None
+
+
+def test_a_degradation_too_many_of_one_node_drains_it_after_the_wait() -> None:
+    often = tuple(Offence(at=NOW - 60, cause="fabric.errors") for _ in range(2))
+    made = state_of(node(degradations=often, tested_at=1.0), policy=Policy())
+    assert degrade(made, 0) == [Verb.CORDON]
+    failing = made.failing("n0")
+    assert failing is not None
+    assert made.failed("n0", failing, NOW + 29.9) == []
+    (step,) = made.failed("n0", failing, NOW + 30)
+    assert [action.verb for action in step.actions] == [Verb.DRAIN]
+    assert made.failing("n0") is None  # it has left service
+
+
+def test_degradations_of_neighbours_add_to_a_failure_and_are_none_by_themselves() -> None:
+    made = state_of(policy=Policy())
+    for number in range(3):
+        degrade(made, number)
+    assert not made.incidents.open
+    fails(made, 3)
+    assert made.incidents.members("leaf/l0") == {"n0", "n1", "n2", "n3"}
+    assert "4 of 8 nodes behind leaf/l0 failed or degraded together" in made.incidents.open["leaf/l0"].reason
+    alone = state_of(policy=Policy())
+    for number in range(8):
+        degrade(alone, number)
+    assert not alone.incidents.open
 
 
 def test_its_own_failure_is_told_before_a_seams_symptom() -> None:
@@ -159,10 +209,10 @@ def test_what_a_full_test_leads_to(health: str, more: dict[str, object], stage: 
 def test_what_a_degraded_test_leads_to_is_the_operators_choice(
     choice: OnDegraded, stage: Stage, degraded_by: str
 ) -> None:
-    made = state_of(node(stage=Stage.TESTING), policy=Policy(bootstrap_degraded=choice))
+    made = state_of(node(stage=Stage.TESTING), policy=replace(AT_ONCE, bootstrap_degraded=choice))
     assert after_test(made, health="degraded", cause="gpu.ecc") is stage
     assert made.nodes["n0"].degraded_by == degraded_by
-    clean = state_of(node(stage=Stage.TESTING), policy=Policy(bootstrap_degraded=choice))
+    clean = state_of(node(stage=Stage.TESTING), policy=replace(AT_ONCE, bootstrap_degraded=choice))
     assert after_test(clean) is Stage.READY
     assert clean.nodes["n0"].degraded_by == ""
 
@@ -241,7 +291,11 @@ def test_a_node_held_on_trial_is_tried_at_once_when_its_checks_are_well() -> Non
     assert state_of(replace(trial, asked_at=950.0)).well_again("n0", NOW) == []
     free = state_of(replace(trial, held=""))
     assert free.well_again("n0", NOW) == []
-    assert state_of(replace(trial, stage=Stage.READY)).well_again("n0", NOW) == []
+    ready = replace(trial, stage=Stage.READY)
+    (step,) = state_of(ready).well_again("n0", NOW)
+    assert [action.verb for action in step.actions] == [Verb.CORDON, Verb.RETEST]  # its test was withdrawn
+    assert state_of(replace(ready, tested_at=1.0)).well_again("n0", NOW) == []
+    assert state_of(replace(ready, stage=Stage.ALLOCATED)).well_again("n0", NOW) == []
 
 
 def test_what_only_a_test_found_is_not_made_well_by_other_checks() -> None:
@@ -262,7 +316,7 @@ def test_what_was_wrong_when_we_began_is_remembered() -> None:
     made = state_of(trial, held, tried, node(3), verdicts={"n3": [failure()], "n4": [failure(after="pass")]})
     failing = {name: made.guards.failing_by(name) for name in ("n0", "n1", "n2", "n3", "n4")}
     assert failing == {"n0": "", "n1": None, "n2": None, "n3": "gpu.xid", "n4": None}
-    shadowed = state_of(policy=Policy(shadow_checks=frozenset({"gpu.xid"})), verdicts={"n3": [failure()]})
+    shadowed = state_of(policy=replace(AT_ONCE, shadow_checks=frozenset({"gpu.xid"})), verdicts={"n3": [failure()]})
     assert shadowed.guards.failing_by("n3") is None
 
 

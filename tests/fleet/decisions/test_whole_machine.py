@@ -186,6 +186,7 @@ class AnyFleet(RuleBasedStateMachine):
             assert name in self.cordoned, "we lift no cordon but ours"
             assert step.node.stage is Stage.READY
             assert step.node.freshly_tested
+            assert step.node.takes_work
             self.cordoned.discard(name)
 
     def settled(self) -> None:
@@ -197,10 +198,14 @@ class AnyFleet(RuleBasedStateMachine):
     @invariant()
     def nothing_is_ready_that_is_not_freshly_tested(self) -> None:
         for node in self.fleet.nodes.values():
-            if node.stage in (Stage.READY, Stage.SPARE):
+            if node.stage in (Stage.READY, Stage.SPARE) and node.tested_at is not None:
                 assert node.freshly_tested, node
-                assert node.tested_at is not None
                 assert node.tested_at > self.workload.get(node.name, 0.0)
+
+    @invariant()
+    def what_takes_no_work_is_closed_in_the_scheduler(self) -> None:
+        for node in self.fleet.nodes.values():
+            assert node.takes_work or node.stage is Stage.CLEANING or node.name in self.cordoned, node
 
     @invariant()
     def a_failure_has_one_parent(self) -> None:

@@ -40,16 +40,16 @@ def test_a_shared_cause_would_have_kept_its_nodes() -> None:
     nodes = [NodeState(name=f"n{number}", place={"leaf": f"l{number // 8}"}) for number in range(32)]
     found = preview(Policy(), nodes, [failing(f"n{number}", 100.0 + number) for number in range(8)], 0.0)
     assert [one.subject for one in found.incidents] == ["leaf/l0"]
-    assert found.nodes == {"n0": 1}
-    assert found.held["leaf/l0"] == 7  # the first was a person's case by then
+    assert not found.nodes
+    assert found.held["leaf/l0"] == 8
 
 
 def test_planned_work_would_have_been_left_alone_and_tested_at_its_end() -> None:
     work = Maintenance(name="winter", pool="default", start=50.0, end=500.0)
     found = preview(Policy(maintenance=(work,)), NODES, [failing("n1", 100.0), failing("n1", 200.0, "pass")], 0.0)
     assert not found.nodes
-    assert found.held == {"maintenance/winter": 20}
-    assert found.actions == {"cordon": 20, "retest": 20, "uncordon": 20}
+    assert found.held["maintenance/winter"] >= 20
+    assert found.actions["uncordon"] == 21  # all are tested at its end; n1 also when it was well again
 
 
 def test_spares_would_have_stood_in_and_a_pool_has_its_own_limits() -> None:
@@ -60,10 +60,10 @@ def test_spares_would_have_stood_in_and_a_pool_has_its_own_limits() -> None:
     assert found.promoted == 1
 
 
-def test_a_second_failure_waits_for_the_pattern_and_is_then_taken_out() -> None:
+def test_two_failures_wait_for_the_pattern_and_are_then_taken_out() -> None:
     nodes = [NodeState(name=f"n{number}", place={"leaf": f"l{number // 8}"}) for number in range(64)]
     found = preview(Policy(), nodes, [failing("n1", 100.0), failing("n2", 101.0)], 0.0)
-    assert found.held == {"leaf/l0?": 1}
+    assert found.held == {"leaf/l0?": 2}
     assert found.nodes == {"n1": 1, "n2": 1}
     taken = next(step for step in found.steps if step.node.name == "n2" and step.transition.after is Stage.DRAINING)
     assert 160.0 < taken.transition.at <= 162.0  # a minute after it failed

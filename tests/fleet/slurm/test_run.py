@@ -36,7 +36,7 @@ def test_a_node_dies_and_the_spare_takes_its_place(slurm_cluster, tmp_path: Path
     output = tmp_path / "out"
     job = slurm.run("sbatch", "--parsable", "--no-kill", "-N4", "-o", str(output), "--wrap", script)
     slurm.eventually(lambda: output.exists() and "step 25 " in output.read_text(), within=120)
-    spare = next(node for node in slurm.nodes if f"{node} stands by" in output.read_text())
+    spare = next(node for node in slurm.nodes if f"{node} waits as a spare" in output.read_text())
     hit = next(node for node in slurm.nodes[1:] if node != spare)
     slurmd = slurm.daemons[2 + slurm.nodes.index(hit)]
     slurmd.kill()

@@ -115,3 +115,11 @@ def test_a_leader_that_sleeps_inside_a_transaction_does_not_hold_up_the_next(
         assert new.lead("new", 10, now=200.0) is not None  # waits until the server has ended the sleeper's transaction
         asleep.execute(text(f"UPDATE leader SET epoch = {first}"))
     assert new.current_leader() != Leader(holder="old", epoch=first or 0, until=110.0)
+
+
+def test_a_lease_lasts_no_longer_when_the_clock_is_set_back_a_day(open_store: Callable[[], Store]) -> None:
+    one, other = open_store(), open_store()
+    assert one.lead("one", 10, now=100_000.0) is not None
+    assert other.lead("other", 10, now=13_600.0) is None
+    assert other.lead("other", 10, now=13_609.0) is None, "its holder may still renew it"
+    assert other.lead("other", 10, now=13_611.0) is not None

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from holdfast.node.probes.isolation.bands import Exchange, judge
 from holdfast.node.probes.isolation.isolation import Measured, doubts, leaf_parts, learn, suspects
 from holdfast.node.probes.isolation.pairing import every_pair, next_round, pair
 from holdfast.node.probes.sweep.report import finding
@@ -124,16 +125,21 @@ def test_rails_of_a_host_hang_on_their_own_leaves():
 
 
 def test_the_evidence_of_a_rail_is_of_that_rail():
-    measured = [
-        Measured(one, other, 4e6 if rail == "1" and "h2" in (one, other) else 80e6, rail)
+    exchanges = [
+        Exchange(
+            one=one,
+            other=other,
+            rail=rail,
+            bytes_per_second={1 << 20: 4e6 if rail == "1" and "h2" in (one, other) else 80e6},
+        )
         for _ in range(2)
         for turn in every_pair(HOSTS)
         for one, other in turn
         for rail in "01"
     ]
-    (suspect,) = [one for one in suspects(measured, leaf_parts({}), learn(measured)) if one.confirmed]
-    reported = finding(suspect, measured)
-    assert reported.subject == "node/h2/rail/1"
+    (named,), _ = judge(exchanges, [], leaf_parts({}))
+    reported = finding(named, [], {})
+    assert (reported.subject, reported.cause) == ("node/h2/rail/1", "bandwidth at 1 MiB")
     assert all(words.endswith("4.0 MB/s") for words in reported.evidence[1:]) and len(reported.evidence) > 2
 
 

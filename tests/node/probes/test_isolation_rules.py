@@ -257,8 +257,8 @@ def test_a_node_slow_once_is_not_confirmed():
     measured = [met("h1", "h2", -1.0), met("h2", "h3"), met("h2", "h4"), met("h1", "h3", -0.39)]
     first = judged(*measured, limits=Limits(doubt=1.0))[0]
     assert (first.part, first.slow) == ("pair/h1+h2", 1)
-    leaf = judged(met("h1", "h2", -1.0), met("h2", "h3"), leaves={"h1": "x", "h2": "x"})[0]
-    assert (leaf.part, leaf.confirmed) == ("leaf/x", False)
+    alone = judged(met("h1", "h2", -1.0), met("h2", "h3"), leaves={"h1": "x", "h2": "x"})[0]
+    assert (alone.part, alone.same_as, alone.confirmed) == ("node/h1", ("leaf/x",), False)
 
 
 def test_the_evidence_is_of_the_slow_ones_slowest_first():

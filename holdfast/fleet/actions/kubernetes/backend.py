@@ -71,6 +71,11 @@ class Kubernetes:
         }
         self.verbs = frozenset(self._deeds)
 
+    looks_first = True
+
+    def did_run(self, action: Action) -> bool | None:
+        return False
+
     def perform(self, action: Action, dry_run: bool) -> Outcome:
         deed = self._deeds.get(action.verb)
         if deed is None:

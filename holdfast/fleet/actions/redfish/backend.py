@@ -60,6 +60,17 @@ class Redfish:
         self._sleep = sleep
         self._tls = http.tls(settings.ca_file, settings.verify_tls)
 
+    looks_first = False
+
+    def did_run(self, action: Action) -> bool | None:
+        """By the BMC's own record of its last reset, where it has one."""
+        try:
+            with self._connect(action) as bmc:
+                since = _time(bmc.get(self._system(bmc)).get("LastResetTime"))
+        except NoAnswer:
+            return None
+        return None if since is None or not action.at else since > action.at
+
     def perform(self, action: Action, dry_run: bool) -> Outcome:
         if action.verb not in self.verbs:
             return refused(f"Redfish does not know how to {action.verb.value}")

@@ -6,7 +6,6 @@ compare-and-set, so we look at the node right before each change and once more a
 
 import re
 import shlex
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from holdfast.formats.slurm.nodes import SlurmNode
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.node_status import NodeStatus
+from holdfast.runtime import clock
 from holdfast.runtime.errors import NoAnswer
 
 _JOB = re.compile(r"[0-9]+(_[0-9]+)?")
@@ -64,6 +64,11 @@ class Slurm:
         }
         self.verbs = frozenset(self._deeds)
 
+    looks_first = True
+
+    def did_run(self, action: Action) -> bool | None:
+        return False
+
     def perform(self, action: Action, dry_run: bool) -> Outcome:
         deed = self._deeds.get(action.verb)
         if deed is None:
@@ -82,9 +87,9 @@ class Slurm:
 
     def look(self) -> Look:
         """Nodes before jobs: a node that looks empty while a job is starting there is then told of the job."""
-        began = time.time()
+        began = clock.now()
         nodes = self._commands.nodes()
-        shown_at = time.time()
+        shown_at = clock.now()
         self._marks.look(nodes, shown_at)
         jobs = self._commands.jobs(ended=True)
         held: dict[str, set[str]] = {}
@@ -101,6 +106,7 @@ class Slurm:
             cordoned=node.drained,
             down=node.down,
             busy=node.busy or bool(jobs),
+            known=node.known,
             ours=node.drained and node.ours,
             note=node.reason,
             note_by=node.reason_by,
@@ -108,6 +114,7 @@ class Slurm:
             jobs=jobs,
             up_since=node.slurmd_since,
             state=_words(node),
+            addresses=(node.address,) if node.address else (),
         )
 
     def observe(self) -> list[NodeStatus]:
@@ -170,7 +177,7 @@ class Slurm:
 
     def _marked_since(self, node: SlurmNode, action: Action) -> bool:
         """Whether a script on the node says untested, and that was not seen before the test began."""
-        marked_at = self._marks.seen(node, time.time())
+        marked_at = self._marks.seen(node, clock.now())
         began = action.at if action.tested_at is None else action.tested_at
         return marked_at is not None and marked_at > began
 

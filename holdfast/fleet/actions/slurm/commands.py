@@ -11,7 +11,8 @@ from holdfast.model.job import Job
 from holdfast.runtime import process
 from holdfast.runtime.errors import NoAnswer
 
-# Asking again does not help against these.
+# Asking again does not help against these, unless slurmctld or munge is what refuses: an operator repairs that.
+_PASSING = ("auth", "munge", "credential", "contact slurm controller", "protocol")
 _FINAL = ("invalid", "denied", "not permitted", "not found", "unrecognized", "no longer", "disabled")
 _UNKNOWN_NODE = ("not found", "invalid node name")
 _SITE_FORMATS = (
@@ -44,7 +45,7 @@ class SlurmCommands:
         answer = process.run((binary, *command[1:]), self._environ, self._timeout)
         if answer.code != 0:
             said = answer.message or f"exit code {answer.code}"
-            final = any(word in said.lower() for word in _FINAL)
+            final = any(word in said.lower() for word in _FINAL) and not any(word in said.lower() for word in _PASSING)
             raise NoAnswer(f"{' '.join(command[:2])}: {said}", retryable=not final)
         return answer.out
 

@@ -72,6 +72,19 @@ def _controller(service: Service) -> Iterable[Metric]:
         ("streams", "Live streams that are open.", len(board.watchers)),
     ):
         yield gauge(f"holdfast_controller_{name}", words, (), {(): value})
+    components = board.components.all
+    yield gauge(
+        "holdfast_controller_component_failing",
+        "1 while this component of the controller fails.",
+        ("component",),
+        {(one.name,): one.failing for one in components},
+    )
+    yield counter(
+        "holdfast_controller_component_failures",
+        "Failures of this component since this controller started.",
+        ("component",),
+        {(one.name,): one.total for one in components},
+    )
     yield counter("holdfast_reports", "Reports taken from agents.", (), {(): board.counts["reports"]})
     yield counter("holdfast_requests_refused", "Requests that were refused.", (), {(): board.counts["refused"]})
 

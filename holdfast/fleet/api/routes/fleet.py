@@ -19,16 +19,19 @@ from holdfast.fleet.api.views.common import (
     FleetView,
     IncidentsView,
     JobsView,
+    PendingView,
     Revoked,
     RevokeRequest,
     TokenMade,
     TokenRequest,
     TransitionsView,
+    VouchRequest,
 )
 from holdfast.fleet.api.views.show import action_view, transition_view
 from holdfast.fleet.probe_sessions.views import ProbesView
 from holdfast.model.incident import IncidentState
-from holdfast.model.wire.order import Ack
+from holdfast.model.records import PendingNode
+from holdfast.model.wire.order import Ack, Admission
 from holdfast.model.wire.report import Report
 
 Most = Annotated[int, Parameter(ge=1, le=10_000, description="At most so many.")]
@@ -84,15 +87,33 @@ async def read_audit(service: Asked, since: Since = 0.0, limit: Most = 1_000) ->
 
 
 @post("/v1/enrol", status_code=200, tags=["agents"])
-async def enrol(service: Asked, data: EnrolRequest) -> Enrolled:
+async def enrol(service: Asked, request: Request[Any, Any, Any], data: EnrolRequest) -> Enrolled:
     """A node's own credential for a join token."""
-    return await service.enrol(data)
+    return await service.enrol(data, request.client.host if request.client else "")
+
+
+@get("/v1/pending", opt={"right": "read"}, tags=["agents"])
+async def list_pending(service: Asked) -> PendingView:
+    """Nodes that enrolled and wait to be vouched for. Their reports are not taken, and nothing is done to them."""
+    return PendingView(pending=tuple(await asyncio.to_thread(service.store.pending)))
+
+
+@post("/v1/pending/vouch", opt={"right": "operate"}, status_code=200, tags=["agents"])
+async def vouch_for_node(service: Asked, request: Request[Any, Any, Any], data: VouchRequest) -> PendingNode:
+    """The node is what it says: it joins the fleet, and is tested before anything runs there."""
+    return await service.vouch(data, caller_of(request))
 
 
 @post("/v1/credential", opt={"right": "report"}, status_code=200, tags=["agents"])
 async def renew_credential(service: Asked, request: Request[Any, Any, Any]) -> Enrolled:
     """A new credential for the node that asks with its old one, before that expires."""
     return await service.renew(caller_of(request))
+
+
+@get("/v1/admission", opt={"right": "report"}, tags=["agents"])
+async def admission(service: Asked, request: Request[Any, Any, Any]) -> Admission:
+    """Whether work may start now on the node whose agent's credential this is. Asked by its prolog."""
+    return await service.admission(caller_of(request))
 
 
 @post(PATH, opt={"right": "report"}, status_code=200, tags=["agents"])
@@ -124,7 +145,10 @@ ROUTES = [
     show_probes,
     read_audit,
     enrol,
+    list_pending,
+    vouch_for_node,
     renew_credential,
+    admission,
     report,
     make_token,
     revoke_token,

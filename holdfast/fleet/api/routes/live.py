@@ -9,6 +9,7 @@ from litestar import get
 from litestar.response import Stream
 
 from holdfast.fleet.api.board import Board, Watcher
+from holdfast.fleet.api.components import ComponentView
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Asked
 
@@ -20,12 +21,27 @@ QUIET_SECONDS = 15.0  # a comment now and then, so that a dead connection is not
 class Alive:
     leading: bool
     waiting: int
+    failing: tuple[str, ...]
+    """Components of this controller that fail now; /v1/components says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentsView:
+    components: tuple[ComponentView, ...]
+    """Those that have failed at least once since this controller started."""
 
 
 @get("/healthz", tags=["live"])
 async def healthz(service: Asked) -> Alive:
-    """This process answers. Whether it leads is for load balancers and people."""
-    return Alive(leading=service.board.leading, waiting=service.waiting)
+    """This process answers. Whether it leads, and which of its components fail, is for load balancers and operators."""
+    failing = tuple(one.name for one in service.board.components.failing)
+    return Alive(leading=service.board.leading, waiting=service.waiting, failing=failing)
+
+
+@get("/v1/components", opt={"right": "read"}, tags=["live"])
+async def list_components(service: Asked) -> ComponentsView:
+    """The controller's own health: what failed, how often, since when and why."""
+    return ComponentsView(components=service.board.components.all)
 
 
 @get("/v1/stream", opt={"right": "read"}, tags=["live"], media_type="text/event-stream")
@@ -58,4 +74,4 @@ def _event(name: str, data: bytes) -> bytes:
     return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
 
 
-ROUTES = [healthz, stream]
+ROUTES = [healthz, list_components, stream]

@@ -9,6 +9,7 @@ from litestar import Request, get, post
 from litestar.params import Parameter
 
 from holdfast.fleet.api import operator_actions as wishes
+from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem, busy
 from holdfast.fleet.api.service import Asked, Service
@@ -26,18 +27,27 @@ Limit = Annotated[int, Parameter(ge=1, le=MOST_LINES, description="Lines of a pa
 Before = Annotated[str, Parameter(description="`next` of the page before; '' is the newest page.")]
 
 
-@get("/v1/nodes", opt={"right": "read"}, tags=["nodes"])
+OWN = {"right": "read own nodes"}
+
+
+@get("/v1/nodes", opt=OWN, tags=["nodes"])
 async def list_nodes(
-    service: Asked, pool: str = "", stage: Stage | None = None, health: Health | None = None
+    service: Asked,
+    request: Request[Any, Any, Any],
+    pool: str = "",
+    stage: Stage | None = None,
+    health: Health | None = None,
 ) -> NodesView:
-    """Every node, by name; only those of a pool, stage or health if asked."""
-    return NodesView(nodes=tuple(service.board.nodes(pool, stage, health)))
+    """Every node, by name; only those of a pool, stage or health if asked. A job's token shows its own."""
+    caller = caller_of(request)
+    found = service.board.nodes(pool, stage, health)
+    return NodesView(nodes=tuple(one for one in found if caller.may_see(one.name, one.jobs)))
 
 
-@get("/v1/nodes/{name:str}", opt={"right": "read"}, tags=["nodes"])
-async def show_node(service: Asked, name: str) -> NodeDetail:
-    """One node with the standing verdict of every check."""
-    view = _known(service, name)
+@get("/v1/nodes/{name:str}", opt=OWN, tags=["nodes"])
+async def show_node(service: Asked, request: Request[Any, Any, Any], name: str) -> NodeDetail:
+    """One node with the current verdict of every check."""
+    view = _known(service, name, caller_of(request))
     shown = {field.name: getattr(view, field.name) for field in fields(view)}
     standing = sorted(await service.verdicts(name), key=lambda one: WORST_FIRST.get(one.health, 0))
     left_out = max(0, len(standing) - MOST_VERDICTS)
@@ -55,10 +65,12 @@ async def _next_step(service: Service, name: str) -> NextStep | None:
     return of_node(life, changes.get(name, ()), service.board.policy) if life is not None else None
 
 
-@get("/v1/nodes/{name:str}/story", opt={"right": "read"}, tags=["nodes"])
-async def tell_story(service: Asked, name: str, limit: Limit = 50, before: Before = "") -> StoryView:
+@get("/v1/nodes/{name:str}/story", opt=OWN, tags=["nodes"])
+async def tell_story(
+    service: Asked, request: Request[Any, Any, Any], name: str, limit: Limit = 50, before: Before = ""
+) -> StoryView:
     """How a node came where it is: transitions, verdicts, events and actions, newest first."""
-    _known(service, name)
+    _known(service, name, caller_of(request))
     try:
         return story_view(await asyncio.to_thread(service.store.story, name, limit, before))
     except StoreError as error:
@@ -67,8 +79,10 @@ async def tell_story(service: Asked, name: str, limit: Limit = 50, before: Befor
         raise
 
 
-def _known(service: Service, name: str) -> NodeView:
+def _known(service: Service, name: str, caller: Caller) -> NodeView:
     view = service.board.node(name)
+    if not caller.may_see(name, view.jobs if view else ()):
+        raise Problem(403, f"the token of {caller.name} is not for {name[:80]!r}", who=(caller.name, caller.role.value))
     if view is None and not service.board.read:
         raise busy("the controller starts and has not read its store yet; try again", 1)
     if view is None:
@@ -83,8 +97,9 @@ def _wish(kind: EventKind, words: str) -> Any:
     handle.__doc__ = words
     handle.__name__ = kind.value
     path = f"/v1/nodes/{{name:str}}/{kind.value}"
+    right = "retest own nodes" if kind in (EventKind.RETEST, EventKind.QUARANTINE) else "operate"
     route: Callable[[Callable[..., Awaitable[NodeView]]], Any] = post(
-        path, opt={"right": "operate"}, status_code=200, tags=["nodes"], operation_id=kind.value
+        path, opt={"right": right}, status_code=200, tags=["nodes"], operation_id=kind.value
     )
     return route(handle)
 

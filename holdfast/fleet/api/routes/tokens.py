@@ -1,13 +1,13 @@
 """Which tokens there are: whose, for what, until when. The tokens themselves are nowhere kept."""
 
 import asyncio
-import time
 from dataclasses import dataclass
 
 from litestar import get
 
 from holdfast.fleet.api.service import Asked
 from holdfast.model.records import Credential, JoinToken
+from holdfast.runtime import clock
 
 JOIN = "join"
 
@@ -36,7 +36,7 @@ class TokensView:
 @get("/v1/tokens", opt={"right": "administer"}, tags=["access"])
 async def list_tokens(service: Asked, role: str = "", ended: bool = False) -> TokensView:
     """By role and name, of one role if asked; `ended` adds those that expired, were revoked or are used up."""
-    now = time.time()
+    now = clock.now()
     holders = await asyncio.to_thread(service.store.credentials)
     joining = await asyncio.to_thread(service.store.join_tokens)
     shown = [_of_holder(one, now) for one in holders] + [_of_joining(one, now) for one in joining]

@@ -9,7 +9,7 @@ from holdfast.model.health import Health
 from holdfast.model.incident import Incident
 from holdfast.model.job import Job
 from holdfast.model.lifecycle import EventKind, Stage, Verb
-from holdfast.model.records import AuditEntry, Outcome, Role
+from holdfast.model.records import AuditEntry, Outcome, PendingNode, Role
 from holdfast.model.wire.report import Report
 
 
@@ -166,8 +166,10 @@ class EnrolRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enrolled:
     credential: str
-    """Shown this once; the controller keeps only its hash."""
+    """Shown this once; the controller stores only its hash."""
     expires: float
+    pending: bool = False
+    """The node waits to be vouched for by the scheduler or an operator; until then its reports are not taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,9 +189,32 @@ class TokenRequest:
     """None asks for a join token, with which agents enrol."""
     hours: float = 24 * 30
     uses: int = 1
-    """Of a join token: how many nodes may enrol with it."""
+    """Of a join token: how many nodes may enrol with it. For more than one, `nodes` or `network` says which."""
     node: str = ""
     """Of a join token: the one node that may enrol with it, also if an agent of that name is known and reports."""
+    nodes: str = ""
+    """A Slurm hostlist, such as gpu[001-100]. Of a join token: the names that may enrol, wildcards included. Of a job's
+    token: the nodes that it may read and have re-tested."""
+    network: str = ""
+    """Of a join token: the network that nodes enrol from, such as 10.1.0.0/16."""
+    vouch: bool = False
+    """Of a join token for several nodes: they are vouched for at once. One for a single node always vouches for it."""
+    job: str = ""
+    """Of a job's token: the scheduler's id of the job. Its nodes are those that the scheduler names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingView:
+    """Nodes that enrolled and wait to be vouched for, the oldest first."""
+
+    pending: tuple[PendingNode, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VouchRequest:
+    name: str
+    hash: str = ""
+    """Of the credential that is meant, as the list of pending nodes shows it; '' is the only one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

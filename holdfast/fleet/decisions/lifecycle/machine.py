@@ -9,16 +9,17 @@ from dataclasses import replace
 from holdfast.fleet.decisions.lifecycle.memory import OPERATOR, counts, note
 from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, OnUnknown, OnUnknownTest, Policy
 from holdfast.fleet.decisions.lifecycle.table import IN_SERVICE, TABLE, Move
-from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage, Verb, changed
+from holdfast.model.lifecycle import IN_USE, Action, EventKind, NodeEvent, NodeState, Stage, Verb, changed
 
 _S, _H, _V = Stage, EventKind, Verb
 SPARE_CAUSE = "spare"
+CLOSING = frozenset({Verb.CORDON, Verb.DRAIN})
 
 
 def step(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> tuple[NodeState, list[Action], str]:
     """The node afterwards, the actions, and the reason. Refusals and events without effect change nothing."""
     own = policy.of(node.pool)
-    event = _as_failure(node, event, now, own)
+    event = as_failure(node, event, now, own)
     if event.cause in own.shadow_checks and event.kind in (_H.FAILED, _H.DEGRADED):
         return node, [], f"{event.cause} is in shadow mode: {event.reason}"
     noted = note(node, event, now, own)
@@ -28,14 +29,17 @@ def step(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> tuple
     refine = _REFINEMENTS.get((node.stage, event.kind))
     if refine is not None:
         move = refine(noted, event, own, move)
+    verbs = move.verbs
+    if noted.stage in IN_USE and node.takes_work and not noted.takes_work and not set(verbs) & CLOSING:
+        verbs = (*verbs, _V.CORDON)
     after = noted
     if move.to is not None and move.to is not node.stage:
         after = changed(noted, stage=move.to, since=now, reason=_reason(noted, event, move))
-    if _V.RETEST in move.verbs:
+    if _V.RETEST in verbs:
         after = changed(after, asked_at=now)
     reason = f"{move.text}: {event.reason}" if event.reason else move.text
     cause = SPARE_CAUSE if move.to is _S.SPARE else event.cause
-    return after, [Action(node=node.name, verb=v, reason=reason, cause=cause, at=now) for v in move.verbs], reason
+    return after, [Action(node=node.name, verb=v, reason=reason, cause=cause, at=now) for v in verbs], reason
 
 
 def _reason(node: NodeState, event: NodeEvent, move: Move) -> str:
@@ -45,7 +49,7 @@ def _reason(node: NodeState, event: NodeEvent, move: Move) -> str:
     return event.reason or move.text
 
 
-def _as_failure(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeEvent:
+def as_failure(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeEvent:
     """Degraded too often, or at all under `service_degraded = "fail"`, is a failure."""
     if event.kind is not _H.DEGRADED or node.stage not in IN_SERVICE or node.degraded_by == event.cause:
         return event
@@ -94,6 +98,13 @@ def _too_often_unknown(node: NodeState, event: NodeEvent, policy: Policy, move: 
     return move
 
 
+def _unexpected(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
+    """A job on a node in service whose last test was withdrawn: whoever started it did not ask."""
+    if node.tested_at is not None:
+        return move
+    return Move(move.to, (_V.CORDON, _V.TICKET), "a workload started on a node that takes none: check the gate")
+
+
 def _still_shared(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
     return Move(None, (), "a workload ended, others still run") if node.jobs else move
 
@@ -138,6 +149,8 @@ def _blind(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Mov
 _REFINEMENTS: dict[tuple[Stage, EventKind], Callable[[NodeState, NodeEvent, Policy, Move], Move]] = {
     (_S.TESTING, _H.TEST_PASSED): _passed,
     (_S.TESTING, _H.TEST_UNKNOWN): _too_often_unknown,
+    (_S.READY, _H.JOB_STARTED): _unexpected,
+    (_S.ALLOCATED, _H.JOB_STARTED): _unexpected,
     (_S.ALLOCATED, _H.JOB_ENDED): _still_shared,
     (_S.DRAINING, _H.EMPTIED): _leaves,
     (_S.DRAINING, _H.RELEASE): _goes_on,

@@ -57,9 +57,15 @@ def _failed(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> No
     recent = [one for one in offences if one.at >= now - policy.offence_seconds]
     known = [one.cause for one in recent[-2:]] == [event.cause] * 2
     after = changed(node, offences=offences, cause=event.cause, tests=0, failed=True, asked_at=None, held="")
+    after = _untested(after)
     if known:
         return after
     return changed(after, repair_step=1 if event.repeat_offender or len(recent) > policy.repeat_offences else 0)
+
+
+def _untested(node: NodeState) -> NodeState:
+    """Withdraws the last test: whatever the node does from now on, it is tested before it takes new work."""
+    return changed(node, tested_at=None, tested_suite="")
 
 
 def _with(known: tuple[Offence, ...], event: NodeEvent, now: float) -> tuple[Offence, ...]:
@@ -90,6 +96,8 @@ def _repairing(node: NodeState, event: NodeEvent, now: float, policy: Policy) ->
 
 def _held(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:
     """For a node under test it also means that the test was answered."""
+    if event.failed and node.tested_at is not None:
+        node = _untested(node)
     if node.held == event.holder:
         return changed(node, asked_at=None)
     reason = node.reason if _is_an_operators(node) else event.reason
@@ -112,7 +120,8 @@ def _by_an_operator(node: NodeState, event: NodeEvent, now: float, policy: Polic
         return node
     leaving = event.kind is _H.REMOVE
     reason = event.reason or node.reason
-    return changed(node, cause=OPERATOR, reason=reason, leaving=leaving, held="", held_since=0.0)
+    after = changed(node, cause=OPERATOR, reason=reason, leaving=leaving, held="", held_since=0.0)
+    return _untested(after)
 
 
 def _brought_back(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> NodeState:

@@ -57,9 +57,11 @@ class Policy:
     """How close together 'together' is; and how long fewer must fail before the shared cause is over."""
     shared_share: float = 0.5
     """And at least this share of the parent's nodes."""
+    shared_first_seconds: float = 30.0
+    """A node that fails takes no new work at once. If it shares a parent with others, its drain waits so long for them,
+    so that a broken leaf drains none of its nodes. 0: the first failure is drained at once."""
     shared_wait_seconds: float = 60.0
-    """A second failure behind a parent that fails far more often than the rest waits so long for the pattern to show,
-    so that one broken leaf does not use up what its pool may lose. The first is drained at once. 0: no wait."""
+    """The same if others behind a parent of it fail too: so long the pattern has to show. 0: no wait."""
     offence_seconds: float = 30 * 86400.0
     """How far back offences are counted; in the score old ones fade."""
     repeat_offences: int = 3

@@ -73,8 +73,13 @@ result gpu_answers(device handle, int capability, struct gpu **gpu)
     if (number == 0 || number > mapped->gpu_count)
         return INVALID_ARGUMENT;
     *gpu = &mapped->gpu[number - 1];
+    const volatile struct gpu *now = *gpu;
+    while (now->hang)
+        usleep(HANG_POLL_MICROSECONDS);
     if ((*gpu)->lost)
         return GPU_IS_LOST;
+    if ((*gpu)->error)
+        return (result)(*gpu)->error;
     return ((*gpu)->unsupported >> capability) & 1 ? NOT_SUPPORTED : OK;
 }
 

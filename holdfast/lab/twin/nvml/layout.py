@@ -11,7 +11,7 @@ from typing import Annotated
 from holdfast.lab.twin.c_layout import F64, I32, U32, U64, Text, c_struct, packed
 
 MAGIC = 0x4E49575444464C48  # 'HLFDTWIN' in memory order
-VERSION = 1
+VERSION = 2
 MAX_GPUS = 16
 MAX_LINKS = 18
 MAX_PROCESSES = 16
@@ -91,6 +91,8 @@ class Ecc(Structure):
 @packed
 class Gpu(Structure):
     lost: U32
+    hang: U32  # every call about it waits until this is 0
+    error: U32  # what every call about it returns, 0 for its real answer
     minor_number: U32
     unsupported: U64
     name: Text

@@ -1,4 +1,4 @@
-"""The controller's word that nothing may start here, where no scheduler keeps work away: a file the gate looks for.
+"""The controller's decision that nothing may start here: a file that the gate looks for.
 
 It lies beside the verdict file and stays when the controller is away: what was quarantined is not opened by silence.
 """

@@ -111,6 +111,11 @@ class TestedMark:
             log.warning("%s: %s; a prolog that requires a test will refuse jobs", self._tested, error.strerror)
         return True
 
+    def withdraw(self) -> None:
+        """A failing check: the last test proves nothing any more, also when the check passes again."""
+        with suppress(OSError):
+            self._tested.unlink()
+
     def not_passed(self) -> None:
         with suppress(OSError):
             self._testing.unlink()

@@ -1,6 +1,7 @@
 """fabric.errors: counters that grow faster than a good link lets them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from holdfast.catalog import nics
@@ -15,6 +16,7 @@ from holdfast.node.checks.fabric.rdma_ports import expected_ports, why_not_seen
 _SECOND, _MINUTE, _HOUR = 1.0, 60.0, 3600.0
 _LEAST_HISTORY_SECONDS = 60.0
 _READABLE = "port_counters_readable"
+_LINK_DOWNED = "port_link_downed_total"
 
 
 class _Rule(NamedTuple):
@@ -49,11 +51,10 @@ def judge(window: Window, limits: Limits) -> Verdict:
         row = _judge_port(window, port, seen, limits)
         young = max(map(single_reading.seconds_seen, seen.values())) < _LEAST_HISTORY_SECONDS
         rows.append(single_reading.not_judged(row) if young else row)
-        evidence += [
-            f"{local_name(port)}: {rule.signal} stands at {runs[-1].value:.0f} and may count no further"
-            for rule, runs in seen.items()
-            if nics.is_saturated(rule.signal, float(runs[-1].value))
-        ]
+        full = _saturated(window, port)
+        evidence += [f"{local_name(port)}: {sentence}" for sentence in full]
+        if full and rows[-1].health is Health.PASS:
+            rows[-1] = replace(rows[-1], reason="; ".join(full))
         evidence += _reordering(window, port)
     return Verdict(rows=tuple(rows), evidence=single_reading.evidence_of_one_reading(rows) + tuple(evidence))
 
@@ -72,6 +73,16 @@ def _judge_port(window: Window, port: Subject, seen: dict[_Rule, Sequence[Run]],
         if worst((health, found.health)) is health and found.health is not health:
             found = Row(port, health, round(rate, 3), limit, reason)
     return found
+
+
+def _saturated(window: Window, port: Subject) -> list[str]:
+    """Counters that reached their largest value and hide whatever happens now."""
+    found = {name: window.number(port, name) for name in (_LINK_DOWNED, *(rule.signal for rule in _RULES))}
+    return [
+        f"{_plain(name)} stands at {value:.0f}, its maximum: it counts no further until it is cleared (perfquery -R)"
+        for name, value in found.items()
+        if value is not None and nics.is_saturated(name, value)
+    ]
 
 
 def _reordering(window: Window, port: Subject) -> list[str]:

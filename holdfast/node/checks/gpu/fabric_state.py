@@ -1,6 +1,6 @@
 """Has a GPU joined the NVLink fabric? Until it has, NVLink traffic and CUDA start-up fail on NVSwitch machines."""
 
-from holdfast.catalog.gpus import lacking
+from holdfast.catalog.gpus import is_virtual, lacking
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict
@@ -9,9 +9,11 @@ from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus, model_of
 
 STATE = "gpu_fabric_state"
+NOT_SUPPORTED = 0.0
 COMPLETED = 3.0
 IN_PROGRESS = 2.0
 _STATES = {1.0: "has not started", 2.0: "is still in progress", 3.0: "is completed"}
+_REFUSED = "not supported"
 _TRUE = 1
 # shift in the health mask -> what is wrong when its two bits read "true", and how bad that is
 _HEALTH = {
@@ -38,16 +40,35 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
     state = window.number(gpu, STATE)
-    if state is None:
-        model = model_of(window, gpu)
-        why = lacking(model, "fabric_state") if model else ""
-        return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=why)) if why else None
+    if state is None or state == NOT_SUPPORTED:
+        return _without_state(window, gpu, state)
     if state != COMPLETED:
         return GpuFinding(_not_joined(window, gpu, state, limits))
     if status := window.number(gpu, "gpu_fabric_status"):
         said = f"joining the NVLink fabric ended with error {status:.0f}"
         return GpuFinding(Row(gpu, Health.FAIL, status, 0.0, said))
     return _by_mask(gpu, int(window.number(gpu, "gpu_fabric_health_mask") or 0))
+
+
+def _without_state(window: Window, gpu: Subject, state: float | None) -> GpuFinding | None:
+    """A GPU that has no fabric, of a model that should have one: switches or set-up are wrong."""
+    model = model_of(window, gpu)
+    if model is not None and (why := lacking(model, "fabric_state")):
+        return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=why))
+    if is_virtual(str(window.value(gpu, "gpu_model") or "")):
+        return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason="a virtual GPU does not report a fabric state"))
+    if state is None and not window.why_absent(gpu, STATE).startswith(_REFUSED):
+        return None
+    if (
+        model is not None
+        and model.fabric_state
+        and (not model.nvswitch or window.number(window.node, "nvswitch_devices"))
+    ):
+        said = f"the driver says that this {model.name} has no NVLink fabric: it can reach no GPU outside its own tray"
+        return GpuFinding(Row(gpu, Health.FAIL, NOT_SUPPORTED, COMPLETED, said))
+    if state is None:
+        return None
+    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason="the driver says that this GPU has no NVLink fabric"))
 
 
 def _not_joined(window: Window, gpu: Subject, state: float, limits: Limits) -> Row:

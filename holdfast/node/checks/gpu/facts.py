@@ -75,12 +75,15 @@ def numbers(runs: Sequence[Run], since: float, until: float) -> list[tuple[float
 
 
 def average(window: Window, gpu: Subject, name: str, seconds: float, ago: float = 0.0) -> float | None:
-    """The mean over time of a signal that is fresh; a single sample is its own mean."""
-    if window.number(gpu, name) is None:
+    """The mean over time of a signal that is fresh; a single sample is its own mean, as is one from a source that is
+    read more seldom than this."""
+    if (latest := window.number(gpu, name)) is None:
         return None
     weighed = numbers(window.runs(gpu, name), window.now - ago - seconds, window.now - ago)
     total = sum(weight for weight, _ in weighed)
-    return sum(weight * value for weight, value in weighed) / total if total else None
+    if not total:
+        return None if ago else latest
+    return sum(weight * value for weight, value in weighed) / total
 
 
 def history_seconds(window: Window, gpu: Subject, name: str) -> float:

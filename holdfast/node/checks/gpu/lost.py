@@ -40,11 +40,17 @@ def _judge_gpu(window: Window, gpu: Subject, everyone: tuple[Subject, ...], even
         where = f"the driver has lost the GPU at {address}"
         why = where if address else window.why_absent(gpu, "gpu_temperature_celsius")
         return GpuFinding(Row(gpu, Health.FAIL, 1.0, 0.0, why))
-    if event is not None:
+    if event is not None and not _answers_since(window, gpu, event):
         return GpuFinding(_fallen(gpu, event))
     if lost is None:
         return _missing(window, gpu, everyone)
     return GpuFinding(Row(gpu, Health.PASS, 0.0, 0.0))
+
+
+def _answers_since(window: Window, gpu: Subject, event: Event) -> bool:
+    """Whether the driver still talks to the GPU after the kernel reported it gone: then it is not lost."""
+    runs = window.runs(gpu, LOST)
+    return window.number(gpu, LOST) == 0.0 and bool(runs) and runs[-1].end > event.at
 
 
 def _fallen(subject: Subject, event: Event) -> Row:

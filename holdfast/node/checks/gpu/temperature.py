@@ -9,6 +9,7 @@ from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus, model_of,
 
 CORE = "gpu_temperature_celsius"
 MARGIN = "gpu_thermal_margin_celsius"
+MEMORY = "gpu_memory_temperature_celsius"
 THRESHOLD = "gpu_slowdown_temperature_celsius"
 THERMAL_EVENTS = 0x08 | 0x20 | 0x40
 
@@ -35,12 +36,22 @@ def _by_margin(window: Window, gpu: Subject, core: float, limits: Limits) -> Gpu
     limit = _slowdown_margin(window, gpu, limits)
     said = f"{margin:.0f} C to its thermal limit, hardware slows down below {limit:.0f} C; core at {core:.0f} C"
     near = limit + limits["near_celsius"]
-    if margin >= near:
+    lowest = min(_recent(window, gpu, MARGIN, limits), default=margin)
+    hysteresis = limits["hysteresis_celsius"]
+    hot = margin < near or (margin < near + hysteresis and lowest < near)
+    if not hot:
         return GpuFinding(Row(gpu, Health.PASS, margin, limit))
     if core < limits["cool_core_celsius"] and not _heat_events(window, gpu):
         # Some H100 report a margin of 0 or less while cold; a cold core that nothing slows down is not too hot.
         return GpuFinding(Row(gpu, Health.PASS, core, limits["cool_core_celsius"]))
-    return GpuFinding(Row(gpu, Health.FAIL if margin < limit else Health.DEGRADED, margin, limit, said))
+    fails = margin < limit or (margin < limit + hysteresis and lowest < limit)
+    return GpuFinding(Row(gpu, Health.FAIL if fails else Health.DEGRADED, margin, limit, said))
+
+
+def _recent(window: Window, gpu: Subject, name: str, limits: Limits) -> list[float]:
+    """Readings that still count: a GPU at a limit would otherwise change its verdict with every reading."""
+    since = window.now - limits["hold_seconds"]
+    return [float(run.value) for run in window.runs(gpu, name) if run.end >= since]
 
 
 def _slowdown_margin(window: Window, gpu: Subject, limits: Limits) -> float:
@@ -61,17 +72,22 @@ def _by_threshold(window: Window, gpu: Subject, core: float, limits: Limits) -> 
     if not threshold:
         return None
     said = f"core at {core:.0f} C, hardware slows down at {threshold:.0f} C"
-    if core >= threshold:
+    highest = max(_recent(window, gpu, CORE, limits), default=core)
+    hysteresis, near = limits["hysteresis_celsius"], threshold - limits["near_celsius"]
+    if core >= threshold or (core > threshold - hysteresis and highest >= threshold):
         return GpuFinding(Row(gpu, Health.FAIL, core, threshold, said))
-    if core > threshold - limits["near_celsius"]:
+    if core > near or (core > near - hysteresis and highest > near):
         return GpuFinding(Row(gpu, Health.DEGRADED, core, threshold, said))
     return GpuFinding(Row(gpu, Health.PASS, core, threshold))
 
 
 def _memory(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
-    memory = window.number(gpu, "gpu_memory_temperature_celsius")
+    memory = window.number(gpu, MEMORY)
     limit = window.number(gpu, "gpu_memory_max_temperature_celsius") or limits["memory_max_celsius"]
-    if memory is None or memory <= limit:
+    if memory is None:
+        return None
+    highest = max(_recent(window, gpu, MEMORY, limits), default=memory)
+    if memory <= limit and not (memory > limit - limits["hysteresis_celsius"] and highest > limit):
         return None
     said = f"memory at {memory:.0f} C, above its operating limit of {limit:.0f} C"
     return GpuFinding(Row(gpu, Health.DEGRADED, memory, limit, said))
@@ -87,9 +103,11 @@ CHECK = Check(
     failure_class=FailureClass.SLOWDOWN,
     remedy="drain the node; check inlet temperature, fans or coolant flow, and the heat sink of this GPU",
     owner="facilities",
-    span=60.0,
+    span=300.0,
     limits={
         "near_celsius": 5.0,
+        "hysteresis_celsius": 3.0,
+        "hold_seconds": 300.0,
         "slowdown_margin_celsius": -2.0,
         "cool_core_celsius": 70.0,
         "memory_max_celsius": 95.0,

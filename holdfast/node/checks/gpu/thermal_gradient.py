@@ -33,7 +33,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 def _against_memory(window: Window, gpu: Subject, core: float, limits: Limits) -> GpuFinding | None:
     memory = average(window, gpu, MEMORY, limits["settle_seconds"])
-    if memory is None:
+    if not memory:  # a GPU without a sensor in its memory reports 0 C
         return None
     delta = memory - core
     hotter, limit = "memory", limits["memory_above_core_celsius"]

@@ -1,5 +1,7 @@
 """gpu.xid: has the driver reported an error of a GPU that needs more than a restart of the program?"""
 
+from dataclasses import replace
+
 from holdfast.catalog import xid as catalog
 from holdfast.model.event_log import processes
 from holdfast.model.health import FailureClass, Health, worst
@@ -48,7 +50,7 @@ def judge(window: Window, limits: Limits) -> Verdict:
     evidence = [*lost_messages(window, limits["forget_seconds"], "an Xid")]
     actions: list[str] = []
     for gpu, events in by_gpu.items():
-        standing = _standing(events)
+        standing = [_named_cause(event, events) for event in _standing(events)]
         health = worst([Health.PASS, *(_health(event) for event in standing)])
         elsewhere = {event.code for other, heard in by_gpu.items() if other != gpu for event in heard}
         own_faults = [event for event in standing if event.code in _PROGRAM_FAULTS - elsewhere]
@@ -69,6 +71,16 @@ def _standing(events: list[Event]) -> list[Event]:
     tells before from after where their times do not."""
     asks = [index for index, event in enumerate(events) if event.code == _RECOVERY and event.action == "ignore"]
     return events[asks[-1] :] if asks else events
+
+
+def _named_cause(event: Event, events: list[Event]) -> Event:
+    """An Xid that names the Xid before it as its cause stands for that one where the kernel's log does not have it."""
+    cause = str(event.detail.get("caused_by", ""))
+    if event.action != "ignore" or not cause.isdecimal() or any(str(other.code) == cause for other in events):
+        return event
+    fact = catalog.find(int(cause))
+    action = catalog.CONTACT_SUPPORT if fact.action in (catalog.DECODE, catalog.FOLLOW_154) else fact.action
+    return replace(event, code=int(cause), action=action, severity="nonfatal")
 
 
 def _health(event: Event) -> Health:

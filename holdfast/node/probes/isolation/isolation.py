@@ -46,6 +46,7 @@ class Suspect:
     measured: int
     evidence: tuple[Pair, ...]
     confirmed: bool  # slow again, with another partner known to be good (a pair: slow twice)
+    same_as: tuple[str, ...] = ()  # larger parts over which nothing else was measured: they may be meant as well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,7 @@ class Limits:
     doubt: float = 3.0  # worth a second look from here on
 
 
+OWN_KINDS = ("node", "pair", "rail")  # what was measured itself; other parts are shared
 LEAST_SPREAD = 0.05
 DOUBT_SPREADS = 1.2
 FEW = 24
@@ -159,7 +161,7 @@ class _Trial:
             part = max(self._scores, key=self._preference, default=None)
             if part is None or self._scores[part] < self._limits.doubt:
                 return found
-            part = self._whole(part)
+            part = self._least_claim(self._whole(part))
             found.append(self._suspect(part, self._scores[part]))
             self._explain(set(self._users[part]))
 
@@ -171,6 +173,18 @@ class _Trial:
         """A node, where not one of its rails is slow but all of them: each tells the same, so none tells more."""
         whole = part.partition("/rail/")[0]
         return whole if self._scores[whole] >= SAME_AS_ITS_RAILS * self._scores[part] else part
+
+    def _least_claim(self, part: str) -> str:
+        """The node, where a leaf or another shared part was measured with this node alone: its other hosts could not
+        take part, so that nothing speaks about more than the node."""
+        if part.partition("/")[0] in OWN_KINDS:
+            return part
+        users = self._left(part)
+        nodes = [name for name in self._users if _is_node(name) and self._left(name) == users]
+        return nodes[0] if len(nodes) == 1 else part
+
+    def _left(self, part: str) -> set[int]:
+        return set(self._users[part]) - self._explained
 
     def _explain(self, users: set[int]) -> None:
         """What is explained speaks for no one else; only parts that shared it are weighed again."""
@@ -213,7 +227,12 @@ class _Trial:
             confirmed=certain
             and len({self._moments[index] for index in slow}) >= 2
             and (part.startswith("pair/") or self._with_someone_good(part, slow)),
+            same_as=tuple(self._shared_with(part)) if _is_node(part) else (),
         )
+
+    def _shared_with(self, node: str) -> Iterable[str]:
+        users = self._left(node)
+        return (part for part in self._users if part.partition("/")[0] not in OWN_KINDS and self._left(part) == users)
 
     def _with_someone_good(self, part: str, slow: Sequence[int]) -> bool:
         """At least one partner is fast with somebody else: two bad nodes together prove nothing about either."""
@@ -226,6 +245,10 @@ class _Trial:
             for end in names
         }
         return bool(ends & fast)
+
+
+def _is_node(part: str) -> bool:
+    return part.startswith("node/") and "/rail/" not in part
 
 
 def _moments(measured: Sequence[Measured]) -> list[tuple[Pair, int]]:

@@ -14,6 +14,15 @@ Answer = dict[str, Any]
 Progress = Callable[[str], None]
 
 
+SET_UP = "set-up failed"
+
+
+def no_answer(seconds: float, began: bool) -> str:
+    """Who waits for several hosts in turn has no time left for the last ones: none is negative."""
+    within = f" within {seconds:.0f} s" if seconds >= 1 else " in time"
+    return f"{'lost during the probe' if began else SET_UP}: no answer{within}"
+
+
 class Channel:
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -30,9 +39,7 @@ class Channel:
     def _read(self, said: IO[str]) -> None:
         with suppress(OSError, ValueError):  # a line that breaks is one that ends
             for line in said:
-                with suppress(
-                    ValueError, KeyError, TypeError, AttributeError, RecursionError
-                ):  # a login shell may greet
+                with suppress(*NOT_OURS):
                     document = json.loads(line)
                     self._answers[document.pop("seat", 0)].put(document)
         for answers in list(self._answers.values()):
@@ -46,7 +53,8 @@ class Channel:
             self._out.write(json.dumps({**command, "seat": seat}) + "\n")
             self._out.flush()
         except (OSError, ValueError):
-            self.trouble = self.trouble or f"set-up failed: the worker died: {self.last_words}"
+            when = "lost during the probe" if self.facts else SET_UP
+            self.trouble = self.trouble or f"{when}: the worker died: {self.last_words}"
 
     def answer(self, seconds: float, progress: Progress | None = None, seat: int = 0, to: int | None = None) -> Answer:
         """The next answer that is not mere progress; a host that stays silent is in trouble from then on. `to` is what
@@ -55,10 +63,12 @@ class Channel:
             try:
                 said = self._answers[seat].get(timeout=max(0.0, seconds))
             except queue.Empty:
-                self.trouble = f"set-up failed: no answer within {seconds:.0f} s"
+                self.trouble = no_answer(seconds, bool(self.facts))
                 break
             if said is None:
-                self.trouble = f"set-up failed: the worker died: {self.last_words}"
+                self.trouble = (
+                    f"{'lost during the probe' if self.facts else SET_UP}: the worker died: {self.last_words}"
+                )
             elif to is not None and said.get("id", to) != to:
                 continue
             elif "progress" not in said:

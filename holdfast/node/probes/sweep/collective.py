@@ -11,6 +11,8 @@ import torch.distributed as dist
 PERIOD = 97  # of the pattern; a small prime, so that shifted and swapped pieces do not look right
 MOST_REPEATS = 200
 LEAST_REPEATS = 5
+LATENCY_REPEATS, LATENCY_BATCH = 200, 20
+LATENCY_SECONDS = 2.0
 COPIES = 4  # buffers of the payload's size that a rank holds at once
 
 Spoil = Callable[[int, int, torch.Tensor], None]  # a drill's hand in the numbers: (rank, bytes, what is sent)
@@ -116,6 +118,29 @@ def measure(operation: str, size: int, budget_seconds: float, device: str, spoil
     seconds = [_timed(exchange, sent, got, device) for _ in range(1 if slowest > budget_seconds else repeats)]
     wrong = wrong or not torch.equal(got, expected)
     return Timing(seconds, slowest, bool(_greatest(float(wrong), device)))
+
+
+def latencies(operation: str, size: int, device: str) -> list[float]:
+    """Many small exchanges in a row without a barrier between them: one lost packet makes one of them long.
+
+    All ranks agree after each batch whether there is time for another.
+    """
+    rank, world = dist.get_rank(), dist.get_world_size()
+    exchange = EXCHANGES[operation]
+    elements = max(world, size // 4 // world * world)
+    sent = exchange.fill(rank, world, elements).to(device)
+    got = torch.empty_like(exchange.expect(rank, world, elements).to(device))
+    found: list[float] = []
+    start = time.perf_counter()
+    dist.barrier()
+    while len(found) < LATENCY_REPEATS and _greatest(time.perf_counter() - start, device) < LATENCY_SECONDS:
+        for _ in range(LATENCY_BATCH):
+            before = time.perf_counter()
+            exchange.run(sent, got)
+            if device != "cpu":
+                torch.cuda.synchronize()
+            found.append(time.perf_counter() - before)
+    return found
 
 
 def _timed(exchange: Exchange, sent: torch.Tensor, got: torch.Tensor, device: str) -> float:

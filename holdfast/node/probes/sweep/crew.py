@@ -124,7 +124,7 @@ class Crew:
     def begin(self, seats: Sequence[str], command: Answer) -> None:
         """One process group over these. Several may run at the same time."""
         first, place = self.workers[host_of(seats[0])], number_of(seats[0])
-        address = first.host.address_of(place) or str(first.facts["address"])
+        address = self.address_of(seats[0])
         number = next(self._ids)
         first.ask({"do": "port", "id": number, "address": address}, place)
         said = first.answer(START_SECONDS, seat=place, to=number)
@@ -137,6 +137,16 @@ class Crew:
             own = {"id": number, "rank": rank, "world": len(seats), "address": worker.host.address_of(place)}
             worker.ask({"do": "exchange", "master": f"{address}:{said['port']}", "gpu": place, **own, **command}, place)
             self._asked[seat] = number
+
+    def request(self, seat: str, command: Answer, seconds: float) -> Answer:
+        """One command to one seat, and its answer."""
+        number, worker, place = next(self._ids), self.workers[host_of(seat)], number_of(seat)
+        worker.ask({"id": number, **command}, place)
+        return worker.answer(seconds, seat=place, to=number)
+
+    def address_of(self, seat: str) -> str:
+        worker = self.workers[host_of(seat)]
+        return worker.host.address_of(number_of(seat)) or str(worker.facts.get("address", ""))
 
     def ask_each(self, names: Sequence[str], command: Callable[[int, str], Answer]) -> None:
         """Something that each does for itself, at the same time; `finish` has the answers."""

@@ -16,7 +16,7 @@ from typing import Any
 from torch.distributed.rendezvous import rendezvous
 
 from holdfast.node.probes.isolation.hosts import Host
-from holdfast.node.probes.sweep.channel import Answer, Progress
+from holdfast.node.probes.sweep.channel import Answer, Progress, no_answer
 from holdfast.node.probes.sweep.crew import Crew
 from holdfast.node.probes.sweep.worker import hello, perform, say
 
@@ -94,7 +94,7 @@ class ElasticWorker:
         while not self.trouble:
             said = self._next(seat)
             if said is None and time.monotonic() > until:
-                self.trouble = f"set-up failed: no answer within {seconds:.0f} s"
+                self.trouble = no_answer(seconds, bool(self.facts))
             elif said is None:
                 time.sleep(LOOK_SECONDS)
             elif "progress" in said:

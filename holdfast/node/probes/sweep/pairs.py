@@ -1,11 +1,13 @@
 """Pairs of hosts, rail by rail: what each reached, and who could not take part at all."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
 from holdfast.node.probes.isolation import isolation
+from holdfast.node.probes.isolation.bands import Datagrams, Exchange, tail
 from holdfast.node.probes.isolation.hosts import seat_name
 from holdfast.node.probes.isolation.isolation import FEW_HOSTS, Measured
 from holdfast.node.probes.isolation.pairing import Pair, every_pair, next_round, pair
@@ -28,6 +30,9 @@ class Pairs:
     rows: list[dict[str, Any]] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
     own_words: dict[str, str] = field(default_factory=dict)  # what a host itself complained of last
+    datagrams: list[Datagrams] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+    cpu_wait: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # a share a session
     wrong: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)  # a pair and the seats that were wrong
 
     def meet(self, names: Sequence[str], leaves: Mapping[str, str], tell: Tell) -> None:
@@ -57,22 +62,79 @@ class Pairs:
             self._take(one, other, rail, number, self.crew.finish(ends, self.patience))
 
     def _take(self, one: str, other: str, rail: int, number: int, answers: Sequence[Mapping[str, Any]]) -> None:
-        size = int(self.command["sizes"][0])
         railed = {"rail": rail} if self.seats[one] > 1 else {}
+        size = int(self.command["sizes"][-1])
         row: dict[str, Any] = {"one": one, "other": other, **railed, "round": number, "bytes": size}
         errors = {end: str(a["error"]) for end, a in zip((one, other), answers, strict=True) if "error" in a}
         if errors:
             self.own_words |= errors
             self.rows.append({**row, "error": next(iter(errors.values()))})
             return
-        rate = size / max(median(answer["rows"][0]["seconds"]) for answer in answers)
-        self.measured.append(Measured(one, other, rate, str(rail) if railed else ""))
-        correct = not any(answer["rows"][0]["wrong"] for answer in answers)
-        self.rows.append({**row, "bytes_per_second": rate, "correct": correct})
+        exchange = self._exchange_of(one, other, str(rail) if railed else "", answers)
+        self.exchanges.append(exchange)
+        reached = max(exchange.bytes_per_second)  # the largest payload that there was time for
+        rate = exchange.bytes_per_second[reached]
+        self.measured.append(Measured(one, other, rate, exchange.rail))
+        correct = not any(line["wrong"] for answer in answers for line in answer["rows"])
+        self.rows.append({**row, "bytes": reached, "bytes_per_second": rate, "correct": correct, **_timed(exchange)})
         if not correct:
             ends = (seat_name(one, rail), seat_name(other, rail))
-            ranks = {rank for answer in answers for rank in answer["rows"][0].get("wrong_ranks", ())}
+            ranks = {rank for answer in answers for line in answer["rows"] for rank in line.get("wrong_ranks", ())}
             self.wrong.append((one, other, tuple(ends[rank] for rank in sorted(ranks))))
+
+    def _exchange_of(self, one: str, other: str, rail: str, answers: Sequence[Mapping[str, Any]]) -> Exchange:
+        """The slower end counts: an exchange is over when it is over at both."""
+        rates = {
+            int(lines[0]["bytes"]): int(lines[0]["bytes"]) / max(median(line["seconds"]) for line in lines)
+            for lines in zip(*(answer["rows"] for answer in answers), strict=False)
+        }
+        ends = zip(*(answer.get("latencies", ()) for answer in answers), strict=False)
+        for name, answer in zip((one, other), answers, strict=True):
+            self.cpu_wait[name].append(float(answer.get("cpu_wait_ratio", 0.0)))
+        return Exchange(
+            one=one, other=other, rail=rail, bytes_per_second=rates, latencies=tuple(max(both) for both in ends)
+        )
+
+    def exchange_datagrams(self, names: Sequence[str], leaves: Mapping[str, str], tell: Tell) -> None:
+        """Before anything large: who loses datagrams, and who cannot pass full-size frames. Twice for every pair of a
+        few hosts, else each host with a partner in every round."""
+        for number in range(2 if len(names) <= FEW_HOSTS else ROUNDS):
+            few = len(names) <= FEW_HOSTS
+            batch = (
+                [one for turn in every_pair(names) for one in turn] if few else next_round(names, number, leaves=leaves)
+            )
+            tell(f"datagrams, round {number + 1}")
+            for one, other in batch:
+                for rail in range(min(self.seats[one], self.seats[other])):
+                    self._send_datagrams(one, other, rail, number + 1)
+
+    def _send_datagrams(self, one: str, other: str, rail: int, number: int) -> None:
+        for sender, receiver in ((one, other), (other, one)):
+            here, there = seat_name(sender, rail), seat_name(receiver, rail)
+            if self.crew.workers[sender].trouble or self.crew.workers[receiver].trouble:
+                continue
+            to = self.crew.address_of(there)
+            opened = self.crew.request(there, {"do": "echo", "address": to}, self.patience)
+            if "port" not in opened:
+                continue  # it cannot echo: nothing is measured, and nothing is said about it
+            command = {"do": "datagrams", "address": self.crew.address_of(here), "to": to, "port": opened["port"]}
+            found = self.crew.request(here, command, self.patience)
+            if "small" in found:
+                small, full = found["small"], found["full"]
+                self.datagrams.append(
+                    Datagrams(
+                        sender=sender,
+                        receiver=receiver,
+                        rail=str(rail) if self.seats[one] > 1 else "",
+                        round=number,
+                        sent=small["sent"],
+                        arrived=small["arrived"],
+                        echoed=small["echoed"],
+                        full_sent=full["sent"],
+                        full_arrived=full["arrived"],
+                        mtu=found["mtu"],
+                    )
+                )
 
     def _note_unable(self, names: Sequence[str]) -> None:
         """A host that could meet no one, while those it was to meet could meet others, has its own trouble: it is not
@@ -88,3 +150,9 @@ class Pairs:
         """With whom a host could not measure, and why."""
         failed = [row for row in self.rows if "error" in row and name in (row["one"], row["other"])]
         return {str(row["other"] if row["one"] == name else row["one"]): str(row["error"]) for row in failed}
+
+
+def _timed(exchange: Exchange) -> dict[str, float]:
+    if not exchange.latencies:
+        return {}
+    return {"latency_seconds": median(exchange.latencies), "tail_seconds": tail(exchange.latencies)}

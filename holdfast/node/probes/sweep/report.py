@@ -1,11 +1,12 @@
 """What a probe found, in the shape of its JSON document."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median, pstdev
 from typing import Any
 
 from holdfast.model.wire.sweep import SweepFinding, SweepRow
-from holdfast.node.probes.isolation.isolation import Measured, Suspect
+from holdfast.node.probes.isolation import bands
+from holdfast.node.probes.isolation.bands import Datagrams, Named
 from holdfast.node.probes.sweep.sizes import bus_share
 
 
@@ -35,15 +36,31 @@ def _percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def finding(suspect: Suspect, measured: Sequence[Measured]) -> SweepFinding:
-    kind = suspect.part.partition("/")[0]
-    evidence = [
-        f"{suspect.slow} of {suspect.measured} measurements over it are slow,"
-        f" {100 * suspect.loss:.0f} % below the others"
+def finding(named: Named, datagrams: Sequence[Datagrams], busy: Mapping[str, tuple[float, float]]) -> SweepFinding:
+    """One part at fault, with the cause that its evidence has: a loss has a direction, a busy CPU explains slowness."""
+    part, evidence, cause = named.suspect.part, list(named.evidence), named.band
+    kind, _, name = part.partition("/")
+    if cause == bands.PACKET_LOSS and kind == "node":
+        out, into = bands.loss_directions(name.partition("/")[0], datagrams)
+        evidence.append(f"lost when it sends: {100 * out:.1f} %, when it receives: {100 * into:.1f} %")
+    elif cause not in (bands.PACKET_LOSS, bands.FRAME_SIZE) and name in busy:
+        own, usual = (100 * share for share in busy[name])
+        cause = "busy CPU"
+        evidence.append(
+            f"its worker waited {own:.0f} % of the time for a CPU, the others {usual:.0f} %: end what runs there"
+            " and probe again"
+        )
+    if named.suspect.same_as:
+        evidence.append(
+            f"no other host was measured over {', '.join(named.suspect.same_as)}: that may be meant as well"
+        )
+    return SweepFinding(part, kind, round(named.suspect.confidence, 4), tuple(evidence), cause)
+
+
+def mtu_findings(datagrams: Sequence[Datagrams]) -> list[SweepFinding]:
+    return [
+        SweepFinding(
+            f"node/{host}", "node", 1.0, (f"its interface has MTU {own}, the others {usual}",), bands.FRAME_SIZE
+        )
+        for host, (own, usual) in bands.mtu_differs(datagrams).items()
     ]
-    _, _, rail = suspect.part.rpartition("rail/")
-    for one, other in suspect.evidence[:4]:
-        met = [m for m in measured if {m.one, m.other} == {one, other}]
-        rates = [m.bytes_per_second for m in met if "rail/" not in suspect.part or m.rail == rail]
-        evidence.append(f"{one} with {other}: {median(rates) / 1e6:.1f} MB/s")
-    return SweepFinding(suspect.part, kind, round(suspect.confidence, 4), tuple(evidence))

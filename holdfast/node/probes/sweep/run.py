@@ -1,23 +1,26 @@
 """A multi-node probe from start to end: the sweep over all hosts, the pairs, and who is to blame."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from statistics import median
 from typing import Any
 
 from holdfast.formats.nccl.tests import network_among
 from holdfast.model.wire.sweep import SweepFinding, SweepReport
-from holdfast.node.probes.isolation import isolation
+from holdfast.node.probes.isolation import bands
 from holdfast.node.probes.isolation.fabric_map import FabricMap
 from holdfast.node.probes.isolation.hosts import host_of, number_of, seat_name
 from holdfast.node.probes.sweep import code_paths
 from holdfast.node.probes.sweep.crew import Crew
 from holdfast.node.probes.sweep.pairs import Pairs
-from holdfast.node.probes.sweep.report import finding, sweep_rows
+from holdfast.node.probes.sweep.report import finding, mtu_findings, sweep_rows
 from holdfast.node.probes.sweep.sizes import fitting, sizes
 
 Tell = Callable[[str], None]
 SlowBand = Callable[[SweepReport], Sequence[int]]
 COPIES = 4
+SMALL_BYTES, MIDDLE_BYTES = 8, 64 << 10  # payloads that pairs are compared at, beside the large one
+ONE_WAY = 0.5  # of the other way's rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +43,13 @@ def probe(crew: Crew, options: Options, known: FabricMap, slow_band: SlowBand, t
         run = _Run(crew, options, tell)
         present = run.report.hosts = crew.muster()
         if len(present) >= 2:
-            run.sweep(present)
+            run.exchange_datagrams(known)
+            if len(run.able) >= 2:
+                run.sweep(run.able)
             run.code_paths(slow_band(run.report))
+            before = len(run.able)
             run.compare_pairs(known)
-            if not run.report.sweep and 2 <= len(run.able) < len(present):
+            if not run.report.sweep and (2 <= len(run.able) < before or run.lost):
                 run.sweep(run.able)  # those who kept the others from it are known now
         run.conclude()
     return run.report
@@ -53,11 +59,19 @@ class _Run:
     def __init__(self, crew: Crew, options: Options, tell: Tell) -> None:
         self._crew, self._options, self._tell = crew, options, tell
         self.report = SweepReport(operation=options.operation)
-        self._pairs = Pairs(crew, self._command([options.pair_bytes], None), options.patience_seconds, {})
+        sizes_of_pairs = sorted({min(MIDDLE_BYTES, options.pair_bytes), options.pair_bytes})
+        command = {**self._command(sizes_of_pairs, None), "latency_bytes": SMALL_BYTES}
+        self._pairs = Pairs(crew, command, options.patience_seconds, {})
+        self._left_out: dict[str, str] = {}  # hosts whose large exchanges would hang, and why
 
     @property
     def able(self) -> list[str]:
-        return [name for name, worker in self._crew.workers.items() if not worker.trouble]
+        return [n for n, worker in self._crew.workers.items() if not worker.trouble and n not in self._left_out]
+
+    @property
+    def lost(self) -> bool:
+        """A host that took part in the first sweep and is not there any more."""
+        return any(self._crew.workers[name].trouble for name in self.report.hosts)
 
     def sweep(self, hosts: Sequence[str]) -> None:
         options, report = self._options, self.report
@@ -92,16 +106,62 @@ class _Run:
         chosen = {size: rate for size, rate in code_paths.rates(self.report.sweep).items() if size in band}
         self.report.code_paths = code_paths.named(chosen, pinned)
 
-    def compare_pairs(self, known: FabricMap) -> None:
+    def exchange_datagrams(self, known: FabricMap) -> None:
+        """A host that passes no full-size frame is named now and left out: every exchange with it would hang."""
         hosts = self.able
         self._pairs.seats = {name: self._seats_of(name) for name in hosts}
+        self._pairs.exchange_datagrams(hosts, known.leaves, self._tell)
+        named, _ = bands.judge([], self._pairs.datagrams, known.parts)
+        for one in named:
+            kind, _, name = one.suspect.part.partition("/")
+            if one.band == bands.FRAME_SIZE and kind == "node":
+                self._left_out[host_of(name.partition("/")[0])] = one.evidence[0]
+
+    def compare_pairs(self, known: FabricMap) -> None:
+        hosts = self.able
+        self._pairs.seats = {
+            name: self._seats_of(name) for name in self._crew.workers if self._crew.workers[name].facts
+        }
         self._pairs.meet(hosts, known.leaves, self._tell)
         self.report.pairs = self._pairs.rows
-        measured = self._pairs.measured
-        found = isolation.suspects(measured, known.parts, isolation.learn(measured))
-        self.report.suspects += [finding(one, measured) for one in found if one.confirmed]
+        datagrams = self._pairs.datagrams
+        named, references = bands.judge(self._pairs.exchanges, datagrams, known.parts)
+        waits = {name: median(shares) for name, shares in self._pairs.cpu_wait.items()}
+        found = [finding(one, datagrams, bands.busy_hosts(waits)) for one in named]
+        found = [self._with_direction(one) for one in found]
+        by_subject = {one.subject: one for one in found}
+        self.report.suspects += found
+        self.report.suspects += [one for one in mtu_findings(datagrams) if one.subject not in by_subject]
+        self.report.references = [asdict(one) for one in references]
         for one, other, seats in self._pairs.wrong:
             self._blame_wrong(seats, f"at {self._options.pair_bytes} bytes between {one} and {other}")
+
+    def _with_direction(self, found: SweepFinding) -> SweepFinding:
+        """A node that is slow in bandwidth: one way or both, measured with a host that is not suspected."""
+        name = found.subject.removeprefix("node/")
+        if found.kind != "node" or not found.cause.startswith(bands.BANDWIDTH) or name not in self.able:
+            return found
+        good = [one for one in self.able if one != name and f"node/{one}" not in self._suspected]
+        if not good:
+            return found
+        command = {**self._command([self._options.pair_bytes], None), "operation": "one_way"}
+        ways = []
+        for ends in ((name, good[-1]), (good[-1], name)):
+            answers = self._exchange(ends, command)
+            if any("error" in answer or not answer.get("rows") for answer in answers):
+                return found
+            size = answers[0]["rows"][0]["bytes"]
+            ways.append(size / max(median(answer["rows"][0]["seconds"]) for answer in answers))
+        sending, receiving = ways
+        text = f"one way with {good[-1]}: it sends {sending / 1e6:.1f} MB/s and receives {receiving / 1e6:.1f} MB/s"
+        cause = found.cause
+        if min(ways) < ONE_WAY * max(ways):
+            cause = "slow sending" if sending < receiving else "slow receiving"
+        return replace(found, cause=cause, evidence=(*found.evidence, text))
+
+    @property
+    def _suspected(self) -> set[str]:
+        return {one.subject for one in self.report.suspects}
 
     def conclude(self) -> None:
         self.report.verdicts = [self._verdict(name) for name in self._crew.workers]
@@ -143,7 +203,7 @@ class _Run:
         ranks = self._seats(self.report.hosts)
         for seat in seats:
             words = f"rank {ranks.index(seat)} puts wrong numbers in {where}"
-            self.report.suspects.append(SweepFinding(self._subject(seat), "rank", 1.0, (words,)))
+            self.report.suspects.append(SweepFinding(self._subject(seat), "rank", 1.0, (words,), "wrong numbers"))
 
     def _subject(self, seat: str) -> str:
         name = host_of(seat)
@@ -164,10 +224,10 @@ class _Run:
         subject, trouble = f"node/{name}", self._crew.workers[name].trouble
         suspects = self.report.suspects
         blamed = [one for one in suspects if one.subject == subject or one.subject.startswith(f"{subject}/")]
-        if trouble:
-            return {"subject": subject, "health": "unknown", "reason": trouble}
         if blamed:
             return {"subject": subject, "health": "fail", "reason": "; ".join(blamed[0].evidence)}
+        if trouble:
+            return {"subject": subject, "health": "unknown", "reason": trouble}
         if len(self.report.hosts) < 2:
             why = "no peer: fewer than two hosts could start"
             return {"subject": subject, "health": "unknown", "reason": why}

@@ -5,6 +5,7 @@ with it. Whatever goes wrong is said in one sentence: a host that cannot take pa
 """
 
 import datetime
+import glob
 import json
 import os
 import platform
@@ -12,10 +13,12 @@ import queue
 import socket
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
+from holdfast.node.probes.sweep import datagrams
 from holdfast.node.probes.sweep.interface import interface_of
 from holdfast.node.probes.sweep.seats import Seats
 
@@ -125,8 +128,25 @@ def exchange(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
         os.environ.setdefault("NCCL_DEBUG", "INFO")
         os.environ.setdefault("NCCL_DEBUG_SUBSYS", "INIT,NET")
         _choose_gpu(command.get("gpu", 0))
-    with pinned(command.get("environment", {})):
-        return _in_group(command, answers)
+    with pinned(command.get("environment", {})), _cpu_wait() as waited:
+        found = _in_group(command, answers)
+    return {**found, "cpu_wait_ratio": waited()}
+
+
+@contextmanager
+def _cpu_wait() -> Iterator[Callable[[], float]]:
+    """The share of the time that this process was ready to run and had no CPU."""
+    before, start = _run_delay(), time.monotonic()
+    yield lambda: max(0.0, _run_delay() - before) / max(1e-3, time.monotonic() - start)
+
+
+def _run_delay() -> float:
+    """Seconds on a run queue, of the thread that waited longest."""
+    delays = [0.0]
+    for path in glob.glob("/proc/self/task/*/schedstat"):
+        with suppress(OSError, ValueError, IndexError), open(path, encoding="ascii") as file:
+            delays.append(int(file.read().split()[1]) / 1e9)
+    return max(delays)
 
 
 def _choose_gpu(number: int) -> None:
@@ -178,6 +198,11 @@ def _sweep(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
     spoil = collective.spoil_one(*command["spoil"]) if command.get("spoil") else collective.spoil_nothing
     rows = []
     stopped = ""
+    latencies = (
+        collective.latencies(command["operation"], command["latency_bytes"], device)
+        if command.get("latency_bytes")
+        else []
+    )
     for size in command["sizes"]:
         timing = collective.measure(command["operation"], size, command["budget_seconds"], device, spoil)
         rows.append({"bytes": size, "seconds": timing.seconds, "wrong": timing.wrong})
@@ -187,10 +212,25 @@ def _sweep(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
         if timing.slowest > command["longest_seconds"]:
             stopped = f"stopped after {size} bytes: one {command['operation']} took {timing.slowest:.1f} s"
             break
-    return {"rows": rows, "stopped": stopped}
+    return {"rows": rows, "stopped": stopped, "latencies": latencies}
 
 
-_PERFORM = {"port": free_port, "fingerprint": fingerprint, "exchange": exchange}
+def echo_datagrams(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    return {"port": datagrams.echo(command["address"])}
+
+
+def send_datagrams(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
+    address = command["address"]
+    return datagrams.send(address, (command["to"], command["port"]), datagrams.mtu_of(interface_of(address)))
+
+
+_PERFORM = {
+    "port": free_port,
+    "fingerprint": fingerprint,
+    "exchange": exchange,
+    "echo": echo_datagrams,
+    "datagrams": send_datagrams,
+}
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -16,6 +16,7 @@ _COUNTS = {
     FAIL: "dcgm_diag_tests_failed",
     SKIP: "dcgm_diag_tests_skipped",
 }
+ISOLATE = 205  # DCGM_ST_NVVS_ISOLATE_ERROR (-51) as an exit code
 _TIME_FOR_LEVEL_SECONDS = {1: 120.0, 2: 900.0, 3: 3600.0, 4: 4 * 3600.0}
 
 
@@ -38,7 +39,7 @@ class DcgmDiagSource:
         self.deadline = _TIME_FOR_LEVEL_SECONDS[level]
 
     def read(self, now: float) -> Reading:
-        text, trouble = self._run()
+        text, trouble, code = self._run()
         found = dcgm_diag.parse(text) if text else Diagnostic(error=trouble)
         if not found.results:
             said = found.error or trouble
@@ -53,27 +54,39 @@ class DcgmDiagSource:
         for result in found.results:
             about = node if result.gpu is None else subject.gpu(self._node, result.gpu)
             by_subject.setdefault(about, []).append(result)
+        if code and not any(result.status in (FAIL, WARN) for result in found.results):
+            by_subject[node].append(_without_a_result(code))
         if unfinished:
             by_subject[node].append(DiagResult("diagnostic", SKIP, None, f"did not finish: {unfinished}"))
         for about, results in by_subject.items():
             _tell(builder, about, results)
         return builder.build(self.name, now)
 
-    def _run(self) -> tuple[str, str]:
-        """What dcgmi printed, and what went wrong should that turn out to hold no result."""
+    def _run(self) -> tuple[str, str, int]:
+        """What dcgmi printed, what went wrong should that turn out to hold no result, and its exit code."""
         command = [self._dcgmi, "diag", "-r", str(self._level), "-j"]
         try:
             done = subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, timeout=self.deadline - 10.0, check=False
             )
         except FileNotFoundError:
-            return "", f"{self._dcgmi} is not installed"
+            return "", f"{self._dcgmi} is not installed", 0
         except subprocess.TimeoutExpired as error:
-            return (error.stdout or b"").decode(errors="replace"), f"no end after {self.deadline - 10.0:.0f} s"
+            return (error.stdout or b"").decode(errors="replace"), f"no end after {self.deadline - 10.0:.0f} s", 0
         except OSError as error:
-            return "", f"{self._dcgmi} cannot be started: {error.strerror}"
+            return "", f"{self._dcgmi} cannot be started: {error.strerror}", 0
         text = done.stdout.decode(errors="replace")
-        return text or done.stderr.decode(errors="replace"), f"dcgmi ended with code {done.returncode}"
+        code = done.returncode
+        return text or done.stderr.decode(errors="replace"), f"dcgmi ended with code {code}", code
+
+
+def _without_a_result(code: int) -> DiagResult:
+    """dcgmi ends with another code than 0 and names no test: the code is the result, and it is no pass."""
+    if code == ISOLATE:
+        return DiagResult(
+            "exit code", FAIL, None, f"dcgmi ended with code {code}: a GPU has to be isolated and drained"
+        )
+    return DiagResult("exit code", SKIP, None, f"dcgmi ended with code {code} and names no failed test")
 
 
 def _tell(builder: ReadingBuilder, about: Subject, results: list[DiagResult]) -> None:

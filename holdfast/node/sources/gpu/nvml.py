@@ -1,13 +1,19 @@
 """GPUs through NVML, at two paces: what changes with the load every 10 s, the rest every minute."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject, node
 from holdfast.node.sources.gpu import nvml_links
+from holdfast.node.sources.gpu.isolation import Isolation
 from holdfast.node.sources.gpu.nvml_answers import Answers, GpuLostError, Interview
 from holdfast.node.sources.gpu.nvml_questions import FAST, FAST_FIELDS, IDENTITY, SLOW, SLOW_FIELDS, names, pids
 from holdfast.node.sources.gpu.nvml_session import LIST_AGAIN_SECONDS, NVML_ERRORS, NvmlDevice, Session, nvml
+
+_PROCESSES_SECONDS = 3.0
 
 NodePart = tuple[list[Signal], dict[tuple[Subject, str], str]]
 """What is reported of the node itself, and what is not and why."""
@@ -16,9 +22,11 @@ NodePart = tuple[list[Signal], dict[tuple[Subject, str], str]]
 class _Gpus:
     """What both paces share: a lost GPU costs its own signals and no one else's."""
 
-    def __init__(self, session: Session, ask: Callable[[NvmlDevice, Answers, float], None]) -> None:
+    def __init__(self, session: Session, ask: Callable[[NvmlDevice, Answers, float], None], seconds: float) -> None:
         self._session = session
         self._ask = ask  # may raise GpuLostError
+        self._seconds = seconds  # a GPU that has not answered by then hangs
+        self._isolation = Isolation()
 
     def look(
         self, source: str, about_node: Callable[[], NodePart], missed: Callable[[NvmlDevice], Answers], now: float
@@ -27,24 +35,38 @@ class _Gpus:
         if isinstance(devices, str):
             return Reading(source=source, at=now, blind=devices)
         signals, absent = about_node()
+        asked = {device.number: partial(self._about, device, now) for device in devices if device.handle is not None}
+        answered = self._isolation.run(asked, self._seconds)
         for device in devices:
-            answers = self._about(device, now) or missed(device)
+            if device.number in asked and device.number not in answered:
+                self._hangs(device)
+            answers = answered.get(device.number) or missed(device)
             signals += answers.signals
             absent |= answers.absent
         return Reading(
             source=source, at=now, signals=signals, absent=absent, present=[device.subject for device in devices]
         )
 
+    def _hangs(self, device: NvmlDevice) -> None:
+        seconds = self._isolation.hanging(device.number) or self._seconds
+        device.handle, device.sick = None, True
+        device.trouble = f"a call to this GPU has not returned for {seconds:.0f} s"
+
     def _about(self, device: NvmlDevice, now: float) -> Answers | None:
-        if device.handle is None:
-            return None
         answers = Answers(device.subject)
         try:
-            self._ask(device, answers, now)
+            self._ask(replace(device), answers, now)  # a call that returns late must not see its device given up
         except GpuLostError:
             self._session.mark_lost(device)
             return None
         return answers
+
+
+def _processes(handle: Any) -> list[int] | None:
+    try:
+        return pids(handle)
+    except NVML_ERRORS:
+        return None
 
 
 def _nothing(device: NvmlDevice, carries: Iterable[str]) -> Answers:
@@ -60,13 +82,13 @@ class NvmlSource:
     name = "nvml"
     every = 10.0
     deadline = 10.0
-    carries = ("gpu_lost", "gpu_reset_required", *names(FAST, FAST_FIELDS))
+    carries = ("gpu_lost", "gpu_responding", "gpu_trouble", "gpu_reset_required", *names(FAST, FAST_FIELDS))
 
     def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
         self._node = node
         self._session = Session(node, library, exclude)
         self._interview = Interview()
-        self._gpus = _Gpus(self._session, self._interrogate)
+        self._gpus = _Gpus(self._session, self._interrogate, 0.6 * self.deadline)
 
     def read(self, now: float) -> Reading:
         return self._gpus.look(self.name, self._about_node, self._without_handle, now)
@@ -79,7 +101,13 @@ class NvmlSource:
     def _interrogate(self, device: NvmlDevice, answers: Answers, now: float) -> None:
         self._interview.ask(device, FAST, answers, now)
         self._interview.ask_fields(device, FAST_FIELDS, answers, now)
-        answers.put("gpu_lost", 0.0)
+        if answers.failed and not answers.answered:  # it is listed, and that is all
+            answers.put("gpu_responding", 0.0)
+            answers.miss(("gpu_lost",), answers.failed[0])
+        else:
+            answers.put("gpu_responding", 1.0)
+            answers.put("gpu_lost", 0.0)
+        answers.put("gpu_trouble", answers.failed[0] if answers.failed else "")
         answers.put("gpu_reset_required", float(answers.reset_required))
 
     def _without_handle(self, device: NvmlDevice) -> Answers:
@@ -87,6 +115,11 @@ class NvmlSource:
         if device.lost:
             del answers.absent[(device.subject, "gpu_lost")]
             answers.put("gpu_lost", 1.0)
+        elif device.sick:
+            for name in ("gpu_responding", "gpu_trouble"):
+                del answers.absent[(device.subject, name)]
+            answers.put("gpu_responding", 0.0)
+            answers.put("gpu_trouble", device.trouble)
         return answers
 
 
@@ -101,7 +134,8 @@ class NvmlSlowSource:
     def __init__(self, node: str, library: str = "", exclude: Iterable[str] = ()) -> None:
         self._node = node
         self._interview = Interview()
-        self._gpus = _Gpus(Session(node, library, exclude), self._interrogate)
+        self._gpus = _Gpus(Session(node, library, exclude), self._interrogate, 0.6 * self.deadline)
+        self._isolation = Isolation()
         self._for_processes = Session(node, library, exclude)  # processes() is called from another thread than read()
         self._identity: dict[Subject, tuple[float, Answers]] = {}
 
@@ -113,14 +147,9 @@ class NvmlSlowSource:
         devices = self._for_processes.devices(0.0)
         if isinstance(devices, str):
             return None
-        found: dict[int, list[int]] = {}
-        for device in devices:
-            try:
-                if device.handle is not None:
-                    found[device.number] = pids(device.handle)
-            except NVML_ERRORS:
-                continue
-        return found
+        asked = {device.number: partial(_processes, device.handle) for device in devices if device.handle is not None}
+        answered = self._isolation.run(asked, _PROCESSES_SECONDS)
+        return {number: found for number, found in answered.items() if found is not None}
 
     def _about_node(self) -> NodePart:
         here = node(self._node)

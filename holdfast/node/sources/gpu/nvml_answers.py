@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from holdfast.model.signal import Signal, Value
 from holdfast.model.subject import Subject
-from holdfast.node.sources.gpu.nvml_session import NVML_ERRORS, NvmlDevice, code_of, nvml
+from holdfast.node.sources.gpu.nvml_session import NOT_THE_GPU, NVML_ERRORS, NvmlDevice, code_of, nvml
 
 ASK_AGAIN_SECONDS = 900.0  # a driver may be replaced under us; until then "not supported" stays true
 
-_NEVER = {
+NEVER = {
     nvml.NVML_ERROR_NOT_SUPPORTED,
     nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
     nvml.NVML_ERROR_INVALID_ARGUMENT,
@@ -40,6 +40,7 @@ class NvmlField(NamedTuple):
     name: str
     number: int
     signed: bool = False
+    zero_is_absent: bool = False  # a GPU without this sensor answers 0
 
 
 class GpuLostError(Exception):
@@ -54,6 +55,8 @@ class Answers:
     signals: list[Signal] = field(default_factory=list)
     absent: dict[tuple[Subject, str], str] = field(default_factory=dict)
     reset_required: bool = False
+    answered: int = 0  # calls the driver carried out, "not supported" among them
+    failed: list[str] = field(default_factory=list)  # what it said of those it did not
 
     def put(self, name: str, value: Value) -> None:
         self.signals.append(Signal(self.subject, name, value))
@@ -79,6 +82,7 @@ class Interview:
             except NVML_ERRORS as error:
                 answers.miss(names, self.explain(device, names[0], code_of(error), answers, now))
                 continue
+            answers.answered += 1
             for name, value in zip(names, values, strict=True):
                 answers.put(name, value)
 
@@ -99,7 +103,12 @@ class Interview:
             return
         for request, value in zip(wanted, values, strict=True):
             if value.nvmlReturn == nvml.NVML_SUCCESS:
-                answers.put(request.name, field_number(value, request.signed))
+                answers.answered += 1
+                number = field_number(value, request.signed)
+                if number == 0.0 and request.zero_is_absent:
+                    answers.miss((request.name,), "not supported by this GPU/driver: it reports 0")
+                else:
+                    answers.put(request.name, number)
             else:
                 answers.miss((request.name,), self.explain(device, request.name, value.nvmlReturn, answers, now))
 
@@ -111,12 +120,16 @@ class Interview:
         """Why a call failed, in an operator's words. A lost GPU ends its interview."""
         if code == nvml.NVML_ERROR_GPU_IS_LOST:
             raise GpuLostError
-        if code in _NEVER:
+        if code in NEVER:
+            answers.answered += 1
             reason = "not supported by this GPU/driver" + (" while MIG is enabled" if device.mig else "")
             self._refused[(device.subject, name)] = (now + ASK_AGAIN_SECONDS, reason)
             return reason
         answers.reset_required |= code == nvml.NVML_ERROR_RESET_REQUIRED
-        return _WORDS.get(code or 0) or f"the NVIDIA driver answered: {nvml.NVMLError(code)}"
+        reason = _WORDS.get(code or 0) or f"the NVIDIA driver answered: {nvml.NVMLError(code)}"
+        if code not in NOT_THE_GPU:
+            answers.failed.append(reason)
+        return reason
 
 
 def field_number(value: Any, signed: bool = False) -> float:
@@ -137,7 +150,7 @@ def either(
         try:
             return first(handle)
         except NVML_ERRORS as error:
-            if code_of(error) not in _NEVER:
+            if code_of(error) not in NEVER:
                 raise
             return second(handle)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from holdfast.node.sources.gpu.nvml_answers import Answers, Interview, field_number
+from holdfast.node.sources.gpu.nvml_answers import NEVER, Answers, Interview, field_number
 from holdfast.node.sources.gpu.nvml_session import NVML_ERRORS, NvmlDevice, nvml
 
 ACTIVE = "gpu_nvlink_active_lanes"
@@ -111,6 +111,9 @@ def _ask(handle: Any, wanted: list[tuple[int, int]]) -> Table:
     lost = any(value.nvmlReturn == nvml.NVML_ERROR_GPU_IS_LOST for value in values)
     if lost:
         raise nvml.NVMLError(nvml.NVML_ERROR_GPU_IS_LOST)
+    failed = [value.nvmlReturn for value in values if value.nvmlReturn not in (nvml.NVML_SUCCESS, *NEVER)]
+    if failed and all(value.nvmlReturn != nvml.NVML_SUCCESS for value in values):
+        raise nvml.NVMLError(failed[0])  # a sick GPU does not lack NVLink
     pairs = zip(wanted, values, strict=True)
     return {key: field_number(value) for key, value in pairs if value.nvmlReturn == nvml.NVML_SUCCESS}
 

@@ -66,9 +66,8 @@ def _histogram(handle: Any) -> Sequence[Value]:
 def _fabric(handle: Any) -> Sequence[Value]:
     info = nvml.c_nvmlGpuFabricInfo_v2_t()
     nvml.nvmlDeviceGetGpuFabricInfoV(handle, ctypes.byref(info))
-    if info.state == nvml.NVML_GPU_FABRIC_STATE_NOT_SUPPORTED:
-        raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
-    return float(info.state), float(info.status), float(info.healthMask)
+    cluster = bytes(info.clusterUuid).hex()
+    return float(info.state), float(info.status), float(info.healthMask), float(info.cliqueId), cluster
 
 
 def pids(handle: Any) -> list[int]:
@@ -89,7 +88,7 @@ FAST = (
     Ask(("gpu_clock_event_reasons",), either(_event_reasons, _throttle_reasons)),
     Ask(("gpu_utilization_ratio", "gpu_memory_utilization_ratio"), _utilization),
 )
-FAST_FIELDS = (NvmlField("gpu_memory_temperature_celsius", nvml.NVML_FI_DEV_MEMORY_TEMP),)
+FAST_FIELDS = (NvmlField("gpu_memory_temperature_celsius", nvml.NVML_FI_DEV_MEMORY_TEMP, zero_is_absent=True),)
 
 SLOW = (
     Ask(("gpu_power_limit_watts",), lambda h: (nvml.nvmlDeviceGetEnforcedPowerLimit(h) * _MILLIWATT,)),
@@ -121,7 +120,10 @@ SLOW = (
     Ask(("gpu_pcie_width_lanes",), lambda h: (float(nvml.nvmlDeviceGetCurrPcieLinkWidth(h)),)),
     Ask(("gpu_pcie_max_width_lanes",), lambda h: (float(nvml.nvmlDeviceGetMaxPcieLinkWidth(h)),)),
     Ask(("gpu_pcie_replay_total",), lambda h: (float(nvml.nvmlDeviceGetPcieReplayCounter(h)),)),
-    Ask(("gpu_fabric_state", "gpu_fabric_status", "gpu_fabric_health_mask"), _fabric),
+    Ask(
+        ("gpu_fabric_state", "gpu_fabric_status", "gpu_fabric_health_mask", "gpu_fabric_clique", "gpu_fabric_cluster"),
+        _fabric,
+    ),
     Ask(("gpu_processes",), lambda h: (float(len(pids(h))),)),
     Ask(("gpu_mig_mode", "gpu_mig_mode_pending"), lambda h: _pair(*nvml.nvmlDeviceGetMigMode(h))),
     Ask(("gpu_persistence_mode",), lambda h: (float(nvml.nvmlDeviceGetPersistenceMode(h)),)),

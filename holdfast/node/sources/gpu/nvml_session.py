@@ -7,11 +7,13 @@ card missing; a verdict must not wander to the neighbour because of that, so num
 import ctypes
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import pynvml
 
 from holdfast.model.subject import Subject, gpu
+from holdfast.node.sources.gpu.isolation import Isolation
 
 nvml: Any = pynvml  # the vendor's binding carries no types
 NVML_ERRORS: tuple[type[Exception], ...] = (
@@ -20,7 +22,11 @@ NVML_ERRORS: tuple[type[Exception], ...] = (
     UnicodeDecodeError,  # a string the driver filled with something that is not text
 )
 LIST_AGAIN_SECONDS = 300.0
+LIST_SECONDS = 2.0  # a GPU that does not say who it is within this time is silent
 LOST = "the GPU is lost: the driver cannot reach it any more"
+
+NOT_THE_GPU = (None, nvml.NVML_ERROR_NO_PERMISSION, nvml.NVML_ERROR_RESET_REQUIRED, nvml.NVML_ERROR_UNINITIALIZED)
+"""Errors that say nothing against the GPU, or have a check of their own."""
 
 _BLIND = {
     nvml.NVML_ERROR_LIBRARY_NOT_FOUND: "the NVIDIA driver library (libnvidia-ml.so.1) was not found",
@@ -42,9 +48,17 @@ class NvmlDevice:
     number: int
     address: str = ""
     handle: Any = None
+    index: int = -1  # as the driver counts now
     mig: bool = False
     lost: bool = False
     trouble: str = ""  # why it has no handle
+    sick: bool = False  # it is there, and answers no call as a GPU should
+
+
+class _Identity(NamedTuple):
+    handle: Any
+    address: str
+    mig: bool
 
 
 def code_of(error: Exception) -> int | None:
@@ -69,6 +83,7 @@ class Session:
         self._count = -1
         self._listed_at = 0.0
         self._known: dict[int, NvmlDevice] = {}
+        self._isolation = Isolation()
         self.excluded: frozenset[str] = frozenset()  # those of the exclude list that are really there
 
     def devices(self, now: float) -> list[NvmlDevice] | str:
@@ -117,19 +132,17 @@ class Session:
 
     def _list(self, count: int) -> None:
         answering, silent, excluded = [], [], set()
+        found = self._isolation.run({index: partial(_identify, index) for index in range(count)}, LIST_SECONDS)
         for index in range(count):
-            try:
-                handle = nvml.nvmlDeviceGetHandleByIndex(index)
-                address = pci_address(nvml.nvmlDeviceGetPciInfo(handle))
-            except NVML_ERRORS as error:
-                silent.append((index, error))
-                continue
-            if address in self._exclude:
-                excluded.add(address)
+            identity = found.get(index) or nvml.NVMLError(nvml.NVML_ERROR_TIMEOUT)
+            if isinstance(identity, Exception):
+                silent.append((index, identity))
+            elif identity.address in self._exclude:
+                excluded.add(identity.address)
             else:
-                answering.append((index, address, handle))
+                answering.append((index, identity))
         self.excluded = frozenset(excluded)
-        seen = {self._answering(*found) for found in answering}
+        seen = {self._answering(index, identity) for index, identity in answering}
         for index, refusal in silent:
             seen.add(self._silent(index, refusal, seen))
         for number, device in self._known.items():
@@ -139,10 +152,12 @@ class Session:
                     f"the NVIDIA driver no longer lists the GPU that was at {device.address or 'this place'}"
                 )
 
-    def _answering(self, index: int, address: str, handle: Any) -> int:
-        known = next((device for device in self._known.values() if device.address == address), None)
+    def _answering(self, index: int, found: _Identity) -> int:
+        known = next((device for device in self._known.values() if device.address == found.address), None)
         number = known.number if known else self._free_number(index)
-        self._known[number] = NvmlDevice(gpu(self._node, number), number, address, handle, mig=_mig_enabled(handle))
+        self._known[number] = NvmlDevice(
+            gpu(self._node, number), number, found.address, found.handle, mig=found.mig, index=index
+        )
         return number
 
     def _silent(self, index: int, error: Exception, seen: set[int]) -> int:
@@ -152,15 +167,27 @@ class Session:
         if number < 0:
             number = missing[0] if missing else self._free_number(index)
         address = self._known[number].address if number in self._known else ""
-        lost = code_of(error) == nvml.NVML_ERROR_GPU_IS_LOST
+        code = code_of(error)
+        lost = code == nvml.NVML_ERROR_GPU_IS_LOST
         trouble = LOST if lost else f"the driver cannot open this GPU: {error}"
-        self._known[number] = NvmlDevice(gpu(self._node, number), number, address, lost=lost, trouble=trouble)
+        sick = not lost and code not in NOT_THE_GPU
+        self._known[number] = NvmlDevice(
+            gpu(self._node, number), number, address, lost=lost, trouble=trouble, sick=sick, index=index
+        )
         return number
 
     def _free_number(self, index: int) -> int:
         """The driver's own number where no other GPU holds it."""
         holder = self._known.get(index)
         return index if holder is None or not holder.address else max(self._known) + 1
+
+
+def _identify(index: int) -> _Identity | Exception:
+    try:
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        return _Identity(handle, pci_address(nvml.nvmlDeviceGetPciInfo(handle)), _mig_enabled(handle))
+    except NVML_ERRORS as error:
+        return error
 
 
 def _bind(path: str) -> None:

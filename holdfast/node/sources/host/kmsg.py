@@ -1,5 +1,6 @@
 """kmsg: kernel messages as they come, as events. Storms are folded here, so that nothing behind has to be strong."""
 
+import logging
 import os
 import re
 import stat
@@ -15,9 +16,12 @@ from holdfast.model.event_log import FOLD_SECONDS, Key, key_of
 from holdfast.model.signal import Event, Reading, Signal
 from holdfast.node.sources.host.kmsg_reader import DeviceReader, FileReader, KmsgReader
 
+log = logging.getLogger("holdfast.node.agent")
+
 _HOLD_SECONDS = 1.0  # an event reported is not reported again for so long; its repeats are, together, after that
 _MAX_REMEMBERED = 4096
 _RETRY_SECONDS = 1.0
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?")
 _BOOT_TIME = re.compile(rb"^btime (\d{1,12})$", re.MULTILINE)
 
 
@@ -30,13 +34,20 @@ class KmsgSource:
     carries = ("kmsg_records_total",)
 
     def __init__(
-        self, node: str, path: str = "/dev/kmsg", proc: str = "", monotonic: Callable[[], float] = time.monotonic
+        self,
+        node: str,
+        path: str = "/dev/kmsg",
+        proc: str = "",
+        monotonic: Callable[[], float] = time.monotonic,
+        sys: str = "",
     ) -> None:
-        """`proc`: where to read the boot time that the messages of a file count from; '' is this machine's."""
+        """`proc`: where to read the boot time that the messages of a file count from; '' is this machine's.
+        `sys`: where the PCI devices of this node are listed; '' believes every address."""
         self._node = subject.node(node)
         self._path = path
         self._proc = proc
         self._monotonic = monotonic
+        self._devices = _PciDevices(sys)
         self._file_booted: float | None = None
         self._reader: KmsgReader | None = None
         self._log = KernelLog()
@@ -64,7 +75,7 @@ class KmsgSource:
             self.close()
             return Reading(source=self.name, at=now, blind=_why(self._path, error))
         gap = self._count(data)
-        found = self._log.feed(data) + self._log.settle()
+        found = [event for event in self._log.feed(data) + self._log.settle() if self._devices.has(event.device)]
         booted = self._boot_time(now)
         events = self._fold([_dated(event, booted, now) for event in found], now)
         if gap:
@@ -141,6 +152,30 @@ class KmsgSource:
         if before is not None or len(self._states) < _MAX_REMEMBERED:
             self._states[what, event.device] = now
         return before != now
+
+
+class _PciDevices:
+    """Which PCI addresses are on this node. A text that names another was not about this node's hardware."""
+
+    def __init__(self, sys: str) -> None:
+        self._sys = sys
+        self._known: set[str] = set()  # a device that was here may be gone: that is what its messages say
+        self._refused: set[str] = set()
+
+    def has(self, device: str) -> bool:
+        if not self._sys or not _ADDRESS.fullmatch(device) or device in self._known:
+            return True
+        if not os.path.isdir(f"{self._sys}/bus/pci/devices"):
+            return True
+        slot, _, function = device.partition(".")
+        there = os.path.exists(f"{self._sys}/bus/pci/devices/{slot}.{function or '0'}")
+        if there or os.path.exists(f"{self._sys}/class/pci_bus/{slot.rsplit(':', 1)[0]}"):  # unplugged: its bus stays
+            self._known.add(device)
+            return True
+        if device not in self._refused and len(self._refused) < _MAX_REMEMBERED:
+            self._refused.add(device)
+            log.warning("a kernel message names PCI device %s, which this node does not have: ignored", device)
+        return False
 
 
 def _dated(event: Event, booted: float, now: float) -> Event:

@@ -4,7 +4,7 @@ Plain values are None, bool, int, float, str, bytes, list, tuple, dict, torch.Si
 what else a state holds is refused with its place, because a pickle from another machine would be a program.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ import torch
 from torch.distributed.tensor import DTensor
 
 from holdfast.training.checkpoint.format.message import EncodingError
+from holdfast.training.checkpoint.format.region import region_of
 
 Tree = Any  # what msgpack can hold
 DEEPEST = 100
@@ -74,8 +75,10 @@ def _from_numpy(value: Any, place: str) -> torch.Tensor:
 
 
 def _keep_tensor(tensor: torch.Tensor, place: str, into: Encoded, kind: str) -> Tree:
+    layout: list[Any] = []
     if isinstance(tensor, DTensor):
-        kind, tensor = "shard", tensor.to_local()
+        kind, layout = "shard", [list(tensor.shape), region_of(tensor)]
+        tensor = tensor.to_local()
     tensor = tensor.detach()
     if tensor.layout != torch.strided or tensor.is_quantized:
         raise EncodingError(
@@ -83,7 +86,8 @@ def _keep_tensor(tensor: torch.Tensor, place: str, into: Encoded, kind: str) -> 
         )
     into.tensors.append(tensor)
     into.names.append(place)
-    return [kind, len(into.tensors) - 1]
+    number = len(into.tensors) - 1
+    return [kind, [number, *layout] if layout else number]
 
 
 def decode(tree: Tree, tensors: Sequence[torch.Tensor], like: object = None) -> object:
@@ -92,6 +96,20 @@ def decode(tree: Tree, tensors: Sequence[torch.Tensor], like: object = None) -> 
         return _decode(tree, tensors, like, 0)
     except (TypeError, ValueError, IndexError, KeyError) as error:
         raise EncodingError(f"not a state: {error}") from error
+
+
+def numbers(tree: Tree) -> Iterator[int]:
+    """Of the tensors in it."""
+    if not isinstance(tree, list):
+        return
+    kind, content = tree
+    if kind == "dict" or kind in _SEQUENCES:
+        for part in content:
+            yield from numbers(part[1] if kind == "dict" else part)
+    elif kind in ("tensor", "array", "scalar"):
+        yield content
+    elif kind == "shard":
+        yield content[0]
 
 
 def has_shards(tree: Tree) -> bool:
@@ -114,9 +132,10 @@ def _decode(tree: Tree, tensors: Sequence[torch.Tensor], like: object, depth: in
         old = like if isinstance(like, dict) else {}
         return {key: _decode(part, tensors, old.get(key), depth + 1) for key, part in content}
     if kind in _SEQUENCES:
-        return _SEQUENCES[kind](_decode(part, tensors, None, depth + 1) for part in content)
+        row = like if isinstance(like, list | tuple) and len(like) == len(content) else [None] * len(content)
+        return _SEQUENCES[kind](_decode(part, tensors, row[at], depth + 1) for at, part in enumerate(content))
     if kind == "shard":
-        return _shard(tensors[content], like)
+        return _shard(tensors[content[0]], like)
     return _LEAVES[kind](content, tensors)
 
 

@@ -4,6 +4,7 @@ The bytes say themselves whose they are and of which step; one xxhash covers the
 """
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +46,11 @@ class Shard:
     tree: Any
     names: list[str]
     tensors: list[torch.Tensor]  # views of the buffer: copy what must outlive it
+    notes: tuple[str, ...] = ()  # what is not in it, said when it is loaded
+    owned: bool = False  # the tensors are this process's alone, and may be kept
 
 
-def plan(about: About, encoded: Encoded) -> Plan:
+def plan(about: About, encoded: Encoded, notes: Sequence[str] = ()) -> Plan:
     rows: list[list[Any]] = []
     place = 0
     for tensor in encoded.tensors:
@@ -55,7 +58,8 @@ def plan(about: About, encoded: Encoded) -> Plan:
         rows.append([place, str(tensor.dtype), list(tensor.shape)])
         place += tensor.numel() * tensor.element_size()
     story = [about.job, about.rank, about.world, about.step]
-    description = pack({"about": story, "tree": encoded.tree, "names": encoded.names, "tensors": rows})
+    texts = {"names": encoded.names, "notes": list(notes)}
+    description = pack({"about": story, "tree": encoded.tree, **texts, "tensors": rows})
     start = _aligned(HEAD.size + len(description))
     head = HEAD.pack(MAGIC, len(description)) + description
     return Plan(head, tuple(start + row[0] for row in rows), start + place)
@@ -85,7 +89,8 @@ def read(buffer: Buffer, size: int) -> Shard:
         start = _aligned(HEAD.size + length)
         whole = torch.frombuffer(buffer, dtype=torch.uint8, count=size)
         tensors = [_view(whole, start + at, DTYPES[dtype], shape) for at, dtype, shape in description["tensors"]]
-        return Shard(About(job, rank, world, step), description["tree"], description["names"], tensors)
+        notes = tuple(map(str, description.get("notes", ())))
+        return Shard(About(job, rank, world, step), description["tree"], description["names"], tensors, notes)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise EncodingError(f"not a shard: {error}") from error
 

@@ -1,17 +1,15 @@
 """What the keeper tells the agent of its node: which copies are in its memory, which of its own are in storage."""
 
-import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from holdfast.formats.job.progress import KeeperProgress
 from holdfast.model.wire.keeper import LONGEST_TROUBLE, MOST_HELD, MOST_STEPS, MOST_TROUBLES, HeldStep, Holdings
 from holdfast.model.wire.progress import LARGEST_STEP
 from holdfast.training.checkpoint.keeper.ranks import Parts
-from holdfast.training.checkpoint.storage.place import INDEX, rank_folder
+from holdfast.training.checkpoint.storage.target import INDEX, rank_name, target_of
 
 WATCH_SECONDS = 1.0
 LOOK_AGAIN_SECONDS = 300.0  # somebody else may have removed what was there
@@ -22,8 +20,8 @@ STORED_STEPS = 2  # as many as are kept
 class Account:
     """Storage is looked at on a thread of its own, which may hang with it, and only after something was written."""
 
-    def __init__(self, about: Mapping[str, Any], folder: Path, parts: Parts) -> None:
-        self._about, self._folder, self._parts = about, folder, parts
+    def __init__(self, about: Mapping[str, Any], place: str, parts: Parts) -> None:
+        self._about, self._place, self._parts = about, place, parts
         self._stored: dict[int, tuple[int, ...]] = {}
         self._unknown = "it was not looked at yet"
         threading.Thread(target=self._watch, name="storage", daemon=True).start()
@@ -84,17 +82,18 @@ class Account:
 
     def _look(self, ranks: frozenset[int]) -> None:
         try:
-            names = [name for name in os.listdir(self._folder) if name.startswith(STEP)]
+            target = target_of(self._place)
+            names = target.names(f"{STEP}*")
             steps = sorted(int(name[len(STEP) :]) for name in names if name[len(STEP) :].isdecimal())
-            found = {step: tuple(rank for rank in ranks if self._is_there(step, rank)) for step in reversed(steps)}
-        except OSError as error:
+            found = {
+                step: tuple(rank for rank in ranks if target.exists(f"{rank_name(step, rank)}/{INDEX}"))
+                for step in reversed(steps)
+            }
+        except (OSError, ImportError) as error:
             self._unknown = _words(str(error))
             return
         whole = [step for step, there in found.items() if there]
         self._stored, self._unknown = {step: found[step] for step in whole[:STORED_STEPS]}, ""
-
-    def _is_there(self, step: int, rank: int) -> bool:
-        return (rank_folder(self._folder, step, rank) / INDEX).exists()
 
 
 def _some(ranks: Iterable[int]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from holdfast.training.checkpoint.format.message import EncodingError
-from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.pacing import Pace, behind_training
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
 
 LOG = logging.getLogger(__name__)
@@ -20,8 +20,18 @@ Tried = Callable[[bool], None]  # is told whether the copy was still there to be
 
 
 class Flushing:
-    def __init__(self, folder: Path, vault: Vault, troubles: dict[str, str], pace: Pace) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        vault: Vault,
+        troubles: dict[str, str],
+        pace: Pace,
+        place: str = "",  # where steps are stored, if not in the job's folder
+        keep: int = STEPS_KEPT,
+        keep_every: int = 0,
+    ) -> None:
         self._folder, self._vault, self._troubles, self._pace = folder, vault, troubles, pace
+        self.place, self._keep, self._keep_every = place or str(folder), keep, keep_every
         self.turn = 0  # of this keeper among all
         self._own: set[int] = set()
         self.writes = 0  # that came to storage
@@ -46,9 +56,7 @@ class Flushing:
 
     def prepare(self) -> None:
         """Load what writing needs now and beside the work: the first step for storage should not be late for it."""
-        threading.Thread(
-            target=import_module, args=("holdfast.training.checkpoint.storage.storage",), name="torch", daemon=True
-        ).start()
+        threading.Thread(target=_load_torch, name="torch", daemon=True).start()
 
     def store(self, copy: Copy, tried: Tried) -> bool:
         """Queue a copy; False where it is gone already. It is kept from being written over only while it is written:
@@ -99,6 +107,7 @@ class Flushing:
         return sorted(due, key=lambda copy: (copy.rank not in self._own, copy.step != committed, copy.rank))
 
     def _work(self) -> None:
+        behind_training()
         while True:
             copy, tried = self._waiting.get()
             time.sleep(self.turn // WRITERS * self._last_seconds)
@@ -115,7 +124,7 @@ class Flushing:
             return (copy.rank, copy.step, copy.attempt) in self._written
         from holdfast.training.checkpoint.storage import storage
 
-        return storage.writer(self._folder, copy.step, copy.rank) == copy.attempt
+        return storage.writer(self.place, copy.step, copy.rank) == copy.attempt
 
     def _write(self, copy: Copy) -> bool | None:
         """Whether it is in storage now; None where it was gone before. Whoever calls has the lock."""
@@ -141,14 +150,19 @@ class Flushing:
 
         if copy.pages.digest(copy.size) != copy.digest:
             raise EncodingError("the copy in memory is damaged")
-        storage.write(self._folder, shard.read(copy.pages.map, copy.size), copy.attempt)
+        storage.write(self.place, shard.read(copy.pages.map, copy.size), copy.attempt)
         if copy.rank == 0 and copy.attempt == self._attempt:
-            storage.prune(self._folder, STEPS_KEPT, copy.attempt, self._loaded)
+            storage.prune(self.place, self._keep, copy.attempt, self._loaded, self._keep_every, self._folder)
         self._troubles.pop(_about(copy), None)
         self._written.add((copy.rank, copy.step, copy.attempt))
         self.writes += 1
         LOG.info("step %d of rank %d is in storage", copy.step, copy.rank)
         return True
+
+
+def _load_torch() -> None:
+    behind_training()
+    import_module("holdfast.training.checkpoint.storage.storage")
 
 
 def _about(copy: Copy) -> str:

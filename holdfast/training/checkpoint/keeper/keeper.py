@@ -13,13 +13,12 @@ import os
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 
 from holdfast.training.checkpoint.device.buffers import Shelf
 from holdfast.training.checkpoint.keeper.account import Account
 from holdfast.training.checkpoint.keeper.agent_connection import AgentLine
-from holdfast.training.checkpoint.keeper.flush import Flushing
+from holdfast.training.checkpoint.keeper.flush import STEPS_KEPT, Flushing
 from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
 from holdfast.training.checkpoint.keeper.ranks import Desk, Parts
@@ -27,13 +26,16 @@ from holdfast.training.checkpoint.keeper.replication import Replication
 from holdfast.training.checkpoint.keeper.shard_store import Vault
 from holdfast.training.checkpoint.keeper.site import SiteError, job_secret, node_name, own_address, socket_path
 from holdfast.training.checkpoint.keeper.storing import Storing
+from holdfast.training.checkpoint.keeper.wire import Process
 
 LOG = logging.getLogger("holdfast.keeper")
 USAGE_ERROR = 64
-LINGER_SECONDS = 3600.0  # long enough for a repair, short enough not to sit on memory for ever
+LINGER_SECONDS = 900.0  # for a job that a scheduler starts again; what is held goes to storage before the end
+ORPHAN_SECONDS = 60.0  # after the end of the `holdfast run` that the ranks were started by: it starts no other attempt
 GPU_LINGER_SECONDS = 120.0  # host memory has the same, and the next job wants the GPU
 FLUSH_SECONDS = 120.0
 SHARE_OF_MEMORY = 0.5
+ATTEMPT = b"HOLDFAST_ATTEMPT="  # what `holdfast run` gives to all that it starts
 
 
 def main() -> int:
@@ -67,24 +69,43 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     host, _, port = options.listen.partition(":")
     answerer = Answerer(host or own_address(), int(port or 0), secret, vault, replication.notice)
     about = {"job": options.job, "node": options.node, "address": answerer.address, "budget_bytes": vault.budget_bytes}
-    flushing = Flushing(folder, vault, troubles, Pace(options.storage_bytes_per_second))
+    slow = Pace(options.storage_bytes_per_second)
+    flushing = Flushing(folder, vault, troubles, slow, options.storage, options.keep, options.keep_every)
     storing = Storing(vault, flushing, replication.ask, troubles)
     parts = Parts(vault, replication, flushing, storing, secret, troubles, gaps, pace, Shelf(troubles))
     desk = Desk(path, parts, about)
     desk.start()
-    AgentLine(Account(about, folder, parts).told, flushing.flush)
+    AgentLine(Account(about, flushing.place, parts).told, flushing.flush)
     LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, vault.budget_bytes)
+    supervisor = Process(supervisor_of(os.getpid()))
     while not stop.wait(1.0):
-        if not desk.busy() and time.monotonic() - desk.last_seen > GPU_LINGER_SECONDS:
+        idle = desk.idle_seconds()
+        if idle > GPU_LINGER_SECONDS:
             parts.shelf.clear()
-        if not desk.busy() and time.monotonic() - desk.last_seen > options.linger_seconds:
-            LOG.info("nobody came for %g s", options.linger_seconds)
+        patience = min(options.linger_seconds, options.orphan_seconds) if supervisor.ended() else options.linger_seconds
+        if idle > patience:
+            LOG.info("no rank came for %g s", patience)
             break
     stored = flushing.flush(options.flush_seconds)
     LOG.info("ending; flushed to storage: %s", ", ".join(f"step {step}" for step in stored) or "nothing")
     desk.close()
     path.unlink(missing_ok=True)
     answerer.close()
+
+
+def supervisor_of(pid: int, proc: Path = Path("/proc")) -> int:
+    """The `holdfast run` above this process: the parent of the topmost one that has its environment; 0 is none."""
+    above = 0
+    while pid > 1:
+        try:
+            environment = (proc / str(pid) / "environ").read_bytes().split(b"\0")
+            parent = int((proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            return above
+        if any(entry.startswith(ATTEMPT) for entry in environment):
+            above = parent
+        pid = parent
+    return above if above > 1 else 0
 
 
 def default_budget() -> int:
@@ -113,6 +134,11 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--job", required=True)
     parser.add_argument("--dir", required=True, help="the job's folder on the storage that all nodes share")
+    parser.add_argument(
+        "--storage", default="", help="where steps are stored: a folder or an fsspec URL; --dir if not given"
+    )
+    parser.add_argument("--keep", type=int, default=STEPS_KEPT, help="whole steps that stay in storage")
+    parser.add_argument("--keep-every", type=int, default=0, help="multiples of this step stay in storage for ever")
     parser.add_argument("--node", default=node_name())
     parser.add_argument(
         "--listen", default="", help="HOST:PORT for other keepers; the address towards MASTER_ADDR if not given"
@@ -130,6 +156,12 @@ def _options() -> argparse.Namespace:
         help="at most so fast to storage, over several shards; 0 is as fast as it goes. A flush is not held up",
     )
     parser.add_argument("--linger-seconds", type=float, default=LINGER_SECONDS, help="end after so long without a rank")
+    parser.add_argument(
+        "--orphan-seconds",
+        type=float,
+        default=ORPHAN_SECONDS,
+        help="end after so long without a rank once the `holdfast run` above has ended",
+    )
     parser.add_argument("--flush-seconds", type=float, default=FLUSH_SECONDS, help="at most so long for the last flush")
     return parser.parse_args()
 

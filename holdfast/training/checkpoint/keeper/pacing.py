@@ -1,15 +1,46 @@
-"""When the keeper may use network and storage: under a rate, and while the ranks of its node do not communicate.
+"""When the keeper may use processors, network and storage: behind training, under a rate, and in the gaps between the
+communication of the ranks of its node.
 
 A rank says by one byte of shared memory that it communicates now; without its word only the rate holds.
 """
 
+import os
 import threading
 import time
+from contextlib import suppress
 
 from holdfast.training.checkpoint.keeper.memory import Pages
 
 LONGEST_WAIT_SECONDS = 0.25  # for a gap, with one chunk: a training that always communicates is not waited for for ever
 LOOK_SECONDS = 0.001
+NICENESS = 10  # of threads that copy, hash and encrypt: a tenth of what training gets where processors are scarce
+SHARE_OF_INTERVAL = 0.5  # between two saves in which copies are sent: a burst would slow down the next step
+LONGEST_SPREAD_SECONDS = 5.0  # a copy that is not at its partner is lost with its node
+
+
+def behind_training() -> None:
+    """From now on this thread yields to training; threads that answer a waiting rank do not."""
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+
+
+class Spread:
+    """How long a copy may take to its partners: a part of the time between two saves, shared by the ranks that save."""
+
+    def __init__(self) -> None:
+        self._saved: dict[int, float] = {}
+        self._between: dict[int, float] = {}
+
+    def saved(self, rank: int, now: float) -> None:
+        before = self._saved.get(rank)
+        self._saved[rank] = now
+        if before is not None:
+            self._between[rank] = now - before
+
+    def seconds(self, rank: int) -> float:
+        """0 where there is no interval yet."""
+        longest = min(SHARE_OF_INTERVAL * self._between.get(rank, 0.0), LONGEST_SPREAD_SECONDS)
+        return longest / max(len(self._between), 1)
 
 
 class Gaps:
@@ -51,13 +82,15 @@ class Pace:
         self._lock = threading.Lock()
         self.waited_seconds = 0.0  # for gaps
 
-    def wait(self, count: int) -> None:
+    def wait(self, count: int, bytes_per_second: float = 0.0) -> None:
+        """Before so many bytes; a rate of this one copy holds beside that of all."""
         if self._gaps is not None:
             self.waited_seconds += self._gaps.wait()
-        if self.bytes_per_second <= 0:
+        rate = min((one for one in (self.bytes_per_second, bytes_per_second) if one > 0), default=0.0)
+        if not rate:
             return
         with self._lock:
             now = time.monotonic()
             begins = max(self._free_at, now)
-            self._free_at = begins + count / self.bytes_per_second
+            self._free_at = begins + count / rate
         time.sleep(begins - now)

@@ -1,27 +1,27 @@
-"""Keepers among themselves: shards over TCP, after both sides proved that they know the job's secret."""
+"""Keepers among themselves: shards over TCP, encrypted with keys that are derived from the job's secret."""
 
 import logging
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from holdfast.training.checkpoint.format.increments import checked_parts
-from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.pacing import Pace, behind_training
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, Vault
 from holdfast.training.checkpoint.keeper.wire import (
     CHUNK,
+    Channel,
     Message,
     NotTrusted,
     WireError,
-    prove,
-    receive,
-    receive_into,
-    send,
+    accept_for_ever,
+    close_listener,
 )
 
 LOG = logging.getLogger(__name__)
 SILENCE_SECONDS = 30.0  # a keeper that says nothing for so long is as good as gone
+PROOF_SECONDS = 5.0  # for whoever connects to prove that it knows the secret
+MOST_STRANGERS = 64  # that have connected and not proven it yet
 
 Notice = Callable[[Message], Message]  # what a keeper answers to words about steps
 
@@ -37,7 +37,7 @@ class Caller:
         host, _, port = address.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), timeout=patience_seconds)
         try:
-            prove(self._socket, secret, caller=True)
+            self._channel = Channel(self._socket, secret, caller=True, address=address)
         except OSError:
             self._socket.close()
             raise
@@ -49,7 +49,13 @@ class Caller:
         self._socket.close()
 
     def put(
-        self, copy: Copy, pace: Pace, base: int = -1, parts: list[int] | None = None, bound: Message | None = None
+        self,
+        copy: Copy,
+        pace: Pace,
+        base: int = -1,
+        parts: list[int] | None = None,
+        bound: Message | None = None,
+        bytes_per_second: float = 0.0,
     ) -> int:
         """Send a copy, or its changed parts where the other side has step `base`; returns the bytes that went.
 
@@ -57,37 +63,35 @@ class Caller:
         `bound`: the committed step, and those of this rank that were called safe.
         """
         order: Message = {"do": "put", "row": copy.row(), **(bound or {})}
-        send(self._socket, order if parts is None else {**order, "base": base, "parts": parts})
+        self._channel.send(order if parts is None else {**order, "base": base, "parts": parts})
         self._answer()
         places = [(0, copy.size)] if parts is None else checked_parts(parts, copy.size)
         with memoryview(copy.pages.map) as view:
             for start, end in places:
                 for at in range(start, end, CHUNK):
                     part = view[at : min(at + CHUNK, end)]
-                    pace.wait(len(part))
-                    self._socket.sendall(part)
+                    pace.wait(len(part), bytes_per_second)
+                    self._channel.send_data(part)
         self._answer()
         return sum(end - start for start, end in places)
 
     def get(self, rank: int, step: int, vault: Vault) -> Copy:
         """Fetch a copy into the vault."""
-        send(self._socket, {"do": "get", "rank": rank, "step": step})
-        return take(self._socket, self._answer()["row"], vault)
+        self._channel.send({"do": "get", "rank": rank, "step": step})
+        return take(self._channel, self._answer()["row"], vault)
 
     def tell(self, message: Message) -> Message:
-        send(self._socket, message)
+        self._channel.send(message)
         return self._answer()
 
     def _answer(self) -> Message:
-        answer = receive(self._socket)
+        answer = self._channel.receive()
         if "error" in answer:
             raise Refused(str(answer["error"]))
         return answer
 
 
-def take(
-    source: socket.socket, row: object, vault: Vault, base: Copy | None = None, parts: Sequence[object] = ()
-) -> Copy:
+def take(source: Channel, row: object, vault: Vault, base: Copy | None = None, parts: Sequence[object] = ()) -> Copy:
     """Receive a copy, or what changed since `base`, and keep it only if it is as a whole what was announced."""
     rank, step, attempt, world, size, digest = checked_row(row)
     pages = vault.reserve(rank, size)
@@ -97,7 +101,7 @@ def take(
             pages.map[:size] = base.pages.map[:size]
             places = checked_parts(parts, size)
         for start, end in places:
-            receive_into(source, memoryview(pages.map)[start:end])
+            source.receive_data(memoryview(pages.map)[start:end])
         if pages.digest(size) != digest:
             raise WireError(f"rank {rank} step {step} arrived damaged")
     except OSError:
@@ -124,30 +128,40 @@ class Answerer:
         self._secret, self._vault, self._notice = secret, vault, notice
         self._listener = socket.create_server((host, port))
         self.address = f"{host}:{self._listener.getsockname()[1]}"
-        threading.Thread(target=self._listen, name="peers", daemon=True).start()
+        self._strangers = threading.BoundedSemaphore(MOST_STRANGERS)
+        threading.Thread(target=accept_for_ever, args=(self._listener, self._serve), name="peers", daemon=True).start()
 
     def close(self) -> None:
-        self._listener.close()
-
-    def _listen(self) -> None:
-        with suppress(OSError):  # closed
-            while True:
-                peer, where = self._listener.accept()
-                threading.Thread(target=self._serve, args=(peer, where), name="peer", daemon=True).start()
+        close_listener(self._listener)
 
     def _serve(self, peer: socket.socket, where: tuple[str, int]) -> None:
         with peer:
-            peer.settimeout(SILENCE_SECONDS)
+            if not self._strangers.acquire(blocking=False):
+                return  # so many wait to prove themselves that more would take the descriptors of those who did
             try:
-                prove(peer, self._secret, caller=False)
-                while True:
-                    self._obey(peer, receive(peer))
+                peer.settimeout(PROOF_SECONDS)
+                channel = Channel(peer, self._secret, caller=False, address=self.address)
             except NotTrusted as error:
                 LOG.warning("%s:%d was turned away: %s", *where[:2], error)
+                return
             except OSError:
-                return  # it hung up or went silent; what it did not finish was not kept
+                return
+            finally:
+                self._strangers.release()
+            self._talk(channel, where)
 
-    def _obey(self, peer: socket.socket, order: Message) -> None:
+    def _talk(self, channel: Channel, where: tuple[str, int]) -> None:
+        channel.settimeout(SILENCE_SECONDS)
+        behind_training()
+        try:
+            while True:
+                self._obey(channel, channel.receive())
+        except NotTrusted as error:
+            LOG.warning("%s:%d was turned away: %s", *where[:2], error)
+        except OSError:
+            return  # it hung up or went silent; what it did not finish was not kept
+
+    def _obey(self, peer: Channel, order: Message) -> None:
         try:
             self._catch_up(order)
             match order:
@@ -158,11 +172,11 @@ class Answerer:
                 case {"do": "get", "rank": int(rank), "step": int(step)}:
                     self._hand_out(peer, rank, step)
                 case {"do": "safe" | "withdraw" | "committed" | "ready"}:
-                    send(peer, self._notice(order))
+                    peer.send(self._notice(order))
                 case _:
                     raise WireError(f"not an order: {str(order.get('do'))[:40]}")
         except Full as error:
-            send(peer, {"error": str(error)})
+            peer.send({"error": str(error)})
 
     def _catch_up(self, order: Message) -> None:
         """Whoever sends the next copy knows what is committed; the notice of it may still be on its way to us. What it
@@ -173,36 +187,35 @@ class Answerer:
                     self._vault.commit(committed)
                 self._vault.protect_only(rank, [one for one in safe if isinstance(one, int)])
 
-    def _accept_parts(self, peer: socket.socket, row: object, step: int, parts: Sequence[object]) -> None:
+    def _accept_parts(self, peer: Channel, row: object, step: int, parts: Sequence[object]) -> None:
         rank, _, attempt, _, size, _ = checked_row(row)
         with self._vault.reading(rank, step) as base:
             if base is None or base.attempt != attempt or base.size != size:
-                send(peer, {"error": f"step {step} of rank {rank} is not here to build on"})
+                peer.send({"error": f"step {step} of rank {rank} is not here to build on"})
                 return
             self._accept_copy(peer, row, base, parts)
 
-    def _accept_copy(
-        self, peer: socket.socket, row: object, base: Copy | None = None, parts: Sequence[object] = ()
-    ) -> None:
+    def _accept_copy(self, peer: Channel, row: object, base: Copy | None = None, parts: Sequence[object] = ()) -> None:
         rank, _, _, _, size, _ = checked_row(row)
         self._vault.give_up(rank, self._vault.reserve(rank, size))  # is there room, before a byte is sent
         try:
             checked_parts(parts, size)
         except ValueError as error:
             raise WireError(str(error)) from error
-        send(peer, {})
+        peer.send({})
         try:
             take(peer, row, self._vault, base, parts)
         except WireError as error:
-            send(peer, {"error": str(error)})
+            peer.send({"error": str(error)})
             raise
-        send(peer, {})
+        peer.send({})
 
-    def _hand_out(self, peer: socket.socket, rank: int, step: int) -> None:
+    def _hand_out(self, peer: Channel, rank: int, step: int) -> None:
         with self._vault.reading(rank, step) as copy:
             if copy is None:
-                send(peer, {"error": f"step {step} of rank {rank} is not here"})
+                peer.send({"error": f"step {step} of rank {rank} is not here"})
                 return
-            send(peer, {"row": copy.row()})
+            peer.send({"row": copy.row()})
             with memoryview(copy.pages.map) as view:
-                peer.sendall(view[: copy.size])
+                for at in range(0, copy.size, CHUNK):
+                    peer.send_data(view[at : min(at + CHUNK, copy.size)])

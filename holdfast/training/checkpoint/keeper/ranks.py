@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,22 @@ from typing import Any
 from holdfast.training.checkpoint.device.buffers import Shelf
 from holdfast.training.checkpoint.keeper.flush import Flushing
 from holdfast.training.checkpoint.keeper.memory import Pages
-from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace
+from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace, behind_training
 from holdfast.training.checkpoint.keeper.peers import Caller
 from holdfast.training.checkpoint.keeper.replication import Crew, Replication
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, Vault
 from holdfast.training.checkpoint.keeper.storing import Storing
-from holdfast.training.checkpoint.keeper.wire import Message, NotTrusted, Process, WireError, receive, same_user, send
+from holdfast.training.checkpoint.keeper.wire import (
+    Message,
+    NotTrusted,
+    Process,
+    WireError,
+    accept_for_ever,
+    close_listener,
+    receive,
+    same_user,
+    send,
+)
 
 LOG = logging.getLogger(__name__)
 PREDECESSOR_SECONDS = 10.0  # how long a killed process may need to disappear before its successor is refused
@@ -47,6 +58,7 @@ class Desk:
         self.vault, self.replication, self.flushing = parts.vault, parts.replication, parts.flushing
         self.storing, self.secret, self.troubles, self.about = parts.storing, parts.secret, parts.troubles, about
         self.gaps, self.pace, self.shelf = parts.gaps, parts.pace, parts.shelf
+        self.hashing = ThreadPoolExecutor(1, "hashing", initializer=behind_training)  # while the next step computes
         self.last_seen = time.monotonic()
         self._attached: dict[int, Visit] = {}
         self._changed = threading.Condition()
@@ -57,10 +69,10 @@ class Desk:
         self._listener.listen(64)
 
     def start(self) -> None:
-        threading.Thread(target=self._listen, name="desk", daemon=True).start()
+        threading.Thread(target=accept_for_ever, args=(self._listener, self._serve), name="desk", daemon=True).start()
 
     def close(self) -> None:
-        self._listener.close()
+        close_listener(self._listener)
 
     def busy(self) -> bool:
         """Whether a rank is here. One that ended is not, although a child of it may still hold its connection open."""
@@ -68,6 +80,13 @@ class Desk:
             for visit in self._attached.values():
                 visit.leave_if_ended()
             return bool(self._attached)
+
+    def attached(self) -> list[int]:
+        return sorted(self._attached) if self.busy() else []
+
+    def idle_seconds(self) -> float:
+        """Since the last rank left; 0 while one is here."""
+        return 0.0 if self.busy() else time.monotonic() - self.last_seen
 
     def rows(self) -> list[list[object]]:
         """What is held here, in host or GPU memory."""
@@ -84,17 +103,13 @@ class Desk:
 
     def detach(self, visit: "Visit") -> None:
         with self._changed:
-            self._attached = {rank: other for rank, other in self._attached.items() if other is not visit}
-            self.last_seen = time.monotonic()
+            left = {rank: other for rank, other in self._attached.items() if other is not visit}
+            if len(left) < len(self._attached):  # who only asked for the status is no rank
+                self.last_seen = time.monotonic()
+            self._attached = left
             self._changed.notify_all()
 
-    def _listen(self) -> None:
-        with suppress(OSError):  # closed
-            while True:
-                client, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(client,), name="rank", daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
+    def _serve(self, client: socket.socket, _: object) -> None:
         visit = Visit(self, client)
         with client:
             try:
@@ -216,7 +231,8 @@ class Visit:
     def _keep(self, pages: Pages, order: Message) -> Copy:
         size = min(int(order["size"]), pages.size)
         step, attempt = int(order["step"]), str(order["attempt"])
-        copy = Copy(self._rank, step, attempt, self._world, size, pages.digest(size), pages)
+        digest = self._desk.hashing.submit(pages.digest, size).result()
+        copy = Copy(self._rank, step, attempt, self._world, size, digest, pages)
         self._desk.vault.add(copy)
         if order["store"]:
             self._desk.storing.offer(copy)
@@ -242,8 +258,8 @@ class Visit:
         return self._desk.shelf.fetch(self._rank, int(order["step"])), ()
 
     def _fetch(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        """This rank's copy: of this node's memory, or brought here from another keeper's."""
-        rank, step, address = self._rank, int(order["step"]), str(order["address"])
+        """A copy, this rank's if no other is named: of this node's memory, or brought here from another keeper's."""
+        rank, step, address = int(order.get("rank", self._rank)), int(order["step"]), str(order["address"])
         if address:
             self._desk.vault.protect_only(rank, ())  # the run in which they counted is over
             with Caller(address, self._desk.secret) as caller:
@@ -255,7 +271,10 @@ class Visit:
             return {**answer, "row": copy.row()}, fds
 
     def _drop(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        self._desk.vault.drop(self._rank, int(order["step"]))
+        rank = int(order.get("rank", self._rank))
+        self._desk.vault.drop(rank, int(order["step"]))
+        if rank != self._rank:  # it was here for a load only
+            self._desk.vault.trim(rank)
         return {}, ()
 
     def _flush(self, order: Message) -> tuple[Message, tuple[int, ...]]:
@@ -264,6 +283,7 @@ class Visit:
     def _status(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         vault = self._desk.vault
         status: dict[str, Any] = {"committed": vault.committed, "used_bytes": vault.used_bytes(), "keeper": os.getpid()}
+        status["ranks"], status["idle_seconds"] = self._desk.attached(), self._desk.idle_seconds()
         status["sent_bytes"] = self._desk.replication.sent_bytes
         status["communicating"] = self._desk.gaps.communicating()
         status["waited_for_gaps_seconds"] = self._desk.pace.waited_seconds

@@ -7,10 +7,11 @@ rank 0; the others tell it and are told. Nothing of this touches the training pr
 import logging
 import queue
 import threading
+import time
 from dataclasses import dataclass
 
 from holdfast.training.checkpoint.format.increments import Marks, Sent, changed, marks_of
-from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.pacing import Pace, Spread, behind_training
 from holdfast.training.checkpoint.keeper.peers import SILENCE_SECONDS, Caller, Refused
 from holdfast.training.checkpoint.keeper.quorum import Answer, Ballot
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
@@ -41,6 +42,7 @@ class Replication:
         self._ballot = Ballot(0)
         self._sent: dict[tuple[str, int], Sent] = {}  # the newest copy that a partner has of a rank
         self.sent_bytes = 0
+        self._spread = Spread()
         self._lock = threading.Lock()
         self._waiting: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="replication", daemon=True).start()
@@ -57,6 +59,7 @@ class Replication:
             return begins
 
     def submit(self, copy: Copy) -> None:
+        self._spread.saved(copy.rank, time.monotonic())
         self._waiting.put(copy)
 
     def notice(self, message: Message) -> Message:
@@ -101,6 +104,7 @@ class Replication:
         return True
 
     def _work(self) -> None:
+        behind_training()
         while True:
             copy = self._waiting.get()
             crew = self.crew
@@ -136,9 +140,11 @@ class Replication:
         """What changed since the copy that the partner has; everything, where that does not come out right."""
         before = self._sent.pop((partner, copy.rank), None)
         parts = changed(before, copy, marks)
+        seconds = self._spread.seconds(copy.rank) / max(len(crew.partners), 1)
+        rate = copy.size / seconds if seconds and self._waiting.empty() else 0.0  # what is behind is not held up
         with Caller(_address(crew, partner), self._secret) as caller:
             try:
-                sent = caller.put(copy, self._pace, before.step if before else -1, parts, self._bound(copy))
+                sent = caller.put(copy, self._pace, before.step if before else -1, parts, self._bound(copy), rate)
             except Refused:
                 if parts is None:
                     raise

@@ -139,6 +139,12 @@ class Vault:
         with self._changed:
             self._let_go(self._copies.pop((rank, step), None))
 
+    def trim(self, rank: int) -> None:
+        """Give back the buffers of a rank that will save nothing here."""
+        with self._changed:
+            for pages in self._spare.pop(rank, []):
+                pages.close()
+
     @contextmanager
     def reading(self, rank: int, step: int) -> Iterator[Copy | None]:
         """The copy, kept from being written over until the end of the block."""

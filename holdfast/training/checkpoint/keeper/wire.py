@@ -1,20 +1,35 @@
-"""What keepers and ranks say to each other: framed messages, descriptors over Unix sockets, and who may speak."""
+"""Messages between keepers and ranks: frames, descriptors over Unix sockets, and encrypted channels over TCP."""
 
-import hashlib
+import errno
 import hmac
+import logging
 import os
 import select
 import socket
 import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from holdfast.training.checkpoint.format.message import EncodingError, pack, unpack
 
 LENGTH = struct.Struct("<I")
 LARGEST_MESSAGE = 64 << 20
 NONCE = 32
+KEY = 32
+TAG = 16
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0  # between two tries to accept where descriptors are used up
 CREDENTIALS = struct.Struct("3i")
 CHUNK = 4 << 20
+
+LOG = logging.getLogger(__name__)
 
 Message = dict[str, Any]
 
@@ -28,9 +43,7 @@ class NotTrusted(WireError):
 
 
 def send(to: socket.socket, message: Message, fds: tuple[int, ...] = ()) -> None:
-    raw = pack(message)
-    if len(raw) > LARGEST_MESSAGE:
-        raise WireError(f"a message of {len(raw)} bytes: expected at most {LARGEST_MESSAGE}")
+    raw = _packed(message)
     framed = LENGTH.pack(len(raw)) + raw
     if not fds:
         to.sendall(framed)
@@ -47,6 +60,17 @@ def receive(source: socket.socket, fds: list[int] | None = None) -> Message:
         raise WireError(f"a message of {length} bytes: expected at most {LARGEST_MESSAGE}")
     body = bytearray(length)
     receive_into(source, memoryview(body))
+    return _message(body)
+
+
+def _packed(message: Message) -> bytes:
+    raw = pack(message)
+    if len(raw) > LARGEST_MESSAGE:
+        raise WireError(f"a message of {len(raw)} bytes: expected at most {LARGEST_MESSAGE}")
+    return raw
+
+
+def _message(body: bytes | bytearray) -> Message:
     try:
         message = unpack(body)
     except EncodingError as error:
@@ -111,20 +135,97 @@ class Process:
             self._fd = None
 
 
-def prove(peer: socket.socket, secret: bytes, caller: bool) -> None:
-    """Both sides show that they know the job's secret without saying it. Nothing else is read before."""
-    mine = os.urandom(NONCE)
-    peer.sendall(mine)
-    theirs = _exactly(peer, NONCE)
-    first, second = (mine, theirs) if caller else (theirs, mine)
-    peer.sendall(_proof(secret, b"caller" if caller else b"answerer", first, second))
-    expected = _proof(secret, b"answerer" if caller else b"caller", first, second)
-    if not hmac.compare_digest(_exactly(peer, len(expected)), expected):
-        raise NotTrusted("the other keeper does not know this job's secret")
+class Channel:
+    """One TCP connection between two keepers of a job: every frame is encrypted and authenticated, and has its place.
+
+    Both ends derive the keys from the job's secret, fresh random numbers and the address that was called. Whoever
+    passes the bytes on can neither read nor change, repeat, reorder or send back a frame, nor lead a call elsewhere.
+    """
+
+    def __init__(self, peer: socket.socket, secret: bytes, caller: bool, address: str) -> None:
+        self._peer = peer
+        mine = os.urandom(NONCE)
+        peer.sendall(mine)
+        theirs = _exactly(peer, NONCE)
+        first, second = (mine, theirs) if caller else (theirs, mine)
+        about = b"holdfast keeper 2 " + address.encode()
+        made = HKDF(SHA256(), 3 * KEY, salt=first + second, info=about).derive(secret)
+        forth, back, proving = made[:KEY], made[KEY : 2 * KEY], made[2 * KEY :]
+        roles = (b"caller", b"answerer") if caller else (b"answerer", b"caller")
+        own, other = (hmac.digest(proving, role, "sha256") for role in roles)
+        peer.sendall(own)
+        if not hmac.compare_digest(_exactly(peer, len(other)), other):
+            raise NotTrusted("the other keeper does not know this job's secret, or answers for another address")
+        self._out, self._in = map(AESGCM, (forth, back) if caller else (back, forth))
+        self._sent = self._received = 0
+
+    def settimeout(self, seconds: float) -> None:
+        self._peer.settimeout(seconds)
+
+    def close(self) -> None:
+        self._peer.close()
+
+    def send(self, message: Message) -> None:
+        self._put(_packed(message), b"message")
+
+    def receive(self) -> Message:
+        return _message(self._get(LARGEST_MESSAGE, b"message"))
+
+    def send_data(self, view: memoryview) -> None:
+        self._put(view, b"data")
+
+    def receive_data(self, view: memoryview) -> None:
+        """As many bytes as the view has, however they were cut."""
+        done = 0
+        while done < len(view):
+            part = self._get(CHUNK, b"data")
+            if not part or done + len(part) > len(view):
+                raise WireError("more data than was announced")
+            view[done : done + len(part)] = part
+            done += len(part)
+
+    def _put(self, raw: bytes | memoryview, kind: bytes) -> None:
+        sealed = self._out.encrypt(self._sent.to_bytes(12, "little"), raw, kind)
+        self._sent += 1
+        self._peer.sendall(LENGTH.pack(len(sealed)))
+        self._peer.sendall(sealed)
+
+    def _get(self, largest: int, kind: bytes) -> bytes:
+        (length,) = LENGTH.unpack(_exactly(self._peer, LENGTH.size))
+        if length > largest + TAG:
+            raise WireError(f"a message of {length} bytes: expected at most {largest}")
+        try:
+            opened = self._in.decrypt(self._received.to_bytes(12, "little"), _exactly(self._peer, length), kind)
+        except InvalidTag as error:
+            raise NotTrusted("a frame was changed on its way") from error
+        self._received += 1
+        return opened
 
 
-def _proof(secret: bytes, role: bytes, first: bytes, second: bytes) -> bytes:
-    return hmac.new(secret, b"holdfast keeper 1 " + role + first + second, hashlib.sha256).digest()
+def accept_for_ever(listener: socket.socket, serve: Callable[[socket.socket, Any], None]) -> None:
+    """Serve each connection in a thread of its own until the listener is closed. Without descriptors it says so once,
+    waits and goes on."""
+    pause = 0.0
+    while listener.fileno() >= 0:
+        try:
+            peer, where = listener.accept()
+        except OSError as error:
+            if listener.fileno() < 0 or error.errno in (errno.EBADF, errno.EINVAL):
+                return
+            if not pause:
+                LOG.warning("no connection can be accepted, trying again: %s", error)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS) or FIRST_PAUSE_SECONDS
+            time.sleep(pause)
+            continue
+        pause = 0.0
+        threading.Thread(target=serve, args=(peer, where), name="connection", daemon=True).start()
+
+
+def close_listener(listener: socket.socket) -> None:
+    """Also for the thread that waits in it: closing alone would leave it there."""
+    with suppress(OSError):
+        listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
 
 
 def _exactly(source: socket.socket, count: int) -> bytes:

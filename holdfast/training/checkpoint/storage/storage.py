@@ -8,14 +8,16 @@ Holdfast reads by its own index, since torch's is a pickle. A step is whole when
 
 import io
 import logging
-import os
 import re
-import shutil
+import struct
+import zipfile
 from collections.abc import Callable, Iterator
 from itertools import chain, count
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import xxhash
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
@@ -23,39 +25,37 @@ from torch.distributed.checkpoint.filesystem import FileSystemWriter
 from torch.distributed.checkpoint.storage import WriteResult
 
 from holdfast.training.checkpoint.candidates import Candidate
+from holdfast.training.checkpoint.format.encoding import DTYPES
 from holdfast.training.checkpoint.format.message import EncodingError, pack, unpack
-from holdfast.training.checkpoint.format.shard import About, Shard
-from holdfast.training.checkpoint.storage.place import INDEX, rank_folder
+from holdfast.training.checkpoint.format.shard import ALIGN, About, Shard
+from holdfast.training.checkpoint.storage.target import INDEX, Target, rank_name, target_of, write_synced
 from holdfast.training.checkpoint.untrusted_steps import noted, trusted
 
 LOG = logging.getLogger(__name__)
+Place = str | Path | Target  # a folder or an fsspec URL
 DESCRIPTION = "holdfast"  # the part that holds what is not a tensor
 STEP = re.compile(r"step-(\d+)")
 RANK = re.compile(r"rank-\d+")
 
 
-def write(folder: Path, shard: Shard, attempt: str) -> Path:
+def write(place: Place, shard: Shard, attempt: str) -> str:
     """Write one rank's shard; it counts only when its index is there, and that comes last and whole."""
-    about = shard.about
-    target = rank_folder(folder, about.step, about.rank)
-    draft = target.with_name(f"{target.name}.draft-{os.getpid()}")
+    target, about = target_of(place), shard.about
+    name = rank_name(about.step, about.rank)
     try:
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True, mode=0o700)
-        parts, places = _write_parts(draft, shard)
-        story = [about.job, about.rank, about.world, about.step, attempt]
-        body = pack({"about": story, "tree": shard.tree, "names": shard.names, "parts": parts, "places": places})
-        _write_whole(draft / INDEX, xxhash.xxh3_128_digest(body) + body)
-        shutil.rmtree(target, ignore_errors=True)
-        draft.rename(target)
+        with target.drafting(name) as draft:
+            parts, places = _write_parts(draft, shard)
+            story = [about.job, about.rank, about.world, about.step, attempt]
+            texts = {"names": shard.names, "notes": list(shard.notes)}
+            body = pack({"about": story, "tree": shard.tree, **texts, "parts": parts, "places": places})
+            write_synced(draft / INDEX, xxhash.xxh3_128_digest(body) + body)
+            target.publish(draft, name)
     except RuntimeError as error:  # torch's writer speaks of positions in a file where the file system is full
-        size = sum(tensor.nbytes for tensor in shard.tensors)
-        if shutil.disk_usage(folder).free < size:
-            raise OSError(f"{folder} is full: {size} bytes do not fit") from error
+        size, free = sum(tensor.nbytes for tensor in shard.tensors), target.free_bytes()
+        if free is not None and free < size:
+            raise OSError(f"{target} is full: {size} bytes do not fit") from error
         raise
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return target
+    return name
 
 
 def _write_parts(draft: Path, shard: Shard) -> tuple[list[str], list[list[Any]]]:
@@ -72,13 +72,28 @@ def _write_parts(draft: Path, shard: Shard) -> tuple[list[str], list[list[Any]]]
     results: list[WriteResult] = writer.write_data(plan, planner).wait()
     writer.finish(metadata, [results])
     where = {result.index.fqn: result.storage_data for result in results}
-    return names, [_place(draft, where[name]) for name in names]
+    return names, [_place(draft, where[name], state[name]) for name in names]
 
 
-def _place(draft: Path, place: Any) -> list[Any]:
+def _place(draft: Path, place: Any, tensor: torch.Tensor) -> list[Any]:
     with open(draft / place.relative_path, "rb") as file:
         file.seek(place.offset)
-        return [place.relative_path, place.offset, place.length, xxhash.xxh3_128_hexdigest(file.read(place.length))]
+        raw = file.read(place.length)
+    row = [place.relative_path, place.offset, place.length, xxhash.xxh3_128_hexdigest(raw)]
+    begin = _data_offset(raw, tensor.nbytes)
+    return [*row, begin, str(tensor.dtype), list(tensor.shape)] if begin is not None else row
+
+
+def _data_offset(raw: bytes, size: int) -> int | None:
+    """Where the bytes of the one tensor lie in what torch.save wrote, so that a load need not unpack it."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        found = [entry for entry in archive.infolist() if entry.filename.endswith("/data/0")]
+    if len(found) != 1 or found[0].file_size != size or found[0].compress_type != zipfile.ZIP_STORED:
+        return None
+    head = found[0].header_offset
+    name, extra = struct.unpack_from("<HH", raw, head + 26)
+    begin = int(head + 30 + name + extra)
+    return begin if begin % ALIGN == 0 else None
 
 
 def _unique(names: list[str]) -> list[str]:
@@ -92,20 +107,26 @@ def _unique(names: list[str]) -> list[str]:
     return unique
 
 
-def read(folder: Path, step: int, rank: int) -> tuple[Shard, str]:
+def read(place: Place, step: int, rank: int) -> tuple[Shard, str]:
     """One rank's shard and the run it was saved by; damaged or strange files are an EncodingError."""
-    target = rank_folder(folder, step, rank)
+    target, name = target_of(place), rank_name(step, rank)
     try:
-        index = read_index(target / INDEX)
-        job, owner, world, of_step, attempt = index["about"]
-        tensors = [_read_tensor(target, *place) for place in index["places"]]
-        return Shard(About(job, owner, world, of_step), index["tree"], index["names"], tensors), attempt
+        with target.fetched(name) as folder:
+            index = checked_index((folder / INDEX).read_bytes())
+            job, owner, world, of_step, attempt = index["about"]
+            tensors = [_read_tensor(folder, *row) for row in index["places"]]
+        notes = tuple(map(str, index.get("notes", ())))
+        about = About(job, owner, world, of_step)
+        return Shard(about, index["tree"], index["names"], tensors, notes, owned=True), attempt
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise EncodingError(f"{target}: {error}") from error
+        raise EncodingError(f"{target}/{name}: {error}") from error
 
 
 def read_index(path: Path) -> dict[str, Any]:
-    raw = path.read_bytes()
+    return checked_index(path.read_bytes())
+
+
+def checked_index(raw: bytes) -> dict[str, Any]:
     found, expected = xxhash.xxh3_128_hexdigest(raw[16:]), raw[:16].hex()
     if found != expected:
         raise EncodingError(f"the index is damaged: {len(raw)} bytes with hash {found}, expected {expected or 'one'}")
@@ -115,24 +136,32 @@ def read_index(path: Path) -> dict[str, Any]:
     return index
 
 
-def writer(folder: Path, step: int, rank: int) -> str:
+def writer(place: Place, step: int, rank: int) -> str:
     """The run whose shard of this rank and step is there; "" where none is, or a damaged one."""
     try:
-        _, _, _, _, attempt = read_index(rank_folder(folder, step, rank) / INDEX)["about"]
+        index = checked_index(target_of(place).read(f"{rank_name(step, rank)}/{INDEX}"))
+        _, _, _, _, attempt = index["about"]
         return str(attempt)
     except (OSError, KeyError, TypeError, ValueError):
         return ""
 
 
-def _read_tensor(target: Path, name: str, offset: int, length: int, digest: str) -> torch.Tensor:
+def _read_tensor(folder: Path, name: str, offset: int, length: int, digest: str, *where: Any) -> torch.Tensor:
     if "/" in name or name.startswith("..") or length < 0:
         raise EncodingError(f"not a file of this checkpoint: {name[:60]}")
-    with open(target / name, "rb") as file:
+    raw = np.empty(length, dtype=np.uint8)
+    with open(folder / name, "rb", buffering=0) as file:
         file.seek(offset)
-        raw = file.read(length)
-    if xxhash.xxh3_128_hexdigest(raw) != digest:
+        view, got = memoryview(raw), 0
+        while got < length and (count := file.readinto(view[got:])):
+            got += count
+    if got < length or xxhash.xxh3_128_hexdigest(raw) != digest:
         raise EncodingError(f"{name} at {offset}: the bytes are not those that were saved")
-    tensor = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
+    if where:
+        begin, dtype, shape = where
+        kind = DTYPES[dtype]
+        return torch.from_numpy(raw)[begin : begin + prod(shape) * kind.itemsize].view(kind).view(shape)
+    tensor = torch.load(io.BytesIO(raw.data), map_location="cpu", weights_only=True)
     if not isinstance(tensor, torch.Tensor):
         raise EncodingError(f"{name} at {offset}: not a tensor")
     return tensor
@@ -141,63 +170,62 @@ def _read_tensor(target: Path, name: str, offset: int, length: int, digest: str)
 Damaged = Callable[[str], None]  # is told of each index that cannot be read
 
 
-def whole_steps(folder: Path) -> list[tuple[int, str, int]]:
+def whole_steps(place: Place) -> list[tuple[int, str, int]]:
     """Step, run and world of every step of which each rank's index is there, of one run."""
-    return [(step, run, world) for step, run, world, ranks in shards(folder, LOG.warning) if len(ranks) == world]
+    return [(step, run, world) for step, run, world, ranks in shards(place, LOG.warning) if len(ranks) == world]
 
 
-def shards(folder: Path, damaged: Damaged) -> list[tuple[int, str, int, list[int]]]:
+def shards(place: Place, damaged: Damaged) -> list[tuple[int, str, int, list[int]]]:
     """Step, run, world and the ranks whose shard is there."""
     found: dict[tuple[int, str, int], list[int]] = {}
-    for _, rank, world, step, attempt in _stories(folder, damaged):
+    for _, rank, world, step, attempt in _stories(target_of(place), damaged):
         found.setdefault((step, attempt, world), []).append(rank)
     return sorted((*key, ranks) for key, ranks in found.items())
 
 
-def _stories(folder: Path, damaged: Damaged) -> Iterator[tuple[str, int, int, int, str]]:
+def _stories(target: Target, damaged: Damaged) -> Iterator[tuple[str, int, int, int, str]]:
     """Job, rank, world, step and run of every shard."""
-    for path in sorted(folder.glob(f"step-*/rank-*/{INDEX}")):
-        if not RANK.fullmatch(path.parent.name):
+    for name in target.names(f"step-*/rank-*/{INDEX}"):
+        if not RANK.fullmatch(name.split("/")[1]):
             continue  # a draft
         try:
-            job, rank, world, step, attempt = read_index(path)["about"]
-            if path.parent != rank_folder(folder, step, rank):
+            job, rank, world, step, attempt = checked_index(target.read(name))["about"]
+            if name != f"{rank_name(step, rank)}/{INDEX}":
                 raise EncodingError(f"the index is of step {step} and rank {rank}, expected that of its folder")
             yield job, rank, world, step, attempt
         except FileNotFoundError:
             continue  # it is just being replaced
         except (OSError, KeyError, TypeError, ValueError) as error:
-            damaged(f"{path}: {error}; this shard counts as missing")
+            damaged(f"{target}/{name}: {error}; this shard counts as missing")
 
 
-def prune(folder: Path, keep: int, attempt: str, loaded: int) -> None:
-    """Remove what is older than the newest `keep` whole steps of this run and of those it came from.
+def prune(
+    place: Place, keep: int, attempt: str, loaded: int, keep_every: int = 0, job_folder: Path | None = None
+) -> None:
+    """Remove what is older than the newest `keep` whole steps of this run and of those it came from. Steps that are a
+    multiple of `keep_every` stay for ever.
 
     Steps of earlier runs count only up to the one this run was loaded from, and below its own: an earlier run that came
     further, and was gone back behind since its steps are suspect or could not be read, must not cost this one what it
     wrote or began from. A run that began anew came from none. Suspect steps never count. What another job wrote stays.
     """
-    stories = list(_stories(folder, LOG.warning))
+    target = target_of(place)
+    marked = noted(job_folder or Path(str(target)))
+    stories = list(_stories(target, LOG.warning))
     jobs = {job for job, _, _, _, run in stories if run == attempt}
     others = {step for job, _, _, step, _ in stories if job not in jobs}
     found: dict[tuple[int, str, int], set[int]] = {}
     for job, rank, world, step, run in stories:
         if job in jobs:
             found.setdefault((step, run, world), set()).add(rank)
-    rows = trusted((Candidate(*key, frozenset(), frozenset(ranks)) for key, ranks in found.items()), noted(folder))
+    rows = trusted((Candidate(*key, frozenset(), frozenset(ranks)) for key, ranks in found.items()), marked)
     own = {row.step for row in rows if row.attempt == attempt}
     earlier = {row.step for row in rows if row.step <= loaded and row.step < min(own, default=loaded + 1)}
     steps = sorted(own | earlier)
     if len(steps) < keep:
         return
-    for path in folder.glob("step-*"):
-        match = STEP.fullmatch(path.name)
-        if match and int(match[1]) < steps[-keep] and int(match[1]) not in others:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _write_whole(path: Path, raw: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(raw)
-        file.flush()
-        os.fsync(file.fileno())
+    for name in target.names("step-*"):
+        match = STEP.fullmatch(name)
+        step = int(match[1]) if match else steps[-keep]
+        if step < steps[-keep] and step not in others and not (keep_every and step % keep_every == 0):
+            target.remove(name)

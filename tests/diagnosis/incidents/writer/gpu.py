@@ -154,7 +154,7 @@ ALL = (
                 *elastic(25, 1, 1, "n01", 1, (0,)),
             ],
         },
-        "job.illegal_access", "restart_same", "rank/1", never=("fabric.retry_exceeded",),
+        "job.illegal_access", "stop", "rank/1", never=("fabric.retry_exceeded",),
     ),
     Incident(
         "old_xid_new_bug", "a GPU failed five days ago and was replaced; today the program has a bug",

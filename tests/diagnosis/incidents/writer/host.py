@@ -71,7 +71,7 @@ ALL = (
     Incident(
         "dataloader_bus_error", "a worker dies of a bus error: /dev/shm is too small",
         {"train.log": [*megatron(31, 5, 0), "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).", *traceback(0, "RuntimeError: DataLoader worker (pid(s) 3302) exited unexpectedly", call="batch = next(loader)"), *elastic(28, 0, 0, "n01", 1, (1,))]},
-        "job.dataloader", "restart_same", "rank/0",
+        "job.dataloader", "stop", "rank/0",
     ),
     Incident(
         "segfault_in_worker", "exit code -11 and nothing else",

@@ -12,7 +12,7 @@ ALL = (
     Incident(
         "clients_missing", "one host of two never came to the rendezvous",
         {"n01.log": [*traceback(0, "torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. 1/2 clients joined.", call="dist.init_process_group('nccl')")], "n02.log": ["module: command not found"]},
-        "launcher.setup", "stop",
+        "launcher.setup", "restart_same",
     ),
     Incident(
         "duplicate_gpu", "two ranks on one GPU",

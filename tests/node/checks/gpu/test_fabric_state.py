@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.health import FailureClass, Health
+from holdfast.model.signal import Reading, Signal
 from holdfast.node.checks.gpu.fabric_state import CHECK
 from tests.node.checks.gpu.gpu_tray import A100, L40S, Tray
 
@@ -127,3 +128,24 @@ def test_an_error_while_joining_is_told_with_its_number() -> None:
 def test_a_gpu_that_tells_its_state_alone_passes() -> None:
     row = Tray().read(0.0, gpu_fabric_state=3.0).row(CHECK)
     assert (row.health, row.value) == (Health.PASS, 3.0)
+
+
+def test_a_gb200_without_a_fabric_fails_and_a_vgpu_is_not_asked() -> None:
+    rack = Tray(model="NVIDIA GB200").read(0.0, **fabric(0))
+    assert (rack.row(CHECK).health, "no NVLink fabric" in rack.row(CHECK).reason) == (Health.FAIL, True)
+    refused = Tray(model="NVIDIA GB200").read(0.0).missing(0, "gpu_fabric_state")
+    assert refused.row(CHECK).health is Health.FAIL
+    silent = Tray(model="NVIDIA GB200").read(0.0).missing(0, "gpu_fabric_state", reason="permission denied")
+    assert silent.row(CHECK).health is Health.UNKNOWN
+    for name in ("NVIDIA H100XM-80C", "GRID A100-1-5C", "NVIDIA L40S-48Q"):
+        virtual = Tray(model=name).read(0.0).missing(0, "gpu_fabric_state")
+        assert virtual.row(CHECK).health is Health.NOT_APPLICABLE, name
+    assert Tray(model="NVIDIA H100XM-80C").read(0.0, **fabric(0)).row(CHECK).health is Health.NOT_APPLICABLE
+
+
+def test_an_h100_passed_to_a_virtual_machine_without_switches_is_not_asked() -> None:
+    tray = Tray().read(0.0, **fabric(0))
+    assert tray.row(CHECK).health is Health.NOT_APPLICABLE
+    switches = Signal("node/n1", "nvswitch_devices", 4.0)
+    tray.history.add(Reading(source="fabric_manager", at=0.0, signals=[switches]))
+    assert tray.row(CHECK).health is Health.FAIL

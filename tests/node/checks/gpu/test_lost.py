@@ -47,6 +47,13 @@ def test_xid_79_fails_its_gpu_and_no_other_xid_does() -> None:
     assert "fallen off the bus" in tray.row(CHECK, 2).reason
 
 
+def test_a_gpu_that_the_driver_still_talks_to_is_not_lost_whatever_the_kernel_said() -> None:
+    tray = listed().happened(Event(kind="gpu_lost", at=0.0, text="fallen off the bus", device="0000:12:00"))
+    assert tray.healths(CHECK)[2] is Health.FAIL, "nothing was read since"
+    tray.read(10.0)
+    assert tray.healths(CHECK)[2] is Health.PASS
+
+
 def test_a_loss_without_xid_of_a_device_nobody_knows_fails_too() -> None:
     tray = listed().happened(Event(kind="gpu_lost", at=0.0, text="has fallen off the bus", device="0000:77:00"))
     verdict = tray.ask(CHECK)

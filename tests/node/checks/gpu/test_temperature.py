@@ -134,3 +134,31 @@ def test_a_hot_core_is_told_before_hot_memory_and_hot_memory_before_a_core_nobod
 def test_a_gpu_that_does_not_tell_its_temperature_is_unknown() -> None:
     tray = Tray().read(0.0, gpu_temperature_celsius={1: 50.0}, gpu_thermal_margin_celsius=40.0)
     assert tray.healths(CHECK) == [Health.UNKNOWN, Health.PASS, Health.UNKNOWN, Health.UNKNOWN]
+
+
+def test_a_gpu_at_a_limit_does_not_change_its_verdict_with_every_reading() -> None:
+    tray = Tray()
+    healths = []
+    for at in range(0, 600, 10):
+        tray.read(float(at), gpu_temperature_celsius=85.0, gpu_thermal_margin_celsius=2.0 + at % 20 / 10.0)
+        healths.append(tray.row(CHECK).health)  # 2 and 3 C of margin, near is below 3 C
+    assert set(healths) == {Health.DEGRADED}
+    tray.read(610.0, gpu_temperature_celsius=80.0, gpu_thermal_margin_celsius=6.0)
+    assert tray.row(CHECK).health is Health.PASS, "3 C beyond the limit it is cool at once"
+
+
+def test_a_gpu_just_off_its_limit_is_cool_after_five_minutes() -> None:
+    tray = Tray().read(0.0, gpu_temperature_celsius=85.0, gpu_thermal_margin_celsius=2.0)
+    tray.every(10.0, 290.0, gpu_temperature_celsius=85.0, gpu_thermal_margin_celsius=3.0)
+    assert tray.row(CHECK).health is Health.DEGRADED
+    tray.every(10.0, 420.0, gpu_temperature_celsius=85.0, gpu_thermal_margin_celsius=3.0)
+    assert tray.row(CHECK).health is Health.PASS
+
+
+def test_the_threshold_has_hysteresis_too() -> None:
+    tray = Tray(model=A100).read(0.0, gpu_temperature_celsius=92.0, gpu_slowdown_temperature_celsius=92.0)
+    assert tray.row(CHECK).health is Health.FAIL
+    tray.read(10.0, gpu_temperature_celsius=90.0, gpu_slowdown_temperature_celsius=92.0)
+    assert tray.row(CHECK).health is Health.FAIL
+    tray.read(20.0, gpu_temperature_celsius=89.0, gpu_slowdown_temperature_celsius=92.0)
+    assert tray.row(CHECK).health is Health.DEGRADED

@@ -144,3 +144,10 @@ def test_the_temperatures_of_a_slope_are_told() -> None:
     row = climbing(3.0, (600.0, 600.0)).row(CHECK)
     assert row.reason == "warms by 3.0 C a minute at a constant 600 W (from 66 to 78 C)"
     assert (round(row.value, 1), row.limit) == (3.0, 2.0)  # type: ignore[call-overload]
+
+
+def test_memory_that_reports_0_has_no_sensor() -> None:
+    tray = Tray().every(
+        10.0, 300.0, gpu_temperature_celsius=60.0, gpu_memory_temperature_celsius=0.0, gpu_power_watts=400.0
+    )
+    assert tray.ask(CHECK).health is Health.PASS

@@ -109,6 +109,16 @@ def test_a_storm_of_45_after_another_xid_adds_nothing() -> None:
     )
 
 
+def test_a_45_that_names_its_cause_stands_for_it_where_the_log_lacks_the_cause() -> None:
+    caused = xid("45, pid=1, name=p, Ch 00000001 caused by previous Xid 149")
+    alone = row(judge(caused))
+    assert (alone.health, alone.value) == (Health.DEGRADED, "149")
+    assert "Xid 149" in alone.reason
+    both = row(judge(xid("149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 0x00000000 0x0)"), caused))
+    assert (both.health, both.value) == (Health.FAIL, "149")
+    assert row(judge(xid("45, pid=1, name=p, Ch 00000001 caused by previous Xid 13"))).health is Health.PASS
+
+
 def test_a_154_that_asks_for_nothing_any_more_ends_what_came_before() -> None:
     reset = "154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
     assert row(judge(xid("119, pid=1, Timeout"), xid(reset))).health is Health.PASS

@@ -61,3 +61,14 @@ def test_no_dcgmi_and_no_host_engine_are_blindness_with_the_reason(tmp_path: Pat
     reading = DcgmDiagSource("n1", dcgmi(tmp_path, "Error: unable to establish a connection\n", 1)).read(0)
     assert reading.blind.endswith("did not run: Error: unable to establish a connection")
     assert "ended with code 7" in DcgmDiagSource("n1", dcgmi(tmp_path, "", 7)).read(0).blind
+
+
+def test_an_exit_code_without_a_failed_test_is_no_pass(tmp_path: Path) -> None:
+    output = document((0, "Pass", ""))
+    isolate = values(DcgmDiagSource("n1", dcgmi(tmp_path, output, code=205)).read(0), "node/n1")
+    assert isolate["dcgm_diag_tests_failed"] == 1
+    assert "205" in str(isolate["dcgm_diag_complaint"])
+    other = values(DcgmDiagSource("n1", dcgmi(tmp_path, output, code=226)).read(0), "node/n1")
+    assert (other["dcgm_diag_tests_failed"], other["dcgm_diag_tests_skipped"]) == (0, 1)
+    fine = values(DcgmDiagSource("n1", dcgmi(tmp_path, output)).read(0), "node/n1")
+    assert (fine["dcgm_diag_tests_failed"], fine["dcgm_diag_tests_skipped"]) == (0, 0)

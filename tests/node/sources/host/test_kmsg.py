@@ -267,3 +267,22 @@ def test_the_real_ring_buffer_is_drained_without_blocking() -> None:
     assert values(reading)["kmsg_records_total"] >= 0  # zero where somebody has just cleared it with dmesg -C
     assert kmsg.read(NOW).blind == ""
     kmsg.close()
+
+
+def test_an_address_that_is_not_on_this_node_is_ignored(log: Path, tmp_path: Path) -> None:
+    sys = tmp_path / "sys"
+    (sys / "bus/pci/devices/0000:9b:00.0").mkdir(parents=True)
+    (sys / "class/pci_bus/0000:3b").mkdir(parents=True)  # its device was unplugged, the bus stays
+    say(log, XID, XID.replace("9b", "3b"), XID.replace("9b", "77"))
+    here = KmsgSource("n1", str(log), monotonic=lambda: UPTIME, sys=str(sys))
+    assert [event.device for event in here.read(NOW).events] == ["0000:9b:00", "0000:3b:00"]
+    (sys / "bus/pci/devices/0000:9b:00.0").rmdir()
+    say(log, FAULT, first=3)
+    assert codes(here.read(NOW + 2).events) == [119], "a device that was here may speak of its own loss"
+
+
+def test_what_a_user_writes_to_the_kernel_log_is_no_event(log: Path) -> None:
+    with log.open("a") as file:
+        file.write(f"11,0,4000000000,-;{XID}\n")
+        file.write(f"6,1,4000000000,-;python3[7]: segfault at 0 ip 5 sp 7 error 4 in {XID}[5+1]\n")
+    assert source(log).read(NOW).events == []

@@ -1,4 +1,4 @@
-"""A diagnosis in words: the story in ten lines, its best evidence, the next step, what was not seen."""
+"""A diagnosis as text: at most ten lines, the best evidence, the next step, what was not seen."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -6,26 +6,25 @@ from datetime import UTC, datetime
 from holdfast.catalog import causes
 from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.diagnosis.rules.diagnose import Diagnosis
-from holdfast.diagnosis.rules.next_step import subject_words
+from holdfast.diagnosis.rules.next_step import sentence
 from holdfast.model.evidence import Evidence
 
 MOST_LINES = 10
 MOST_EVIDENCE = 3
 
 
-def told(diagnosis: Diagnosis) -> list[str]:
+def lines(diagnosis: Diagnosis) -> list[str]:
     """At most ten lines, the cause first, then how it went on."""
     if not diagnosis.causes:
         return ["nothing found that ended or harmed this job"]
-    lines = [_headline(one, first=index == 0) for index, one in enumerate(diagnosis.causes[:4])]
-    lines += _course(diagnosis)
-    return lines[:MOST_LINES]
+    found = [_headline(one, first=index == 0) for index, one in enumerate(diagnosis.causes[:4])]
+    found += _course(diagnosis)
+    return found[:MOST_LINES]
 
 
 def _headline(one: Candidate, *, first: bool) -> str:
-    says = one.cause.says.replace("%s", subject_words(one))
     lead = "" if first else "also: "
-    return f"{lead}{one.name} ({100 * one.confidence:.0f} %): {says}"
+    return f"{lead}{one.name} ({100 * one.confidence:.0f} %): {sentence(one)}"
 
 
 def _course(diagnosis: Diagnosis) -> list[str]:
@@ -60,18 +59,18 @@ def moment(at: float) -> str:
 
 def markdown(diagnosis: Diagnosis, unseen: Sequence[str]) -> str:
     """For a ticket."""
-    lines = ["## Why the job failed", ""]
-    lines += [f"- {line}" for line in told(diagnosis)]
+    found = ["## Why the job failed", ""]
+    found += [f"- {line}" for line in lines(diagnosis)]
     if diagnosis.causes:
-        lines += ["", "### Evidence", ""]
-        lines += [
+        found += ["", "### Evidence", ""]
+        found += [
             f"- `{one.file}:{one.event.line}`: `{one.event.text.replace('`', ' ')}`" for one in best_evidence(diagnosis)
         ]
     if diagnosis.next:
-        lines += ["", "### Next step", "", *[f"- {line}" for line in next_lines(diagnosis)]]
+        found += ["", "### Next step", "", *[f"- {line}" for line in next_lines(diagnosis)]]
     if unseen:
-        lines += ["", "### Not seen", "", *[f"- {line}" for line in unseen]]
-    return "\n".join(lines) + "\n"
+        found += ["", "### Not seen", "", *[f"- {line}" for line in unseen]]
+    return "\n".join(found) + "\n"
 
 
 def next_lines(diagnosis: Diagnosis) -> list[str]:
@@ -81,5 +80,9 @@ def next_lines(diagnosis: Diagnosis) -> list[str]:
     lines = [f"{step.action.replace('_', ' ')}: {step.reason}"]
     lines += [f"exclude {', '.join(step.exclude)}"] if step.exclude else []
     lines += [f"start from {step.checkpoint}"] if step.checkpoint else []
+    lines += [f"change: {one}" for one in step.fix]
     lines += [f"set {name} = {value}" for name, value in step.settings.items()]
+    lines += [f"verify: {step.verify}"] if step.verify else []
+    lines += [f"see: {step.link}"] if step.link else []
+    lines += [f"for the cluster team: {step.report_to}"] if step.report_to else []
     return lines

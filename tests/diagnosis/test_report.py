@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.diagnosis.evidence.nccl_ras import evidence as of_ras
-from holdfast.diagnosis.rules import story
+from holdfast.diagnosis.rules import report
 from holdfast.diagnosis.rules.diagnose import Diagnosis, diagnose, subject_of
 from holdfast.diagnosis.rules.next_step import NextStep
 from holdfast.formats.nccl.ras import Absent, Behind, Status
@@ -60,7 +60,7 @@ def test_an_unknown_end_names_who_went_away_first() -> None:
     assert (one.confidence, one.note, len(one.evidence)) == (0.3, "look at the log of c, which went away first", 5)
     (waited,) = diagnose([watchdog(None, at=0.0), told("nccl", "effect", peer="c<1>")]).causes
     assert (waited.note, [item.role for item in waited.evidence]) == ("", ["watchdog"])
-    assert diagnose([told("exit", "exit", exit="3")]).causes[0].note == ""
+    assert diagnose([told("exit", "exit", exit="3")]).causes[0].note == "the first sign is: exit x"
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,14 @@ FULL = candidate("storage.full", told("x", at=NOON, line=3), base=0.8, note="/mn
 
 
 def test_the_story_in_ten_lines() -> None:
-    assert story.told(diagnosis()) == ["nothing found that ended or harmed this job"]
+    assert report.lines(diagnosis()) == ["nothing found that ended or harmed this job"]
     FULL.explains[:] = ["a", "b", "c", "d", "e"]
     FULL.contradicts[:] = ["x", "y", "z"]
     steps = tuple(told("steps", code=code, step=str(at)) for code, at in (("progress", 40), ("progress", 90), ("resume", 99), ("progress", 0)))  # fmt: skip
     others = [candidate("host.oom", told("x"), base=0.5, host=f"n{n}") for n in range(5)]
-    told_all = story.told(diagnosis(FULL, *others, evidence=steps, waiting=wait(watchdog(0, at=NOON, ran_ms="600000"))))
+    told_all = report.lines(
+        diagnosis(FULL, *others, evidence=steps, waiting=wait(watchdog(0, at=NOON, ran_ms="600000")))
+    )
     assert len(told_all) == 9
     assert told_all[0].startswith("storage.full (80 %): ")
     assert [line.startswith("also: host.oom (50 %)") for line in told_all[1:5]] == [True, True, True, False]
@@ -125,21 +127,21 @@ def test_the_story_in_ten_lines() -> None:
 
 def test_what_nobody_knows_is_left_out_of_the_story() -> None:
     bare = candidate("storage.full", told("x"), base=0.8)
-    assert len(story.told(diagnosis(bare))) == 1
-    assert len(story.told(diagnosis(bare, waiting=wait(watchdog(0, at=0.0))))) == 1
+    assert len(report.lines(diagnosis(bare))) == 1
+    assert len(report.lines(diagnosis(bare, waiting=wait(watchdog(0, at=0.0))))) == 1
     unknown = candidate("unknown", told("x"), base=0.3)
-    assert len(story.told(diagnosis(unknown, waiting=wait(watchdog(0, at=NOON))))) == 1
+    assert len(report.lines(diagnosis(unknown, waiting=wait(watchdog(0, at=NOON))))) == 1
 
 
 def test_a_moment_without_a_year_is_told_without_one() -> None:
-    assert story.moment(66_000_000.0) == "02-03 21:20:00"
-    assert story.moment(NOON) == "2026-03-04 10:26:40"
+    assert report.moment(66_000_000.0) == "02-03 21:20:00"
+    assert report.moment(NOON) == "2026-03-04 10:26:40"
 
 
 def test_the_three_pieces_to_look_at() -> None:
     items = [told("x", "strong", line=n) for n in range(3)]
     first, second = candidate("storage.full", items[0], items[1]), candidate("host.oom", items[1], items[2], told("y"))
-    chosen = story.best_evidence(diagnosis(first, second))
+    chosen = report.best_evidence(diagnosis(first, second))
     assert chosen == items
 
 
@@ -147,21 +149,21 @@ STEP = NextStep("restart_excluding", "because", ("n1", "n2"), "/ckpt (step 3)", 
 
 
 def test_the_next_step_in_lines() -> None:
-    assert story.next_lines(diagnosis()) == []
-    assert story.next_lines(diagnosis(FULL, next_step=STEP)) == [
+    assert report.next_lines(diagnosis()) == []
+    assert report.next_lines(diagnosis(FULL, next_step=STEP)) == [
         "restart excluding: because", "exclude n1, n2", "start from /ckpt (step 3)", "set A = 1",
     ]  # fmt: skip
-    assert story.next_lines(diagnosis(FULL, next_step=NextStep("stop", "why"))) == ["stop: why"]
+    assert report.next_lines(diagnosis(FULL, next_step=NextStep("stop", "why"))) == ["stop: why"]
 
 
 def test_a_ticket_has_the_parts_there_is_something_in() -> None:
-    whole = story.markdown(diagnosis(FULL, next_step=STEP), ["a kernel log"])
+    whole = report.markdown(diagnosis(FULL, next_step=STEP), ["a kernel log"])
     assert [line for line in whole.splitlines() if line.startswith("#")] == [
         "## Why the job failed", "### Evidence", "### Next step", "### Not seen",
     ]  # fmt: skip
     assert "- `a.log:3`: `x x`" in whole
     assert "- a kernel log" in whole
-    assert [line for line in story.markdown(diagnosis(), []).splitlines() if line.startswith("#")] == [
+    assert [line for line in report.markdown(diagnosis(), []).splitlines() if line.startswith("#")] == [
         "## Why the job failed"
     ]
 

@@ -1,4 +1,4 @@
-"""Does the lemon score know which GPUs will die and which nodes will fail? On Titan, as somebody would have used it:
+"""Does the repeat-offender score know which GPUs will die and which nodes will fail? Replayed on Titan:
 it sees only what happened before each cut-off, its weights are chosen on one half of the cabinets and reported on
 the other, and the intervals come from drawing whole cabinets."""
 
@@ -257,7 +257,7 @@ def main() -> None:
     draws = parser.parse_args().draws
     if not titan.available():
         raise SystemExit(f"no lifetimes in {titan.DATA}; set HOLDFAST_REAL_DATA")
-    publish("lemons", {unit: evaluate(unit, draws) for unit in HORIZON_SECONDS})
+    publish("repeat_offenders", {unit: evaluate(unit, draws) for unit in HORIZON_SECONDS})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,64 @@
+"""What a failed call means, by its subsystem and its errno, as rows of failed_calls.toml."""
+
+import errno
+import os
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+_GAI = "EAI"  # stands for every error of getaddrinfo
+_NUMBERED = re.compile(r"\berrno[:= ]+(\d{1,3})\b|\[Errno (\d{1,3})\]|\(errno: ?(\d{1,3})")
+
+
+class CallMeaning(NamedTuple):
+    subsystem: str
+    error: str  # the name of the errno
+    role: str
+    cause: str
+    problem: str
+
+
+def meaning(text: str) -> CallMeaning | None:
+    """Of a line that names an error of the system; None where no row fits."""
+    error = error_of(text)
+    if not error:
+        return None
+    subsystem = next((name for name, regex in _subsystems() if regex.search(text)), "")
+    for row_subsystem, errors, role, cause, problem in _table()["meaning"]:
+        if row_subsystem in (subsystem, "*") and error in errors.split():
+            return CallMeaning(subsystem, error, role, cause, problem)
+    return None
+
+
+def error_of(text: str) -> str:
+    """The name of the error that a line gives in words or as a number, '' where it gives none."""
+    for words, name in _texts().items():
+        if words in text:
+            return name
+    found = _NUMBERED.search(text)
+    number = int(next(group for group in found.groups() if group)) if found else 0
+    return errno.errorcode.get(number, "")
+
+
+def keywords() -> tuple[str, ...]:
+    """The words of every error that some row has a meaning for."""
+    return tuple(_texts())
+
+
+@cache
+def _texts() -> dict[str, str]:
+    wanted = {name for row in _table()["meaning"] for name in row[1].split()}
+    texts = {os.strerror(getattr(errno, name)): name for name in sorted(wanted - {_GAI})}
+    return {**texts, **dict.fromkeys(_table()["gai"], _GAI)}
+
+
+@cache
+def _subsystems() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((name, re.compile(regex)) for name, regex in _table()["subsystem"])
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("failed_calls.toml").read_text(encoding="utf-8"))

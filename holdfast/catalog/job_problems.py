@@ -1,0 +1,104 @@
+"""Known problems of jobs and what fixes them, as rows of job_problems.toml."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+_ANY = re.compile(r"(?!)")
+_HOLE = re.compile(r"\{(\w+?)2?\}")
+_LONGEST = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    name: str
+    cause: str
+    role: str
+    keywords: tuple[str, ...]
+    match: re.Pattern[str]
+    says: str
+    fix: tuple[str, ...]
+    settings: dict[str, str] = field(default_factory=dict)
+    verify: str = ""
+    link: str = ""
+    owner: str = "job"
+    action: str = ""  # the next step, where it is another than the cause's
+    again: bool = False
+    warned: bool = False  # a logger that only warns means it too
+
+    @property
+    def is_default(self) -> bool:
+        """What a cause means where no line says more."""
+        return not self.keywords
+
+    def sentence(self, found: Mapping[str, object]) -> str:
+        return filled(self.says, found)
+
+    def steps(self, found: Mapping[str, object]) -> tuple[str, ...]:
+        return tuple(filled(one, found) for one in self.fix)
+
+
+def filled(text: str, found: Mapping[str, object]) -> str:
+    """With what the line named; where it named nothing, the place that stands for it stays readable."""
+    return _HOLE.sub(lambda hole: _shown(found, hole[1]), text)
+
+
+def _shown(found: Mapping[str, object], name: str) -> str:
+    value = str(found.get(name) or found.get(f"{name}2") or "").strip()
+    return value[:_LONGEST] if value else f"<{name}>"
+
+
+def find(text: str) -> tuple[Problem, dict[str, str]] | None:
+    """The first problem that a line or an exception shows, with the parts of it that the row names."""
+    for one in _shown_by_lines():
+        if any(word in text for word in one.keywords) and (match := one.match.search(text)):
+            return one, {name: value for name, value in match.groupdict().items() if value}
+    return None
+
+
+def named(name: str) -> Problem | None:
+    return _by_name().get(name)
+
+
+def of_cause(cause: str) -> Problem | None:
+    """What to do about a cause where no line says more."""
+    return next((one for one in problems() if one.name.startswith("any_") and one.cause == cause), None)
+
+
+@cache
+def problems() -> tuple[Problem, ...]:
+    text = files(__package__).joinpath("job_problems.toml").read_text(encoding="utf-8")
+    return tuple(_problem(row) for row in tomllib.loads(text)["problem"])
+
+
+@cache
+def _shown_by_lines() -> tuple[Problem, ...]:
+    return tuple(one for one in problems() if not one.is_default)
+
+
+@cache
+def _by_name() -> dict[str, Problem]:
+    return {one.name: one for one in problems()}
+
+
+def _problem(row: dict[str, Any]) -> Problem:
+    return Problem(
+        name=row["name"],
+        cause=row["cause"],
+        role=row.get("role", "weak"),
+        keywords=tuple(row.get("keywords", ())),
+        match=re.compile(row["match"]) if "match" in row else _ANY,
+        says=row["says"],
+        fix=tuple(row["fix"]),
+        settings=dict(row.get("set", {})),
+        verify=row.get("verify", ""),
+        link=row.get("link", ""),
+        owner=row.get("owner", "job"),
+        action=row.get("action", ""),
+        again=row.get("again", False),
+        warned=row.get("warned", False),
+    )

@@ -1,0 +1,95 @@
+"""Containment of the controller's periodic work: an exception is recorded as the controller's own health and retried.
+
+Only a broken store may end the controller. A device, an alert, a scheduler or a mistake of ours may not.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from holdfast.fleet.api.components import Components, ComponentView, described
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.transaction import Transaction, Work
+from holdfast.fleet.controller.writer import Writer
+
+log = logging.getLogger("holdfast.fleet.controller")
+RECOVERED_SECONDS = 60.0  # a loop that runs so long without an exception is healthy again
+REPORT_SECONDS = 5.0
+FAILURES_OF_AN_INCIDENT = 3  # in a row: one hiccup is a line in the log, not an incident
+CAUSE = "controller.component"
+Sleep = Callable[[float], Awaitable[None]]
+T = TypeVar("T")
+
+
+class Contained(Exception):
+    """Stands for an exception that asyncio cannot carry out of a thread: SystemExit, StopIteration and the like."""
+
+
+async def keep_running(
+    components: Components, name: str, start: Callable[[], Awaitable[None]], sleep: Sleep = asyncio.sleep
+) -> None:
+    """Run an endless loop until this task is cancelled. Whatever ends the loop, it starts again after a pause."""
+    loop = asyncio.get_running_loop()
+    while True:
+        recovered = loop.call_later(RECOVERED_SECONDS, components.succeeded, name)
+        try:
+            await start()
+            error: BaseException | str = "the loop ended by itself"
+        except asyncio.CancelledError as cancelled:
+            if _is_cancelled():
+                raise
+            error = cancelled  # of something that it waited for, not of this task
+        except Exception as raised:  # noqa: BLE001  recorded and logged below
+            error = raised
+        finally:
+            recovered.cancel()
+        pause = components.failed(name, error)
+        detail = error if isinstance(error, BaseException) else None
+        log.error("%s failed: %s; it starts again in %.0f s", name, described(error), pause, exc_info=detail)
+        await sleep(pause)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def in_thread(do: Callable[..., T], *arguments: object) -> T:
+    """Call foreign code in a thread of a pool. What asyncio cannot pass on to a task becomes Contained."""
+    try:
+        return do(*arguments)
+    except (StopIteration, asyncio.CancelledError) as error:
+        raise Contained(described(error)) from error
+    except Exception:
+        raise
+    except BaseException as error:
+        raise Contained(described(error)) from error
+
+
+async def report_components(components: Components, writer: Writer, sleep: Sleep = asyncio.sleep) -> None:
+    """Open an incident for each component that keeps failing, and close it when the component works again."""
+    reported: dict[str, str] | None = None  # None: an earlier leader may have left incidents open
+    while True:
+        await sleep(REPORT_SECONDS)
+        failing = [one for one in components.failing if one.failures >= FAILURES_OF_AN_INCIDENT]
+        now = {one.name: one.error for one in failing}
+        if now == reported:
+            continue
+        try:
+            await writer.ask(Work(partial(_report, failing)))
+            reported = now
+        except Problem as problem:
+            reported = None
+            log.debug("the controller's own health is not stored now: %s", problem)
+
+
+def _report(failing: Sequence[ComponentView], transaction: Transaction, fresh: Sequence[bool]) -> None:
+    incidents = transaction.fleet.incidents
+    for one in failing:
+        reason = f"{one.name} of the controller keeps failing: {one.error}; its log says more"
+        incidents.raise_(f"controller/{one.name}", CAUSE, reason, transaction.now)
+    subjects = {f"controller/{one.name}" for one in failing}
+    for subject in [one for one in incidents.open if one.startswith("controller/") and one not in subjects]:
+        incidents.close(subject, transaction.now, "it works again")

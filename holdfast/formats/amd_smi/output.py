@@ -1,0 +1,200 @@
+"""amd-smi (metric, static, bad-pages: JSON or text) and rocm-smi (JSON or `GPU[0] : name: value`)."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from holdfast.formats.nvidia_smi.values import key
+from holdfast.formats.pci.address import normal
+from holdfast.formats.tool_output import NOT_SUPPORTED, ToolOutput
+from holdfast.model.signal import Value
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_LINE = re.compile(r"^(\s*)([A-Za-z][\w /()%.-]*?)\s*:\s*(.*?)\s*$")
+_ROCM = re.compile(r"^GPU\[(\d+)\]\s*:\s*(.*?):\s*(.*?)\s*$", re.MULTILINE)
+_UNITS = {
+    "mb": 1e6,
+    "gb": 1e9,
+    "kb": 1e3,
+    "b": 1.0,
+    "mib": float(1 << 20),
+    "gib": float(1 << 30),
+    "mhz": 1e6,
+    "ghz": 1e9,
+    "w": 1.0,
+    "uw": 1e-6,
+    "mw": 1e-3,
+}
+_GT_PER_GENERATION = {2.5: 1.0, 5.0: 2.0, 8.0: 3.0, 16.0: 4.0, 32.0: 5.0, 64.0: 6.0}
+Fields = dict[str, str]
+
+
+class _Field(NamedTuple):
+    signal: str
+    paths: tuple[str, ...]
+    factor: float = 1.0
+    text: bool = False
+
+
+_FIELDS = (
+    _Field("gpu_model", ("asic.marketname", "cardseries", "devicename", "cardmodel"), text=True),
+    _Field("gpu_serial", ("asic.asicserial", "board.productserial", "serialnumber"), text=True),
+    _Field("gpu_uuid", ("uuid", "gpuuuid", "uniqueid"), text=True),
+    _Field("gpu_vbios_version", ("vbios.version", "ifwi.version", "vbiosversion"), text=True),
+    _Field(
+        "gpu_temperature_celsius",
+        ("temperature.hotspot", "temperaturesensorjunctionc", "temperature.edge", "temperaturesensoredgec"),
+    ),
+    _Field("gpu_memory_temperature_celsius", ("temperature.mem", "temperaturesensormemoryc")),
+    _Field("gpu_slowdown_temperature_celsius", ("limit.slowdownhotspottemperature",)),
+    _Field("gpu_shutdown_temperature_celsius", ("limit.shutdownhotspottemperature",)),
+    _Field(
+        "gpu_power_watts",
+        (
+            "power.socketpower",
+            "power.currentpower",
+            "power.averagesocketpower",
+            "averagegraphicspackagepowerw",
+            "currentsocketgraphicspackagepowerw",
+        ),
+    ),
+    _Field(
+        "gpu_power_limit_watts",
+        (
+            "limit.socketpowerlimit",
+            "limit.currentpower",
+            "limit.socketpower",
+            "limit.maxpower",
+            "maxgraphicspackagepowerw",
+        ),
+    ),
+    _Field("gpu_utilization_ratio", ("usage.gfxactivity", "gpuuse"), 0.01),
+    _Field("gpu_memory_total_bytes", ("memusage.totalvram", "vramtotalmemoryb")),
+    _Field("gpu_memory_used_bytes", ("memusage.usedvram", "vramtotalusedmemoryb")),
+    _Field("gpu_clock_sm_hertz", ("clock.gfx0.clk", "clock.gfx.clk")),
+    _Field("gpu_clock_memory_hertz", ("clock.mem0.clk", "clock.mem.clk")),
+    _Field("gpu_clock_sm_max_hertz", ("clock.gfx0.maxclk",)),
+    _Field("gpu_clock_memory_max_hertz", ("clock.mem0.maxclk",)),
+    _Field("gpu_ecc_volatile_corrected_total", ("ecc.totalcorrectablecount",)),
+    _Field("gpu_ecc_volatile_uncorrected_total", ("ecc.totaluncorrectablecount",)),
+    _Field("gpu_pcie_width_lanes", ("pcie.width", "pcie.currentlanes")),
+    _Field("gpu_pcie_max_width_lanes", ("bus.maxpciewidth",)),
+    _Field("gpu_pcie_replay_total", ("pcie.replaycount",)),
+)
+
+
+def read(text: str) -> ToolOutput | None:
+    return _json(text) or _amd_text(text) or _rocm_text(text)
+
+
+def _json(text: str) -> ToolOutput | None:
+    start = min((at for at in (text.find("["), text.find("{")) if at >= 0), default=-1)
+    if start < 0:
+        return None
+    try:
+        document = json.JSONDecoder().raw_decode(text[start:])[0]
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(document, dict) and isinstance(document.get("gpu_data"), list):
+        document = document["gpu_data"]
+    if isinstance(document, dict):
+        cards = {name[4:]: card for name, card in document.items() if re.fullmatch(r"card\d+", str(name))}
+        gpus = {int(number): card for number, card in cards.items() if isinstance(card, dict)}
+        return _gpus(ToolOutput("rocm-smi"), {n: dict(_flat(card, ())) for n, card in gpus.items()})
+    entries = [one for one in document if isinstance(one, dict) and isinstance(one.get("gpu"), int)]
+    if not entries or len(entries) != len(document):
+        return None
+    return _gpus(ToolOutput("amd-smi"), {entry["gpu"]: dict(_flat(entry, ())) for entry in entries})
+
+
+def _flat(value: Any, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        if set(value) == {"value", "unit"}:
+            yield ".".join(above), f"{value['value']} {value['unit']}"
+            return
+        for name, inner in value.items():
+            yield from _flat(inner, (*above, key(str(name))))
+    elif isinstance(value, list):
+        yield ".".join((*above, "count")), str(len(value))
+    elif value is not None:
+        yield ".".join(above), str(value)
+
+
+def _amd_text(text: str) -> ToolOutput | None:
+    gpus: dict[int, Fields] = {}
+    number, above = -1, list[tuple[int, str]]()
+    for line in text.splitlines():
+        if head := re.match(r"^GPU: (\d+)\s*$", line):
+            number, above = int(head[1]), []
+            gpus.setdefault(number, {})
+        elif number >= 0 and (found := _LINE.match(line)) and line[:1].isspace():
+            indent, name, value = len(found[1].expandtabs()), key(found[2]), found[3]
+            while above and above[-1][0] >= indent:
+                above.pop()
+            if value:
+                gpus[number][".".join([*(upper for _, upper in above), name])] = value
+            else:
+                above.append((indent, name))
+    return _gpus(ToolOutput("amd-smi"), {n: found for n, found in gpus.items() if found})
+
+
+def _rocm_text(text: str) -> ToolOutput | None:
+    gpus: dict[int, Fields] = {}
+    for number, name, value in _ROCM.findall(text):
+        gpus.setdefault(int(number), {})[key(name)] = value
+    return _gpus(ToolOutput("rocm-smi"), gpus)
+
+
+def _gpus(output: ToolOutput, gpus: Mapping[int, Fields]) -> ToolOutput | None:
+    for number, found in gpus.items():
+        place = f"gpu/{number}"
+        output.see(place)
+        for field in _FIELDS:
+            _take(output, place, field, [found[path] for path in field.paths if path in found])
+        _errors(output, place, found)
+        if address := found.get("bus.bdf") or found.get("bdf") or found.get("pcibus"):
+            output.add(place, "gpu_pci_address", normal(address.lower()))
+        if (speed := _number(found.get("pcie.speed", ""))) and float(speed) in _GT_PER_GENERATION:
+            output.add(place, "gpu_pcie_generation", _GT_PER_GENERATION[float(speed)])
+    return output if any(place == signal[0] for place in output.present for signal in output.signals) else None
+
+
+def _take(output: ToolOutput, place: str, field: _Field, given: list[str]) -> None:
+    for text in given:
+        value: Value | None = text if field.text and text not in ("", "N/A") else None
+        if not field.text:
+            value = _number(text)
+        if value is not None:
+            output.add(place, field.signal, value if field.text else float(value) * field.factor)
+            return
+    if given:
+        output.miss(place, field.signal, NOT_SUPPORTED)
+
+
+def _number(text: str) -> float | None:
+    found = _NUMBER.match(text.strip())
+    if not found:
+        return None
+    unit = key(text.strip()[found.end() :])
+    return float(found[0]) * _UNITS.get(unit, 1.0)
+
+
+def _errors(output: ToolOutput, place: str, found: Fields) -> None:
+    """Uncorrectable errors of any block, bad pages, and throttling that AMD names itself."""
+    count = lambda path: _number(found.get(path, "")) or 0.0  # noqa: E731
+    blocks = [
+        path for path in found if path.endswith("uncorrectablecount") and path.startswith("eccblocks.") and count(path)
+    ]
+    old = [path for path in found if re.fullmatch(r"\w+uncorrectableerrors?", path) and count(path)]
+    total = count("ecc.totaluncorrectablecount") or sum(count(path) for path in (*blocks, *old))
+    if total:
+        where = ", ".join(path.removeprefix("eccblocks.").partition(".")[0] for path in (*blocks, *old))
+        output.complain(
+            place,
+            f"{total:.0f} uncorrectable ECC errors" + (f" ({where})" if where else ""),
+            remedy="drain the node and reset the GPU; replace it if they return",
+        )
+    pending = count("badpages.pending") or count("pending.count") or count("pendingpages.count")
+    if pending:
+        output.complain(place, f"{pending:.0f} bad pages wait to be retired", fails=False, remedy="reset the GPU")

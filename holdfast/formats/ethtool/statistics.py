@@ -1,0 +1,63 @@
+"""`ethtool -S`: the counters of an Ethernet adapter. One reading has no rates: shares of the packets are judged."""
+
+import re
+
+from holdfast.formats.tool_output import ToolOutput
+
+_HEAD = re.compile(r"^(?:NIC|Standard) (?:statistics|stats)(?: for (\S+?))?:?\s*$", re.MULTILINE)
+_COMMAND = re.compile(r"ethtool\s+-S\s+(\S+)")
+_LINE = re.compile(r"^\s+(?:\[(\d+)\]:\s*)?([A-Za-z][\w.\-\[\] ]*?)\s*:\s*(\d+)\s*$", re.MULTILINE)
+_PHYSICAL = re.compile(
+    r"(?:^|_)(?:crc|fcs|symbol|align|jabber|undersize_bad|bad_fcs|corrected_bits_uncorrectable|in_range_len|runt)_?"
+    r"(?:err|errs|error|errors|frames)?(?:_phy|_rx|_cnt|_count)?$|rx_(?:crc|fcs|symbol)_\w*err\w*|rx_symbol_err_phy|rx_crc_errors_phy"
+    r"|rx_pcs_symbol_err_phy|uncorrect\w*_codewords|rx_err_lane_\d+_phy|rx_bad_crc|fec_uncorrected\w*"
+)
+_DISCARDS = re.compile(
+    r"(?:rx|tx)_(?:discards(?:_phy)?|missed_errors|no_buffer_count|out_of_buffer|dropped|drops|over_errors|fifo_errors|buff_alloc_err)$"
+)
+_LINK_DOWN = re.compile(r"link_down_events(?:_phy)?$|^link_down$|^port\.link_down_events_phy$")
+_PCI = re.compile(r"(?:rx|tx)_pci_signal_integrity$")
+_PACKETS = ("rx_packets_phy", "rx_packets", "port.rx_unicast", "rx_ucast_packets", "rx_total_pkts", "rx_frames")
+FEW_DISCARDS, MANY_ERRORS, FEW_LINK_DOWNS = 1e-4, 1e-6, 2
+
+
+def read(text: str) -> ToolOutput | None:
+    head = _HEAD.search(text)
+    if head is None:
+        return None
+    command = _COMMAND.search(text)
+    name = head[1] or (command[1] if command else "unknown")
+    output = ToolOutput("ethtool -S")
+    place = f"nic/{name}/1"
+    counts: dict[str, int] = {}
+    for lane, counter, value in _LINE.findall(text[head.end() :]):
+        counts[counter + (f" {lane}" if lane else "")] = int(value)
+    if not counts:
+        return None
+    output.see(place)
+    output.lines = len(counts)
+    packets = max((counts[one] for one in _PACKETS if one in counts), default=0)
+    for counter, count in counts.items():
+        _judge(output, place, counter, count, packets)
+    return output
+
+
+def _judge(output: ToolOutput, place: str, counter: str, count: int, packets: int) -> None:
+    bare = counter.partition(" ")[0]
+    share = count / packets if packets else 0.0
+    if not count:
+        return
+    if _PHYSICAL.search(bare):
+        text = f"{counter} {count}" + (f": {share:.1e} of the received packets" if packets else "")
+        output.complain(place, text, fails=share > MANY_ERRORS, remedy="clean or replace cable and transceiver")
+    elif _DISCARDS.fullmatch(bare) and share > FEW_DISCARDS:
+        output.complain(
+            place,
+            f"{counter} {count}: {100 * share:.2g} % of the received packets",
+            fails=False,
+            remedy="check ring sizes, flow control (PFC) and what the host does with its packets",
+        )
+    elif _LINK_DOWN.search(bare) and count > FEW_LINK_DOWNS:
+        output.complain(place, f"the link went down {count} times", fails=False, remedy="check cable and transceiver")
+    elif _PCI.fullmatch(bare):
+        output.complain(place, f"{counter} {count}: errors on the PCIe lanes", fails=False, remedy="reseat the adapter")

@@ -1,0 +1,104 @@
+"""`ibstat` and `ibstatus`: the RDMA ports of a host."""
+
+import re
+from collections import Counter
+
+from holdfast.formats.tool_output import ToolOutput
+
+_CA = re.compile(r"^\s*CA '([^']+)'")
+_PORT = re.compile(r"^\s*Port (\d+):\s*$")
+_FIELD = re.compile(r"^\s*([A-Za-z][\w ]*?):\s+(.*?)\s*(?:#.*)?$")
+_STATUS = re.compile(r"^Infiniband device '([^']+)' port (\d+) status:")
+_STATES = {"down": 1.0, "initializing": 2.0, "initialize": 2.0, "init": 2.0, "armed": 3.0, "active": 4.0}
+_PHYSICAL = {
+    "sleep": 1.0,
+    "polling": 2.0,
+    "disabled": 3.0,
+    "portconfigurationtraining": 4.0,
+    "linkup": 5.0,
+    "linkerrorrecovery": 6.0,
+}
+Port = dict[str, str]
+
+
+def read(text: str) -> ToolOutput | None:
+    ports = _ports(text)
+    if not ports:
+        return None
+    output = ToolOutput("ibstat" if _CA.search(text) or "CA '" in text else "ibstatus")
+    up = Counter(_peers(port) for port in ports.values() if _state(port) == 4.0)
+    for (device, number), port in ports.items():
+        _one(output, f"nic/{device}/{number}", port, up)
+    return output
+
+
+def _ports(text: str) -> dict[tuple[str, str], Port]:
+    found: dict[tuple[str, str], Port] = {}
+    device, adapter = "", Port()
+    port: Port | None = None
+    for line in text.splitlines():
+        if ca := _CA.match(line):
+            device, adapter, port = ca[1].replace("\\", ""), {}, None
+        elif status := _STATUS.match(line):
+            port = found[status[1], status[2]] = {}
+        elif device and (number := _PORT.match(line)):
+            port = found[device, number[1]] = dict(adapter)
+        elif field := _FIELD.match(line):
+            (port if port is not None else adapter)[field[1].lower().replace("_", " ")] = field[2].strip()
+    return {where: port for where, port in found.items() if "state" in port}
+
+
+def _word(text: str) -> str:
+    """'4: ACTIVE' and 'Active' -> 'active'."""
+    return re.sub(r"[^a-z]", "", text.lower())
+
+
+def _state(port: Port) -> float | None:
+    return _STATES.get(_word(port["state"]))
+
+
+def _physical(port: Port) -> str:
+    return port.get("physical state") or port.get("phys state") or ""
+
+
+def _peers(port: Port) -> tuple[str, str]:
+    return port.get("ca type", ""), port.get("link layer", "")
+
+
+def _one(output: ToolOutput, place: str, port: Port, up: Counter[tuple[str, str]]) -> None:
+    state = _state(port)
+    output.see(place)
+    if state is None:
+        output.miss(place, "port_state", f"ibstat prints {port['state']!r}")
+        return
+    expected = state == 4.0 or up[_peers(port)] > 0
+    output.add(place, "port_state", state)
+    output.add(place, "port_up", float(state == 4.0))
+    output.add(place, "port_expected", float(expected))
+    if (physical := _PHYSICAL.get(_word(_physical(port)))) is not None:
+        output.add(place, "port_phys_state", physical)
+    if (rate := re.match(r"\d+(?:\.\d+)?", port.get("rate", ""))) and float(rate[0]) > 0:
+        output.add(place, "port_rate_bytes_per_second", float(rate[0]) * 1e9 / 8)
+    for name, field in (
+        ("port_link_layer", "link layer"),
+        ("port_firmware_version", "firmware version"),
+        ("port_hca_type", "ca type"),
+    ):
+        if port.get(field):
+            output.add(place, name, port[field])
+    if state == 4.0:
+        return
+    text = f"port is {port['state']} ({_physical(port) or 'physical state not given'})"
+    if state in (2.0, 3.0):
+        output.complain(place, f"{text}: no subnet manager has brought it up", remedy="look at the subnet manager")
+    elif expected:
+        output.complain(
+            place, f"{text} while {up[_peers(port)]} like it are up", remedy="check cable, transceiver and switch port"
+        )
+    elif _word(_physical(port)) != "disabled" and port.get("link layer", "InfiniBand") == "InfiniBand":
+        output.complain(
+            place,
+            f"{text}; no port like it is up",
+            fails=False,
+            remedy="connect it, or list the ports that should be up in the manifest",
+        )

@@ -1,0 +1,156 @@
+"""Tools that look at a whole InfiniBand subnet: iblinkinfo, ibdiagnet, ibqueryerrors, perfquery, ibswinfo."""
+
+import re
+
+from holdfast.formats.fabric import counters
+from holdfast.formats.fabric.subnet import label
+from holdfast.formats.tool_output import ToolOutput
+
+_OWNER = re.compile(r"^(?:CA|Switch)(?: 0x[0-9a-fA-F]+)?: ?(?:0x[0-9a-fA-F]+ )?(.*?):\s*$")
+_LINK = re.compile(
+    r'^\s*(?:0x[0-9a-fA-F]+\s+)?(?:"\s*(?P<owner>[^"]*)"\s+)?(?:\d+\s+)?(?P<port>\d+)\[[^\]]*\]\s*==\(\s*(?P<how>[^)]*(?:\([^)]*\))?[^)]*)\)==>'
+    r'\s*(?:0x[0-9a-fA-F]+\s+)?(?:\d+\s+)?(?:(?P<far_port>\d+))?\[[^\]]*\]\s*"(?P<far>[^"]*)"\s*\((?P<note>.*)\)\s*$'
+)
+_COULD = re.compile(r"Could be\s+([^()]+?)\s*(?=Could be|$)")
+_DIAGNET = re.compile(r"^-([EW])-\s+(.*)$", re.MULTILINE)
+_STAGE = re.compile(r"^(?:-I-\s+)?([A-Z][\w/ .()-]+?)\s{2,}(\d+)\s+(\d+)(?:\s+.*)?$", re.MULTILINE)
+_SWITCH_ROW = re.compile(r"^([ \t]*)([^\s|][^|\n]*?)[ \t]*\|[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_PHYSICAL = (
+    "SymbolErrorCounter",
+    "LinkErrorRecoveryCounter",
+    "PortRcvErrors",
+    "LocalLinkIntegrityErrors",
+    "ExcessiveBufferOverrunErrors",
+)
+MOST = 50
+
+
+def read_linkinfo(text: str) -> ToolOutput | None:
+    output = ToolOutput("iblinkinfo")
+    owner, seen = "", 0
+    for line in text.splitlines():
+        if head := _OWNER.match(line):
+            owner = head[1]
+        elif link := _LINK.match(line):
+            seen += 1
+            _link(output, link["owner"] or owner, link)
+    if not seen:
+        return None
+    output.lines = seen
+    return output
+
+
+def _link(output: ToolOutput, owner: str, link: re.Match[str]) -> None:
+    how, far = link["how"], link["far"].strip()
+    place = f"switch/{label(owner) or 'unknown'}/port/{link['port']}"
+    output.see(place)
+    state = re.sub(r"\s+", "", how.rpartition(" ")[0].rsplit(" ", 1)[-1] + how.rpartition(" ")[2]).lower()
+    to = f" to {far}" if far else ""
+    if "active/" in state or "active" in how.lower():
+        if better := _COULD.findall(link["note"]):
+            output.complain(
+                place,
+                f"link{to} runs at {' '.join(how.split()[:3])} and could be {', '.join(better)}",
+                fails=False,
+                remedy="reseat or replace cable and transceiver at both ends",
+            )
+    elif far:
+        output.complain(place, f"link{to} is {' '.join(how.split())}", remedy="check cable and both ports")
+    elif "init" in how.lower() or "armed" in how.lower():
+        output.complain(place, f"link is {' '.join(how.split())}: no subnet manager has brought it up", fails=False)
+
+
+def read_diagnet(text: str) -> ToolOutput | None:
+    if "ibdiagnet" not in text and "-I- Stage" not in text and not ("Warnings" in text and "Discovery" in text):
+        return None
+    output = ToolOutput("ibdiagnet")
+    said = _DIAGNET.findall(text)
+    stages = [(name.strip(), int(warnings), int(errors)) for name, warnings, errors in _STAGE.findall(text)]
+    if not said and not stages:
+        return None
+    for kind, message in said[:MOST]:
+        place = f"switch/{_named(message)}" if _named(message) else ""
+        output.complain(place, message, fails=kind == "E")
+    if not said:
+        for name, warnings, errors in stages:
+            if warnings or errors:
+                output.complain("", f"{name}: {errors} errors, {warnings} warnings", fails=bool(errors))
+    output.lines = len(stages) or len(said)
+    return output
+
+
+def _named(message: str) -> str:
+    found = re.search(r"(?:Node|Port|Switch|node|port)[ =:]+\"?([\w./;:-]+)\"?", message)
+    return label(found[1]) if found else ""
+
+
+def read_counters(text: str) -> ToolOutput | None:
+    """ibqueryerrors applies thresholds of its own; perfquery shows what was counted since it was cleared."""
+    report = counters.parse_errors(text)
+    if report.ports or report.nodes_checked is not None:
+        output = ToolOutput("ibqueryerrors")
+        output.lines = report.nodes_checked or len(report.ports)
+        for port in report.ports:
+            counts = ", ".join(f"{name} {count}" for name, count in port.counts.items())
+            output.complain(
+                f"switch/{label(port.description)}/port/{port.port}",
+                f"errors: {counts}",
+                fails=False,
+                remedy="see whether they grow; then clean or replace cable and transceiver",
+            )
+        return output
+    ports = counters.parse_perfquery(text)
+    if not ports:
+        return None
+    output = ToolOutput("perfquery")
+    output.lines = len(ports)
+    for one in ports:
+        place = f"switch/lid{one.lid}/port/{one.port}"
+        output.see(place)
+        bad = {name: count for name, count in one.counts.items() if name in _PHYSICAL and count}
+        if bad:
+            shown = ", ".join(f"{name} {count}" for name, count in bad.items())
+            output.complain(
+                place,
+                f"errors since the counters were cleared: {shown}",
+                fails=False,
+                remedy="see whether they grow; then clean or replace cable and transceiver",
+            )
+    return output
+
+
+def read_switch(text: str) -> ToolOutput | None:
+    """ibswinfo: power supplies, fans and temperature of one switch. An empty or strange value was not read."""
+    rows = [(len(indent), name, value) for indent, name, value in _SWITCH_ROW.findall(text)]
+    names = [name for _, name, _ in rows]
+    if "part number" not in names or not any(name.startswith(("PSU", "fan", "temperature")) for name in names):
+        return None
+    output = ToolOutput("ibswinfo", version=next((v for _, n, v in rows if n == "firmware version"), ""))
+    guid = next((value for _, name, value in rows if name == "GUID"), "unknown")
+    place, part = f"switch/{guid}", ""
+    output.see(place)
+    for indent, name, value in rows:
+        part = name.split()[0] if name.startswith("PSU") else part if indent else ""
+        if name.endswith("status") or name == "DC power":
+            if value and value.upper() != "OK":
+                output.complain(
+                    place,
+                    f"{part + ' ' if part and indent else ''}{name} is {value}",
+                    remedy="replace the power supply or fan",
+                )
+            elif not value:
+                output.miss(place, f"{part} {name}", "ibswinfo shows no value")
+        elif name.startswith("fan#") and value == "0":
+            output.complain(place, f"{name.partition(' ')[0]} stands still", remedy="replace the fan")
+    temperature = next((value for _, name, value in rows if name.startswith("temperature")), "")
+    if temperature.isdigit():
+        output.add(place, "switch_temperature_celsius", float(temperature))
+        if int(temperature) >= HOT_CELSIUS:
+            output.complain(place, f"{temperature} C", fails=False, remedy="check the airflow of the switch")
+    elif temperature:
+        output.miss(place, "switch_temperature_celsius", f"ibswinfo prints {temperature!r}")
+    output.lines = len(rows)
+    return output
+
+
+HOT_CELSIUS = 75

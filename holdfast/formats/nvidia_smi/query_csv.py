@@ -1,0 +1,76 @@
+"""`nvidia-smi --query-gpu=... --format=csv`: any set of columns, with units or without, with or without spaces."""
+
+import csv
+import re
+
+from holdfast.formats.nvidia_smi import values
+from holdfast.formats.nvidia_smi.values import FIELDS, key
+from holdfast.formats.tool_output import NODE, ToolOutput
+
+_UNIT = re.compile(r"\s*\[([^\]]*)\]\s*$")
+_KNOWN = {path.replace(".", "") for field in FIELDS for path in field.paths} | {
+    "index",
+    "timestamp",
+    "count",
+    "driverversion",
+    "pcibusid",
+    "gpubusid",
+    "pstate",
+    "fanspeed",
+    "hostname",
+    "computecap",
+    "computemode",
+    "memoryfree",
+    "memoryreserved",
+}
+_FIRST = re.compile(r"\s*\"?[a-z][\w.]*(?: \[[^\]]*\])?\"?\s*[,;\t]")
+_WIDTHS = (",", ";", "\t")
+
+
+def read(text: str) -> ToolOutput | None:
+    lines = [line for line in text.splitlines() if line.strip()]
+    for number, line in enumerate(lines[:5000]):
+        if not _FIRST.match(line):
+            continue
+        for delimiter in _WIDTHS:
+            columns = [_column(cell) for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+            if len(columns) >= 2 and _is_header(columns):
+                return _rows(columns, lines[number + 1 :], delimiter, "[" in line)
+    return None
+
+
+def _column(cell: str) -> str:
+    """'temperature.gpu' and 'clocks.current.sm [MHz]' -> paths as the other layouts have them."""
+    return ".".join(key(part) for part in _UNIT.sub("", cell.strip()).split("."))
+
+
+def _is_header(columns: list[str]) -> bool:
+    known = [column for column in columns if column.replace(".", "") in _KNOWN]
+    return len(known) >= max(2, len(columns) // 3)
+
+
+def _rows(columns: list[str], lines: list[str], delimiter: str, units: bool) -> ToolOutput | None:
+    output = ToolOutput("nvidia-smi --query-gpu")
+    gpus: dict[str, tuple[dict[str, str], bool]] = {}
+    for cells in csv.reader(lines, delimiter=delimiter, skipinitialspace=True):
+        if len(cells) != len(columns):
+            if gpus:
+                break
+            continue
+        found = {column: cell.strip().strip("[]") for column, cell in zip(columns, cells, strict=True)}
+        if [_column(cell) for cell in cells] == columns:
+            continue  # the header again, of a log that was restarted
+        who = found.get("index") or found.get("uuid") or found.get("pci.busid") or str(len(gpus))
+        gpus[who] = (found, units)  # of a loop (-l) the last reading of a GPU counts
+    if not gpus:
+        return None
+    for number, (who, (found, _)) in enumerate(gpus.items()):
+        place = f"gpu/{int(who) if who.isdigit() and 'index' in found else number}"
+        values.take(output, place, found)
+        if address := found.get("pci.busid") or found.get("gpubusid"):
+            output.add(place, "gpu_pci_address", values.address_of(address))
+        if version := found.get("driverversion"):
+            output.version = version
+    if output.version:
+        output.add(NODE, "driver_version", output.version)
+    return output

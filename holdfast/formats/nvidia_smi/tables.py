@@ -1,0 +1,80 @@
+"""Tables that nvidia-smi prints for people: the summary without options, and `nvlink -s` and `-e`."""
+
+import re
+
+from holdfast.formats.nvidia_smi import values
+from holdfast.formats.tool_output import NODE, ToolOutput
+
+_VERSION = re.compile(r"NVIDIA-SMI\s+\S+\s+(?:KMD Version|Driver Version):\s*(\S+)")
+_FIRST = re.compile(
+    r"^\|\s+(\d+)\s+(\S.*?)\s+(On|Off|N/A|ERR!)\s*\|\s*([0-9A-Fa-f:.]{7,16})\s+\S+\s*\|\s*(\S+)\s*\|\s*$"
+)
+_SECOND = re.compile(
+    r"^\|\s*(N/A|\d+%|ERR!)\s+(\d+C|N/A|ERR!)\s+(P\d+|N/A|ERR!)\s+(\S+)\s*/\s*(\S+)\s*\|\s*(\S+)\s*/\s*(\S+)\s*\|\s*(\S+)\s+"
+)
+_NVLINK_GPU = re.compile(r"^\s*GPU (\d+): (.*?)(?: \(UUID: (.*?)\))?\s*$")
+_LINK = re.compile(r"^\s+Link (\d+): (.*?)\s*$")
+_RATE = re.compile(r"[\d.]+ GB/s|<active>|active", re.IGNORECASE)
+_ERRORS = re.compile(r"^\s+Link (\d+): (Replay|Recovery|CRC FLIT|CRC|Data CRC)\w* Errors?: (\d+)", re.IGNORECASE)
+_COUNTERS = {
+    "replay": "gpu_nvlink_replay_errors_total",
+    "recovery": "gpu_nvlink_recovery_errors_total",
+    "crc": "gpu_nvlink_crc_errors_total",
+}
+
+
+def read_summary(text: str) -> ToolOutput | None:
+    found_version = _VERSION.search(text)
+    output = ToolOutput("nvidia-smi", version=found_version[1] if found_version else "")
+    current: tuple[str, dict[str, str]] | None = None
+    for line in text.splitlines():
+        if first := _FIRST.match(line):
+            number, model, persistence, address, ecc = first.groups()
+            fields = {"persistencemode": persistence, "ecc.errors.uncorrected.volatile.total": ecc}
+            if not model.endswith("..."):
+                fields["productname"] = model
+            current = (f"gpu/{int(number)}", fields)
+            output.add(current[0], "gpu_pci_address", values.address_of(address))
+        elif (second := _SECOND.match(line)) and current is not None:
+            _, temperature, state, power, cap, used, total, busy = second.groups()
+            place, fields = current
+            fields |= {"temperature.gpu": temperature, "power.draw": power, "power.limit": cap, "pstate": state}
+            fields |= {"memory.used": used, "memory.total": total, "utilization.gpu": busy}
+            values.take(output, place, fields)
+            current = None
+    if not output.present:
+        return None
+    if output.version:
+        output.add(NODE, "driver_version", output.version)
+    return output
+
+
+def read_nvlink(text: str) -> ToolOutput | None:
+    """States and speeds (`-s`), and error counters (`-e`); the same GPU may come in both."""
+    output = ToolOutput("nvidia-smi nvlink")
+    links: dict[str, dict[int, bool]] = {}
+    counts: dict[tuple[str, str], float] = {}
+    place = ""
+    for line in text.splitlines():
+        if gpu := _NVLINK_GPU.match(line):
+            place = f"gpu/{int(gpu[1])}"
+            model, uuid = gpu[2], gpu[3]
+            output.add(place, "gpu_model", model)
+            if uuid:
+                output.add(place, "gpu_uuid", uuid)
+        elif place and (errors := _ERRORS.match(line)):
+            signal = _COUNTERS["crc" if "crc" in errors[2].lower() else errors[2].lower()]
+            counts[place, signal] = counts.get((place, signal), 0.0) + float(errors[3])
+            links.setdefault(place, {}).setdefault(int(errors[1]), True)
+        elif place and (link := _LINK.match(line)):
+            links.setdefault(place, {})[int(link[1])] = bool(_RATE.fullmatch(link[2]))
+    if not links:
+        return None
+    for place, states in links.items():
+        output.see(place)
+        output.add(place, "gpu_nvlink_active_lanes", float(sum(states.values())))
+        output.add(place, "gpu_nvlink_down_links", ",".join(str(number) for number, up in states.items() if not up))
+        for name in _COUNTERS.values():
+            if (place, name) in counts:
+                output.add(place, name, counts[place, name])
+    return output

@@ -1,0 +1,440 @@
+"""Values as nvidia-smi prints them, and which signal each field is: one table for text, XML and CSV.
+
+A field is known by its path: the names above it and its own, in lower case without blanks and punctuation. The three
+layouts spell most paths alike; where they differ, or drivers do, a signal lists several.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from holdfast.formats.pci.address import normal
+from holdfast.formats.tool_output import NOT_SUPPORTED, ToolOutput
+from holdfast.model.signal import Value
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_NOTHING = frozenset(
+    {"na", "notsupported", "notavailable", "notfound", "unknown", "", "none", "requestedfunctionalityhasbeendeprecated"}
+)
+_NO_PERMISSION = "insufficientpermissions"
+_LOST = ("gpuislost", "fallenoffthebus")
+_RESET = ("gpurequiresreset", "resetrequired")
+_SICK = ("err", "unknownerror", "error", "timeout")
+_UNITS = {
+    "mib": float(1 << 20),
+    "gib": float(1 << 30),
+    "kib": 1024.0,
+    "mb": 1e6,
+    "gb": 1e9,
+    "mhz": 1e6,
+    "ghz": 1e9,
+    "w": 1.0,
+    "mw": 1e-3,
+    "c": 1.0,
+    "us": 1e-6,
+    "ms": 1e-3,
+}
+_RECOVERY = {
+    "none": 0.0,
+    "gpureset": 1.0,
+    "reset": 1.0,
+    "nodereboot": 2.0,
+    "reboot": 2.0,
+    "drainp2p": 3.0,
+    "drainandreset": 4.0,
+    "drainreset": 4.0,
+}
+_FABRIC_STATE = {"notstarted": 1.0, "inprogress": 2.0, "completed": 3.0}
+
+_FABRIC_HEALTH = {
+    "fabric.health.bandwidth": "degraded",
+    "fabric.health.routeunhealthy": "true",
+    "fabric.health.accesstimeoutrecovery": "true",
+}
+REASON_BITS = {
+    "idle": 0x01,
+    "gpuidle": 0x01,
+    "applicationsclockssetting": 0x02,
+    "applicationclockssetting": 0x02,
+    "swpowercap": 0x04,
+    "hwslowdown": 0x08,
+    "syncboost": 0x10,
+    "swthermalslowdown": 0x20,
+    "hwthermalslowdown": 0x40,
+    "hwpowerbrake": 0x80,
+    "hwpowerbrakeslowdown": 0x80,
+    "displayclocksetting": 0x100,
+}
+
+
+def key(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", text.lower())
+
+
+class Field(NamedTuple):
+    signal: str
+    paths: tuple[str, ...]  # the first that is there counts
+    read: Callable[[str], Value | None]
+
+
+def number(default: float = 1.0) -> Callable[[str], Value | None]:
+    """A number in the unit that stands behind it; without a unit (`nounits`) in the tool's own."""
+
+    def read(text: str) -> Value | None:
+        found = _NUMBER.match(text.strip())
+        if not found:
+            return None
+        unit = key(text.strip()[found.end() :].split("/")[0])
+        return float(found[0]) * _UNITS.get(unit, default)
+
+    return read
+
+
+def ratio(text: str) -> Value | None:
+    found = _NUMBER.match(text.strip())
+    return float(found[0]) / 100.0 if found else None
+
+
+def words(text: str) -> Value | None:
+    return text.strip() or None
+
+
+def choice(table: Mapping[str, float]) -> Callable[[str], Value | None]:
+    return lambda text: table.get(key(text))
+
+
+_YES = choice(
+    {
+        "yes": 1.0,
+        "no": 0.0,
+        "1": 1.0,
+        "0": 0.0,
+        "enabled": 1.0,
+        "disabled": 0.0,
+        "on": 1.0,
+        "off": 0.0,
+        "active": 1.0,
+        "notactive": 0.0,
+    }
+)
+_COUNT, _MHZ, _MIB = number(), number(1e6), number(float(1 << 20))
+
+
+def _lanes(text: str) -> Value | None:
+    return _COUNT(text.strip().lower().removeprefix("x"))
+
+
+def _ecc(span: str, kind: str, place: str) -> Field:
+    """Both orders: `ECC Errors/Volatile/DRAM Correctable` and `ecc.errors.corrected.volatile.dram`."""
+    long = {"corrected": "correctable", "uncorrected": "uncorrectable"}[kind]
+    old = {"corrected": "singlebit", "uncorrected": "doublebit"}[kind]
+    memory = {"dram": "devicememory", "sram": "l2cache"}[place]
+    return Field(
+        f"gpu_ecc_{span}_{kind}_{place}_total",
+        (
+            f"eccerrors.{span}.{place}{long}",
+            f"ecc.errors.{kind}.{span}.{place}",
+            f"eccerrors.{span}.{old}.{memory}",
+            *((f"ecc.errors.{kind}.{span}.devicememory",) if place == "dram" else ()),
+        ),
+        _COUNT,
+    )
+
+
+def _ecc_total(span: str, kind: str) -> Field:
+    old = {"corrected": "singlebit", "uncorrected": "doublebit"}[kind]
+    paths = (f"ecc.errors.{kind}.{span}.total", f"eccerrors.{span}.{old}.total")
+    return Field(f"gpu_ecc_{span}_{kind}_total", paths, _COUNT)
+
+
+FIELDS = (
+    Field("gpu_model", ("productname", "name", "gpuname"), words),
+    Field("gpu_serial", ("serialnumber", "serial", "gpuserial"), words),
+    Field("gpu_uuid", ("gpuuuid", "uuid"), words),
+    Field("gpu_vbios_version", ("vbiosversion",), words),
+    Field(
+        "gpu_temperature_celsius",
+        ("temperature.gpucurrenttemp", "temperature.gputemp", "temperature.gpu", "temperaturegpu"),
+        _COUNT,
+    ),
+    Field(
+        "gpu_memory_temperature_celsius",
+        ("temperature.memorycurrenttemp", "temperature.memorytemp", "temperature.memory"),
+        _COUNT,
+    ),
+    Field(
+        "gpu_thermal_margin_celsius",
+        ("temperature.gputlimittemp", "temperature.gputemptlimit", "temperature.gpu.tlimit"),
+        _COUNT,
+    ),
+    Field(
+        "gpu_slowdown_margin_celsius",
+        ("temperature.gpuslowdowntlimittemp", "temperature.gputempslowtlimitthreshold"),
+        _COUNT,
+    ),
+    Field(
+        "gpu_shutdown_margin_celsius",
+        ("temperature.gpushutdowntlimittemp", "temperature.gputempmaxtlimitthreshold"),
+        _COUNT,
+    ),
+    Field(
+        "gpu_slowdown_temperature_celsius", ("temperature.gpuslowdowntemp", "temperature.gputempslowthreshold"), _COUNT
+    ),
+    Field(
+        "gpu_shutdown_temperature_celsius", ("temperature.gpushutdowntemp", "temperature.gputempmaxthreshold"), _COUNT
+    ),
+    Field(
+        "gpu_memory_max_temperature_celsius",
+        ("temperature.memorymaxoperatingtemp", "temperature.gputempmaxmemthreshold"),
+        _COUNT,
+    ),
+    Field(
+        "gpu_power_watts",
+        (
+            "gpupowerreadings.instantaneouspowerdraw",
+            "gpupowerreadings.instantpowerdraw",
+            "gpupowerreadings.averagepowerdraw",
+            "gpupowerreadings.powerdraw",
+            "powerreadings.powerdraw",
+            "power.draw.instant",
+            "power.draw",
+            "power.draw.average",
+        ),
+        _COUNT,
+    ),
+    Field(
+        "gpu_power_limit_watts",
+        (
+            "gpupowerreadings.currentpowerlimit",
+            "gpupowerreadings.enforcedpowerlimit",
+            "powerreadings.enforcedpowerlimit",
+            "powerreadings.powerlimit",
+            "gpupowerreadings.powerlimit",
+            "enforced.power.limit",
+            "power.limit",
+        ),
+        _COUNT,
+    ),
+    Field(
+        "gpu_power_default_limit_watts",
+        ("gpupowerreadings.defaultpowerlimit", "powerreadings.defaultpowerlimit", "power.defaultlimit"),
+        _COUNT,
+    ),
+    Field("gpu_clock_sm_hertz", ("clocks.sm", "clocks.smclock", "clocks.current.sm"), _MHZ),
+    Field("gpu_clock_memory_hertz", ("clocks.memory", "clocks.memclock", "clocks.current.memory", "clocks.mem"), _MHZ),
+    Field("gpu_clock_sm_max_hertz", ("maxclocks.sm", "maxclocks.smclock", "clocks.max.sm"), _MHZ),
+    Field(
+        "gpu_clock_memory_max_hertz",
+        ("maxclocks.memory", "maxclocks.memclock", "clocks.max.memory", "clocks.max.mem"),
+        _MHZ,
+    ),
+    Field("gpu_utilization_ratio", ("utilization.gpu", "utilization.gpuutil"), ratio),
+    Field("gpu_memory_utilization_ratio", ("utilization.memory", "utilization.memoryutil"), ratio),
+    Field("gpu_memory_used_bytes", ("fbmemoryusage.used", "memory.used"), _MIB),
+    Field("gpu_memory_total_bytes", ("fbmemoryusage.total", "memory.total"), _MIB),
+    *(
+        _ecc(span, kind, place)
+        for span in ("volatile", "aggregate")
+        for kind in ("corrected", "uncorrected")
+        for place in ("dram", "sram")
+    ),
+    *(_ecc_total(span, kind) for span in ("volatile", "aggregate") for kind in ("corrected", "uncorrected")),
+    Field(
+        "gpu_ecc_sram_threshold_exceeded",
+        ("eccerrors.aggregate.sramthresholdexceeded", "ecc.errors.uncorrected.aggregate.sram.thresholdexceeded"),
+        _YES,
+    ),
+    Field("gpu_ecc_mode", ("eccmode.current", "eccmode.currentecc", "ecc.mode.current"), _YES),
+    Field("gpu_ecc_mode_pending", ("eccmode.pending", "eccmode.pendingecc", "ecc.mode.pending"), _YES),
+    Field(
+        "gpu_remapped_rows_correctable",
+        ("remappedrows.correctableerror", "remappedrows.remappedrowcorr", "remappedrows.correctable"),
+        _COUNT,
+    ),
+    Field(
+        "gpu_remapped_rows_uncorrectable",
+        ("remappedrows.uncorrectableerror", "remappedrows.remappedrowunc", "remappedrows.uncorrectable"),
+        _COUNT,
+    ),
+    Field("gpu_remapped_rows_pending", ("remappedrows.pending", "remappedrows.remappedrowpending"), _YES),
+    Field(
+        "gpu_remapped_rows_failure",
+        ("remappedrows.remappingfailureoccurred", "remappedrows.remappedrowfailure", "remappedrows.failure"),
+        _YES,
+    ),
+    *(
+        Field(
+            f"gpu_remap_{level}_banks",
+            (
+                f"remappedrows.bankremapavailabilityhistogram.{level}",
+                f"remappedrows.rowremapperhistogram.rowremapperhistogram{level}",
+                f"remappedrows.histogram.{level}",
+            ),
+            _COUNT,
+        )
+        for level in ("max", "high", "partial", "low", "none")
+    ),
+    Field(
+        "gpu_retired_pages_single_bit",
+        (
+            "retiredpages.singlebitecc",
+            "retiredpages.multiplesinglebitretirement.retiredcount",
+            "retiredpages.singlebitecc.count",
+        ),
+        _COUNT,
+    ),
+    Field(
+        "gpu_retired_pages_double_bit",
+        ("retiredpages.doublebitecc", "retiredpages.doublebitretirement.retiredcount", "retiredpages.doublebit.count"),
+        _COUNT,
+    ),
+    Field(
+        "gpu_retired_pages_pending",
+        (
+            "retiredpages.pendingpageblacklist",
+            "retiredpages.pendingblacklist",
+            "retiredpages.pendingretirement",
+            "retiredpages.pending",
+        ),
+        _YES,
+    ),
+    Field(
+        "gpu_pcie_generation",
+        (
+            "pci.gpulinkinfo.pciegeneration.current",
+            "pci.pcigpulinkinfo.pciegen.currentlinkgen",
+            "pcie.link.gen.gpucurrent",
+            "pcie.link.gen.current",
+        ),
+        _COUNT,
+    ),
+    Field(
+        "gpu_pcie_max_generation",
+        ("pci.gpulinkinfo.pciegeneration.max", "pci.pcigpulinkinfo.pciegen.maxlinkgen", "pcie.link.gen.max"),
+        _COUNT,
+    ),
+    Field(
+        "gpu_pcie_width_lanes",
+        (
+            "pci.gpulinkinfo.linkwidth.current",
+            "pci.pcigpulinkinfo.linkwidths.currentlinkwidth",
+            "pcie.link.width.current",
+        ),
+        _lanes,
+    ),
+    Field(
+        "gpu_pcie_max_width_lanes",
+        ("pci.gpulinkinfo.linkwidth.max", "pci.pcigpulinkinfo.linkwidths.maxlinkwidth", "pcie.link.width.max"),
+        _lanes,
+    ),
+    Field("gpu_pcie_replay_total", ("pci.replayssincereset", "pci.replaycounter"), _COUNT),
+    Field("gpu_fabric_state", ("fabric.state",), choice(_FABRIC_STATE)),
+    Field("gpu_fabric_status", ("fabric.status",), lambda text: float(key(text) != "success")),
+    Field("gpu_mig_mode", ("migmode.current", "migmode.currentmig", "mig.mode.current"), _YES),
+    Field("gpu_mig_mode_pending", ("migmode.pending", "migmode.pendingmig", "mig.mode.pending"), _YES),
+    Field("gpu_persistence_mode", ("persistencemode",), _YES),
+    Field("gpu_recovery_action", ("gpurecoveryaction",), choice(_RECOVERY)),
+)
+_NONE_IS_A_VALUE = frozenset({"gpu_recovery_action"})
+SIGNALS = tuple(dict.fromkeys(one.signal for one in FIELDS))
+
+
+def take(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
+    """The signals of one GPU from its fields, and what it could not answer and why."""
+    output.see(place)
+    for field in FIELDS:
+        given = [found[path] for path in field.paths if path in found]
+        if not given:
+            continue
+        _one(output, place, field, given)
+    _sum_sram(output, place, found)
+    _reasons(output, place, found)
+    _state(output, place, found)
+
+
+def _one(output: ToolOutput, place: str, field: Field, given: list[str]) -> None:
+    """The first path that has a value; drivers print N/A for the old of two that mean the same."""
+    for text in given:
+        plain = key(text)
+        if plain in _NOTHING and not (plain == "none" and field.signal in _NONE_IS_A_VALUE):
+            continue
+        value = field.read(text)
+        if value is not None:
+            output.add(place, field.signal, value)
+            return
+    output.miss(place, field.signal, why(given[0]))
+
+
+def why(text: str) -> str:
+    plain = key(text)
+    if plain in _NOTHING:
+        return NOT_SUPPORTED
+    if plain == _NO_PERMISSION:
+        return "permission denied by the NVIDIA driver"
+    return f"nvidia-smi prints {text.strip()!r}"
+
+
+def is_sick(text: str) -> bool:
+    """Not an absence: the driver could not get an answer from the GPU."""
+    plain = key(text)
+    return plain in _SICK or any(plain.endswith(word) for word in (*_LOST, *_RESET))
+
+
+def _sum_sram(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
+    """Drivers from R535 split uncorrectable SRAM errors into parity and SEC-DED."""
+    for span in ("volatile", "aggregate"):
+        name = f"gpu_ecc_{span}_uncorrected_sram_total"
+        if any(where == place and signal == name for where, signal, _ in output.signals):
+            continue
+        halves = [
+            _COUNT(found[path])
+            for path in (f"eccerrors.{span}.sramuncorrectableparity", f"eccerrors.{span}.sramuncorrectablesecded")
+            if path in found
+        ]
+        counts = [float(half) for half in halves if half is not None]
+        if counts:
+            output.absent.pop((place, name), None)
+            output.add(place, name, sum(counts))
+
+
+def _reasons(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
+    mask, seen = 0, False
+    for path, text in found.items():
+        head, _, last = path.rpartition(".")
+        if head not in ("clocksthrottlereasons", "clockseventreasons"):
+            continue
+        last = last.removeprefix("clocksthrottlereasons").removeprefix("clocksthrottlereason")
+        last = last.removeprefix("clockseventreasons").removeprefix("clockseventreason")
+        if last in ("active", "supported"):
+            if last == "active" and re.fullmatch(r"0x[0-9a-fA-F]+", text.strip()):
+                mask, seen = mask | int(text.strip(), 16), True
+            continue
+        if last in REASON_BITS and key(text) in ("active", "notactive"):
+            seen = True
+            mask |= REASON_BITS[last] if key(text) == "active" else 0
+    if seen:
+        output.add(place, "gpu_clock_event_reasons", float(mask))
+
+
+def _state(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
+    """Lost, or to be reset, or answering nothing: as the driver says it instead of a value."""
+    plain = [key(text) for text in found.values()]
+    lost = any(word in text for text in plain for word in _LOST)
+    output.add(place, "gpu_lost", float(lost))
+    output.add(place, "gpu_reset_required", float(any(word in text for text in plain for word in _RESET)))
+    for path, bad in _FABRIC_HEALTH.items():
+        if key(found.get(path, "")) == bad:
+            output.complain(place, f"NVLink fabric: {path.rpartition('.')[2]} is {found[path].strip()}", fails=False)
+    sick = sorted(path for path, text in found.items() if key(text) in _SICK)
+    if sick and not lost:
+        shown = ", ".join(sick[:4]) + (f" and {len(sick) - 4} more" if len(sick) > 4 else "")
+        output.complain(
+            place,
+            f"the GPU does not answer the driver: nvidia-smi prints an error for {shown}",
+            remedy="drain the node, reset the GPU; reboot if it still does not answer",
+        )
+
+
+def address_of(text: str) -> str:
+    """'00000000:9B:00.0' -> '0000:9b:00.0'."""
+    return normal(text)

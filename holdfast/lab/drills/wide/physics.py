@@ -1,0 +1,367 @@
+"""What is true at a drawn site over time, all columns at once: heat, power, fabric, storage, serving and jobs."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.lab.drills.wide.site import Floats, Site, Work
+from holdfast.model.signal import Event
+
+Truths = dict[str, tuple[tuple[str, ...], Floats]]
+CAP, SLOWED, THERMAL, BRAKE = 4, 8, 32, 128  # NVML's clock event reasons
+
+
+@dataclass
+class Course:
+    """What is done to the site, by time. A situation fills it in; as it is made, nothing is wrong."""
+
+    site: Site
+    times: Floats
+    events: list[Event] = field(default_factory=list)
+    down: list[tuple[str, float, float]] = field(default_factory=list)  # job, from, until
+    writers: dict[int, Floats] = field(default_factory=dict)  # node: how many times as long it writes
+    interval: dict[str, Floats] = field(default_factory=dict)
+    quota: dict[str, Floats] = field(default_factory=dict)  # job: share of its usual write rate
+
+    def __post_init__(self) -> None:
+        site, count = self.site, len(self.times)
+        gpus = site.nodes * site.per_node
+
+        def ones(rows: int) -> Floats:
+            return np.ones((rows, count))
+
+        self.flow = ones(len(site.cdus))
+        self.supply = np.zeros((len(site.cdus), count))
+        self.opened = ones(len(site.racks))
+        self.ambient = np.zeros((len(site.rooms), count))
+        self.pump = ones(len(site.cdus))
+        self.fans = ones(site.nodes)
+        self.limit = ones(gpus)
+        self.rack_limit = ones(len(site.racks))
+        self.feed_limit = ones(2)
+        self.brake = ones(gpus)
+        self.slow = ones(gpus)
+        self.rank = ones(gpus)
+        self.volts = ones(2)
+        self.psu = ones(len(site.psus))
+        self.link = ones(len(site.links))
+        self.foreign = np.zeros((len(site.links), count))
+        self.routes = ones(len(site.links))
+        self.errors = np.zeros((len(site.links), count))
+        self.port = ones(gpus)
+        self.path = ones(max(1, len(site.paths)))
+        self.share = np.full((max(1, len(site.paths)), count), 1 / max(1, len(site.paths)))
+        self.requests = np.ones(count)
+        self.store = np.ones(count)
+        self.burst = np.ones(count)
+        self.metadata = np.zeros(count)
+        self.work_draw = {work.name: np.ones(count) for work in site.works}  # how hard it works
+        self.work_slow = {work.name: np.ones(count) for work in site.works}  # a cause that nothing measures
+        self.ends = {work.name: work.ends for work in site.works}
+        self.begins = {work.name: work.begins for work in site.works}
+
+
+def truth(course: Course) -> Truths:
+    site = course.site
+    states = {work.name: _state(course, work) for work in site.works}
+    use, draw = _load(course, states)
+    k = site.constants
+    limited = np.minimum(1.0, np.maximum(course.limit * 1.0 / np.maximum(draw, 0.05), 0.02) ** (1 / k["clock_power"]))
+    limited = np.where(course.limit < 0.999, limited, 1.0)
+    clock = np.minimum(np.minimum(limited, course.brake), course.slow)
+    heat = _heat(course, clock, use, draw)
+    clock = np.minimum(clock, heat["clock"])
+    span = k["full_watts"] - k["idle_watts"]
+    watts = k["idle_watts"] + span * draw * clock ** k["clock_power"]
+    jobs = _jobs(course, clock, states)
+    found: Truths = {**heat["signals"], **_power(course, watts, limited), **_fabric(course, states, jobs)}
+    gpus = tuple(site.gpu_names)
+    reasons = (
+        CAP * ((course.limit < 0.999) & (limited < 0.99))
+        + THERMAL * (heat["clock"] < 0.985)
+        + BRAKE * (course.brake < 0.985)
+        + SLOWED * (course.slow < 0.985)
+    )
+    found |= {
+        "gpu_clock_sm_hertz": (gpus, k["clock"] * np.where(use > 0.05, clock, 1.0)),
+        "gpu_power_watts": (gpus, watts),
+        "gpu_utilization_ratio": (gpus, use),
+        "gpu_clock_event_reasons": (gpus, reasons.astype(float)),
+        **_storage(course, states),
+        **_serving(course),
+        **jobs,
+    }
+    return found
+
+
+def _state(course: Course, work: Work) -> npt.NDArray[np.int8]:
+    """0 away, 1 computing, 2 writing, 3 down; column by column. Checkpoints take as long as storage lets them."""
+    times, site = course.times, course.site
+    state = np.ones(len(times), np.int8)
+    since = work.phase * work.interval
+    left = 0.0
+    worst = np.ones(len(times))
+    for node, times_as_long in course.writers.items():
+        if node in work.nodes:
+            worst = np.maximum(worst, times_as_long)
+    pace = course.store * course.quota.get(work.name, np.ones(len(times))) / worst
+    own = work.takes / (work.takes + 40 * course.metadata)
+    every = course.interval.get(work.name, np.full(len(times), work.interval))
+    for column in range(len(times)):
+        now = times[column]
+        if not course.begins[work.name] <= now < course.ends[work.name]:
+            state[column] = 0
+        elif any(job == work.name and begin <= now < end for job, begin, end in course.down):
+            state[column], since, left = 3, 0.0, 0.0
+        elif left > 0:
+            state[column] = 2
+            left -= site.step * pace[column] * own[column]
+            since = 0.0
+        else:
+            since += site.step
+            if since >= every[column]:
+                left = work.takes
+    return state
+
+
+def _load(course: Course, states: dict[str, npt.NDArray[np.int8]]) -> tuple[Floats, Floats]:
+    site, count = course.site, len(course.times)
+    use = np.zeros((site.nodes * site.per_node, count))
+    draw = np.full_like(use, 0.02)
+    for work in site.works:
+        state, gpus = states[work.name], site.gpus_of(work.nodes)
+        use[gpus] = np.select([state == 1, state == 2, state == 3], [work.use, 0.3 * work.use, 0.01], 0.0)
+        hard = work.draw * course.work_draw[work.name]
+        draw[gpus] = np.select([state == 1, state == 2, state == 3], [hard, 0.35 * hard, 0.04], 0.02)
+    if site.pools:
+        gpus = site.gpus_of(site.pool_nodes)
+        busy = np.clip(0.5 * course.requests * _trend(course), 0.05, 1.0)
+        use[gpus], draw[gpus] = busy, 0.8 * busy
+    own = 1 + 0.03 * site.luck.standard_normal((len(use), 1))
+    return np.clip(use, 0, 1), np.clip(draw * own, 0.02, 1.05)
+
+
+def _trend(course: Course) -> Floats:
+    hours = course.times / 3600
+    return 1 + course.site.constants["request_trend"] * np.sin(hours * 1.3)
+
+
+def lagged(values: Floats, step: float, inertia: float) -> Floats:
+    """First order, beginning at rest."""
+    share = 1 - np.exp(-step / inertia)
+    found = values.copy()
+    for column in range(1, values.shape[1]):
+        found[:, column] = found[:, column - 1] + share * (values[:, column] - found[:, column - 1])
+    return found
+
+
+def _heat(course: Course, clock: Floats, use: Floats, draw: Floats) -> dict[str, object]:
+    site, k = course.site, course.site.constants
+    hours = course.times / 3600
+    ambient = lagged(k["ambient"] + k["ambient_trend"] * hours + course.ambient, site.step, 200.0)
+    over = np.maximum(0.0, ambient[site.room_of] - k["ambient"] - 3.0)
+    supply = lagged(k["setpoint"] + k["ambient_to_supply"] * over + course.supply, site.step, k["coolant_inertia"])
+    of_rack = np.bincount(site.rack_of, minlength=len(site.racks)).astype(float)
+    whole = np.bincount(site.cdu_of, of_rack, len(site.cdus))
+    wide = of_rack[:, None] * course.opened
+    opened = np.stack([wide[site.cdu_of == unit].sum(axis=0) for unit in range(len(site.cdus))]) / whole[:, None]
+    opened = np.maximum(opened, 0.02)
+    cdu_flow = k["flow_per_node"] * whole[:, None] * course.flow * opened**0.6
+    rack_flow = wide * k["flow_per_node"] * (course.flow * opened**-0.4)[site.cdu_of]
+    share = np.maximum(0.03, rack_flow / (of_rack * k["flow_per_node"])[:, None])
+    rack = site.rack_of[site.node_of_gpu]
+    watts = draw * clock ** k["clock_power"]
+    spread = 1 + k["rise_spread"] * site.luck.standard_normal((len(watts), 1))
+    liquid = share[rack] ** -k["flow_power"]
+    room = ambient[site.room_of[site.cdu_of[rack]]]
+    air = k["air_share"] * (np.maximum(course.fans[site.node_of_gpu], 0.03) ** -k["fan_power"] - 1)
+    target = supply[site.cdu_of[rack]] + k["rise"] * spread * watts * (liquid + air)
+    target = target + k["air_share"] * (room - k["ambient"])
+    heat = lagged(np.minimum(target, 112.0), site.step, k["inertia"])
+    hot = np.maximum(0.0, heat - k["throttle"])
+    left = np.clip(1 - k["throttle_slope"] * hot, 0.35, 1.0)
+    # Throttling holds the temperature near its limit.
+    heat = np.minimum(heat, k["throttle"] + 0.35 * hot + 0.5)
+    hottest = heat.reshape(site.nodes, site.per_node, -1).max(axis=1)
+    first = hottest[:, :1]
+    fans = np.clip(k["fan"] + k["fan_follows"] * np.maximum(0.0, hottest - first - 3), 0, 1.0) * course.fans
+    returned = supply + 8.0 / np.maximum(course.flow, 0.05)
+    inlet = room.reshape(site.nodes, site.per_node, -1)[:, 0] + 2.0
+    signals: Truths = {
+        "ambient_celsius": (tuple(site.rooms), ambient),
+        "cdu_flow_litres_per_minute": (tuple(site.cdus), cdu_flow),
+        "cdu_supply_celsius": (tuple(site.cdus), supply),
+        "cdu_return_celsius": (tuple(site.cdus), returned),
+        "cdu_pump_speed_ratio": (tuple(site.cdus), np.clip(k["pump"] * course.pump, 0, 1.2)),
+        "cdu_differential_pressure_pascals": (tuple(site.cdus), k["pressure"] * course.flow**2 * opened**-0.5),
+        "rack_flow_litres_per_minute": (tuple(site.racks), rack_flow),
+        "rack_inlet_celsius": (tuple(site.racks), supply[site.cdu_of] + 0.5),
+        "node_inlet_celsius": (tuple(site.node_names), inlet),
+        "fan_speed_ratio": (tuple(site.node_names), fans),
+        "gpu_temperature_celsius": (tuple(site.gpu_names), heat),
+    }
+    return {"signals": signals, "clock": left}
+
+
+def _power(course: Course, watts: Floats, limited: Floats) -> Truths:
+    site, k = course.site, course.site.constants
+    node = watts.reshape(site.nodes, site.per_node, -1).sum(axis=1) + k["host_watts"]
+    rack = np.stack([node[site.rack_of == place].sum(axis=0) for place in range(len(site.racks))])
+    healthy = (course.psu > 0.5) & (np.tile(course.volts, (len(site.racks), 1)) > 0.75)
+    pairs = healthy.reshape(len(site.racks), 2, -1).astype(float)
+    output = rack[:, None] * pairs / np.maximum(pairs.sum(axis=1, keepdims=True), 1.0)
+    rated = 1.4 * rack.max(axis=1, keepdims=True)
+    return {
+        "node_power_watts": (tuple(site.node_names), node),
+        "rack_power_watts": (tuple(site.racks), rack),
+        "rack_power_limit_watts": (tuple(site.racks), rated * course.rack_limit),
+        "feed_voltage_volts": (("feed/x", "feed/y"), k["volts"] * course.volts),
+        "feed_power_limit_watts": (("feed/x", "feed/y"), rated.sum() * course.feed_limit),
+        "psu_healthy": (tuple(site.psus), healthy.astype(float)),
+        "psu_output_watts": (tuple(site.psus), output.reshape(len(site.psus), -1)),
+        "gpu_power_limit_watts": (tuple(site.gpu_names), k["full_watts"] * course.limit),
+    }
+
+
+def _pressure(course: Course) -> Floats:
+    return course.routes / np.maximum(course.link * (1 - course.foreign), 0.03)
+
+
+def _fabric(course: Course, states: dict[str, npt.NDArray[np.int8]], jobs: Truths) -> Truths:
+    site, k = course.site, course.site.constants
+    load = np.zeros((len(site.leaves), len(course.times)))
+    talks = np.zeros((site.nodes, len(course.times)))
+    for row, work in enumerate(site.works):
+        pace = np.nan_to_num(jobs["job_throughput_ratio"][1][row])
+        talking = (states[work.name] == 1) * pace
+        talks[work.nodes] = talking
+        leaves = np.unique(site.leaf_of[work.nodes])
+        if len(leaves) > 1:
+            load[leaves] = np.maximum(load[leaves], talking)
+    leaf = np.arange(len(site.links)) // site.spines
+    over = np.maximum(_pressure(course), 1.0)
+    carried = 0.03 + k["link_load"] * load[leaf] * course.routes + 0.8 * course.foreign
+    waits = 0.01 + 0.9 * (1 - 1 / over) * np.maximum(load[leaf], course.foreign > 0)
+    port_busy = np.maximum(np.repeat(talks, site.per_node, axis=0), 0.15)
+    return {
+        "link_bandwidth_bytes_per_second": (tuple(site.links), 4e11 * course.link),
+        "link_utilization_ratio": (tuple(site.links), np.minimum(carried, 0.99 * course.link)),
+        "link_congestion_ratio": (tuple(site.links), waits),
+        "link_errors_per_second": (tuple(site.links), course.errors),
+        "port_xmit_wait_ratio": (tuple(site.port_names), k["port_wait"] + 0.8 * (1 - course.port) * port_busy),
+        "port_bandwidth_bytes_per_second": (tuple(site.port_names), 5e10 * course.port),
+    }
+
+
+def _storage(course: Course, states: dict[str, npt.NDArray[np.int8]]) -> Truths:
+    site, k = course.site, course.site.constants
+    writing = np.stack([states[work.name] == 2 for work in site.works])
+    sizes = np.array([len(work.nodes) * site.per_node * 1e10 / work.takes for work in site.works])
+    quotas = np.stack([course.quota.get(work.name, np.ones(len(course.times))) for work in site.works])
+    rate = (writing * sizes[:, None] * quotas).sum(axis=0) * course.store
+    # A slow store is slow for whoever asks, also for the small requests between checkpoints.
+    latency = k["store_latency"] * (1 + k["queue"] * writing.sum(axis=0)) * course.burst / course.store**1.5
+    return {
+        "storage_latency_seconds": (("storage/scratch",), latency[None, :]),
+        "storage_metadata_seconds": (("storage/scratch",), (k["metadata"] + course.metadata)[None, :]),
+        "storage_write_bytes_per_second": (
+            ("storage/scratch",),
+            np.where(writing.any(axis=0), rate, np.nan)[None, :],
+        ),
+    }
+
+
+def _serving(course: Course) -> Truths:
+    site, k = course.site, course.site.constants
+    if not site.pools:
+        return {}
+    able = course.path.copy()
+    pressure = np.maximum(_pressure(course), 1.0)
+    for number in range(len(site.paths)):
+        if links := site.path_links(number):
+            able[number] /= pressure[links].max(axis=0)
+    over = course.share * len(site.paths) * course.requests * _trend(course) / np.maximum(able, 0.03)
+    waits = np.maximum(0.0, 1 - k["headroom"] / np.maximum(over, k["headroom"]))
+    transfer = k["transfer"] * np.maximum(over, 0.4) ** k["queue_power"]
+    paths = tuple(site.paths)
+    return {
+        "pool_transfer_seconds": (paths, transfer),
+        "pool_routing_share": (paths, course.share),
+        "pool_stall_ratio": (paths, k["stall"] + 0.6 * waits),
+        "request_latency_seconds": (paths, k["latency"] + 2 * (transfer - k["transfer"]) + 0.8 * waits),
+        "request_rate_per_second": (paths, 40 * course.share * course.requests * _trend(course)),
+    }
+
+
+def _jobs(course: Course, clock: Floats, states: dict[str, npt.NDArray[np.int8]]) -> Truths:
+    site, k, count = course.site, course.site.constants, len(course.times)
+    rows: dict[str, list[Floats]] = {}
+    ranks: dict[str, list[Floats]] = {}
+    names: list[str] = []
+    pressure = np.maximum(_pressure(course), 1.0)
+    for work in site.works:
+        luck, gpus = site.luck, site.gpus_of(work.nodes)
+        names += [f"{work.subject}/rank/{rank}" for rank in range(len(gpus))]
+        computing = states[work.name] == 1
+        own = 1 + work.rank_jitter * 0.5 * luck.standard_normal((len(gpus), 1))
+        noise = 1 + work.rank_jitter * luck.standard_normal((len(gpus), count))
+        compute = work.compute * own * noise * (1 - k["clocked"] + k["clocked"] / clock[gpus]) * course.rank[gpus]
+        compute = compute * course.work_slow[work.name]
+        data = 0.02 * work.compute * (1 + 0.15 * np.abs(luck.standard_normal((len(gpus), count))))
+        leaves = np.unique(site.leaf_of[work.nodes])
+        crossing = np.isin(np.arange(len(site.links)) // site.spines, leaves)
+        slow = np.maximum(1.0, pressure[crossing].max(axis=0)) if len(leaves) > 1 else np.ones(count)
+        slow = np.maximum(slow, (1 / course.port[gpus]).max(axis=0))
+        hiccup = 1 + 0.3 * (luck.random(count) < 0.01)
+        together = work.collective * slow * (1 + 0.03 * np.abs(luck.standard_normal(count)))
+        # Ranks wait for the slowest of the step; over many steps the jitter of single ranks averages out.
+        settled = (compute / noise * (1 + (noise - 1) / 3) + data).max(axis=0)
+        step = (settled + together) * hiccup * (1 + work.jitter * luck.standard_normal(count))
+        usual = float(np.median(step[computing][: max(3, count // 6)])) if computing.any() else 1.0
+        away = np.where(computing, 1.0, np.nan)
+        down = states[work.name] == 3
+        rows.setdefault("job_step_seconds", []).append(step * away)
+        rows.setdefault("job_throughput_ratio", []).append(np.where(down, 0.0, usual / step * away))
+        rows.setdefault("job_collective_seconds", []).append(together * away)
+        every = course.interval.get(work.name, np.full(count, work.interval))
+        present = np.where(states[work.name] > 0, 1.0, np.nan)
+        rows.setdefault("job_checkpoint_interval_seconds", []).append(every * present)
+        rows.setdefault("job_restart_seconds", []).append(np.full(count, work.restart) * present)
+        took, wrote = _checkpoints(course, work, states[work.name])
+        rows.setdefault("job_checkpoint_seconds", []).append(took)
+        for name, values in (
+            ("rank_compute_seconds", compute * away),
+            ("rank_data_seconds", data * away),
+            ("rank_wait_seconds", np.maximum(0.0, (compute + data).max(axis=0) - compute - data) * away),
+            ("rank_checkpoint_seconds", wrote),
+        ):
+            ranks.setdefault(name, []).append(values)
+    subjects = tuple(work.subject for work in site.works)
+    found: Truths = {name: (subjects, np.stack(values)) for name, values in rows.items()}
+    found |= {name: (tuple(names), np.concatenate(values)) for name, values in ranks.items()}
+    return found
+
+
+def _checkpoints(course: Course, work: Work, state: npt.NDArray[np.int8]) -> tuple[Floats, Floats]:
+    """How long each took, told at its end and held; of the job, and of each rank."""
+    site, count = course.site, len(course.times)
+    gpus = site.gpus_of(work.nodes)
+    took = np.full(count, np.nan)
+    ranks = np.full((len(gpus), count), np.nan)
+    begun = -1
+    for column in range(1, count):
+        if state[column] == 2 and state[column - 1] != 2:
+            begun = column
+        if begun >= 0 and state[column] != 2 and state[column - 1] == 2:
+            worst = max([1.0, *(float(v[begun]) for node, v in course.writers.items() if node in work.nodes)])
+            pace = course.store[begun] * course.quota.get(work.name, np.ones(count))[begun]
+            length = work.takes / pace * worst + 40 * course.metadata[begun]
+            took[column:] = length
+            spread = 1 - 0.06 * np.abs(site.luck.standard_normal(len(gpus)))
+            mine = length / worst * spread
+            for node, v in course.writers.items():
+                mine = np.where(site.node_of_gpu[gpus] == node, mine * v[begun], mine)
+            ranks[:, column:] = mine[:, None]
+            begun = -1
+    return took, ranks

@@ -1,0 +1,129 @@
+"""Plays what was drawn: panel, findings minute by minute, score. The same code for tuned and unseen families."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from holdfast import seams
+from holdfast.lab.drills.reliability import Claim
+from holdfast.lab.drills.score import Judged, first_seen, score, verdict
+from holdfast.lab.drills.wide.physics import Course, truth
+from holdfast.lab.drills.wide.readings import jobs_of, read
+from holdfast.lab.drills.wide.site import draw_site
+from holdfast.lab.drills.wide.situations import CALM, FAULTS, SERVING, UNDOCUMENTED, Situation, Stager
+from holdfast.model.panel import Panel, Table
+from holdfast.model.topology import Topology
+from holdfast.seams.persistence import Watch
+
+Task = tuple[int, str, bool]
+LASTS = 3600.0
+LOOK_SECONDS = 60.0
+FIRST_LOOK = 900.0
+CONFIDENT = 0.8
+SITUATIONS = {**FAULTS, **CALM, **UNDOCUMENTED}
+GAP_SECONDS = 200.0
+
+
+def tasks(draws: int, first: int, *, unseen: bool) -> list[Task]:
+    """Half of them faults; of the other half most are calm or planned, the rest undocumented."""
+    faults, calm, other = list(FAULTS), list(CALM), list(UNDOCUMENTED)
+    found = []
+    for number in range(draws):
+        if number % 2 == 0:
+            kind = faults[number // 2 % len(faults)]
+        elif number % 10 == 9:
+            kind = other[number // 10 % len(other)]
+        else:
+            kind = calm[number // 2 % len(calm)]
+        found.append((first + number, kind, unseen))
+    return found
+
+
+def stage(task: Task) -> tuple[Panel, Topology, Situation]:
+    seed, kind, unseen = task
+    site = draw_site(seed, unseen=unseen, serving=kind in SERVING, kind=kind)
+    times = np.arange(0.0, LASTS, site.step)
+    course = Course(site, times)
+    situation = SITUATIONS[kind](Stager(course, LASTS))
+    panel = read(course, truth(course), situation.needed, situation.unmetered, jobs_of(course))
+    return _spoiled(panel, situation), site.topology(), situation
+
+
+def _spoiled(panel: Panel, situation: Situation) -> Panel:
+    """Instruments that lie or fall silent."""
+    tables = dict(panel.tables)
+    lie, signal, subjects, since = situation.sensor
+    if lie and signal in tables:
+        tables[signal] = _lying(tables[signal], lie, subjects.split(), panel.times, since)
+    for prefixes, start in situation.silent:
+        late = panel.times >= abs(start)
+        if start < 0:
+            late &= panel.times < abs(start) + GAP_SECONDS
+        for name, table in list(tables.items()):
+            rows = [row for row, one in enumerate(table.subjects) if one.startswith(prefixes)]
+            if rows:
+                values = table.values.copy()
+                values[np.ix_(rows, np.flatnonzero(late))] = np.nan
+                tables[name] = Table(table.subjects, values)
+    return replace(panel, tables=tables)
+
+
+def _lying(table: Table, lie: str, subjects: list[str], times: np.ndarray[Any, Any], since: float) -> Table:
+    values = table.values.copy()
+    late = times >= since
+    for subject in subjects:
+        row = values[table.index[subject]]
+        first = int(np.argmax(late))
+        if lie == "stuck":
+            row[late] = row[max(0, first - 1)]
+        elif lie == "lost":
+            row[late] = np.nan
+        elif lie == "absurd":
+            row[late] = np.where(np.arange(late.sum()) % 2, -999.0, 65535.0)
+        elif lie == "zero":
+            row[late] = 0.0
+        else:
+            row[late] += (0.8 * abs(float(np.nanmedian(row))) * (times[late] - since) / 3600).astype(np.float32)
+    return Table(table.subjects, values)
+
+
+def play(task: Task) -> dict[str, Any]:
+    seed, kind, unseen = task
+    panel, topology, situation = stage(task)
+    watch = Watch()
+    judged = []
+    for moment in np.arange(FIRST_LOOK, LASTS + 1, LOOK_SECONDS):
+        seen = panel.until(float(moment))
+        said = watch.take(seams.explain(seen, topology), topology, float(moment), situation.planned)
+        judged.append(Judged(float(moment), tuple(sorted(said, key=lambda one: -one.confidence))))
+    truths, tolerated = situation.truths, situation.tolerated
+    either = {one for each in truths for one in each.accepts} | tolerated
+    found = first_seen(judged)
+    right = {one.named for one in truths}
+    wrong = {named: one for named, (_, one) in found.items() if named not in right | either}
+    first = [verdict(one, judged) for one in truths]
+    scored = score(truths, judged, None, tolerated)
+    top1 = scored.top1 or bool(truths and _accepted_first(truths, judged))
+    return {
+        "drill": f"{kind}#{seed}{'u' if unseen else ''}", "kind": kind,
+        "truth": [{"cause": one.cause, "kind": one.kind, "start_seconds": one.start} for one in truths],
+        "findings": [
+            {"cause": one.cause, "kind": one.kind, "confidence": round(one.confidence, 3), "at_seconds": at,
+             "path": list(one.path)}
+            for at, one in found.values()
+        ],
+        "said": ["nothing" if one is None else one[1] for one in first],
+        "score": {**scored.as_json(), "top1": top1},
+        "confidently_wrong": any(one.confidence >= CONFIDENT for one in wrong.values()),
+        "claims": [
+            Claim(raw=one.raw, confidence=one.confidence, right=named in right)
+            for named, (_, one) in found.items() if named not in either
+        ],
+    }  # fmt: skip
+
+
+def _accepted_first(truths: tuple[Any, ...], judged: list[Judged]) -> bool:
+    """Where two answers are as good, either of them is right."""
+    last = judged[-1].findings
+    return all(any((one.cause, one.kind) in (each.named, *each.accepts) for one in last[:1]) for each in truths)

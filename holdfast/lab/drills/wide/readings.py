@@ -1,0 +1,120 @@
+"""What drawn instruments say of a drawn site: noise, resolution, cadence, phase, gaps, and meters not there."""
+
+from collections.abc import Collection
+
+import numpy as np
+
+from holdfast.fleet.incidents.window import HELD_CADENCES, held
+from holdfast.lab.drills.wide.physics import Course, Truths
+from holdfast.lab.drills.wide.site import Floats
+from holdfast.model.job import Job, JobState
+from holdfast.model.panel import Panel, Table
+
+METERED = {
+    "ambient_celsius": 0.8, "cdu_flow_litres_per_minute": 0.85, "cdu_supply_celsius": 0.85, "cdu_return_celsius": 0.6,
+    "cdu_pump_speed_ratio": 0.5, "cdu_differential_pressure_pascals": 0.5, "rack_flow_litres_per_minute": 0.5,
+    "rack_inlet_celsius": 0.5, "node_inlet_celsius": 0.6, "fan_speed_ratio": 0.7, "rack_power_watts": 0.6,
+    "rack_power_limit_watts": 0.4, "feed_voltage_volts": 0.7, "feed_power_limit_watts": 0.2, "psu_healthy": 0.8,
+    "psu_output_watts": 0.6, "node_power_watts": 0.7, "gpu_clock_event_reasons": 0.8, "gpu_power_limit_watts": 0.7,
+    "gpu_power_watts": 0.9, "gpu_utilization_ratio": 0.95, "port_xmit_wait_ratio": 0.7,
+    "port_bandwidth_bytes_per_second": 0.6, "link_bandwidth_bytes_per_second": 0.8, "link_utilization_ratio": 0.8,
+    "link_congestion_ratio": 0.7, "link_errors_per_second": 0.7, "storage_latency_seconds": 0.8,
+    "storage_metadata_seconds": 0.7, "storage_write_bytes_per_second": 0.7, "job_throughput_ratio": 0.4,
+    "job_collective_seconds": 0.5, "job_checkpoint_seconds": 0.7, "job_checkpoint_interval_seconds": 0.5,
+    "job_restart_seconds": 0.5, "rank_compute_seconds": 0.7, "rank_data_seconds": 0.5, "rank_wait_seconds": 0.4,
+    "rank_checkpoint_seconds": 0.5, "pool_transfer_seconds": 0.9, "pool_routing_share": 0.8, "pool_stall_ratio": 0.8,
+    "request_latency_seconds": 0.8, "request_rate_per_second": 0.5,
+}  # fmt: skip
+ALWAYS = ("gpu_temperature_celsius", "gpu_clock_sm_hertz", "job_step_seconds")
+FACILITY = ("ambient_", "cdu_", "rack_", "feed_", "psu_", "node_", "fan_")
+NOISE = {  # of one reading: relative, absolute
+    "celsius": (0.0, 0.25), "minute": (0.008, 0.0), "pascals": (0.012, 0.0), "watts": (0.01, 0.0),
+    "volts": (0.003, 0.0), "hertz": (0.002, 0.0), "ratio": (0.0, 0.008), "share": (0.01, 0.0),
+}  # fmt: skip
+BY_NAME = {
+    "link_utilization_ratio": (0.05, 0.0), "link_congestion_ratio": (0.0, 0.008), "port_xmit_wait_ratio": (0.0, 0.004),
+    "storage_latency_seconds": (0.1, 0.0), "storage_metadata_seconds": (0.1, 0.0), "pool_transfer_seconds": (0.05, 0.0),
+    "request_latency_seconds": (0.03, 0.0), "storage_write_bytes_per_second": (0.06, 0.0),
+    "request_rate_per_second": (0.04, 0.0), "cdu_pump_speed_ratio": (0.006, 0.0), "fan_speed_ratio": (0.015, 0.0),
+    "pool_stall_ratio": (0.0, 0.004), "link_errors_per_second": (0.0, 0.02),
+}  # fmt: skip
+EXACT = ("gpu_clock_event_reasons", "gpu_power_limit_watts", "rack_power_limit_watts", "feed_power_limit_watts",
+         "psu_healthy", "job_checkpoint_interval_seconds", "job_restart_seconds", "job_step_seconds",
+         "job_throughput_ratio", "rank_compute_seconds", "rank_data_seconds", "rank_wait_seconds",
+         "job_collective_seconds", "link_bandwidth_bytes_per_second", "port_bandwidth_bytes_per_second",
+         "job_checkpoint_seconds", "rank_checkpoint_seconds")  # fmt: skip
+RESOLUTION = {
+    "celsius": (0.1, 0.5, 1.0, 1.0), "minute": (0.1, 1.0), "pascals": (100.0, 1000.0), "watts": (1.0, 10.0),
+    "volts": (0.1, 1.0), "hertz": (15e6, 5e6), "ratio": (0.001, 0.01),
+}  # fmt: skip
+
+
+def read(
+    course: Course, said: Truths, needed: Collection[str], unmetered: Collection[str], jobs: tuple[Job, ...]
+) -> Panel:
+    """`needed`: meters without which no one could tell. `unmetered`: families of meters that this site has not."""
+    site, times = course.site, course.times
+    luck = np.random.default_rng([site.seed, 5, int(site.unseen)])
+    facility, telemetry, runtime = (float(luck.choice([1, 5, 10, 15, 30, 60])) for _ in range(3))
+    gpu = float(luck.choice([10, 15, 30, 60, 60]))
+    tables = {}
+    for name, (subjects, values) in said.items():
+        metered = name in ALWAYS or name in needed or luck.random() < METERED.get(name, 0.7)
+        if not metered or any(name.startswith(prefix) for prefix in unmetered) or not subjects:
+            continue
+        cadence = facility if name.startswith(FACILITY) else gpu if name.startswith("gpu_") else telemetry
+        cadence = (
+            runtime
+            if name.startswith(("job_", "rank_", "pool_", "request_")) and not name.startswith("rack")
+            else cadence
+        )
+        tables[name] = Table(subjects, _instrument(course, name, values, cadence, luck))
+    return Panel(times, tables, tuple(sorted(course.events, key=lambda event: event.at)), jobs)
+
+
+def _instrument(course: Course, name: str, values: Floats, cadence: float, luck: np.random.Generator) -> Floats:
+    site, k = course.site, course.site.constants
+    unit = name.rpartition("_")[2]
+    relative, absolute = BY_NAME.get(name) or NOISE.get(unit, (0.02, 0.0))
+    found = values.astype(float)
+    if name not in EXACT:
+        white = luck.laplace(size=found.shape) / 1.41 if site.unseen else luck.standard_normal(found.shape)
+        slow = _wandering(found.shape, site.step, luck)
+        noise = np.sqrt(1 - k["slow_noise"] ** 2) * white + k["slow_noise"] * slow
+        noise = noise + (luck.random(found.shape) < k["outliers"]) * 6 * luck.standard_normal(found.shape)
+        found = found + (np.abs(found) * relative + absolute) * k["noise"] * noise
+        if name.endswith(("_ratio", "_seconds", "_share", "_second", "_watts", "_minute")):
+            found = np.maximum(found, 0.0)
+        if name.endswith(("utilization_ratio", "_share")):
+            found = np.minimum(found, 1.0)
+    steps = RESOLUTION.get(unit, ())
+    if steps and name not in EXACT:
+        width = float(luck.choice(steps))
+        if unit == "minute" and float(np.nanmedian(np.abs(found))) < 20:
+            width = 0.1
+        found = np.round(found / width) * width
+    every = max(1, round(cadence / site.step))
+    if every > 1:
+        phase = luck.integers(0, every, (found.shape[0], 1))
+        due = (np.arange(found.shape[1])[None, :] + phase) % every == 0
+        found = np.where(due, found, np.nan)
+    wait = max(1, round(max(cadence, site.step) * HELD_CADENCES / site.step))
+    return held(found.astype(np.float32), wait)
+
+
+def _wandering(shape: tuple[int, ...], step: float, luck: np.random.Generator) -> Floats:
+    keep = np.exp(-step / 500.0)
+    fresh = luck.standard_normal(shape)
+    found = fresh.copy()
+    for column in range(1, shape[1]):
+        found[:, column] = keep * found[:, column - 1] + np.sqrt(1 - keep**2) * fresh[:, column]
+    return found
+
+
+def jobs_of(course: Course) -> tuple[Job, ...]:
+    site = course.site
+    return tuple(
+        Job(id=work.name, source="drawn", nodes=tuple(site.node_names[node].partition("/")[2] for node in work.nodes),
+            gpus=len(work.nodes) * site.per_node, start=0.0, state=JobState.RUNNING)
+        for work in site.works
+    )  # fmt: skip

@@ -1,0 +1,218 @@
+"""A site drawn at random: its layout, its constants and its work. Shares no code with the twin's plant."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from holdfast.model.topology import Edge, Topology
+
+Floats = npt.NDArray[np.float64]
+Places = npt.NDArray[np.intp]
+OWNERS = {
+    "room": "facilities", "cdu": "facilities", "rack": "facilities", "feed": "facilities", "psu": "facilities",
+    "node": "hardware", "switch": "network", "link": "network", "storage": "storage", "job": "training",
+    "path": "serving", "pool": "serving",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A training job of the site."""
+
+    name: str
+    nodes: Places
+    compute: float
+    collective: float
+    interval: float
+    takes: float
+    phase: float
+    restart: float
+    use: float  # GPU utilization while it computes
+    draw: float  # of a GPU's full power
+    jitter: float  # of the whole step, and of one rank
+    rank_jitter: float
+    begins: float = -1e12
+    ends: float = 1e12
+
+    @property
+    def subject(self) -> str:
+        return f"job/{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    seed: int
+    unseen: bool
+    """Of the family that is kept out of tuning: other curves, other ranges."""
+    luck: np.random.Generator
+    step: float
+    nodes: int
+    per_node: int
+    rack_of: Places
+    cdu_of: Places  # of a rack
+    room_of: Places  # of a unit
+    leaf_of: Places
+    spines: int
+    works: tuple[Work, ...]
+    pools: tuple[str, ...]
+    pool_nodes: Places
+    constants: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def node_names(self) -> list[str]:
+        return [f"node/gpu-{number:03d}" for number in range(self.nodes)]
+
+    @property
+    def gpu_names(self) -> list[str]:
+        return [f"{node}/gpu/{index}" for node in self.node_names for index in range(self.per_node)]
+
+    @property
+    def port_names(self) -> list[str]:
+        return [f"{node}/nic/mlx5_{index}/1" for node in self.node_names for index in range(self.per_node)]
+
+    @property
+    def racks(self) -> list[str]:
+        return [f"rack/{chr(65 + number // 10)}{number % 10}" for number in range(int(self.rack_of.max()) + 1)]
+
+    @property
+    def cdus(self) -> list[str]:
+        return [f"cdu/u{number}" for number in range(int(self.cdu_of.max()) + 1)]
+
+    @property
+    def rooms(self) -> list[str]:
+        return [f"room/h{number}" for number in range(int(self.room_of.max()) + 1)]
+
+    @property
+    def leaves(self) -> list[str]:
+        return [f"switch/l{number}" for number in range(int(self.leaf_of.max()) + 1)]
+
+    @property
+    def links(self) -> list[str]:
+        return [f"link/l{leaf}-s{spine}" for leaf in range(len(self.leaves)) for spine in range(self.spines)]
+
+    @property
+    def psus(self) -> list[str]:
+        return [f"psu/{rack.partition('/')[2]}-{side}" for rack in self.racks for side in ("x", "y")]
+
+    @property
+    def paths(self) -> list[str]:
+        return [f"path/{self.pools[0]}-{name}" for name in self.pools[1:]] if self.pools else []
+
+    @property
+    def node_of_gpu(self) -> Places:
+        return np.repeat(np.arange(self.nodes), self.per_node)
+
+    def gpus_of(self, nodes: Places) -> Places:
+        return (np.asarray(nodes)[:, None] * self.per_node + np.arange(self.per_node)).ravel()
+
+    def path_links(self, number: int) -> list[int]:
+        parts = np.array_split(self.pool_nodes, len(self.pools))
+        ends = {int(self.leaf_of[parts[0][0]]), int(self.leaf_of[parts[number + 1][0]])}
+        return [leaf * self.spines + number % self.spines for leaf in sorted(ends)] if len(ends) > 1 else []
+
+    def topology(self) -> Topology:
+        edges = [Edge("cools", self.rooms[self.room_of[number]], cdu) for number, cdu in enumerate(self.cdus)]
+        edges += [Edge("cools", self.cdus[self.cdu_of[number]], rack) for number, rack in enumerate(self.racks)]
+        for number, psu in enumerate(self.psus):
+            edges += [Edge("powers", f"feed/{'xy'[number % 2]}", psu), Edge("powers", psu, self.racks[number // 2])]
+        for number, link in enumerate(self.links):
+            edges.append(Edge("connects", f"switch/s{number % self.spines}", link))
+            edges.append(Edge("connects", link, self.leaves[number // self.spines]))
+        for number, node in enumerate(self.node_names):
+            rack = self.racks[self.rack_of[number]]
+            edges += [Edge("cools", rack, node), Edge("powers", rack, node)]
+            edges.append(Edge("connects", self.leaves[self.leaf_of[number]], node))
+        edges += [
+            Edge("connects", f"switch/rail{number % self.per_node}", port)
+            for number, port in enumerate(self.port_names)
+        ]
+        for work in self.works:
+            edges += [Edge("runs_on", self.node_names[node], work.subject) for node in work.nodes]
+            edges += [
+                Edge("runs_on", self.gpu_names[gpu], f"{work.subject}/rank/{rank}")
+                for rank, gpu in enumerate(self.gpus_of(work.nodes))
+            ]
+            edges.append(Edge("checkpoints_to", "storage/scratch", work.subject))
+        return Topology((*edges, *self._serving()), OWNERS)
+
+    def _serving(self) -> list[Edge]:
+        if not self.pools:
+            return []
+        edges = []
+        parts = np.array_split(self.pool_nodes, len(self.pools))
+        for pool, nodes in zip(self.pools, parts, strict=True):
+            edges += [Edge("runs_on", self.node_names[node], f"pool/{pool}") for node in nodes]
+        for number, path in enumerate(self.paths):
+            edges += [
+                Edge("feeds", f"pool/{self.pools[0]}", path),
+                Edge("feeds", path, f"pool/{self.pools[number + 1]}"),
+            ]
+            edges += [Edge("connects", self.links[link], path) for link in self.path_links(number)]
+        return edges
+
+
+def draw_site(seed: int, *, unseen: bool, serving: bool, kind: str) -> Site:
+    """The same seed, family and kind give the same site."""
+    luck = np.random.default_rng([seed, 991 if unseen else 17, *kind.encode()])
+    per_rack, racks = int(luck.choice([2, 3, 4, 6, 8])), int(luck.integers(3, 9))
+    nodes = min(per_rack * racks, 40)
+    rack_of = np.arange(nodes) // per_rack
+    if luck.random() < 0.25:  # cabled by hand: a rack is no run of numbers
+        rack_of = np.sort(rack_of)[np.argsort(np.arange(nodes) % (rack_of.max() + 1), kind="stable")]
+    cdu_of = np.arange(rack_of.max() + 1) // int(luck.integers(1, 5))
+    room_of = np.arange(cdu_of.max() + 1) // int(luck.integers(1, 5))
+    per_leaf = int(luck.choice([2, 4, 6, 8]))
+    leaf_of = np.arange(nodes) // max(1, min(per_leaf, nodes // 3))
+    split = nodes if not serving and luck.random() < 0.2 else max(3, int(nodes * luck.uniform(0.4, 0.7)))
+    order = np.arange(nodes)
+    works = [_work(luck, "pretrain", order[:split], unseen)]
+    rest = order[split:]
+    pools: tuple[str, ...] = ()
+    if len(rest) >= 4 and (serving or luck.random() < 0.25):
+        pools = ("prefill", *(f"decode{number}" for number in range(1, min(4, len(rest) - 1))))
+    elif len(rest) >= 2:
+        works.append(_work(luck, "finetune", rest[: max(2, int(len(rest) * luck.uniform(0.5, 1.0)))], unseen))
+    return Site(
+        seed=seed, unseen=unseen, luck=luck, step=float(luck.choice([10, 10, 10, 15, 20, 30])), nodes=nodes,
+        per_node=int(luck.choice([4, 8])), rack_of=rack_of, cdu_of=cdu_of, room_of=room_of, leaf_of=leaf_of,
+        spines=int(luck.integers(2, 5)), works=tuple(works), pools=pools,
+        pool_nodes=rest if pools else np.arange(0), constants=_constants(luck, unseen),
+    )  # fmt: skip
+
+
+def _work(luck: np.random.Generator, name: str, nodes: Places, unseen: bool) -> Work:
+    compute = float(np.exp(luck.uniform(np.log(0.3), np.log(15))))
+    takes = float(luck.uniform(5, 60))
+    return Work(
+        name=name, nodes=nodes, compute=compute, collective=compute * float(luck.uniform(0.08, 0.7)),
+        interval=float(luck.uniform(300, 2400)), takes=takes, phase=float(luck.uniform(0, 1)),
+        restart=float(luck.uniform(60, 500)), use=float(luck.uniform(0.6, 1.0)), draw=float(luck.uniform(0.5, 0.95)),
+        jitter=float(luck.uniform(0.001, 0.02 if unseen else 0.015)),
+        rank_jitter=float(luck.uniform(0.002, 0.04 if unseen else 0.03)),
+    )  # fmt: skip
+
+
+def _constants(luck: np.random.Generator, unseen: bool) -> dict[str, float]:
+    def between(low: float, high: float) -> float:
+        return float(luck.uniform(low, high))
+
+    return {
+        "ambient": between(18, 32), "setpoint": between(18, 42), "flow_per_node": between(2, 14),
+        "pump": between(0.4, 0.85), "pressure": between(60e3, 300e3), "ambient_to_supply": between(0.2, 0.9),
+        "rise": between(18, 42),  # degrees over the coolant at full power
+        "rise_spread": between(0.02, 0.1), "flow_power": between(0.3, 0.9), "fan_power": between(0.15, 0.6),
+        "air_share": between(0.1, 0.5), "throttle": between(76, 90), "throttle_slope": between(0.01, 0.05),
+        "inertia": between(40, 260 if unseen else 200), "coolant_inertia": between(20, 180),
+        "full_watts": float(luck.choice([300, 400, 700, 1000])), "idle_watts": between(40, 120),
+        "clock": float(luck.choice([1.41e9, 1.755e9, 1.98e9])), "clock_power": between(1.6, 3.0),
+        "host_watts": between(500, 2500), "volts": float(luck.choice([230, 400, 415, 480])),
+        "fan": between(0.25, 0.8), "fan_follows": between(0.0, 0.015), "link_load": between(0.1, 0.6),
+        "port_wait": between(0.0, 0.04), "transfer": float(np.exp(luck.uniform(np.log(0.003), np.log(0.2)))),
+        "latency": between(0.1, 2.0), "stall": between(0.0, 0.03), "queue_power": between(1.0, 2.2),
+        "headroom": between(1.3, 2.0), "store_latency": float(np.exp(luck.uniform(np.log(0.001), np.log(0.05)))),
+        "metadata": float(np.exp(luck.uniform(np.log(0.0008), np.log(0.02)))), "queue": between(0.1, 0.6),
+        "ambient_trend": between(-1.2, 1.2), "request_trend": between(-0.3, 0.3), "clocked": between(0.5, 1.0),
+        "noise": float(np.exp(luck.uniform(np.log(0.4), np.log(2.5)))), "slow_noise": between(0.0, 0.8),
+        "outliers": float(luck.choice([0.0, 0.0, 0.001, 0.003])),
+    }  # fmt: skip

@@ -1,0 +1,148 @@
+"""A bundle of `holdfast capture`: what every source of a node read, redacted; and raw output beside it.
+
+`readings.jsonl` alone decides verdicts: fed to the agent again they give what the live node gave. `raw/` holds what the
+tools printed and what NVML answered, for people and for new readers.
+"""
+
+import io
+import json
+import tarfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast.model.refusal import Refusal
+from holdfast.model.settings import Settings
+from holdfast.model.signal import Event, Reading, Signal
+from holdfast.node.agent.assemble import questions
+from holdfast.node.agent.census import Census
+from holdfast.node.agent.node import CheckChange, Node
+from holdfast.node.agent.once import fresh_seconds
+from holdfast.node.capture.judge import Judged
+
+HEAD, READINGS, CENSUS = "bundle.json", "readings.jsonl", "census.json"
+FORMAT = 1
+MOST_BYTES = 64 << 20
+
+
+class Recorded(msgspec.Struct, kw_only=True):
+    """One source and what it read."""
+
+    source: str
+    at: float
+    every: float = 60.0
+    deadline: float = 10.0
+    carries: list[str] = []
+    signals: list[tuple[str, str, float | str]] = []
+    absent: list[tuple[str, str, str]] = []
+    present: list[str] = []
+    events: list[dict[str, Any]] = []
+    blind: str = ""
+
+    def reading(self, now: float, events: bool = True) -> Reading:
+        """As if it had been read at `now`; what happened keeps its distance from then."""
+        shift = now - self.at
+        dated = [Event(**{**event, "at": event["at"] + shift}) for event in self.events] if events else []
+        return Reading(
+            source=self.source,
+            at=now,
+            signals=[Signal(*signal) for signal in self.signals],
+            absent={(subject, name): why for subject, name, why in self.absent},
+            present=list(self.present),
+            events=dated,
+            blind=self.blind,
+        )
+
+
+@dataclass(slots=True)
+class Bundle:
+    node: str
+    captured_at: float
+    readings: list[Recorded] = field(default_factory=list)
+    census: dict[str, Any] = field(default_factory=dict)
+    head: dict[str, Any] = field(default_factory=dict)
+
+
+def is_bundle(path: Path) -> bool:
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            return any(member.name == HEAD for member, _ in zip(archive, range(4), strict=False))
+    except (OSError, tarfile.TarError, EOFError):
+        return False
+
+
+def load(path: Path) -> Bundle:
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            head = json.loads(_member(archive, HEAD))
+            if head.get("format") != FORMAT:
+                raise Refusal(f"{path}: a bundle of format {head.get('format')!r}; this version reads format {FORMAT}")
+            lines = _member(archive, READINGS).splitlines()
+            readings = [msgspec.json.decode(line, type=Recorded) for line in lines if line.strip()]
+            census = json.loads(_member(archive, CENSUS))
+    except (OSError, tarfile.TarError, EOFError, KeyError, ValueError, msgspec.DecodeError) as error:
+        raise Refusal(f"{path}: the bundle cannot be read: {error}") from None
+    return Bundle(str(head["node"]), float(head["captured_at"]), readings, census, head)
+
+
+def _member(archive: tarfile.TarFile, name: str) -> bytes:
+    file = archive.extractfile(name)
+    data = file.read(MOST_BYTES + 1) if file else b""
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"{name} is larger than {MOST_BYTES >> 20} MB")
+    return data
+
+
+def judge(bundle: Bundle, settings: Settings, stage: str = "passive") -> Judged:
+    """As the live node was judged when the bundle was made."""
+    node = _node(bundle, settings, stage)
+    now = bundle.captured_at
+    for one in bundle.readings:
+        node.take(one.reading(now))
+    node.judge(now)
+    return Judged(bundle.node, [str(bundle.head.get("tool", "holdfast capture"))], dict(node.verdicts))
+
+
+def replay(
+    bundle: Bundle, settings: Settings, seconds: float, stage: str = "passive"
+) -> tuple[Node, list[CheckChange]]:
+    """The agent on a bundle in virtual time: every source is read at its interval and finds what it found then."""
+    node = _node(bundle, settings, stage)
+    due = {one.source: bundle.captured_at for one in bundle.readings}
+    first = dict.fromkeys(due, True)
+    changes: list[CheckChange] = []
+    for passed in range(max(1, round(seconds)) + 1):
+        now = bundle.captured_at + passed
+        for one in bundle.readings:
+            if due[one.source] <= now:
+                node.take(one.reading(now, events=first[one.source]))
+                due[one.source], first[one.source] = now + max(1.0, one.every), False
+        changes += node.judge(now)
+    return node, changes
+
+
+def _node(bundle: Bundle, settings: Settings, stage: str) -> Node:
+    census = Census(
+        node=bundle.node,
+        manifest_lacks=bundle.census.get("lacks", {}),
+        expect=bundle.census.get("expect", {}),
+    )
+    node = Node(census, questions(replace(settings, node=bundle.node), stage))
+    patience = sum(sorted(one.deadline for one in bundle.readings)[-3:])
+    for one in bundle.readings:
+        node.history.promise(one.source, one.carries)
+        node.history.expect_freshness(one.source, fresh_seconds(one.every, one.deadline) + patience)
+    return node
+
+
+def write(path: Path, files: dict[str, bytes]) -> int:
+    """Everything in one archive, the head first. Returns its size."""
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(data), 0o600
+            archive.addfile(member, io.BytesIO(data))
+    path.chmod(0o600)
+    return path.stat().st_size

@@ -1,0 +1,25 @@
+"""`holdfast check --from FILE`: a file, a folder or a bundle is judged as a live node is."""
+
+from pathlib import Path
+
+from holdfast.model.refusal import Refusal
+from holdfast.model.settings import Settings
+from holdfast.node.capture import bundle, files, readers
+from holdfast.node.capture.judge import Judged, judge_outputs
+
+UNRECOGNISED = 65  # sysexits.h: EX_DATAERR
+NAME = "captured"
+
+
+def check_file(path: str, settings: Settings, stage: str = "passive") -> Judged:
+    """Raises Refusal in one sentence where no reader recognises anything."""
+    where = Path(path)
+    if bundle.is_bundle(where):
+        return bundle.judge(bundle.load(where), settings, stage)
+    found = [output for _, text in files.texts(where) for output in readers.read(text)]
+    if not found:
+        known = ", ".join(dict.fromkeys(one.name for one in readers.FORMATS))
+        raise Refusal(
+            f"{path}: not recognised; expected a bundle of `holdfast capture` or output of {known}", UNRECOGNISED
+        )
+    return judge_outputs(found, settings.node or NAME, settings)

@@ -1,0 +1,94 @@
+"""Files of any packing: plain, gzip, xz, bzip2, zip, a folder, a tar. Bounded: a bomb or a disk image is refused."""
+
+import bz2
+import gzip
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.model.refusal import Refusal
+
+MOST_BYTES = 256 << 20
+MOST_FILES = 5_000
+_OPENERS = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ": lzma.open, b"BZh": bz2.open}
+_BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, ValueError)
+
+
+def texts(path: Path) -> Iterator[tuple[str, str]]:
+    """The name and the text of every file in a place. Raises Refusal in one sentence."""
+    try:
+        if path.is_dir():
+            yield from _folder(path)
+        elif tarfile.is_tarfile(path):
+            yield from _tar(path)
+        elif zipfile.is_zipfile(path):
+            yield from _zip(path)
+        else:
+            yield path.name, decode(_bytes(path))
+    except FileNotFoundError:
+        raise Refusal(f"{path}: no such file") from None
+    except _BROKEN as error:
+        raise Refusal(f"{path}: cannot be read: {error or type(error).__name__}") from None
+
+
+def _bytes(path: Path) -> bytes:
+    with path.open("rb") as plain:
+        head = plain.read(6)
+    opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), open)
+    with opener(path, "rb") as file:
+        return _bounded(file.read(MOST_BYTES + 1), str(path))
+
+
+def _bounded(data: bytes, name: str) -> bytes:
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"{name} is larger than {MOST_BYTES >> 20} MB")
+    return data
+
+
+def _folder(path: Path) -> Iterator[tuple[str, str]]:
+    files = sorted(one for one in path.rglob("*") if one.is_file())[:MOST_FILES]
+    for one in files:
+        yield str(one.relative_to(path)), decode(_bytes(one))
+
+
+def _tar(path: Path) -> Iterator[tuple[str, str]]:
+    left = MOST_BYTES
+    with tarfile.open(path, "r:*") as archive:
+        for number, member in enumerate(archive):
+            if not member.isfile() or number >= MOST_FILES:
+                continue
+            file = archive.extractfile(member)
+            data = file.read(left + 1) if file else b""
+            left -= len(data)
+            if left < 0:
+                raise ValueError(f"it holds more than {MOST_BYTES >> 20} MB")
+            yield member.name, decode(_unpacked(data))
+
+
+def _zip(path: Path) -> Iterator[tuple[str, str]]:
+    left = MOST_BYTES
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist()[:MOST_FILES]:
+            with archive.open(name) as file:
+                data = file.read(left + 1)
+            left -= len(data)
+            if left < 0:
+                raise ValueError(f"it holds more than {MOST_BYTES >> 20} MB")
+            yield name, decode(_unpacked(data))
+
+
+def _unpacked(data: bytes) -> bytes:
+    """A compressed log inside an archive."""
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    return zlib.decompressobj(wbits=31).decompress(data, MOST_BYTES)
+
+
+def decode(data: bytes) -> str:
+    """UTF-8, or UTF-16 where a mark says so: nvidia-smi on Windows, redirected by PowerShell."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")

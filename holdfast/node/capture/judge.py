@@ -1,0 +1,121 @@
+"""Judging captured output: the readings of a file go through the same checks as those of a live node.
+
+A check is asked if the file holds what it reads. What a tool itself reports as wrong, and no check asks about, is the
+verdict `file.report`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from holdfast.formats.tool_output import NODE, NOT_SUPPORTED, Complaint, ToolOutput
+from holdfast.model.health import FailureClass, Health, worst
+from holdfast.model.settings import Settings
+from holdfast.model.signal import Event, Reading, Signal
+from holdfast.model.subject import Subject
+from holdfast.model.verdict import Row, Verdict
+from holdfast.node import checks
+from holdfast.node.agent.assemble import questions
+from holdfast.node.agent.census import Census
+from holdfast.node.agent.node import Node, Question
+
+REPORT = "file.report"
+LOOKS_BACK_SECONDS = 20 * 3600.0  # a file is judged as of its end: what is older counts as this old
+SOMETIME = 1.0e9
+FRESH_SECONDS = 7 * 86400.0
+
+
+@dataclass(slots=True)
+class Judged:
+    """What a file or a bundle says about a node."""
+
+    node: str
+    tools: list[str]
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)  # checks that need what is not there
+
+    @property
+    def health(self) -> Health:
+        asked = [one.health for one in self.verdicts.values() if one.health is not Health.NOT_APPLICABLE]
+        return worst(asked) if asked else Health.UNKNOWN
+
+
+def judge_outputs(outputs: Sequence[ToolOutput], name: str, settings: Settings) -> Judged:
+    events = [event for output in outputs for event in output.events]
+    now = max([event.at for event in events], default=0.0) or SOMETIME
+    readings = [_reading(output, name, now) for output in outputs]
+    seen = {signal.name for one in readings for signal in one.signals} | {
+        key[1] for one in readings for key in one.absent
+    }
+    kinds = {event.kind for event in events}
+    asked = [one for one in _questions(settings) if _is_answerable(one, seen, kinds)]
+    node = Node(Census(node=name), asked)
+    for reading in readings:
+        node.history.expect_freshness(reading.source, FRESH_SECONDS)
+        node.take(reading)
+    node.judge(now)
+    judged = Judged(name, [output.tool for output in outputs])
+    errors = {why for one in readings for why in one.absent.values() if why != NOT_SUPPORTED}
+    for check, verdict in node.verdicts.items():
+        rows = tuple(row for row in verdict.rows if not _is_not_there(row, errors))
+        if rows:
+            judged.verdicts[check] = replace(verdict, rows=rows)
+        else:
+            judged.left_out.append(check)
+    complaints = [one for output in outputs for one in output.complaints]
+    judged.verdicts[REPORT] = _report(complaints, outputs, name)
+    return judged
+
+
+def _questions(settings: Settings) -> list[Question]:
+    found = {one.check.name: one for stage in ("passive", "bootstrap") for one in questions(settings, stage)}
+    return [one for one in found.values() if not one.off and one.check.name not in checks.OF_THE_AGENT]
+
+
+def _is_answerable(question: Question, seen: set[str], kinds: set[str]) -> bool:
+    """The file holds what the check cannot pass without, or something happened that it listens for."""
+    reads = question.check.reads
+    return (bool(reads) and all(name in seen for name in reads)) or bool(kinds.intersection(question.check.hears))
+
+
+def _is_not_there(row: Row, errors: set[str]) -> bool:
+    """Not known because the file or the part does not have it; an error instead of a value is something else."""
+    return row.health is Health.UNKNOWN and not any(error in row.reason for error in errors)
+
+
+def _reading(output: ToolOutput, name: str, now: float) -> Reading:
+    return Reading(
+        source=output.tool,
+        at=now,
+        signals=[Signal(_subject(name, place), signal, value) for place, signal, value in output.signals],
+        absent={(_subject(name, place), signal): why for (place, signal), why in output.absent.items()},
+        present=[_subject(name, place) for place in output.present if not place.startswith(("switch/", "node/"))],
+        events=[_dated(event, now) for event in output.events],
+    )
+
+
+def _subject(name: str, place: str) -> Subject:
+    if place == NODE:
+        return f"node/{name}"
+    return place if place.startswith(("switch/", "node/")) else f"node/{name}/{place}"
+
+
+def _dated(event: Event, now: float) -> Event:
+    """A text without times is as of now."""
+    return replace(event, at=min(max(event.at, now - LOOKS_BACK_SECONDS), now) if event.at else now)
+
+
+def _report(complaints: Sequence[Complaint], outputs: Sequence[ToolOutput], name: str) -> Verdict:
+    rows = [
+        Row(_subject(name, one.place), Health.FAIL if one.fails else Health.DEGRADED, reason=one.text)
+        for one in complaints
+    ]
+    leading = next((one for one in complaints if one.fails), complaints[0] if complaints else None)
+    if not rows:
+        read = ", ".join(f"{one.tool}" for one in outputs)
+        rows = [Row(f"node/{name}", Health.PASS, reason=f"{read} reports nothing wrong")]
+    return Verdict(
+        check=REPORT,
+        rows=tuple(rows),
+        failure_class=FailureClass.CRASH if leading else None,
+        remedy=leading.remedy if leading else "",
+    )

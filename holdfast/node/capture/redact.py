@@ -1,0 +1,140 @@
+"""Redaction: names, addresses, users, secrets and serial numbers become pseudonyms that stay equal within a bundle.
+
+What must be told apart stays apart (two GPUs have two pseudonyms), what must be matched still matches (a GPU's UUID in
+two files), and nothing leads back: pseudonyms are keyed with a random key that is not stored. Pure but for the key.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable
+from typing import Any
+
+_SECRET_NAME = (
+    r"[\w.-]*(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|credential"
+    r"|auth(?:orization)?)[\w.-]*"
+)
+_SECRET = re.compile(rf"(?i)(\b{_SECRET_NAME}[\"']?\s*[=:]\s*[\"']?(?:bearer\s+|basic\s+)?)([^\s\"',;&]+)")
+_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})")
+_KNOWN_SECRET = re.compile(
+    r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|hf_[A-Za-z0-9]{20,}|sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|"
+    r"xox[abpr]-[A-Za-z0-9-]{10,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*|nvapi-[A-Za-z0-9_-]{16,})"
+)
+_KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+_URL_LOGIN = re.compile(r"(://)[^/\s:@]+:[^/\s@]+(@)")
+_MAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
+_IPV4 = re.compile(r"(?<![\d.])(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}(?![\d.])")
+_IPV6 = re.compile(
+    r"(?<![\w:])(?:[0-9a-fA-F]{1,4}:){2,7}(?::?[0-9a-fA-F]{1,4}){1,7}(?![\w:])"
+    r"|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){1,7}:(?![\w:])"
+)
+_MAC = re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{2}[:-]){5}(?:[0-9a-fA-F]{2}[:-]){0,14}[0-9a-fA-F]{2}(?![\w:])")
+_UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
+_GUID = re.compile(r"\b0x[0-9a-fA-F]{16}\b|(?<![\w:])[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3}(?![\w:])")
+_SERIAL = re.compile(
+    r"(?i)\b((?:(?:product|board|chassis|inforom|asic)?[ _]?serial|s/n|service tag|asset tag)"
+    r"(?:[ _]?(?:number|no\.?|num))?[\"']?\s*[:=|]\s*[\"']?)([\w-]{4,})"
+)
+_HOME = re.compile(r"(/(?:home|users|Users|root/home|gpfs/home|export/home|scratch/users?)/)([A-Za-z0-9_.-]+)")
+_USER = re.compile(
+    r"(?i)\b((?:user(?:name|id)?|uid|owner|login|logname|sudo_user|by)\s*[=:]\s*[\"']?)([A-Za-z_][\w.-]*)(?:\((\d+)\))?"
+)
+_LOGIN = re.compile(
+    r"((?:Accepted|Failed|Postponed) \S+ for (?:invalid user )?|Accepted for |session (?:opened|closed) for user |sudo:\s+)"
+    r"([A-Za-z_][\w.-]*)"
+)
+_DOMAIN = re.compile(
+    r"(?<![\w.@/-])(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+(?:com|org|net|edu|gov|mil|int|info|io|ai|dev|cloud"
+    r"|tech|local|internal|intern|intra|lan|corp|home|cluster|hpc|de|uk|fr|ch|at|it|es|nl|be|se|no|fi|dk|pl|cz|ie|pt|gr|eu|us|ca|mx"
+    r"|br|au|nz|jp|cn|kr|tw|hk|sg|in|il|tr|ru|ua|za)(?![\w.-]*[A-Za-z0-9])"
+)
+PUBLIC_DOMAINS = ("nvidia.com", "kernel.org", "github.com", "amd.com", "pytorch.org", "schedmd.com")
+_SYSLOG_HOST = re.compile(
+    r"^((?:<\d+>)?(?:[A-Z][a-z]{2} +\d+ [\d:]{8}|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)?) )(\S+)"
+    r"( (?:kernel|[\w./-]+(?:\[\d+\])?): )",
+    re.MULTILINE,
+)
+KEPT_ADDRESSES = frozenset({"127.0.0.1", "0.0.0.0", "255.255.255.255", "::1", "::"})
+SERIAL_SIGNALS = ("_serial", "_uuid", "_guid", "_board_id")
+KEPT_USERS = frozenset({"root", "nobody", "unknown", "none", "null", "true", "false"})
+
+
+class Redactor:
+    """One for a bundle. `names` are those of this machine and its neighbours, `users` those that have a login here."""
+
+    def __init__(self, key: bytes, names: Iterable[str] = (), users: Iterable[str] = ()) -> None:
+        self._key = key
+        self._names = {name: f"host-{self._digest(name, 6)}" for name in _each_form(names)}
+        self._users = {name: f"user-{self._digest(name, 6)}" for name in users if name and name not in KEPT_USERS}
+        self._words = _pattern([*self._names, *self._users])
+
+    def _digest(self, text: str, length: int = 8) -> str:
+        return hmac.new(self._key, text.lower().encode(), hashlib.sha256).hexdigest()[:length]
+
+    def name(self, name: str) -> str:
+        return self._names.get(name) or f"host-{self._digest(name, 6)}"
+
+    def text(self, text: str) -> str:
+        text = _KEY_BLOCK.sub("[private key]", text)
+        text = _URL_LOGIN.sub(r"\1[login]\2", text)
+        text = _SECRET.sub(r"\1[secret]", text)
+        text = _BEARER.sub(r"\1 [secret]", text)
+        text = _KNOWN_SECRET.sub("[secret]", text)
+        text = _SERIAL.sub(lambda found: found[1] + self._serial(found[2]), text)
+        text = _SYSLOG_HOST.sub(lambda found: found[1] + self.name(found[2]) + found[3], text)
+        text = _HOME.sub(lambda found: found[1] + self._user(found[2]), text)
+        text = _LOGIN.sub(lambda found: found[1] + self._user(found[2]), text)
+        text = _USER.sub(self._named_user, text)
+        if self._words is not None:
+            text = self._words.sub(lambda found: self._names.get(found[0]) or self._users[found[0]], text)
+        text = _MAIL.sub(lambda found: f"mail-{self._digest(found[0], 6)}", text)
+        text = _DOMAIN.sub(self._domain, text)
+        text = _UUID.sub(lambda found: self._uuid(found[0]), text)
+        text = _GUID.sub(lambda found: self._guid(found[0]), text)
+        text = _MAC.sub(lambda found: f"mac-{self._digest(found[0], 8)}", text)
+        text = _IPV4.sub(lambda found: self._address(found[0]), text)
+        return _IPV6.sub(lambda found: self._address(found[0]) if found[0].count(":") > 2 else found[0], text)
+
+    def value(self, name: str, value: Any) -> Any:
+        """The value of a signal."""
+        if not isinstance(value, str):
+            return value
+        if name.endswith(SERIAL_SIGNALS) and value:
+            return self._serial(value) if not _UUID.search(value) else self.text(value)
+        return self.text(value)
+
+    def _serial(self, text: str) -> str:
+        return text if text.lower() in ("n/a", "none", "unknown", "[n/a]") else f"sn-{self._digest(text)}"
+
+    def _user(self, name: str) -> str:
+        return name if name in KEPT_USERS else self._users.get(name) or f"user-{self._digest(name, 6)}"
+
+    def _named_user(self, found: re.Match[str]) -> str:
+        return found[1] + self._user(found[2]) + (f"({found[3]})" if found[3] else "")
+
+    def _domain(self, found: re.Match[str]) -> str:
+        return found[0] if found[0].lower().endswith(PUBLIC_DOMAINS) else self.name(found[0])
+
+    def _uuid(self, text: str) -> str:
+        digest = self._digest(text, 32)
+        return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:]}"
+
+    def _guid(self, text: str) -> str:
+        digest = self._digest(text.lower().removeprefix("0x").replace(":", ""), 16)
+        return f"0x{digest}" if text.startswith("0x") else ":".join(digest[at : at + 4] for at in range(0, 16, 4))
+
+    def _address(self, text: str) -> str:
+        return text if text in KEPT_ADDRESSES else f"addr-{self._digest(text)}"
+
+
+def _each_form(names: Iterable[str]) -> list[str]:
+    """A host's full name and its short one; a single letter or `localhost` is no name."""
+    forms = {form for name in names for form in (name, name.split(".", 1)[0])}
+    return sorted((one for one in forms if len(one) > 1 and one != "localhost"), key=len, reverse=True)
+
+
+def _pattern(words: list[str]) -> re.Pattern[str] | None:
+    if not words:
+        return None
+    ordered = sorted(words, key=len, reverse=True)
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, ordered))})(?![A-Za-z0-9])")

@@ -1,0 +1,259 @@
+"""Hosts and pairs against their peers in every band: packet loss, frame size, bandwidth, latency and its tail. Pure.
+
+No catalogued fabric is needed: the reference is what the other pairs of the same run reached. Lost datagrams and frames
+that never arrive are the exception: none is right, whatever the others show.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median
+
+from holdfast.node.probes.isolation import isolation
+from holdfast.node.probes.isolation.isolation import Baseline, Limits, Measured, Parts, Suspect
+from holdfast.node.probes.isolation.pairing import Pair, pair
+
+TAIL_SHARE = 0.01  # of the exchanges: one lost packet in a hundred makes about so many long
+LEAST_LOST = 0.002  # a share of lost datagrams below this is not told from none
+ENOUGH_SMALL = 0.5  # so many small datagrams must arrive before the large ones mean anything
+PACKET_LOSS, FRAME_SIZE, BANDWIDTH, LATENCY, TAIL = (
+    "packet loss",
+    "MTU mismatch",
+    "bandwidth",
+    "latency",
+    "tail latency",
+)
+NOT_BUSY = 0.1  # of the time without a CPU
+MUCH_BUSIER = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What two hosts showed in one session, on one rail."""
+
+    one: str
+    other: str
+    rail: str = ""
+    bytes_per_second: Mapping[int, float] = field(default_factory=dict)  # by payload size
+    latencies: tuple[float, ...] = ()  # seconds of each small exchange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Datagrams:
+    """What one host sent to another, what arrived, and what was echoed."""
+
+    sender: str
+    receiver: str
+    rail: str = ""
+    round: int = 1
+    sent: int
+    arrived: int
+    echoed: int
+    full_sent: int = 0
+    full_arrived: int = 0
+    mtu: int = 0
+
+    @property
+    def lost(self) -> float:
+        return 1.0 - self.echoed / self.sent if self.sent else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """What a band is judged by, and where that comes from."""
+
+    band: str
+    typical: float
+    unit: str
+    measured: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A part that must be at fault, in the band that says so first; other bands may add to the evidence."""
+
+    suspect: Suspect
+    band: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Band:
+    name: str
+    unit: str
+    measured: Sequence[Measured]  # more is better
+    baseline: Baseline
+    limits: Limits
+    text: Callable[[float], str]  # of a measured value
+    source: str
+
+    @property
+    def reference(self) -> Reference:
+        typical = math.exp(self.baseline.centre)
+        value = typical if self.unit == "bytes_per_second" else 1.0 / typical
+        return Reference(band=self.name, typical=value, unit=self.unit, measured=len(self.measured), source=self.source)
+
+
+def judge(
+    exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams], parts: Parts
+) -> tuple[list[Named], list[Reference]]:
+    """The parts at fault, each once, and the references. What one band explains is no news in the next."""
+    named: dict[str, Named] = {}
+    found_bands = _bands(exchanges, datagrams)
+    for band in found_bands:
+        for suspect in isolation.suspects(band.measured, parts, band.baseline, band.limits):
+            if not suspect.confirmed:
+                continue
+            words = _evidence(suspect, band)
+            if known := named.get(suspect.part):
+                named[suspect.part] = Named(
+                    suspect=known.suspect, band=known.band, evidence=(*known.evidence, words[0])
+                )
+            elif not _explained(suspect, named.values(), parts):
+                named[suspect.part] = Named(suspect=suspect, band=band.name, evidence=words)
+    return list(named.values()), [band.reference for band in found_bands]
+
+
+def _explained(suspect: Suspect, named: Iterable[Named], parts: Parts) -> bool:
+    """Every pair that speaks against it runs over something that is named already."""
+    known = [one.suspect.part for one in named]
+    return bool(known) and all(
+        any(part in _uses(one, other, parts) for part in known) for one, other in suspect.evidence
+    )
+
+
+def _uses(one: str, other: str, parts: Parts) -> set[str]:
+    here, there = pair(one, other)
+    return {f"node/{here}", f"node/{there}", f"pair/{here}+{there}", *parts(one, other)}
+
+
+def _bands(exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams]) -> list[_Band]:
+    found = [_loss(datagrams), _frames(datagrams)]
+    for size in sorted({size for one in exchanges for size in one.bytes_per_second}, reverse=True):
+        rates = [
+            Measured(one.one, one.other, one.bytes_per_second[size], one.rail)
+            for one in exchanges
+            if size in one.bytes_per_second
+        ]
+        found.append(_learned(f"{BANDWIDTH} at {_size(size)}", rates, 0.05, Limits(), _rate, "bytes_per_second"))
+    timed = [one for one in exchanges if one.latencies]
+    usual = [Measured(one.one, one.other, 1.0 / median(one.latencies), one.rail) for one in timed]
+    tails = [Measured(one.one, one.other, 1.0 / tail(one.latencies), one.rail) for one in timed]
+    found.append(_learned(LATENCY, usual, 0.2, Limits(least_loss=0.5), _seconds, "seconds"))
+    found.append(_learned(TAIL, tails, 0.7, Limits(least_loss=0.67), _seconds, "seconds"))
+    return [band for band in found if band.measured]
+
+
+def tail(latencies: Sequence[float]) -> float:
+    """The mean of the slowest hundredth, of two at least: a single one may be anything."""
+    count = max(2, round(TAIL_SHARE * len(latencies)))
+    return fmean(sorted(latencies)[-count:])
+
+
+def _learned(
+    name: str, measured: Sequence[Measured], spread: float, limits: Limits, text: Callable[[float], str], unit: str
+) -> _Band:
+    source = "the other pairs of this run"
+    baseline = isolation.learn(measured, spread)
+    return _Band(name=name, unit=unit, measured=measured, baseline=baseline, limits=limits, text=text, source=source)
+
+
+def _loss(datagrams: Sequence[Datagrams]) -> _Band:
+    """Against none at all. A host that no datagram reaches says nothing about loss: a packet filter may refuse them."""
+    measured = [
+        Measured(*ends, 1.0 / (fmean(one.lost for one in ways) + LEAST_LOST), rail)
+        for ends, rail, ways in _both_ways([one for one in datagrams if one.echoed])
+    ]
+    return _Band(
+        name=PACKET_LOSS,
+        unit="ratio",
+        measured=measured,
+        baseline=Baseline(math.log(1.0 / LEAST_LOST), 0.5, 1.0),
+        limits=Limits(),
+        text=lambda value: f"{100 * (1.0 / value - LEAST_LOST):.1f} % of the datagrams lost",
+        source="no datagram may be lost",
+    )
+
+
+def _frames(datagrams: Sequence[Datagrams]) -> _Band:
+    known = [one for one in datagrams if one.full_sent and one.arrived >= ENOUGH_SMALL * one.sent]
+    measured = [
+        Measured(*ends, 1.0 if all(one.full_arrived for one in ways) else 0.0, rail)
+        for ends, rail, ways in _both_ways(known)
+    ]
+    return _Band(
+        name=FRAME_SIZE,
+        unit="ratio",
+        measured=measured,
+        baseline=Baseline(0.0, 0.5, 1.0),
+        limits=Limits(),
+        text=lambda value: "full-size frames arrive" if value else "small frames arrive, full-size frames never do",
+        source="a full-size frame must arrive",
+    )
+
+
+def _both_ways(datagrams: Sequence[Datagrams]) -> list[tuple[Pair, str, list[Datagrams]]]:
+    """Each pair once a round: both ways were measured at the same moment."""
+    found: dict[tuple[Pair, str, int], list[Datagrams]] = defaultdict(list)
+    for one in datagrams:
+        found[pair(one.sender, one.receiver), one.rail, one.round].append(one)
+    return [(ends, rail, ways) for (ends, rail, _), ways in found.items()]
+
+
+def _evidence(suspect: Suspect, band: _Band) -> tuple[str, ...]:
+    worse = f"{100 * suspect.loss:.0f} % below the others" if band.unit == "bytes_per_second" else ""
+    if band.unit == "seconds":
+        worse = f"{1.0 / (1.0 - suspect.loss):.1f} times as long as the others"
+    lines = [", ".join(filter(None, (f"{suspect.slow} of {suspect.measured} measurements over it are slow", worse)))]
+    if not worse:
+        lines = [f"{suspect.slow} of {suspect.measured} measurements over it show it"]
+    _, _, rail = suspect.part.rpartition("rail/")
+    for one, other in suspect.evidence[:4]:
+        values = [
+            m.bytes_per_second
+            for m in band.measured
+            if {m.one, m.other} == {one, other} and ("rail/" not in suspect.part or m.rail == rail)
+        ]
+        lines.append(f"{one} with {other}: {band.text(median(values))}")
+    return (f"{band.name}: {lines[0]}", *lines[1:])
+
+
+def mtu_differs(datagrams: Sequence[Datagrams]) -> dict[str, tuple[int, int]]:
+    """Hosts whose interface has another MTU than most, with both. Without a majority none is right."""
+    own = {one.sender: one.mtu for one in datagrams if one.mtu}
+    counted = Counter(own.values()).most_common(2)
+    if len(counted) < 2 or counted[0][1] == counted[1][1]:
+        return {}
+    return {host: (mtu, counted[0][0]) for host, mtu in own.items() if mtu != counted[0][0]}
+
+
+def loss_directions(host: str, datagrams: Sequence[Datagrams]) -> tuple[float, float]:
+    """The shares that are lost on the way from and to a host, over all its partners."""
+    out = [one for one in datagrams if one.sender == host and one.echoed]
+    into = [one for one in datagrams if one.receiver == host and one.echoed]
+    sending = [1 - one.arrived / one.sent for one in out] + [1 - one.echoed / max(1, one.arrived) for one in into]
+    receiving = [1 - one.arrived / one.sent for one in into] + [1 - one.echoed / max(1, one.arrived) for one in out]
+    return (fmean(sending) if sending else 0.0, fmean(receiving) if receiving else 0.0)
+
+
+def busy_hosts(cpu_wait: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    """Hosts whose worker waited for a CPU far longer than the others did, with both shares."""
+    usual = median(cpu_wait.values()) if cpu_wait else 0.0
+    return {host: (share, usual) for host, share in cpu_wait.items() if share >= max(NOT_BUSY, MUCH_BUSIER * usual)}
+
+
+def _size(size: int) -> str:
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size} B"
+
+
+def _rate(value: float) -> str:
+    return f"{value / 1e6:.1f} MB/s"
+
+
+def _seconds(value: float) -> str:
+    return f"{1e3 / value:.2f} ms"

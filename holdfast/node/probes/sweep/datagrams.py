@@ -1,0 +1,112 @@
+"""UDP datagrams between two hosts: how many are lost each way, and whether full-size frames arrive at all.
+
+One host echoes, the other sends. An echo is small whatever arrived, and carries what the echoing host has seen: so a
+loss has a direction, and a large frame is tested one way at a time. At most `BATCH` datagrams are under way, which no
+socket buffer drops.
+"""
+
+import socket
+import struct
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+COUNT = 500
+FULL_COUNT = 20
+BATCH = 16
+SMALL_BYTES = 64
+IP_AND_UDP_BYTES = 28
+BATCH_SECONDS = 0.05
+LAST_SECONDS = 0.3  # a busy host echoes late: that is not lost
+ECHO_SECONDS = 30.0
+_NUMBER = struct.Struct("!II")  # of a datagram: its number and its kind; of an echo also what was seen of each kind
+_ECHO = struct.Struct("!IIII")
+IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3  # linux/in.h: set "do not fragment", and ignore what the kernel learned
+
+
+def mtu_of(interface: str) -> int:
+    """0 where the kernel does not tell."""
+    try:
+        return int(Path(f"/sys/class/net/{interface}/mtu").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0
+
+
+def echo(address: str) -> int:
+    """The port on which this host echoes for a while."""
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind((address, 0))
+    server.settimeout(ECHO_SECONDS)
+    threading.Thread(target=_echo, args=(server,), daemon=True).start()
+    return int(server.getsockname()[1])
+
+
+def _echo(server: socket.socket) -> None:
+    seen: list[set[int]] = [set(), set()]
+    with server, suppress(TimeoutError):  # no one sends any more
+        while True:
+            data, sender = server.recvfrom(65_536)
+            if len(data) < _NUMBER.size:
+                continue
+            number, full = _NUMBER.unpack_from(data)
+            seen[full & 1].add(number)
+            with suppress(OSError):  # a local packet filter dropped it: that is a lost datagram, not the end
+                server.sendto(_ECHO.pack(number, full & 1, len(seen[0]), len(seen[1])), sender)
+
+
+def send(address: str, to: tuple[str, int], mtu: int) -> dict[str, Any]:
+    """What was sent, arrived there and came back: of small datagrams and of those as large as `mtu` allows."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.bind((address, 0))
+        with suppress(OSError):
+            sender.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
+        sender.connect(to)
+        client = _Client(sender)
+        client.run(0, COUNT, SMALL_BYTES)
+        full = min(mtu, 65_535) - IP_AND_UDP_BYTES
+        if full > SMALL_BYTES and client.back[0]:
+            client.run(1, FULL_COUNT, full)
+        return client.found(mtu)
+
+
+class _Client:
+    def __init__(self, sender: socket.socket) -> None:
+        self._sender = sender
+        self.sent = [0, 0]
+        self.seen = [0, 0]
+        self.back: list[set[int]] = [set(), set()]
+
+    def run(self, kind: int, count: int, size: int) -> None:
+        for start in range(0, count, BATCH):
+            numbers = range(start, min(count, start + BATCH))
+            for number in numbers:
+                with suppress(OSError):  # too large for the interface, or refused: it does not arrive
+                    self._sender.send(_NUMBER.pack(number, kind).ljust(size, b"\0"))
+                self.sent[kind] += 1
+            self._collect(set(numbers) - self.back[kind], kind, BATCH_SECONDS)
+            if not self.back[kind]:  # nothing at all comes back: more would not either
+                break
+        self._collect(set(range(self.sent[kind])) - self.back[kind], kind, LAST_SECONDS)
+
+    def _collect(self, missing: set[int], kind: int, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while missing - self.back[kind] and (left := until - time.monotonic()) > 0:
+            self._sender.settimeout(left)
+            try:
+                data = self._sender.recv(64)
+            except TimeoutError:
+                return
+            except OSError:  # the other end refuses
+                continue
+            if len(data) == _ECHO.size:
+                number, full, *seen = _ECHO.unpack(data)
+                self.back[full & 1].add(number)
+                self.seen = [max(old, new) for old, new in zip(self.seen, seen, strict=True)]
+
+    def found(self, mtu: int) -> dict[str, Any]:
+        small, full = (
+            {"sent": self.sent[kind], "arrived": self.seen[kind], "echoed": len(self.back[kind])} for kind in (0, 1)
+        )
+        return {"small": small, "full": full, "mtu": mtu}

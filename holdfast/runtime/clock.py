@@ -1,0 +1,47 @@
+"""The time by which timers decide: seconds since the epoch that never step, neither back nor ahead.
+
+The machine's clock may be set back a day, or ahead. This one follows it slowly: at most 1 % faster or slower than real
+time, so that a timer of ten minutes lasts ten minutes whatever happens to the machine's clock.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+SLEW = 0.01  # of the time that passed
+
+
+def _since_boot() -> float:
+    """Counts on while the machine is suspended, unlike time.monotonic."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class SteadyClock:
+    def __init__(self, wall: Callable[[], float] = time.time, elapsed: Callable[[], float] = _since_boot) -> None:
+        self._wall, self._elapsed = wall, elapsed
+        self._lock = threading.Lock()
+        self._value, self._read_at = wall(), elapsed()
+
+    def __call__(self) -> float:
+        with self._lock:
+            at = self._elapsed()
+            passed = max(0.0, at - self._read_at)
+            behind = self._wall() - (self._value + passed)
+            self._value += passed + min(max(behind, -SLEW * passed), SLEW * passed)
+            self._read_at = at
+            return self._value
+
+    def at_least(self, at: float) -> float:
+        """Continue from a stored time that is ahead, as after a restart with a clock set back; by how much it was."""
+        now = self()
+        with self._lock:
+            self._value = max(self._value, at)
+        return max(0.0, at - now)
+
+    @property
+    def ahead_of_wall(self) -> float:
+        """How many seconds the machine's clock is behind this one; negative where it is ahead."""
+        return self() - self._wall()
+
+
+now = SteadyClock()  # the process has one

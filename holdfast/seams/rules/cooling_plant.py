@@ -1,0 +1,61 @@
+"""Do all coolant units behind one hall or plant get worse together? Then what they share is the cause."""
+
+from collections.abc import Iterator
+
+from holdfast.model.finding import Symptom
+from holdfast.model.subject import Subject
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import COOLING, COOLS
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+FLOW = "cdu_flow_litres_per_minute"
+SUPPLY = "cdu_supply_celsius"
+AMBIENT = "ambient_celsius"
+NEARLY_ALL = 0.8
+TOGETHER_SECONDS = 900.0
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    for parent, signs in together(scene).items():
+        one = Candidate(
+            cause=parent,
+            kind="cooling.plant",
+            signs=signs,
+            reach=scene.reach(parent, COOLS),
+            explains=COOLING,
+        )
+        what = "supply warmer" if signs[0].signal == SUPPLY else "deliver less"
+        one.speaks(4.0, f"all {len(signs)} coolant units behind {parent} {what} since the same minutes")
+        weigh.warms(scene, one, scene.nodes_under(parent, COOLS), expected=False)
+        room = scene.rose(AMBIENT).get(parent)
+        if room is not None and room.now - room.before >= max(sign.now - sign.before for sign in signs):
+            one.doubt(5.0, "the room they give their heat to is warmer by as much")
+        yield one
+
+
+def together(scene: Scene) -> dict[Subject, list[Symptom]]:
+    """By what they share: the units that moved together, where nearly all of its units did and there are several."""
+    found: dict[Subject, list[Symptom]] = {}
+    for signal, moved in ((SUPPLY, scene.rose(SUPPLY)), (FLOW, scene.fell(FLOW))):
+        units = scene.seen(signal)
+        parents = {up for unit in moved for up in scene.topology.up(unit, ("cools",))}
+        for parent in sorted(parents, key=lambda up: len(scene.down(up, ("cools",)))):
+            mine = [unit for unit in scene.down(parent, ("cools",)) if unit in units]
+            signs = [moved[unit] for unit in mine if unit in moved]
+            since = [sign.since for sign in signs]
+            several = len(signs) > 1 and len(signs) >= NEARLY_ALL * len(mine)
+            if several and max(since) - min(since) <= TOGETHER_SECONDS:
+                found.setdefault(parent, signs)
+    return found
+
+
+SEAM = Seam(
+    name="cooling.plant",
+    asks="Do all coolant units behind one hall or chiller plant get worse together?",
+    kinds=("cooling.plant",),
+    reads=(SUPPLY, FLOW, AMBIENT, "gpu_temperature_celsius"),
+    domains=("cooling", "accelerators"),
+    explain=explain,
+)

@@ -1,0 +1,70 @@
+"""Is exactly what one unit or hall cools hot, though none of its meters can be read? Then topology alone names it."""
+
+from collections.abc import Iterator
+
+from holdfast.model.subject import Subject, kind
+from holdfast.seams import weigh
+from holdfast.seams.candidate import Candidate
+from holdfast.seams.effects import COOLING, COOLS
+from holdfast.seams.scene import Scene
+from holdfast.seams.seam import Seam
+
+HEAT = "gpu_temperature_celsius"
+METERS = {
+    "cdu": ("cdu_flow_litres_per_minute", "cdu_supply_celsius"),
+    "room": ("ambient_celsius",),
+}
+NEARLY_ALL = 0.8
+ELSEWHERE = 0.1  # of the hot nodes: more have something else in common
+BEGINS_CELSIUS = 1.0
+WITHOUT_INSTRUMENT = 1.6  # confidence 0.83: only a pattern, but one that fits exactly
+
+
+def explain(scene: Scene) -> Iterator[Candidate]:
+    if len(scene.hot) < 2:
+        return
+    above = {up for node in scene.hot for up in scene.topology.up(node, ("cools",)) if kind(up) in METERS}
+    for place in sorted(above, key=lambda up: len(scene.down(up, ("cools",)))):
+        if _exactly(scene, place) and not any(place in scene.seen(meter) for meter in METERS[kind(place)]):
+            yield _inferred(scene, place)
+            return  # what is larger contains it
+
+
+def _exactly(scene: Scene, place: Subject) -> bool:
+    """Are nearly all its working nodes hot, in more than one rack, and nearly none elsewhere, where some work too?"""
+    working = scene.loaded & scene.nodes_seen(HEAT)
+    inside = scene.nodes_under(place, ("cools",)) & working
+    outside = working - inside
+    hot = {node for node in inside if node in scene.hot}
+    racks = {edge.source for node in hot for edge in scene.topology.sources.get(node, ()) if edge.kind == "cools"}
+    if len(hot) < NEARLY_ALL * len(inside) or len(racks) < 2 or not outside:
+        return False
+    away = sum(1 for node in outside if node in scene.hot)
+    return away <= ELSEWHERE * len(scene.hot)
+
+
+def _inferred(scene: Scene, place: Subject) -> Candidate:
+    nodes = scene.nodes_under(place, ("cools",))
+    one = Candidate(
+        cause=place,
+        kind="cooling.unmetered",
+        signs=[],
+        reach=scene.reach(place, COOLS),
+        explains=COOLING,
+        began=min(scene.hot[node].since for node in nodes if node in scene.hot),
+        most=WITHOUT_INSTRUMENT,
+    )
+    one.speaks(2.0, f"exactly the nodes that {place} cools are hotter than their power explains")
+    weigh.warms(scene, one, nodes, expected=True)
+    one.unknown.append(f"{place}: neither its flow nor its temperature is measured, so what failed there is not known")
+    return one
+
+
+SEAM = Seam(
+    name="cooling.unmetered",
+    asks="Is exactly what one unit or hall cools hot, though none of its own meters can be read?",
+    kinds=("cooling.unmetered",),
+    reads=(HEAT, "gpu_power_watts", "gpu_utilization_ratio"),
+    domains=("accelerators", "cooling"),
+    explain=explain,
+)

@@ -1,0 +1,68 @@
+"""Which nodes the leader admits to a job. Every step is signed, and each side proves that it is alive now.
+
+1. A node claims a place: `member/N` = its name and a number that it just drew.
+2. The leader answers under that number with the session that it drew: an old recording cannot answer.
+3. The node signs its name with the session: an old recording cannot join.
+"""
+
+import secrets
+from collections.abc import Callable
+
+import msgspec
+from torch._C._distributed_c10d import TCPStore
+
+from holdfast.supervisor.nodes.signed import Signer
+
+_MOST_CLAIMS = 4096  # anybody who reaches the store can raise the count
+_NONCE_CHARACTERS = 32
+
+
+class Claim(msgspec.Struct, frozen=True):
+    node: str
+    nonce: str
+
+
+def new_nonce() -> str:
+    return secrets.token_hex(_NONCE_CHARACTERS // 2)
+
+
+class Admission:
+    """The leader's side. One thread calls `step`; others read `names`."""
+
+    def __init__(self, signer: Signer, session: str, tell: Callable[[str], None]) -> None:
+        self._signer, self._session, self._tell = signer, session, tell
+        self._open: dict[int, Claim | None] = {}
+        self._seen = 0
+        self.names: tuple[str, ...] = ()
+
+    def step(self, store: TCPStore) -> None:
+        count = min(store.add("joined", 0), _MOST_CLAIMS)
+        self._open |= dict.fromkeys(range(self._seen + 1, count + 1))
+        self._seen = max(self._seen, count)
+        for number, claim in list(self._open.items()):
+            if claim is None:
+                self._welcome(store, number)
+            elif self._proved(store, number, claim):
+                del self._open[number]
+                self.names = tuple(dict.fromkeys([*self.names, claim.node]))
+
+    def _welcome(self, store: TCPStore, number: int) -> None:
+        key = f"member/{number}"
+        if not store.check([key]):
+            return
+        opened = self._signer.open(key, store.get(key))
+        if opened is None:
+            del self._open[number]
+            store.set(f"refused/{number}", "")
+            self._tell("a node with another job secret asked to join and was refused")
+            return
+        claim = msgspec.json.decode(opened, type=Claim)
+        welcome = f"welcome/{claim.nonce}"
+        store.set(welcome, self._signer.seal(welcome, self._session.encode()))
+        self._open[number] = claim
+
+    def _proved(self, store: TCPStore, number: int, claim: Claim) -> bool:
+        key = f"hello/{number}"
+        if not store.check([key]):
+            return False
+        return self._signer.of_session(self._session).open(key, store.get(key)) == claim.node.encode()

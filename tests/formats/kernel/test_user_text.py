@@ -1,0 +1,85 @@
+# ruff: noqa: E501
+"""Text that a user controls is never an event of the hardware, whatever of the kernel's own words it holds."""
+
+import json
+import re
+
+import pytest
+
+from holdfast.catalog import kernel_messages
+from holdfast.formats.kernel.log import KernelLog
+from holdfast.model.signal import Event
+from tests.formats.kernel.samples import SAMPLES
+
+PROGRAM = {"segfault", "oom"}  # about the program that the line names, as the kernel means it
+
+
+def found(raw: str) -> list[Event]:
+    log = KernelLog()
+    return log.feed(raw.encode() + b"\n") + log.finish()
+
+
+def kmsg(text: str, prival: int = 3) -> str:
+    escaped = text.replace("\n", "\\x0a")
+    return f"{prival},1201,98765432,-;{escaped}"
+
+
+SEGFAULT = "python3[4711]: segfault at 0 ip 000055 sp 00007f error 4 in {}[55d0+1000]"
+HIDDEN = {
+    "a file name in a segfault": lambda text: kmsg(SEGFAULT.format(text), 6),
+    "a process name in a segfault": lambda text: kmsg(f"{text[:15]}[4711]: segfault at 0 ip 0 sp 0 error 4 in {text}[5+1]", 6),
+    "a file name with a line end": lambda text: kmsg(SEGFAULT.format(f"x\n{text}"), 6),
+    "a process name with a line end": lambda text: kmsg(f"NVRM:\n{text}"[:15] + f"[4711]: segfault at 0 ip 0 sp 0 error 4 in \n{text}[5+1]", 6),
+    "a trap": lambda text: kmsg(f"traps: {text[:15]}[4711] general protection fault ip:5 sp:7 error:0 in {text}[5+1]", 6),
+    "an audit line": lambda text: kmsg(f'audit: type=1326 audit(1741519353.123:42): auid=1000 uid=1000 comm="{text}" exe="/tmp/{text}" sig=31', 5),
+    "a process name before the OOM killer": lambda text: kmsg(f"{text[:15]} invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), order=0", 4),
+    "a task name of the OOM killer": lambda text: kmsg(f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,task={text},pid=4711,uid=1000", 6),
+    "a page allocation failure": lambda text: kmsg(f"{text[:15]}: page allocation failure: order:4, mode:0x40dc0, nodemask=(null)", 4),
+    "a line of the user facility": lambda text: kmsg(text, 8 + 3),
+    "a line of a daemon's facility": lambda text: kmsg(text, 24 + 3),
+    "a level inside a line of the user facility": lambda text: kmsg(f"<3>{text}", 8 + 3),
+    "a syslog line of a program": lambda text: f"Mar  9 11:22:33 gpu-07 python3[4711]: {text}",
+    "a syslog line that claims to be the kernel's": lambda text: f"<11>Mar  9 11:22:33 gpu-07 kernel: {text}",
+    "an ISO line of a program": lambda text: f"2025-03-09T11:22:33+00:00 gpu-07 python3[4711]: {text}",
+    "dmesg -x": lambda text: f"user  :err   : [   98.765432] {text}",
+    "a journal entry of a program": lambda text: json.dumps({"MESSAGE": text, "_TRANSPORT": "syslog", "SYSLOG_IDENTIFIER": "kernel"}),
+    "a journal entry written to /dev/kmsg": lambda text: json.dumps({"MESSAGE": text, "_TRANSPORT": "kernel", "SYSLOG_FACILITY": "1"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_every_sample_is_an_event_when_the_kernel_says_it(sample: str) -> None:
+    assert found(kmsg(sample))
+
+
+@pytest.mark.parametrize("where", HIDDEN)
+def test_no_kernel_text_counts_where_a_user_can_put_it(where: str) -> None:
+    for sample in SAMPLES:
+        events = [event for event in found(HIDDEN[where](sample)) if event.kind not in PROGRAM]
+        assert events == [], sample
+
+
+@pytest.mark.parametrize("where", HIDDEN)
+def test_it_does_not_count_as_a_repeat_either(where: str) -> None:
+    for sample in SAMPLES:
+        log = KernelLog()
+        once = log.feed((kmsg(sample) + "\n").encode()) + log.finish()
+        log = KernelLog()
+        twice = log.feed(f"{kmsg(sample)}\n{HIDDEN[where](sample)}\n".encode()) + log.finish()
+        assert sum(e.count for e in once if e.kind not in PROGRAM) == sum(
+            e.count for e in twice if e.kind not in PROGRAM
+        )
+
+
+def test_every_pattern_of_the_catalog_has_a_sample() -> None:
+    for group in kernel_messages.groups():
+        for message in group.messages:
+            assert any(message.regex.match(sample) for sample in SAMPLES), (group.kind, message.code)
+
+
+@pytest.mark.parametrize("name", ["a, Fatal x", "RST: Yes", "x, RST: Yes", "<unknown>,Fatal", "a, RST: Yes, D"])
+def test_the_name_of_a_process_does_not_change_what_its_xid_asks_for(name: str) -> None:
+    assert len(name) <= 15
+    plain, forged = (found(f"NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name={who}, Ch 00000010")[0] for who in ("p", name))
+    assert (forged.action, forged.severity) == (plain.action, plain.severity)
+    assert re.match(r"restart_app", plain.action)

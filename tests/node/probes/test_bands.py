@@ -1,0 +1,207 @@
+"""Every band by itself on synthetic sessions: random base values and noise, one part at fault, and none."""
+
+import random
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.node.probes.isolation import bands
+from holdfast.node.probes.isolation.bands import Datagrams, Exchange, judge
+from holdfast.node.probes.isolation.isolation import Measured, leaf_parts, learn, suspects
+from holdfast.node.probes.sweep.channel import no_answer
+from holdfast.node.probes.sweep.report import finding, mtu_findings
+
+HOSTS = [f"h{number}" for number in range(1, 7)]
+LEAVES = {name: "east" if name < "h4" else "west" for name in HOSTS}
+PARTS = leaf_parts(LEAVES)
+STALL = 0.2  # seconds: TCP's least retransmission time
+
+
+def sessions(seed, base, noise, *, stall=lambda one, other: 0.0, slow=lambda one, other: 1.0, hosts=HOSTS):
+    """Every pair twice. `noise` is the standard deviation of a logarithm; one exchange in fifty is preempted."""
+    chance = random.Random(seed)
+    found = []
+    for _ in range(2):
+        for one, other in combinations(hosts, 2):
+            latencies = []
+            for _ in range(200):
+                value = base * chance.lognormvariate(0.0, noise) * slow(one, other)
+                value += chance.uniform(0.0, 0.01) if chance.random() < 0.02 else 0.0
+                latencies.append(value + (STALL if chance.random() < stall(one, other) else 0.0))
+            rate = 1e9 * chance.lognormvariate(0.0, 0.1)
+            found.append(Exchange(one=one, other=other, bytes_per_second={8 << 20: rate}, latencies=tuple(latencies)))
+    return found
+
+
+def sent(sender, receiver, *, lost_out=0.0, lost_back=0.0, full=20, mtu=1500, round=1, chance=None):
+    arrived = sum((chance or random).random() >= lost_out for _ in range(500)) if lost_out else 500
+    echoed = sum((chance or random).random() >= lost_back for _ in range(arrived)) if lost_back else arrived
+    counts = {"sent": 500, "arrived": arrived, "echoed": echoed, "full_sent": 20, "full_arrived": full}
+    return Datagrams(sender=sender, receiver=receiver, mtu=mtu, round=round, **counts)
+
+
+def every_way(make):
+    both = [ends for one, other in combinations(HOSTS, 2) for ends in ((one, other), (other, one))]
+    return [make(sender, receiver, round) for round in (1, 2) for sender, receiver in both]
+
+
+def names(found):
+    return [(one.suspect.part, one.band) for one in found[0]]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.floats(2e-5, 2e-3), st.floats(0.05, 0.6))
+def test_no_host_is_named_where_all_are_alike_however_slow_or_noisy(seed, base, noise):
+    assert names(judge(sessions(seed, base, noise), every_way(lambda s, r, n: sent(s, r, round=n)), PARTS)) == []
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.floats(2e-5, 1e-3), st.floats(0.05, 0.6), st.sampled_from([0.02, 0.04, 0.2]))
+def test_a_host_whose_exchanges_stall_now_and_then_is_named_by_its_tail_alone(seed, base, noise, share):
+    found = judge(
+        sessions(seed, base, noise, stall=lambda one, other: share if "h3" in (one, other) else 0.0), [], PARTS
+    )
+    assert names(found) == [("node/h3", bands.TAIL)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.floats(2e-5, 1e-3), st.floats(0.05, 0.4))
+def test_a_host_that_takes_four_times_as_long_for_small_payloads_is_named(seed, base, noise):
+    found = judge(sessions(seed, base, noise, slow=lambda one, other: 4.0 if "h3" in (one, other) else 1.0), [], PARTS)
+    assert names(found)[0] == ("node/h3", bands.LATENCY)
+    assert len(found[0]) == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([0.01, 0.05]), st.booleans(), st.booleans())
+def test_a_host_that_loses_datagrams_is_named_for_packet_loss_with_its_direction(seed, share, sends, receives):
+    chance = random.Random(seed)
+
+    def make(sender, receiver, round):
+        out = share * ((sender == "h3" and sends) + (receiver == "h3" and receives))
+        back = share * ((sender == "h3" and receives) + (receiver == "h3" and sends))
+        return sent(sender, receiver, lost_out=out, lost_back=back, round=round, chance=chance)
+
+    datagrams = every_way(make)
+    found = judge([], datagrams, PARTS)
+    assert names(found) == ([("node/h3", bands.PACKET_LOSS)] if sends or receives else [])
+    out, into = bands.loss_directions("h3", datagrams)
+    assert out == pytest.approx(share * sends, abs=share / 2) and into == pytest.approx(share * receives, abs=share / 2)
+
+
+@pytest.mark.parametrize(("lost", "named"), [(1, False), (3, True)])
+def test_a_datagram_in_five_hundred_is_not_told_from_none(lost, named):
+    def make(sender, receiver, round):
+        bad = "h3" in (sender, receiver)
+        echoed = 500 - lost * bad
+        return Datagrams(sender=sender, receiver=receiver, round=round, sent=500, arrived=500, echoed=echoed)
+
+    assert bool(names(judge([], every_way(make), PARTS))) is named
+
+
+def test_datagrams_that_a_packet_filter_refuses_say_nothing():
+    def make(sender, receiver, round):
+        reached = 0 if receiver == "h3" else 500
+        return Datagrams(sender=sender, receiver=receiver, round=round, sent=500, arrived=reached, echoed=reached)
+
+    assert names(judge([], every_way(make), PARTS)) == []
+
+
+def test_a_host_whose_full_size_frames_never_arrive_is_an_mtu_mismatch():
+    way_out = every_way(lambda s, r, n: sent(s, r, full=0 if s == "h3" else 20, round=n))
+    assert names(judge([], way_out, PARTS)) == [("node/h3", bands.FRAME_SIZE)]
+    one_of_many = every_way(lambda s, r, n: sent(s, r, full=1 if s == "h3" else 20, round=n))
+    assert names(judge([], one_of_many, PARTS)) == [], "some arrive: they are lost, not too large"
+
+
+def test_full_size_frames_mean_nothing_where_half_of_the_small_ones_are_lost():
+    def make(sender, receiver, round):
+        bad = sender == "h3"
+        counts = {"sent": 500, "arrived": 249 if bad else 500, "echoed": 249 if bad else 500}
+        return Datagrams(sender=sender, receiver=receiver, round=round, full_sent=20, full_arrived=0 if bad else 20, **counts)  # fmt: skip
+
+    assert names(judge([], every_way(make), PARTS)) == [("node/h3", bands.PACKET_LOSS)]
+
+
+def test_an_interface_with_another_mtu_than_most_is_named():
+    datagrams = every_way(lambda s, r, n: sent(s, r, mtu=1400 if s == "h5" else 1500, round=n))
+    (found,) = mtu_findings(datagrams)
+    assert (found.subject, found.cause) == ("node/h5", "MTU mismatch")
+    assert found.evidence == ("its interface has MTU 1400, the others 1500",)
+    halves = every_way(lambda s, r, n: sent(s, r, mtu=1400 if s < "h4" else 1500, round=n))
+    assert mtu_findings(halves) == [], "no majority"
+    assert mtu_findings(every_way(lambda s, r, n: sent(s, r, mtu=0 if s == "h5" else 1500))) == [], "not known"
+
+
+def test_what_the_loss_explains_is_not_named_again_and_adds_its_evidence():
+    exchanges = sessions(1, 1e-4, 0.2, stall=lambda one, other: 0.05 if "h3" in (one, other) else 0.0)
+    chance = random.Random(1)
+    lossy = every_way(
+        lambda s, r, n: sent(s, r, lost_out=0.02 * ("h3" in (s, r)), lost_back=0.02 * ("h3" in (s, r)), round=n, chance=chance)
+    )  # fmt: skip
+    (found,), references = judge(exchanges, lossy, PARTS)
+    assert (found.suspect.part, found.band) == ("node/h3", bands.PACKET_LOSS)
+    assert any(line.startswith("tail latency: ") for line in found.evidence)
+    assert [one.band for one in references] == ["packet loss", "MTU mismatch", "bandwidth at 8 MiB", "latency", "tail latency"]  # fmt: skip
+    assert {one.source for one in references[2:]} == {"the other pairs of this run"}
+
+
+def test_two_faults_in_two_bands_are_two_findings():
+    exchanges = sessions(3, 1e-4, 0.2, slow=lambda one, other: 5.0 if "h1" in (one, other) else 1.0)
+    lossy = every_way(lambda s, r, n: sent(s, r, full=0 if "h6" in (s, r) else 20, round=n))
+    assert set(names(judge(exchanges, lossy, PARTS))) == {("node/h6", bands.FRAME_SIZE), ("node/h1", bands.LATENCY)}
+
+
+@pytest.mark.parametrize("gone", [("h5", "h6"), ("h5", "h6", "h1")])
+def test_a_slow_node_whose_neighbours_died_is_the_node_not_its_leaf(gone):
+    left = [name for name in HOSTS if name not in gone]
+    measured = [Measured(*ends, 0.1 if "h4" in ends else 1.0) for _ in range(2) for ends in combinations(left, 2)]
+    found = [one for one in suspects(measured, PARTS, learn(measured)) if one.confirmed]
+    assert [one.part for one in found] == ["node/h4"]
+    assert "leaf/west" in found[0].same_as
+
+
+def test_a_leaf_of_two_hosts_that_are_both_slow_stays_the_leaf():
+    left = [name for name in HOSTS if name != "h6"]
+    measured = [
+        Measured(*ends, 0.1 if {"h4", "h5"} & set(ends) else 1.0) for _ in range(2) for ends in combinations(left, 2)
+    ]
+    assert [one.part for one in suspects(measured, PARTS, learn(measured)) if one.confirmed] == ["leaf/west"]
+
+
+@pytest.mark.parametrize(
+    ("waits", "busy"),
+    [({"h1": 0.02, "h2": 0.03, "h3": 0.4}, ["h3"]), ({"h1": 0.2, "h2": 0.3, "h3": 0.4}, []), ({"h1": 0.0, "h2": 0.0, "h3": 0.09}, [])],
+)  # fmt: skip
+def test_a_host_that_waits_for_its_cpu_far_more_than_the_others_is_busy(waits, busy):
+    assert list(bands.busy_hosts(waits)) == busy
+
+
+def test_a_busy_cpu_is_the_cause_of_slowness_and_not_of_loss():
+    exchanges = sessions(1, 1e-4, 0.2, slow=lambda one, other: 5.0 if "h3" in (one, other) else 1.0)
+    (named,), _ = judge(exchanges, [], PARTS)
+    busy = {"h3": (0.5, 0.02)}
+    assert finding(named, [], busy).cause == "busy CPU"
+    assert finding(named, [], {}).cause == bands.LATENCY
+    (lossy,), _ = judge([], every_way(lambda s, r, n: sent(s, r, full=0 if s == "h3" else 20, round=n)), PARTS)
+    assert finding(lossy, [], busy).cause == bands.FRAME_SIZE
+
+
+@pytest.mark.parametrize(
+    ("seconds", "began", "text"),
+    [
+        (120.0, False, "set-up failed: no answer within 120 s"),
+        (-0.3, False, "set-up failed: no answer in time"),
+        (0.4, True, "lost during the probe: no answer in time"),
+    ],
+)
+def test_who_is_waited_for_last_is_not_given_less_than_no_time(seconds, began, text):
+    assert no_answer(seconds, began) == text
+
+
+def test_the_tail_is_the_mean_of_the_slowest_hundredth_and_of_two_at_least():
+    assert bands.tail([1.0] * 198 + [3.0, 5.0]) == 4.0
+    assert bands.tail([1.0, 2.0, 4.0]) == 3.0
+    assert bands.tail([0.0] * 296 + [4.0] * 3 + [5.0]) == pytest.approx(13 / 3)

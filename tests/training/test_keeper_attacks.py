@@ -1,0 +1,196 @@
+"""Attacks on the port of a keeper: relayed, reflected, changed, repeated and flooding connections."""
+
+import os
+import resource
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+
+from holdfast.training.checkpoint.keeper.memory import Pages
+from holdfast.training.checkpoint.keeper.pacing import Pace
+from holdfast.training.checkpoint.keeper.peers import MOST_STRANGERS, Answerer, Caller
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
+from holdfast.training.checkpoint.keeper.wire import Channel, WireError
+from tests.waiting import until
+
+SECRET = b"s" * 32
+PLAIN = b"weights of the model" * 50
+
+Change = Callable[[bytes], bytes]
+
+
+def copy_of(rank: int, step: int) -> Copy:
+    pages = Pages.new("test", len(PLAIN))
+    pages.map[:] = PLAIN
+    return Copy(rank, step, "run", 4, len(PLAIN), pages.digest(len(PLAIN)), pages)
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault(100_000)
+
+
+@pytest.fixture
+def answerer(vault: Vault) -> Iterator[Answerer]:
+    one = Answerer("127.0.0.1", 0, SECRET, vault, lambda message: {})
+    yield one
+    one.close()
+
+
+class Relay:
+    """Passes connections on to another address; what goes to the answerer may be changed on its way."""
+
+    def __init__(self, target: str, change: Change = lambda raw: raw) -> None:
+        self._target, self._change = target, change
+        self.passed = bytearray()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                host, _, port = self._target.rpartition(":")
+                far = socket.create_connection((host, int(port)))
+                threading.Thread(target=self._pump, args=(near, far, self._change), daemon=True).start()
+                threading.Thread(target=self._pump, args=(far, near, lambda raw: raw), daemon=True).start()
+
+    def _pump(self, source: socket.socket, to: socket.socket, change: Change) -> None:
+        with suppress(OSError):
+            while raw := source.recv(1 << 16):
+                self.passed += raw
+                to.sendall(change(raw))
+        with suppress(OSError):
+            to.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+def test_a_call_that_is_led_to_another_keeper_fails_on_both_sides(answerer: Answerer, vault: Vault) -> None:
+    """The caller means the relay's address: a keeper that answers there for another address is not the one meant."""
+    relay = Relay(answerer.address)
+    with pytest.raises(WireError), Caller(f"127.0.0.1:{relay.port}", SECRET) as caller:
+        caller.put(copy_of(1, 5), Pace(0))
+    assert vault.held() == []
+    relay.close()
+
+
+def through(relay: Relay, answerer: Answerer) -> Channel:
+    """A caller that means the answerer, on a wire that somebody holds in his hands."""
+    return Channel(socket.create_connection(("127.0.0.1", relay.port)), SECRET, caller=True, address=answerer.address)
+
+
+def test_who_holds_the_wire_reads_nothing(answerer: Answerer, vault: Vault) -> None:
+    relay = Relay(answerer.address)
+    channel = through(relay, answerer)
+    copy = copy_of(1, 5)
+    channel.send({"do": "put", "row": copy.row()})
+    channel.receive()
+    channel.send_data(memoryview(PLAIN))
+    channel.receive()
+    assert len(vault.held()) == 1
+    assert len(relay.passed) > len(PLAIN) and b"weights" not in relay.passed and b"put" not in relay.passed
+    relay.close()
+
+
+@pytest.mark.parametrize("at", [3, 8, -1])
+def test_a_frame_that_was_changed_is_not_heeded(answerer: Answerer, vault: Vault, at: int) -> None:
+    armed = threading.Event()
+
+    def flip(raw: bytes) -> bytes:
+        return raw if not armed.is_set() else raw[: at % len(raw)] + bytes([raw[at] ^ 1]) + raw[at % len(raw) + 1 :]
+
+    relay = Relay(answerer.address, flip)
+    channel = through(relay, answerer)
+    channel.settimeout(10.0)
+    armed.set()
+    channel.send({"do": "put", "row": copy_of(1, 5).row()})
+    with pytest.raises(OSError):
+        channel.receive()
+    assert vault.held() == []
+    relay.close()
+
+
+def test_a_frame_that_is_repeated_is_not_heeded(answerer: Answerer) -> None:
+    heard: list[str] = []
+    answerer._notice = lambda message: heard.append(message["do"]) or {}  # type: ignore[func-returns-value]
+    armed = threading.Event()
+    relay = Relay(answerer.address, lambda raw: raw + raw if armed.is_set() else raw)
+    channel = through(relay, answerer)
+    channel.settimeout(10.0)
+    armed.set()
+    channel.send({"do": "safe"})
+    with pytest.raises(OSError):
+        channel.receive()
+        channel.receive()
+    assert heard.count("safe") <= 1
+    relay.close()
+
+
+def test_a_caller_is_not_convinced_by_its_own_words() -> None:
+    """Whoever sends back what he gets knows nothing of the secret."""
+    near, far = socket.socketpair()
+
+    def echo() -> None:
+        with suppress(OSError):
+            while raw := far.recv(4096):
+                far.sendall(raw)
+
+    threading.Thread(target=echo, daemon=True).start()
+    with pytest.raises(WireError, match="does not know this job's secret"):
+        Channel(near, SECRET, caller=True, address="host:1")
+    near.close()
+
+
+def test_two_connections_never_share_keys(answerer: Answerer) -> None:
+    first, second = Relay(answerer.address), Relay(answerer.address)
+    for relay in (first, second):
+        through(relay, answerer).send({"do": "safe", "rank": 0})
+        until(lambda relay=relay: len(relay.passed) > 150, "passed")  # type: ignore[misc]
+    assert bytes(first.passed[-40:]) != bytes(second.passed[-40:])
+    first.close()
+    second.close()
+
+
+def test_strangers_that_say_nothing_do_not_keep_a_partner_out_for_long(answerer: Answerer, vault: Vault) -> None:
+    host, _, port = answerer.address.rpartition(":")
+    strangers = [socket.create_connection((host, int(port))) for _ in range(MOST_STRANGERS + 20)]
+    for stranger in strangers:
+        stranger.close()
+    until(lambda: _works(answerer), "a partner is served again")
+
+
+def test_the_listener_survives_the_end_of_descriptors(answerer: Answerer, vault: Vault) -> None:
+    """EMFILE is no reason to stop listening for good."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    host, _, port = answerer.address.rpartition(":")
+    waiting = [socket.socket() for _ in range(3)]
+    taken: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, hard))
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.dup(0))
+        for one in waiting:
+            one.connect((host, int(port)))  # accepted by the kernel; accept() itself has no descriptor left
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in taken:
+            os.close(descriptor)
+    until(lambda: _works(answerer), "it listens again")
+    for one in waiting:
+        one.close()
+
+
+def _works(answerer: Answerer) -> bool:
+    try:
+        with Caller(answerer.address, SECRET) as caller:
+            caller.put(copy_of(1, 5), Pace(0))
+    except OSError:
+        return False
+    return True

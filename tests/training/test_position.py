@@ -1,0 +1,223 @@
+"""A restored run gets the batches, and leaves the generators, of the run that was not interrupted."""
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset
+from torchdata.stateful_dataloader import StatefulDataLoader
+
+from holdfast.training import Position, Random
+from holdfast.training.checkpoint.format.encoding import decode, encode
+
+SAMPLES = 23
+
+
+class Numbers(Dataset[torch.Tensor]):
+    def __len__(self) -> int:
+        return SAMPLES
+
+    def __getitem__(self, at: int) -> torch.Tensor:
+        return torch.tensor(at)
+
+
+class Jittered(Numbers):
+    """A random transform: its draws come from the generators of training, or of the worker."""
+
+    def __getitem__(self, at: int) -> torch.Tensor:
+        return torch.tensor([float(at), torch.rand(()).item(), random.random()])
+
+
+class Stream(IterableDataset[torch.Tensor]):
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter(torch.arange(SAMPLES))
+
+
+class ShuffledStream(Stream):
+    """Draws its order while it runs, from the generator that training uses too."""
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        for at in range(SAMPLES):
+            yield torch.tensor(at + 100 * random.randrange(9))
+
+
+def distributed(rank: int = 0, world: int = 2, drop_last: bool = False) -> DataLoader[Any]:
+    data = Numbers()
+    return DataLoader(data, 3, sampler=DistributedSampler(data, world, rank, drop_last=drop_last))
+
+
+LOADERS: dict[str, Callable[[], Any]] = {
+    "shuffled": lambda: DataLoader(Numbers(), 4, shuffle=True),
+    "shuffled, own generator": lambda: DataLoader(
+        Numbers(), 4, shuffle=True, generator=torch.Generator().manual_seed(3)
+    ),
+    "random transform": lambda: DataLoader(Jittered(), 4, shuffle=True),
+    "in order": lambda: DataLoader(Numbers(), 5),
+    "no batches": lambda: DataLoader(Numbers(), None, shuffle=True),
+    "distributed": distributed,
+    "stream": lambda: DataLoader(Stream(), 4),
+    "list": lambda: [torch.tensor(at) for at in range(7)],
+    "stateful": lambda: StatefulDataLoader(Numbers(), 4, shuffle=True),
+    "stateful, distributed": lambda: StatefulDataLoader(Numbers(), 3, sampler=DistributedSampler(Numbers(), 2, 0)),
+    "stateful stream": lambda: StatefulDataLoader(Stream(), 4),
+}
+WITH_WORKERS: dict[str, Callable[[], Any]] = {
+    "workers": lambda: DataLoader(Jittered(), 4, shuffle=True, num_workers=2),
+    "persistent workers": lambda: DataLoader(Numbers(), 4, shuffle=True, num_workers=1, persistent_workers=True),
+    "stateful workers": lambda: StatefulDataLoader(Numbers(), 4, shuffle=True, num_workers=2),
+}
+
+
+def seed(number: int) -> None:
+    random.seed(number)
+    np.random.seed(number)
+    torch.manual_seed(number)
+
+
+class Training:
+    """Notes what it gets, and draws from all generators at each step as dropout does."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader, self.position, self.random = loader, Position(), Random()
+        self.seen: list[Any] = []
+
+    def run(self, steps: int) -> None:
+        while steps:
+            for batch in self.position.over(self.loader):
+                self.seen.append(as_list(batch) + [torch.rand(()).item(), random.random(), np.random.rand()])
+                steps -= 1
+                if not steps:
+                    return
+
+    def save(self) -> Any:
+        encoded = encode({"position": self.position.state_dict(), "random": self.random.state_dict()})
+        return encoded.tree, [tensor.clone() for tensor in encoded.tensors]
+
+    def load(self, saved: Any) -> None:
+        state: Any = decode(*saved)
+        self.position.load_state_dict(state["position"])
+        self.random.load_state_dict(state["random"])
+
+
+def as_list(batch: torch.Tensor) -> list[Any]:
+    return torch.as_tensor(batch).reshape(-1).tolist()
+
+
+def compare(make: Callable[[], Any], cuts: list[int], steps: int) -> Training:
+    seed(1)
+    straight = Training(make())
+    straight.run(steps)
+    seed(1)
+    seen: list[Any] = []
+    part = Training(make())
+    for count in cuts:
+        part.run(count)
+        seen += part.seen
+        saved = part.save()
+        seed(99)  # another process begins otherwise
+        part = Training(make())
+        part.load(saved)
+    part.run(steps - len(seen))
+    assert seen + part.seen == straight.seen
+    assert not part.position.problem
+    return part
+
+
+@pytest.mark.parametrize("kind", LOADERS)
+@settings(max_examples=12, deadline=None)
+@given(cuts=st.lists(st.integers(1, 9), max_size=3))
+def test_batches_and_generators_are_those_of_the_uninterrupted_run(kind: str, cuts: list[int]) -> None:
+    compare(LOADERS[kind], cuts, 28)
+
+
+@pytest.mark.parametrize("kind", WITH_WORKERS)
+def test_the_same_with_worker_processes(kind: str) -> None:
+    compare(WITH_WORKERS[kind], [2, 6], 11)
+
+
+def test_an_epoch_that_ended_exactly_at_a_save_is_not_repeated() -> None:
+    per_epoch = -(-SAMPLES // 4)
+    compare(LOADERS["shuffled"], [per_epoch, per_epoch], 3 * per_epoch)
+
+
+def test_a_load_inside_the_loop_ends_it_and_the_next_goes_on_there() -> None:
+    training = Training(LOADERS["in order"]())
+    training.run(2)
+    saved = training.save()
+    got = []
+    for batch in training.position.over(training.loader):
+        got.append(as_list(batch)[0])
+        if len(got) == 2:
+            training.load(saved)
+    got += [as_list(batch)[0] for batch in training.position.over(training.loader)]
+    assert got == [0, 5, 10, 15, 20]
+
+
+def test_a_loader_with_another_order_is_reported() -> None:
+    training = Training([torch.tensor(at) for at in range(7)])
+    training.run(3)
+    saved = training.save()
+    again = Training([torch.tensor(at) for at in (3, 1, 5, 4, 0, 2, 6)])
+    again.load(saved)
+    again.run(1)
+    assert "is another one than before the restart" in again.position.problem
+
+
+def test_a_data_set_that_draws_from_trainings_generators_is_reported_at_save_and_at_load() -> None:
+    training = Training(DataLoader(ShuffledStream(), 4))
+    training.run(2)
+    assert "draws from the random generators of training" in training.position.problem
+    again = Training(DataLoader(ShuffledStream(), 4))
+    again.load(training.save())
+    assert again.position.problem == training.position.problem
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    worlds=st.lists(st.integers(1, 4), min_size=2, max_size=4),
+    steps=st.integers(1, 4),
+    drop_last=st.booleans(),
+    restart=st.booleans(),
+)
+def test_no_sample_twice_or_lost_when_the_number_of_ranks_changes(
+    worlds: list[int], steps: int, drop_last: bool, restart: bool
+) -> None:
+    """Over one epoch; what is given twice at its end is the padding that DistributedSampler itself adds."""
+    seen: list[int] = []
+    states: list[dict[str, Any]] = []
+    for turn, world in enumerate(worlds):
+        ranks = [Position() for _ in range(world)]
+        loaders = [distributed(rank, world, drop_last) for rank in range(world)]
+        for rank, position in enumerate(ranks):
+            if states:
+                position.load_resharded(states, rank, world)
+        last = turn == len(worlds) - 1
+        for rank, (position, loader) in enumerate(zip(ranks, loaders, strict=True)):
+            if position.epoch:
+                continue
+            for done, batch in enumerate(position.over(loader), 1):
+                seen += as_list(batch)
+                if done == steps and not last:
+                    break
+            if restart:  # a crash in between, with the same ranks
+                again = Position()
+                again.load_state_dict(position.state_dict())
+                ranks[rank] = again
+        states = [position.state_dict() for position in ranks]
+    doubles = len(seen) - len(set(seen))
+    assert doubles < max(worlds)
+    assert set(seen) == set(range(SAMPLES)) if not drop_last else len(set(seen)) > SAMPLES - max(worlds)
+
+
+def test_a_changed_number_of_ranks_without_a_distributed_sampler_is_reported() -> None:
+    training = Training(LOADERS["shuffled"]())
+    training.run(3)
+    again = Position()
+    again.load_resharded([training.position.state_dict()] * 2, 0, 1)
+    next(iter(again.over(LOADERS["shuffled"]())))
+    assert "the number of ranks changed and the loader has no DistributedSampler" in again.problem
