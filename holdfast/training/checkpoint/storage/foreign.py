@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.tensor import DTensor
 
 from holdfast.training.checkpoint.format.region import copy_overlap, region_of, shape_of, whole
@@ -28,7 +28,7 @@ def load_from(path: str | Path, state: State) -> None:
     place = Path(path)
     if (place / ".metadata").exists():
         saved = {name: snapshot(part) for name, part in state.items()}
-        dcp.load(saved, checkpoint_id=place, no_dist=not torch.distributed.is_initialized())
+        load(saved, checkpoint_id=place, no_dist=not torch.distributed.is_initialized())
         put(saved, state)
     elif place.suffix == ".safetensors" or (place.is_dir() and list(place.glob("*.safetensors"))):
         _into_module(_safetensors(place), state, place)

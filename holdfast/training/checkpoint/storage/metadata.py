@@ -28,7 +28,7 @@ Path = tuple[str | int, ...]  # keys and places from the top of the state
 
 def values_of(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, object]]:
     """What is not a tensor, with its path: lists and tuples without tensors are one value, as torch has it."""
-    kind, content = tree if isinstance(tree, list) else ("", None)
+    kind, content = tree if isinstance(tree, list) else ("", ())
     if kind == "dict" or (kind in ("list", "tuple") and has_tensors(tree)):
         for key, part in content if kind == "dict" else enumerate(content):
             yield from values_of(part, (*path, key))
@@ -42,7 +42,7 @@ def name_of(path: Path) -> str:
 
 def _tensor_paths(tree: Tree, path: Path = ()) -> Iterator[Path]:
     """In the order of their numbers."""
-    kind, content = tree if isinstance(tree, list) else ("", None)
+    kind, content = tree if isinstance(tree, list) else ("", ())
     if kind == "dict" or kind in ("list", "tuple", "size"):
         for key, part in content if kind == "dict" else enumerate(content):
             yield from _tensor_paths(part, (*path, key))
@@ -84,7 +84,7 @@ def _by_name(indexes: Sequence[Index]) -> dict[str, list[tuple[int, list[Any], l
 
 
 def _add(metadata: Metadata, name: str, shape: Sequence[int], pieces: Sequence[tuple[int, list[Any], Any]]) -> None:
-    chunks = []
+    chunks: list[ChunkStorageMetadata] = []
     for rank, row, region in pieces:
         if region is not None and any(len(runs) > 1 for runs in region):
             return  # strided shards are no boxes: torch has no words for them here

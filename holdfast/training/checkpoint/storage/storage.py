@@ -180,7 +180,7 @@ def writer(place: Place, step: int, rank: int) -> str:
 def _read_tensor(folder: Path, name: str, offset: int, length: int, digest: str, *where: Any) -> torch.Tensor:
     if "/" in name or name.startswith("..") or length < 0:
         raise EncodingError(f"not a file of this checkpoint: {name[:60]}")
-    raw = np.empty(length, dtype=np.uint8)
+    raw: Any = np.empty(length, dtype=np.uint8)
     with open(folder / name, "rb", buffering=0) as file:
         file.seek(offset)
         view, got = memoryview(raw), 0
