@@ -140,7 +140,7 @@ class Position:
         if self._loader_state is not None and _is_stateful(loader):
             loader.load_state_dict(self._loader_state)
             return iter(loader)
-        iterator = iter(loader)
+        iterator: Iterator[Any] = iter(loader)
         step = _next_indices(loader, iterator) or iterator.__next__
         last: object = None
         for _ in range(self.batch - self._before):
@@ -274,8 +274,9 @@ def _set_epoch(loader: Any, epoch: int) -> None:
     sampler = getattr(loader, "sampler", None)
     batch_sampler = getattr(loader, "batch_sampler", None)
     for part in (sampler, batch_sampler, getattr(batch_sampler, "sampler", None), getattr(loader, "dataset", None)):
-        if callable(getattr(part, "set_epoch", None)):
-            part.set_epoch(epoch)
+        set_epoch = getattr(part, "set_epoch", None)
+        if callable(set_epoch):
+            set_epoch(epoch)
             return
 
 
