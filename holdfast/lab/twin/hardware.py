@@ -48,6 +48,7 @@ class Model:
     hca_firmware: str
     cpus: int
     unsupported: list[str]
+    vendor: str = "nvidia"
 
 
 def model_names() -> list[str]:

@@ -12,6 +12,7 @@ from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus
 from holdfast.node.checks.gpu.place import ADDRESS, LOST, places, subject_of
 
 FALLEN_OFF_THE_BUS = "79"  # the Xid
+AMD_LOST = "lost"
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -27,9 +28,9 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _events(window: Window) -> Iterator[Event]:
-    for event in window.events("xid", "gpu_lost"):
+    for event in window.events("xid", "gpu_lost", "amdgpu"):
         named = event.subject or event.device
-        if named and (event.kind == "gpu_lost" or str(event.code) == FALLEN_OFF_THE_BUS):
+        if named and (event.kind == "gpu_lost" or str(event.code) in (FALLEN_OFF_THE_BUS, AMD_LOST)):
             yield event
 
 
@@ -105,5 +106,5 @@ CHECK = Check(
     remedy="drain and reboot the node; if the GPU does not come back or is lost again, reseat or replace it",
     owner="hardware",
     span=600.0,
-    hears=("xid", "gpu_lost"),
+    hears=("xid", "gpu_lost", "amdgpu"),
 )
