@@ -22,7 +22,7 @@ class Fault:
     driver: dict[str, int | str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     kernel: tuple[str, ...] = ()
-    vendor: str = "nvidia"  # whose nodes can have it
+    vendor: str = "nvidia"  # the make of GPU, or the fabric, that a node needs to have it
     recovery: tuple[str, ...] = ()  # said when cleared; without it, clearing takes the kernel lines back
 
 

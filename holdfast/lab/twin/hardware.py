@@ -49,6 +49,7 @@ class Model:
     cpus: int
     unsupported: list[str]
     vendor: str = "nvidia"
+    fabric: str = "infiniband"  # or roce_mlx5, roce_bnxt, roce_ionic, efa
 
 
 def model_names() -> list[str]:

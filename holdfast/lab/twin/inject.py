@@ -29,8 +29,9 @@ def inject(
     """Break the node. Injecting again adds to it (another Xid line); clearing takes all of it back."""
     node = _opened(node)
     what = fault(name)
-    if what.on == "gpu" and what.vendor != node.model.vendor:
-        raise TwinError(f"{name} is a fault of {what.vendor} GPUs; this node has {node.model.gpu_name}")
+    has = {node.model.vendor, node.model.fabric}
+    if what.vendor not in has and (what.on == "gpu" or what.vendor != "nvidia"):
+        raise TwinError(f"{name} is a fault of {what.vendor}; this node has {', '.join(sorted(has))}")
     journal = Journal(node)
     entries = journal.read()
     at = Breakage(

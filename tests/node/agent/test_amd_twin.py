@@ -44,6 +44,7 @@ def test_a_healthy_node_passes_and_asks_what_its_gpus_can_answer(agent: VirtualA
     assert all(agent.node.verdicts[name].health is Health.NOT_APPLICABLE for name in nvidia)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(twin.all_faults("amd")))
 def test_every_fault_turns_exactly_its_checks(agent: VirtualAgent, home: Path, name: str) -> None:
     fault = twin.all_faults("amd")[name]
