@@ -15,7 +15,7 @@ _SIZES = {"B": 1, "H": 2, "I": 4, "Q": 8}
 class Place(NamedTuple):
     offset: int
     kind: str  # of struct: H, I or Q
-    count: int = 1
+    times: int = 1
 
 
 class Metrics(NamedTuple):
@@ -120,12 +120,12 @@ def parse(raw: bytes) -> Metrics | str:
     values: dict[str, float] = {}
     lists: dict[str, tuple[float, ...]] = {}
     for name, place in layout.items():
-        if place.offset + _SIZES[place.kind] * place.count > len(raw):
+        if place.offset + _SIZES[place.kind] * place.times > len(raw):
             return f"gpu_metrics {revision} is too short for {name}"
         empty = (1 << 8 * _SIZES[place.kind]) - 1
-        found = struct.unpack_from(f"<{place.count}{place.kind}", raw, place.offset)
+        found = struct.unpack_from(f"<{place.times}{place.kind}", raw, place.offset)
         known = tuple(float(value) for value in found if value != empty)
-        if place.count > 1:
+        if place.times > 1:
             lists[name] = known
         if known:
             values[name] = max(known)
