@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection
+from functools import lru_cache
 
 from holdfast.formats.fabric import infiniband
 from holdfast.model import subject
@@ -124,6 +125,7 @@ def _listed(place: PortPlace) -> int:
     return len(_names(place, "counters")) + len(_names(place, "hw_counters")) + len(_interface_files(place))
 
 
+@lru_cache(maxsize=256)
 def _interface_files(place: PortPlace) -> list[str]:
     """Error counts of the network interface over an Ethernet port; an InfiniBand port has its own."""
     if text_or_nothing(f"{place.path}/link_layer") != "Ethernet":

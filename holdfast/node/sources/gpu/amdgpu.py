@@ -66,6 +66,7 @@ class AmdGpuSource:
         self._sys = sys
         self._exclude = frozenset(address.lower() for address in exclude)
         self._known: dict[str, _Gpu] = {}
+        self._others: set[str] = set()  # devices that are no AMD GPU: looked at once
         self._metrics: dict[str, gpu_metrics.Metrics] = {}
         self._isolation = Isolation()
 
@@ -97,14 +98,19 @@ class AmdGpuSource:
         """The addresses that are there now. A GPU keeps its number for as long as this process lives."""
         root = f"{self._sys}/bus/pci/devices"
         try:
-            names = sorted(os.listdir(root))
+            names = set(os.listdir(root))
         except OSError:
             return set()
-        here = {name for name in names if name not in self._exclude and (name in self._known or _is_gpu(root, name))}
+        self._others &= names  # what comes back may be another device
+        here = {name for name in names - self._others if name in self._known or self._is_ours(root, name)}
+        self._others |= names - here
         for address in sorted(here - self._known.keys()):
             number = max((gpu.number for gpu in self._known.values()), default=-1) + 1
             self._known[address] = _Gpu(number, address, f"{root}/{address}")
         return here
+
+    def _is_ours(self, root: str, name: str) -> bool:
+        return name not in self._exclude and _is_gpu(root, name)
 
     def _about_node(self, builder: ReadingBuilder) -> None:
         version = text_or_nothing(f"{self._sys}/module/amdgpu/version")

@@ -9,40 +9,36 @@ from holdfast.node.sources.small_file import text_or_nothing
 from holdfast.runtime.source import ReadingBuilder
 
 PROGRAM = "nv-fabricmanager"
-IMEX = "nvidia-imex"  # shares memory between the trays of an NVLink domain
 
 
 class FabricManagerSource:
     name = "fabric_manager"
     every = 60.0
     deadline = 10.0
-    carries: tuple[str, ...] = ("fabric_manager_running", "imex_running", "nvswitch_devices")
+    carries: tuple[str, ...] = ("fabric_manager_running", "nvswitch_devices")
 
     def __init__(self, node: str, proc: str = "/proc") -> None:
         self._node = subject.node(node)
         self._proc = proc
-        self._pids = dict.fromkeys((PROGRAM, IMEX), "")  # where they were last time: a healthy node costs a file each
+        self._pid = ""  # where it was last time, so that a healthy node costs one file
 
     def read(self, now: float) -> Reading:
         try:
-            running, imex = (self._is_it(self._pids[name], name) or self._find(name) for name in (PROGRAM, IMEX))
+            running = self._is_it(self._pid) or self._find()
         except OSError as error:
             return Reading(source=self.name, at=now, blind=f"{self._proc} cannot be listed: {error.strerror}")
         builder = ReadingBuilder()
         builder.add(self._node, "fabric_manager_running", float(running))
-        builder.add(self._node, "imex_running", float(imex))
         builder.add(self._node, "nvswitch_devices", float(self._switches()))
         return builder.build(self.name, now, [self._node])
 
-    def _is_it(self, pid: str, program: str) -> bool:
-        return bool(pid) and same_command(text_or_nothing(f"{self._proc}/{pid}/comm"), program)
+    def _is_it(self, pid: str) -> bool:
+        return bool(pid) and same_command(text_or_nothing(f"{self._proc}/{pid}/comm"), PROGRAM)
 
-    def _find(self, program: str) -> bool:
-        if program == IMEX and not os.path.isdir(f"{self._proc}/driver/nvidia"):
-            return False
+    def _find(self) -> bool:
         pids = (name for name in os.listdir(self._proc) if name.isdecimal())
-        self._pids[program] = next((pid for pid in pids if self._is_it(pid, program)), "")
-        return bool(self._pids[program])
+        self._pid = next((pid for pid in pids if self._is_it(pid)), "")
+        return bool(self._pid)
 
     def _switches(self) -> int:
         """NVSwitches that this machine's driver owns (generations whose switches hang behind a NIC show none)."""
