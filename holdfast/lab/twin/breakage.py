@@ -1,4 +1,4 @@
-"""Breaking a node so that it can be mended: every change goes through here and is written down with its undoing."""
+"""Changes that break a node: every one is recorded with how to undo it."""
 
 import ctypes
 import json

@@ -312,7 +312,7 @@ def _links(builder: ReadingBuilder, who: Subject, path: str, metrics: gpu_metric
         width = pcie.link_width(text_or_nothing(f"{path}/{file}_link_width"))
         for name, value in ((f"gpu_pcie_{part}generation", _generation(speed)), (f"gpu_pcie_{part}width_lanes", width)):
             if value is None:
-                builder.miss(who, "the PCIe link is not told", name)
+                builder.miss(who, "the PCIe link is not reported", name)
             else:
                 builder.add(who, name, float(value))
     status = metrics.lists.get("xgmi_link_status") if metrics else None
