@@ -72,6 +72,9 @@ def _missing(window: Window, gpu: Subject, everyone: tuple[Subject, ...]) -> Gpu
 
 
 def _only_on_the_bus(window: Window, everyone: tuple[Subject, ...]) -> Iterator[GpuFinding]:
+    silent = [gpu for gpu in everyone if window.number(gpu, "gpu_responding") == 0.0]
+    if any(window.value(gpu, ADDRESS) is None for gpu in silent):
+        return  # the driver lists it, and it does not even say where it is: gpu.responding tells
     listed = _listed(window, everyone)
     excluded = str(window.value(window.node, "gpu_excluded") or "").split(",")
     for device in window.inventory.expected("pci") if listed else ():
