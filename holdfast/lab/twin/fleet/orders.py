@@ -1,4 +1,4 @@
-"""What the simulated agents do when they are told to: each order once, after the time it takes, with its chance."""
+"""What the simulated agents do when they are ordered to: each order once, after the time it takes, with its chance."""
 
 from collections.abc import Callable
 from functools import partial
@@ -63,8 +63,8 @@ class OrderBook:
         health, cause, reason = node.suite()
         if self._fleet.chance.uniform("blind", node.index, order.id) < BLIND_SHARE and health is Health.PASS:
             health, cause, reason = Health.UNKNOWN, "dcgm.diag", "the diagnosis did not end within its time"
-        told = outcome_of(order, ok=True, health=health.value, cause=cause, reason=reason, began=began)
-        self.answer(node, told)
+        update = outcome_of(order, ok=True, health=health.value, cause=cause, reason=reason, began=began)
+        self.answer(node, update)
         if health is Health.PASS:
             self._fleet.passed(node)
 
