@@ -80,7 +80,7 @@ _FIELDS = (
     _Field("gpu_ecc_volatile_uncorrected_total", ("ecc.totaluncorrectablecount",)),
     _Field("gpu_pcie_width_lanes", ("pcie.width", "pcie.currentlanes")),
     _Field("gpu_pcie_max_width_lanes", ("bus.maxpciewidth",)),
-    _Field("gpu_pcie_replay_total", ("pcie.replaycount",)),
+    _Field("gpu_pcie_replay_total", ("pcie.replaycount", "pciereplaycount")),
 )
 
 
@@ -182,7 +182,10 @@ def _number(text: str) -> float | None:
 
 def _errors(output: ToolOutput, place: str, found: Fields) -> None:
     """Uncorrectable errors of any block, bad pages, and throttling that AMD names itself."""
-    count = lambda path: _number(found.get(path, "")) or 0.0  # noqa: E731
+
+    def count(path: str) -> float:
+        return _number(found.get(path, "")) or 0.0
+
     blocks = [
         path for path in found if path.endswith("uncorrectablecount") and path.startswith("eccblocks.") and count(path)
     ]

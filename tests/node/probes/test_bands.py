@@ -224,3 +224,13 @@ def test_the_tail_is_the_mean_of_the_slowest_hundredth_and_of_two_at_least():
     assert bands.tail([1.0] * 198 + [3.0, 5.0]) == 4.0
     assert bands.tail([1.0, 2.0, 4.0]) == 3.0
     assert bands.tail([0.0] * 296 + [4.0] * 3 + [5.0]) == pytest.approx(13 / 3)
+
+
+def test_a_single_pair_is_not_named_by_small_payloads_and_is_by_large_ones():
+    stalls = sessions(5, 1e-4, 0.2, stall=lambda one, other: 0.2 if (one, other) == ("h4", "h5") else 0.0)
+    assert names(judge(stalls, [], PARTS)) == []
+    slow = [
+        replace(one, bytes_per_second={8 << 20: 1e7}) if (one.one, one.other) == ("h4", "h5") else one
+        for one in sessions(5, 1e-4, 0.2)
+    ]
+    assert names(judge(slow, [], PARTS)) == [("pair/h4+h5", "bandwidth at 8 MiB")]

@@ -15,6 +15,7 @@ from holdfast.node.probes.isolation.isolation import Baseline, Limits, Measured,
 from holdfast.node.probes.isolation.pairing import Pair, pair
 
 TAIL_SHARE = 0.01  # of the exchanges: one lost packet in a hundred makes about so many long
+SMALL_PAYLOAD_SESSIONS = 3  # two of a pair may be a busy moment each: a single pair is not named by small payloads
 LARGE_BYTES = 1 << 20  # below, the time of an exchange is latency and CPU rather than bandwidth
 LEAST_LOST = 0.002  # a share of lost datagrams below this is not told from none
 ENOUGH_SMALL = 0.5  # so many small datagrams must arrive before the large ones mean anything
@@ -98,6 +99,7 @@ class _Band:
     limits: Limits
     text: Callable[[float], str]  # of a measured value
     source: str
+    least_slow: int = 2  # sessions that must show it
 
     @property
     def reference(self) -> Reference:
@@ -114,7 +116,7 @@ def judge(
     found_bands = _bands(exchanges, datagrams)
     for band in found_bands:
         for suspect in isolation.suspects(band.measured, parts, band.baseline, band.limits):
-            if not suspect.confirmed:
+            if not suspect.confirmed or suspect.slow < band.least_slow:
                 continue
             words = _evidence(suspect, band)
             if known := named.get(suspect.part):
@@ -166,9 +168,16 @@ def tail(latencies: Sequence[float]) -> float:
 def _learned(
     name: str, measured: Sequence[Measured], spread: float, limits: Limits, text: Callable[[float], str], unit: str
 ) -> _Band:
-    source = "the other pairs of this run"
-    baseline = isolation.learn(measured, spread)
-    return _Band(name=name, unit=unit, measured=measured, baseline=baseline, limits=limits, text=text, source=source)
+    return _Band(
+        name=name,
+        unit=unit,
+        measured=measured,
+        baseline=isolation.learn(measured, spread),
+        limits=limits,
+        text=text,
+        source="the other pairs of this run",
+        least_slow=2 if spread <= isolation.LEAST_SPREAD else SMALL_PAYLOAD_SESSIONS,
+    )
 
 
 def _loss(datagrams: Sequence[Datagrams]) -> _Band:
