@@ -84,8 +84,15 @@ _FIELDS = (
 )
 
 
+_CONCISE = re.compile(
+    r"^(\d+)\s+(?:[\d.,x a-fA-F-]*?\s)?(\d+(?:\.\d+)?)\s?(?:°C|c)\s+(\d+(?:\.\d+)?)W\s.*?"
+    r"(?:(\d+(?:\.\d+)?)W\s.*?)?(\d+)%\s*$",
+    re.MULTILINE,
+)
+
+
 def read(text: str) -> ToolOutput | None:
-    return _json(text) or _amd_text(text) or _rocm_text(text)
+    return _json(text) or _amd_text(text) or _rocm_text(text) or _rocm_table(text)
 
 
 def _json(text: str) -> ToolOutput | None:
@@ -143,6 +150,22 @@ def _rocm_text(text: str) -> ToolOutput | None:
     gpus: dict[int, Fields] = {}
     for number, name, value in _ROCM.findall(text):
         gpus.setdefault(int(number), {})[key(name)] = value
+    return _gpus(ToolOutput("rocm-smi"), gpus)
+
+
+def _rocm_table(text: str) -> ToolOutput | None:
+    """The table without options: one line a GPU."""
+    if "ROCm System Management Interface" not in text and "Concise Info" not in text:
+        return None
+    gpus = {
+        int(number): {
+            "temperature.edge": heat,
+            "power.socketpower": power,
+            "limit.maxpower": cap,
+            "usage.gfxactivity": busy,
+        }
+        for number, heat, power, cap, busy in _CONCISE.findall(text)
+    }
     return _gpus(ToolOutput("rocm-smi"), gpus)
 
 
