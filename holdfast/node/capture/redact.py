@@ -40,8 +40,8 @@ _USER = re.compile(
     r"(?i)\b((?:user(?:name|id)?|uid|owner|login|logname|sudo_user|by)\s*[=:]\s*[\"']?)([A-Za-z_][\w.-]*)(?:\((\d+)\))?"
 )
 _LOGIN = re.compile(
-    r"((?:Accepted|Failed|Postponed) \S+ for (?:invalid user )?|Accepted for |session (?:opened|closed) for user |sudo:\s+)"
-    r"([A-Za-z_][\w.-]*)"
+    r"((?:Accepted|Failed|Postponed) \S+ for (?:invalid user )?|Accepted for |session (?:opened|closed) for user "
+    r"|sudo:\s+)([A-Za-z_][\w.-]*)"
 )
 _DOMAIN = re.compile(
     r"(?<![\w.@/-])(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+(?:com|org|net|edu|gov|mil|int|info|io|ai|dev|cloud"

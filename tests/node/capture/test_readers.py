@@ -68,6 +68,10 @@ CASES = {
     "exporter, xid": (o.EXPORTER.format(xid=79), "dcgm-exporter", "fail", "Xid is 79"),
     "exporter, application": (o.EXPORTER.format(xid=43), "dcgm-exporter", "pass", ""),
     "sinfo without a header": (o.SINFO_HEADERLESS, "Slurm nodes", "fail", "c2"),
+    "sinfo -l": (o.SINFO_LONG, "Slurm nodes", "fail", "gpu02"),
+    "sinfo -R": (o.SINFO_REASONS, "Slurm nodes", "degraded", "bad gpu"),
+    "nvlink errors": (o.NVLINK_ERRORS, "nvidia-smi nvlink", "degraded", "1200"),
+    "rocm-smi table": (o.ROCM_TABLE, "rocm-smi", "pass", ""),
     "scontrol": (o.SCONTROL, "Slurm nodes", "fail", "GPU fell off the bus"),
     "slurm json": (o.SLURM_JSON, "Slurm nodes", "degraded", "bad cable"),
 }

@@ -1,6 +1,7 @@
 """Every band by itself on synthetic sessions: random base values and noise, one part at fault, and none."""
 
 import random
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -201,7 +202,35 @@ def test_who_is_waited_for_last_is_not_given_less_than_no_time(seconds, began, t
     assert no_answer(seconds, began) == text
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.floats(2e-5, 1e-3), st.floats(0.05, 0.4))
+def test_a_host_that_only_lacks_a_cpu_is_not_the_fabric_s_fault(seed, base, noise):
+    exchanges = sessions(seed, base, noise, stall=lambda one, other: 0.05 if "h3" in (one, other) else 0.0)
+    explained = [
+        replace(one, waits=tuple(max(0.0, took - base) if took > STALL else 0.0 for took in one.latencies))
+        for one in exchanges
+    ]
+    assert names(judge(exchanges, [], PARTS)) == [("node/h3", bands.TAIL)]
+    assert names(judge(explained, [], PARTS)) == []
+
+
+def test_waits_never_make_an_exchange_faster_than_the_fastest():
+    exchange = Exchange(one="a", other="b", latencies=(1.0, 5.0, 5.0), waits=(0.0, 4.5, 1.0))
+    assert exchange.without_waits == (1.0, 1.0, 4.0)
+    assert Exchange(one="a", other="b", latencies=(1.0, 5.0)).without_waits == (1.0, 5.0)
+
+
 def test_the_tail_is_the_mean_of_the_slowest_hundredth_and_of_two_at_least():
     assert bands.tail([1.0] * 198 + [3.0, 5.0]) == 4.0
     assert bands.tail([1.0, 2.0, 4.0]) == 3.0
     assert bands.tail([0.0] * 296 + [4.0] * 3 + [5.0]) == pytest.approx(13 / 3)
+
+
+def test_a_single_pair_is_not_named_by_small_payloads_and_is_by_large_ones():
+    stalls = sessions(5, 1e-4, 0.2, stall=lambda one, other: 0.2 if (one, other) == ("h4", "h5") else 0.0)
+    assert names(judge(stalls, [], PARTS)) == []
+    slow = [
+        replace(one, bytes_per_second={8 << 20: 1e7}) if (one.one, one.other) == ("h4", "h5") else one
+        for one in sessions(5, 1e-4, 0.2)
+    ]
+    assert names(judge(slow, [], PARTS)) == [("pair/h4+h5", "bandwidth at 8 MiB")]
