@@ -33,4 +33,5 @@ def groups() -> tuple[JobMessageGroup, ...]:
 
 
 def _message(code: str, role: str, cause: str, regex: str) -> JobMessage:
-    return JobMessage(code, role, cause, re.compile(regex.replace("$N", _NUMBER).replace("$IP", _ADDRESS)))
+    anchored = rf"\A(?:{regex})" if regex.startswith(".*") else regex  # else a search tries every place of a long line
+    return JobMessage(code, role, cause, re.compile(anchored.replace("$N", _NUMBER).replace("$IP", _ADDRESS)))
