@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 _NUMBER = r"\d{1,18}"
-_ADDRESS = r"[\w.:%\[\]-]{1,255}(?:<\d{1,5}>)?"
+_ADDRESS = r"(?:[\w.:%\[\]-]{1,255}<\d{1,5}>|(?=[\w.%\[\]-]*[\d:])[\w.:%\[\]-]{1,255})"  # a port, or a digit: no word
 
 
 class JobMessage(NamedTuple):
