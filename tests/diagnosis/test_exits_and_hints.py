@@ -194,7 +194,7 @@ def test_an_error_of_a_write_takes_the_path_of_the_save_it_ended() -> None:
     hints.name_the_storage([placed], [])
 
 
-ROOT = candidate("job.exception", told("exception", "strong"))
+ROOT = candidate("job.exception", told("exception", "weak"))
 UNKNOWN = candidate("unknown", told("exception", "strong"))
 AT = told("steps", at=NOON)
 
@@ -209,14 +209,27 @@ def unseen(*evidence: Evidence, root: Candidate = ROOT, waiting: Waiting | None 
         ("kernel log", unseen(AT), unseen(AT, told("xid"))),
         ("Flight Recorder", unseen(AT, waiting=WAIT), unseen(AT, told("flight_recorder"), waiting=WAIT)),
         ("NCCL itself", unseen(AT, waiting=WAIT), unseen(AT, told("nccl.about"), waiting=WAIT)),
-        ("no time in any line", unseen(told("steps")), unseen(AT)),
-        ("nothing of rank 1", unseen(told("x", rank=0), told("x", world="2")), unseen(told("x", rank=0), told("x", rank=1), told("x", world="2"))),
+        ("times: no line", unseen(told("steps"), told("x", file="b.log")), unseen(AT, told("x", file="b.log"))),
+        ("the log of rank 1", unseen(told("x", rank=0), told("x", world="2")), unseen(told("x", rank=0), told("x", rank=1), told("x", world="2"))),
         ("exit code 3", unseen(ended(1, exit="3"), root=UNKNOWN), unseen(ended(1, exit="3"))),
     ],
 )  # fmt: skip
 def test_what_would_have_told_more(words: str, without: str, with_it: str) -> None:
     assert words in without
     assert words not in with_it
+
+
+@pytest.mark.parametrize(
+    ("name", "sure", "missed"),
+    [
+        ("launcher.setup", 0.6, False),
+        ("launcher.setup", 0.59, True),
+        ("job.rank_missing", 0.9, True),
+    ],
+)
+def test_a_sure_answer_misses_nothing_unless_hardware_may_be_behind_it(name: str, sure: float, missed: bool) -> None:
+    root = candidate(name, told("x", "strong"), base=sure)
+    assert bool(unseen(AT, root=root)) is missed
 
 
 def test_without_a_cause_or_a_wait_less_is_missed() -> None:
@@ -228,8 +241,8 @@ def test_without_a_cause_or_a_wait_less_is_missed() -> None:
 @pytest.mark.parametrize(
     ("world", "who", "words"),
     [
-        ("12", (0,), "nothing of ranks 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 ..."),
-        ("11", (0,), "nothing of ranks 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"),
+        ("12", (0,), "the log of ranks 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 ...: torchrun --log-dir logs --redirects 3"),
+        ("11", (0,), "the log of ranks 1, 2, 3, 4, 5, 6, 7, 8, 9, 10: torchrun --log-dir logs --redirects 3"),
         ("100001", (0,), ""),
         ("2", (), ""),
     ],
@@ -243,7 +256,7 @@ def test_ranks_of_which_nothing_was_given(world: str, who: tuple[int, ...], word
 
 def test_a_rank_that_only_tells_of_itself_is_silent() -> None:
     said = unseen(told("x", rank=0, at=NOON), told("nccl.about", rank=1), told("x", world="2"))
-    assert "nothing of rank 1" in said
+    assert "the log of rank 1:" in said
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,10 @@ def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
     ranks = wait.ranks if wait else ()
     peers = Counter(peer for one in evidence if one.role == "effect" and (peer := one.word("peer").partition("<")[0]))
     note = f"look at the log of {peers.most_common(1)[0][0]}, which went away first" if peers and not wait else ""
-    said = next((one.event.text for one in symptoms if one.event.kind in ("nccl.last_error", "exception", "exit")), "")
+    said = next(
+        (one.event.text for one in symptoms if one.event.kind in ("nccl.last_error", "exception", "exit", "failure")),
+        "",
+    )
     note = note or (f"the first sign is: {collect.short(said)}" if said and not wait else "")
     return Candidate(causes.find(causes.UNKNOWN), ranks=ranks, evidence=symptoms[:5], base=0.3, note=note)
 
