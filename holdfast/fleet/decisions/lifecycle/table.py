@@ -78,6 +78,6 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
         (s, _H.REMOVE): Move(_S.DRAINING, (_V.DRAIN,), "to be removed; running work finishes first")
         for s in (_S.ALLOCATED, _S.DRAINING)
     },
-    **{(s, _H.HELD): Move(None, (), "observed only") for s in _S if s is not _S.REMOVED},
+    **{(s, _H.HELD): Move(None, (), "held") for s in _S if s is not _S.REMOVED},
     **{(s, _H.FREED): Move(None, (), "no longer held") for s in _S},
 }
