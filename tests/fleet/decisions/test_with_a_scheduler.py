@@ -233,6 +233,21 @@ class WithAScheduler(RuleBasedStateMachine):
     def take(self, steps: list[Step]) -> None:
         self.todo += [action for step in steps for action in step.actions]
 
+    @rule(name=nodes, waits=st.sampled_from([1.0, 35.0, 70.0]))
+    def fails_while_the_scheduler_restarts(self, name: str, waits: float) -> None:
+        """In the middle of a job. Afterwards the scheduler shows the node before it has heard of it."""
+        self.a_job_comes(name)
+        self.looks()
+        self.scheduler_goes()
+        self.turns_bad(name, "gpu.lost", "fail")
+        self.time_passes(waits)
+        self.works(5, True)
+        self.scheduler_returns()
+        for _ in range(3):
+            self.looks()
+            self.time_passes(1.0)
+            self.works(5, True)
+
     # ------------------------------------------------ what must hold
 
     @invariant()
