@@ -49,7 +49,7 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
     (_S.RESETTING, _H.RESET_DONE): Move(_S.TESTING, (_V.RETEST,), "reset; tested in full before it returns"),
     (_S.RESETTING, _H.RESET_FAILED): Move(_S.QUARANTINED, (), "the reset did not succeed"),
     (_S.REMOVED, _H.RELEASE): Move(_S.TESTING, (_V.CORDON, _V.RETEST), "brought back by an operator; tested first"),
-    (_S.REMOVED, _H.ENROLLED): Move(_S.TESTING, (_V.CORDON, _V.RETEST), "enrolled again after repair"),
+    (_S.REMOVED, _H.ENROLLED): Move(None, (), "stays removed until an operator releases it"),
     **{
         (s, _H.JOB_STARTED): Move(_S.ALLOCATED, (_V.TICKET,), "a workload started on an untested node: check the gate")
         for s in (_S.PROVISIONING, _S.TESTING, _S.CLEANING)
