@@ -22,6 +22,7 @@ import uvloop
 
 from holdfast.fleet.api.app import Front
 from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.connections import Connections, limited
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.console import static_directory
 from holdfast.fleet.controller import bootstrap, commands, seam_settings, standby
@@ -34,7 +35,7 @@ from holdfast.fleet.controller.observe_kubernetes import observe_kubernetes
 from holdfast.fleet.controller.observer import observe_slurm
 from holdfast.fleet.controller.seam_settings import SeamFiles
 from holdfast.fleet.controller.service import ControllerService
-from holdfast.fleet.controller.settings import Controlling, clear_text
+from holdfast.fleet.controller.settings import Controlling, Listening, clear_text
 from holdfast.fleet.controller.transaction import Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -117,7 +118,7 @@ class _Process:
         actor = Actor(writer, self._backends)
         service.writer, service.acting = writer, actor.wake
         service.agent_jobs = None if scheduled else AgentJobs()
-        server = _Quiet(_config(Front(service), base.certificate, base.key), self._board.let_go)
+        server = _Quiet(_config(Front(service), base), self._board.let_go)
         writer.start()
         starts = self._loops(actor, writer) | self._seams(service, writer)
         components = self._board.components
@@ -223,11 +224,13 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-def _config(front: Front, certificate: str, key: str) -> uvicorn.Config:
+def _config(front: Front, base: Listening) -> uvicorn.Config:
     return uvicorn.Config(
         front,
-        ssl_certfile=certificate or None,
-        ssl_keyfile=key or None,
+        http=limited(Connections(base.connections_per_address)),
+        ws="none",
+        ssl_certfile=base.certificate or None,
+        ssl_keyfile=base.key or None,
         log_config=None,
         access_log=False,
         lifespan="off",
