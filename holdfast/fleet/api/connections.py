@@ -42,7 +42,7 @@ class Connections:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    connections = Connections()
+    limits = Connections()
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -53,7 +53,7 @@ class LimitedProtocol(HttpToolsProtocol):
         peer = transport.get_extra_info("peername")
         address = str(peer[0]) if isinstance(peer, tuple) else "local"
         super().connection_made(transport)
-        if not self.connections.take(address):
+        if not self.limits.take(address):
             transport.abort()
             return
         self._address = address
@@ -62,7 +62,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived()
         if self._address:
-            self.connections.release(self._address)
+            self.limits.release(self._address)
             self._address = ""
         super().connection_lost(exc)
 
@@ -96,4 +96,4 @@ class LimitedProtocol(HttpToolsProtocol):
 
 def limited(connections: Connections) -> type[LimitedProtocol]:
     """The protocol of one server."""
-    return type("LimitedProtocol", (LimitedProtocol,), {"connections": connections})
+    return type("LimitedProtocol", (LimitedProtocol,), {"limits": connections})
