@@ -45,6 +45,9 @@ TAKE_OVER_SECONDS = 180.0
 AFTERMATH_SECONDS = 600.0  # for which a victim may still suffer from what is mended
 SLOW_GPU, CLOCKS = "gpu.slow", ("gpu.clocks",)
 AGENTS_MAY_TELL = ("job/", "path/", "pool/")
+AGENT_SHARE, SITE_SHARE = 512, 50_000  # subjects with their signals
+SHARE_SECONDS = 3_600.0
+MOST_EVENTS_A_MINUTE = 300
 
 
 @dataclass(slots=True)
@@ -52,6 +55,31 @@ class _Known:
     account: Account
     seen: float  # when it was last found, in the window's time
     stored: float = 0.0
+
+
+class Share:
+    """What one caller may put into the window: so many subjects with their signals an hour, so many events a minute.
+
+    The window is in memory. Without a share, one agent's token fills it and pushes out what others report.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._pairs, self._since = most, set[tuple[str, str]](), 0.0
+        self._events, self._minute = 0, 0
+
+    def take(self, pairs: Sequence[tuple[str, str]], events: int, now: float) -> None:
+        """Raises Problem 429; then nothing of the request counts."""
+        if now - self._since >= SHARE_SECONDS:
+            self._pairs, self._since = set(), now
+        if int(now // 60) != self._minute:
+            self._events, self._minute = 0, int(now // 60)
+        wanted = self._pairs.union(pairs)
+        if len(wanted) > self._most:
+            why = f"more than {self._most} subjects with their signals within {SHARE_SECONDS / 60:.0f} minutes"
+            raise Problem(429, f"{why}; report fewer", {"Retry-After": "600"})
+        if self._events + events > MOST_EVENTS_A_MINUTE:
+            raise Problem(429, f"more than {MOST_EVENTS_A_MINUTE} events within a minute", {"Retry-After": "60"})
+        self._pairs, self._events = wanted, self._events + events
 
 
 class SeamWatch:
@@ -74,6 +102,7 @@ class SeamWatch:
         self._trouble = ""
         self._subjects = (0, 0)
         self._holes = TopologyGaps(self._began)
+        self._shares: dict[str, Share] = {}  # by caller: what it may still add to the window
 
     def _lived(self, at: float) -> float:
         return self._began + (at - self._began) * self._factor
@@ -97,6 +126,8 @@ class SeamWatch:
             for about in [one.subject for one in ask.signals] + [one.subject for one in ask.events]:
                 if not about.startswith((*AGENTS_MAY_TELL, own)):
                     raise Problem(403, f"the credential of {caller.name} cannot tell of {about[:80]!r}")
+        known = self._shares.setdefault(caller.name, Share(AGENT_SHARE if caller.role is Role.AGENT else SITE_SHARE))
+        known.take([(one.subject, one.name) for one in ask.signals], len(ask.events), now)
         absurd = []
         for one in ask.signals:
             if why := plausible.absurd(one.name, one.value):

@@ -22,6 +22,7 @@ import uvloop
 
 from holdfast.fleet.api.app import Front
 from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.connections import Connections, limited
 from holdfast.fleet.api.oidc import OidcClient
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.console import static_directory
@@ -36,7 +37,7 @@ from holdfast.fleet.controller.observe_kubernetes import observe_kubernetes
 from holdfast.fleet.controller.observer import observe_slurm
 from holdfast.fleet.controller.seam_settings import SeamFiles
 from holdfast.fleet.controller.service import ControllerService
-from holdfast.fleet.controller.settings import Controlling, clear_text
+from holdfast.fleet.controller.settings import Controlling, Listening, clear_text
 from holdfast.fleet.controller.transaction import Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -125,7 +126,7 @@ class _Process:
         if self._settings.oidc is not None:
             service.oidc = OidcClient(self._settings.oidc, f"{self.address}/v1/session/oidc/callback")
         service.agent_jobs = None if scheduled else AgentJobs()
-        server = _Quiet(_config(Front(service), base.certificate, base.key), self._board.let_go)
+        server = _Quiet(_config(Front(service), base), self._board.let_go)
         writer.start()
         starts = self._loops(actor, writer) | self._seams(service, writer)
         starts["home"] = partial(sample_figures, service, service.figures)
@@ -243,11 +244,13 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-def _config(front: Front, certificate: str, key: str) -> uvicorn.Config:
+def _config(front: Front, base: Listening) -> uvicorn.Config:
     return uvicorn.Config(
         front,
-        ssl_certfile=certificate or None,
-        ssl_keyfile=key or None,
+        http=limited(Connections(base.connections_per_address)),
+        ws="none",
+        ssl_certfile=base.certificate or None,
+        ssl_keyfile=base.key or None,
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -60,6 +60,22 @@ class Store(Kept):
         with self._reading() as connection:
             return reports.current_verdicts(connection, node)
 
+    def marks(self) -> reports.Marks:
+        with self._reading() as connection:
+            return reports.marks(connection)
+
+    def changed_after(self, marks: reports.Marks, most: int) -> tuple[set[str], reports.Marks]:
+        with self._reading() as connection:
+            return reports.changed_after(connection, marks, most)
+
+    def verdicts_of(self, names: Sequence[str]) -> dict[str, list[VerdictChange]]:
+        with self._reading() as connection:
+            return reports.verdicts_of(connection, names)
+
+    def nodes_of(self, names: Sequence[str]) -> list[NodeState]:
+        with self._reading() as connection:
+            return lives.nodes_of(connection, names)
+
     def has_all_before(self, node: str, session: str, seq: int) -> bool:
         """Asked by the writer, inside its batch."""
         with self._writing() as connection:
