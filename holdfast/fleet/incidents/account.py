@@ -1,6 +1,7 @@
 """A finding into the account of its incident: its price, its sentence, its timeline and its charts."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -52,8 +53,15 @@ def account(
         losses=found,
         bill=priced,
         timeline=timeline(finding, panel, before.timeline if before is not None else ()),
-        charts=charts(finding, panel, since),
+        charts=_with_the_past(charts(finding, panel, since), before, since),
     )
+
+
+def continued(before: Account, now: float, context: BusinessContext) -> Account:
+    """The account of an incident that was not found at this look and is not over: its bill goes on as it was."""
+    lasted = max(before.lasted_seconds, now - before.since)
+    priced = bill(before.losses, context.prices, lasted / 3600, context.horizon_hours)
+    return replace(before, lasted_seconds=lasted, bill=priced)
 
 
 def sentence(finding: Finding, found: Sequence[Loss], priced: Bill, on_call: dict[str, str]) -> str:
@@ -117,6 +125,15 @@ def charts(finding: Finding, panel: Panel, since: float) -> tuple[Chart, ...]:
             by_signal[one.signal] = one
     chosen += [(one.signal, one.subject) for one in by_signal.values() if (one.signal, one.subject) not in chosen]
     return tuple(filter(None, (_chart(name, about, panel, since) for name, about in chosen[:MOST_CHARTS])))
+
+
+def _with_the_past(made: tuple[Chart, ...], before: Account | None, since: float) -> tuple[Chart, ...]:
+    """A chart that no longer reaches back to how things were before keeps the one that did: it proves recovery."""
+    known = {(one.subject, one.signal): one for one in (before.charts if before is not None else ())}
+    return tuple(
+        known[one.subject, one.signal] if one.start >= since - one.step and (one.subject, one.signal) in known else one
+        for one in made
+    )
 
 
 def _moved(one: Symptom) -> float:
