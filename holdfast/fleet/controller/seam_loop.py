@@ -9,6 +9,7 @@ from functools import partial
 
 from holdfast import seams
 from holdfast.catalog import plausible, seam_kinds
+from holdfast.economics.costs.ledger import Ledger
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.problem import Problem
@@ -18,6 +19,7 @@ from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.incidents.account import account, continued
+from holdfast.fleet.incidents.attribution import attributed, restored
 from holdfast.fleet.incidents.baseline import Baseline
 from holdfast.fleet.incidents.learned import LearnedBaseline
 from holdfast.fleet.incidents.ranks import SeamRanks
@@ -74,6 +76,7 @@ class SeamWatch:
         self._findings = Watch()
         self._learned = LearnedBaseline()
         self._loaded = False
+        self._ledger = Ledger()
         self._looked_at: float | None = None
         self._trouble = ""
         self._subjects = (0, 0)
@@ -214,11 +217,14 @@ class SeamWatch:
         for root, known in self._known.items():
             if root not in found and root not in over:
                 known.account = continued(known.account, panel.now, self._files.programme)
+        for root, one in attributed(self._ledger, self.open, panel, self._files.programme).items():
+            self._known[root].account = one
         return over
 
     def forget(self, over: Collection[str], panel: Panel) -> None:
         for root in over:
             self._calm.over(self._known.pop(root).account.since, panel.now)
+            self._ledger.close(root)
         since = [known.account.since for known in self._known.values()]
         self._calm.keep(panel, since, self._learned.panel(panel) if since else None)
 
@@ -284,6 +290,7 @@ class SeamWatch:
         for one in open_:
             if one.account is not None:
                 self._known[one.subject] = _Known(one.account, now, time.time())
+                restored(self._ledger, one.subject, one.account)
 
     def _on_the_clock(self, told: Account) -> Account:
         if self._factor == 1:

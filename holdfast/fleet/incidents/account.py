@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from holdfast.catalog import seam_kinds, seam_signals
+from holdfast.catalog import seam_signals
 from holdfast.economics.costs.finding import bill
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.fleet.incidents.losses import losses
-from holdfast.fleet.incidents.past import called
-from holdfast.model.account import Account, Bill, Chart, Loss, Moment
+from holdfast.fleet.incidents.past import sentence
+from holdfast.model.account import Account, Chart, Moment
 from holdfast.model.finding import Finding, Symptom
 from holdfast.model.panel import Panel
 from holdfast.model.topology import Topology
@@ -40,7 +40,7 @@ def account(
         confidence=finding.confidence,
         since=since,
         lasted_seconds=lasted,
-        sentence=sentence(finding, found, priced, on_call),
+        sentence=sentence(finding, found, priced, on_call, context.prices.gpu_hour),
         path=tuple(dict.fromkeys([*finding.path, *(before.path if before is not None else ())]))[:MOST_PATHS],
         symptoms=tuple(one.says() for one in finding.symptoms[:MOST_SYMPTOMS]),
         victims=tuple(sorted(finding.victims)[:MOST_VICTIMS]),
@@ -62,31 +62,6 @@ def continued(before: Account, now: float, context: BusinessContext) -> Account:
     lasted = max(before.lasted_seconds, now - before.since)
     priced = bill(before.losses, context.prices, lasted / 3600, context.horizon_hours)
     return replace(before, lasted_seconds=lasted, bill=priced)
-
-
-def sentence(finding: Finding, found: Sequence[Loss], priced: Bill, on_call: dict[str, str]) -> str:
-    """'cdu/c2: coolant flow is low; it costs run llama 41 GPU-hours an hour (96 USD); facilities on call: ...'"""
-    title = seam_kinds.kind(finding.kind).title
-    parts = [f"{finding.cause}: {title}"]
-    measured = [one for one in found if one.gpu_hours_per_hour]
-    if measured:
-        names = ", ".join(called(one.subject) for one in measured)
-        per_hour = priced.gpu_hours_per_hour
-        money = (
-            f" ({priced.cost_per_hour:.3g} {priced.currency} an hour)" if priced.hours and priced.horizon_hours else ""
-        )
-        parts.append(f"it costs {names} {per_hour:.3g} GPU-hours an hour{money}")
-    elif found:
-        parts.append(f"it reaches {', '.join(called(one.subject) for one in found)}, whose loss is not measured")
-    else:
-        parts.append("no job has slowed yet")
-    for one in measured:
-        if one.milestone:
-            shift = priced.finish_shift_hours_if_it_goes_on
-            parts.append(f"{one.milestone} moves by {shift:.2g} h if it goes on for {priced.horizon_hours:g} h more")
-            break
-    parts += [f"{team} on call: {who}" for team, who in on_call.items()]
-    return "; ".join(parts)
 
 
 def timeline(finding: Finding, panel: Panel, before: Sequence[Moment] = ()) -> tuple[Moment, ...]:
