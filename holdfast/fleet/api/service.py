@@ -9,7 +9,7 @@ from holdfast.fleet.api.access import Access, Caller
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.views.common import Enrolled, EnrolRequest, NodeView, TokenMade, TokenRequest, VerdictView, Wish
 from holdfast.fleet.api.views.drills import DrillPlayer
-from holdfast.fleet.incidents.views import SeamsView, SignalsRequest, SignalsTaken
+from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
 from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 from holdfast.fleet.store import Store
@@ -81,6 +81,12 @@ class Service(Protocol):
     def tell_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
         """Into the window of the seams."""
         ...
+
+    def planned(self) -> Awaitable[PlannedWorksView]: ...
+
+    def announce(self, work: PlannedWorkView, caller: Caller) -> Awaitable[PlannedWorksView]: ...
+
+    def withdraw(self, name: str, caller: Caller) -> Awaitable[PlannedWorksView]: ...
 
     def note(self, entry: AuditEntry) -> None:
         """For the audit log, of a request that was refused; nobody waits for it."""

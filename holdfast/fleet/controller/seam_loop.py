@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import msgspec
+
 from holdfast import seams
 from holdfast.catalog import plausible, seam_kinds
 from holdfast.economics.costs.ledger import Ledger
@@ -15,6 +17,7 @@ from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.alerts import Alerts
 from holdfast.fleet.controller.facility import Facility
+from holdfast.fleet.controller.planned import KIND as PLANNED
 from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
@@ -25,7 +28,15 @@ from holdfast.fleet.incidents.learned import LearnedBaseline
 from holdfast.fleet.incidents.ranks import SeamRanks
 from holdfast.fleet.incidents.recovery import recovered
 from holdfast.fleet.incidents.topology import TopologyGaps, with_the_fleet
-from holdfast.fleet.incidents.views import MOST_GAPS, SeamsView, SeamView, SignalsRequest, SignalsTaken
+from holdfast.fleet.incidents.views import (
+    MOST_GAPS,
+    PlannedWorksView,
+    PlannedWorkView,
+    SeamsView,
+    SeamView,
+    SignalsRequest,
+    SignalsTaken,
+)
 from holdfast.fleet.incidents.window import SeamWindow
 from holdfast.fleet.store import Store
 from holdfast.model.account import Account
@@ -39,12 +50,14 @@ from holdfast.model.topology import Topology, whole_of
 from holdfast.model.wire.progress import WINDOW_SECONDS
 from holdfast.model.wire.report import Report
 from holdfast.seams.persistence import Watch
+from holdfast.seams.planned import PlannedWork
 
 log = logging.getLogger("holdfast.fleet.controller")
 STORE_SECONDS = 60.0  # a bill grows all the time; it is written so often
 MOST_JOBS = 5_000
 BASELINE = "baseline"  # the kind of document that the learned baseline is stored as
 YOUNG_SECONDS = 1800.0
+FORGOTTEN_SECONDS = 86_400.0  # announced work is listed for a day after its end
 TAKE_OVER_SECONDS = 180.0
 AFTERMATH_SECONDS = 600.0  # for which a victim may still suffer from what is mended
 SLOW_GPU, CLOCKS = "gpu.slow", ("gpu.clocks",)
@@ -77,6 +90,8 @@ class SeamWatch:
         self._learned = LearnedBaseline()
         self._loaded = False
         self._ledger = Ledger()
+        self._announced: tuple[PlannedWorkView, ...] = ()
+        self._planned: tuple[PlannedWork, ...] = ()
         self._looked_at: float | None = None
         self._trouble = ""
         self._subjects = (0, 0)
@@ -128,6 +143,28 @@ class SeamWatch:
         )
         return SignalsTaken(taken=len(ask.signals) - len(absurd) + len(ask.events), absurd=tuple(absurd))
 
+    async def planned(self, *, fresh: bool = False) -> PlannedWorksView:
+        """Announced work that is not long over; `fresh` reads the store again."""
+        if fresh or not self._loaded:
+            known = [
+                msgspec.json.decode(body, type=PlannedWorkView)
+                for body in (await asyncio.to_thread(self._store.seam_documents, PLANNED)).values()
+            ]
+            now = time.time()
+            self._announced = tuple(one for one in known if one.end > now - FORGOTTEN_SECONDS)
+            self._planned = tuple(
+                PlannedWork(
+                    name=one.name,
+                    subjects=one.subjects,
+                    start=self._lived(one.start),
+                    end=self._lived(one.end),
+                    what=one.what,
+                    source=one.source,
+                )
+                for one in self._announced
+            )
+        return PlannedWorksView(planned=self._announced)
+
     def view(self) -> SeamsView:
         return SeamsView(
             watched=True,
@@ -140,6 +177,7 @@ class SeamWatch:
             subjects=self._subjects[1],
             looked_at=self._looked_at,
             trouble=self._trouble,
+            planned=tuple(f"{cause} {kind}: {name}" for (cause, kind), name in self._findings.explained.items()),
             gaps=self._holes.gaps[:MOST_GAPS],
             more_gaps=max(0, len(self._holes.gaps) - MOST_GAPS),
         )
@@ -168,6 +206,7 @@ class SeamWatch:
             self._loaded = True
         if not self._known:
             self._remember(await writer.ask(Work(_standing)), now)
+        await self.planned(fresh=True)
         jobs = await asyncio.to_thread(self._store.jobs, None, time.time(), MOST_JOBS)
         running = tuple(job for job in jobs if job.state is JobState.RUNNING)
         panel, topology = self.window.panel(running), self._topology(running)
@@ -197,7 +236,7 @@ class SeamWatch:
     def judge(self, panel: Panel, topology: Topology) -> dict[str, Account]:
         found: dict[str, Account] = {}
         looked = seams.explain(self._calm.window(panel), topology, calm=self._calm.panel or self._usual(panel))
-        for finding in self._findings.take(looked, topology, panel.now):
+        for finding in self._findings.take(looked, topology, panel.now, self._planned):
             if finding.cause not in found:  # the surest first: one root, one incident
                 known = self._known.get(finding.cause)
                 found[finding.cause] = self._account(finding, panel, topology, known.account if known else None)
