@@ -4,7 +4,17 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Engine
 
-from holdfast.fleet.store import actions, credentials, inbox, leadership, proofs, records, reports, trainings
+from holdfast.fleet.store import (
+    actions,
+    credentials,
+    inbox,
+    leadership,
+    proofs,
+    records,
+    reports,
+    seam_documents,
+    trainings,
+)
 from holdfast.fleet.store import nodes as lives
 from holdfast.fleet.store.database import Kept
 from holdfast.fleet.store.story import story
@@ -194,6 +204,19 @@ class Store(Kept):
     def incident(self, wanted: str) -> Incident | None:
         with self._reading() as connection:
             return records.find_incident(connection, wanted)
+
+    def save_seam_documents(self, kind: str, documents: Mapping[str, str], at: float) -> None:
+        """Learned baselines and announced work, by name."""
+        with self._writing() as connection:
+            seam_documents.save(connection, kind, documents, at)
+
+    def seam_documents(self, kind: str) -> dict[str, str]:
+        with self._reading() as connection:
+            return seam_documents.load(connection, kind)
+
+    def remove_seam_document(self, kind: str, name: str) -> bool:
+        with self._writing() as connection:
+            return seam_documents.remove(connection, kind, name)
 
     def save_proofs(self, told: Sequence[Proof]) -> None:
         with self._writing() as connection:
