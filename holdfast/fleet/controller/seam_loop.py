@@ -181,7 +181,7 @@ class SeamWatch:
                 msgspec.json.decode(body, type=PlannedWorkView)
                 for body in (await asyncio.to_thread(self._store.seam_documents, PLANNED)).values()
             ]
-            now = time.time()
+            now = clock.now()
             self._announced = tuple(one for one in known if one.end > now - FORGOTTEN_SECONDS)
             self._planned = tuple(
                 PlannedWork(

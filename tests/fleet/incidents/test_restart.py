@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from holdfast.fleet.controller.alerts import Alerts, AlertSettings
 
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.controller.alerts import Alerts, AlertSettings
 from holdfast.fleet.controller.seam_loop import SeamWatch
 from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
 from holdfast.fleet.decisions.lifecycle.policy import Policy

@@ -9,7 +9,6 @@ import pytest
 
 from holdfast import seams
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.notifications.alertmanager import Alerts, AlertSettings
 from holdfast.fleet.controller.seam_loop import SeamWatch
 from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -17,6 +16,7 @@ from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.fleet.incidents.ranks import SeamRanks
 from holdfast.fleet.incidents.topology import with_the_fleet
 from holdfast.fleet.incidents.window import SeamWindow
+from holdfast.fleet.notifications.alertmanager import Alerts, AlertSettings
 from holdfast.fleet.store import Store
 from holdfast.formats.topology.file import read
 from holdfast.lab.twin.fleet.kinds import scenario
