@@ -1,7 +1,6 @@
 """What a failed call means, by its subsystem and its errno, as rows of failed_calls.toml."""
 
 import errno
-import os
 import re
 import tomllib
 from functools import cache
@@ -49,8 +48,7 @@ def keywords() -> tuple[str, ...]:
 
 @cache
 def _texts() -> dict[str, str]:
-    wanted = {name for row in _table()["meaning"] for name in row[1].split()}
-    texts = {os.strerror(getattr(errno, name)): name for name in sorted(wanted - {_GAI})}
+    texts = {text: name for name, text in _table()["text"].items()}
     return {**texts, **dict.fromkeys(_table()["gai"], _GAI)}
 
 
