@@ -9,7 +9,7 @@ from holdfast.diagnosis.rules.waiting import Waiting
 from holdfast.model.evidence import Evidence
 
 _KERNEL_KINDS = frozenset({
-    "xid", "sxid", "aer", "pcie_link", "mlx5", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
+    "xid", "sxid", "aer", "pcie_link", "mlx5", "nic", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
     "rcu_stall", "gpu_lost", "amdgpu", "uvm", "mce", "edac", "cpu_thermal", "disk", "storage", "firmware", "segfault",
 })  # fmt: skip
 
