@@ -13,7 +13,7 @@ SURE = 0.6  # below it the answer says what is missing
 _MAY_BE_HARDWARE = frozenset({"job.rank_missing", "job.illegal_access", "job.nan", "host.killed", causes.UNKNOWN})
 _TIMEOUT = re.compile(r"[Ss]ocket [Tt]imeout|[Ww]ait timeout|timed out|Timed out")
 _KERNEL_KINDS = frozenset({
-    "xid", "sxid", "aer", "pcie_link", "mlx5", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
+    "xid", "sxid", "aer", "pcie_link", "mlx5", "nic", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
     "rcu_stall", "gpu_lost", "amdgpu", "uvm", "mce", "edac", "cpu_thermal", "disk", "storage", "firmware", "segfault",
 })  # fmt: skip
 

@@ -26,9 +26,9 @@ class Fault:
     recovery: tuple[str, ...] = ()  # said when cleared; without it, clearing takes the kernel lines back
 
 
-def all_faults(vendor: str = "nvidia") -> dict[str, Fault]:
-    """What can break in a node with the GPUs of this vendor."""
-    return {name: found for name, found in _every().items() if found.vendor in (vendor, "any")}
+def all_faults(vendor: str = "") -> dict[str, Fault]:
+    """Everything that can break; or what can in a node with GPUs of this vendor, or with this fabric."""
+    return {name: found for name, found in _every().items() if vendor in ("", found.vendor)}
 
 
 @cache

@@ -68,6 +68,7 @@ def open_address(home: Path) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_a_healthy_day_with_slow_sources_has_no_verdict_change(tmp_path: Path) -> None:
     twin.make_node(tmp_path / "n01", "mi300x", now=START)
     day = Healthy(load_settings(str(tmp_path / "n01" / "holdfast.toml"))).day(86400.0, {}, seed=1)
