@@ -6,7 +6,7 @@ that never arrive are the exception: none is right, whatever the others show.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
@@ -111,34 +111,24 @@ class _Band:
 def judge(
     exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams], parts: Parts
 ) -> tuple[list[Named], list[Reference]]:
-    """The parts at fault, each once, and the references. What one band explains is no news in the next."""
+    """The parts at fault, each once, and the references. What one band explains speaks for nothing else in the next: a
+    lossy node is slow too, and must not make its leaf look slow."""
     named: dict[str, Named] = {}
     found_bands = _bands(exchanges, datagrams)
     for band in found_bands:
-        for suspect in isolation.suspects(band.measured, parts, band.baseline, band.limits):
-            if not suspect.confirmed or suspect.slow < band.least_slow:
-                continue
-            words = _evidence(suspect, band)
+        for suspect in _confirmed(band, band.measured, parts):
             if known := named.get(suspect.part):
-                named[suspect.part] = Named(
-                    suspect=known.suspect, band=known.band, evidence=(*known.evidence, words[0])
-                )
-            elif not _explained(suspect, named.values(), parts):
-                named[suspect.part] = Named(suspect=suspect, band=band.name, evidence=words)
+                said = (*known.evidence, _evidence(suspect, band)[0])
+                named[suspect.part] = Named(suspect=known.suspect, band=known.band, evidence=said)
+        rest = [one for one in band.measured if named.keys().isdisjoint(isolation.uses(one, parts))]
+        for suspect in _confirmed(band, rest, parts):
+            named[suspect.part] = Named(suspect=suspect, band=band.name, evidence=_evidence(suspect, band))
     return list(named.values()), [band.reference for band in found_bands]
 
 
-def _explained(suspect: Suspect, named: Iterable[Named], parts: Parts) -> bool:
-    """Every pair that speaks against it runs over something that is named already."""
-    known = [one.suspect.part for one in named]
-    return bool(known) and all(
-        any(part in _uses(one, other, parts) for part in known) for one, other in suspect.evidence
-    )
-
-
-def _uses(one: str, other: str, parts: Parts) -> set[str]:
-    here, there = pair(one, other)
-    return {f"node/{here}", f"node/{there}", f"pair/{here}+{there}", *parts(one, other)}
+def _confirmed(band: _Band, measured: Sequence[Measured], parts: Parts) -> list[Suspect]:
+    found = isolation.suspects(measured, parts, band.baseline, band.limits)
+    return [one for one in found if one.confirmed and one.slow >= band.least_slow]
 
 
 def _bands(exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams]) -> list[_Band]:
