@@ -260,3 +260,16 @@ def test_a_lossy_node_that_is_slow_too_does_not_make_its_leaf_slow(seed, half):
     found = names(judge(exchanges, lossy, leaf_parts(sides)))
     assert found[0] == (f"node/{bad}", bands.PACKET_LOSS)
     assert not any(part.startswith(("leaf/", "uplinks/", "trunk/")) for part, _ in found)
+
+
+def test_where_all_cpus_are_busy_a_tail_below_their_waits_names_no_one_and_one_far_above_does():
+    def busy(seed, stall):
+        made = sessions(seed, 1e-4, 0.2, stall=lambda one, other: stall if "h3" in (one, other) else 0.0)
+        late = [
+            replace(one, latencies=tuple(took + 0.004 * (n % 40 == 0) * ("h6" in (one.one, one.other)) for n, took in enumerate(one.latencies)))
+            for one in made
+        ]  # fmt: skip
+        return [replace(one, waits=tuple(0.012 * (n % 50 == 0) for n in range(len(one.latencies)))) for one in late]
+
+    assert names(judge(busy(1, 0.0), [], PARTS)) == []
+    assert names(judge(busy(1, 0.05), [], PARTS)) == [("node/h3", bands.TAIL)]

@@ -143,7 +143,8 @@ def _bands(exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams]) -> lis
         found.append(_learned(f"{BANDWIDTH} at {_size(size)}", rates, spread, limits, _rate, "bytes_per_second"))
     timed = [one for one in exchanges if one.latencies]
     usual = [Measured(one.one, one.other, 1.0 / median(one.latencies), one.rail) for one in timed]
-    tails = [Measured(one.one, one.other, 1.0 / tail(one.without_waits), one.rail) for one in timed]
+    floor = median([tail(one.waits) for one in timed if one.waits] or [0.0])  # below it, CPUs decide and not the fabric
+    tails = [Measured(one.one, one.other, 1.0 / max(floor, tail(one.without_waits)), one.rail) for one in timed]
     found.append(_learned(LATENCY, usual, 0.3, Limits(least_loss=0.6), _seconds, "seconds"))
     found.append(_learned(TAIL, tails, 0.7, Limits(least_loss=0.875), _seconds, "seconds"))
     return [band for band in found if band.measured]
