@@ -23,6 +23,9 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
     try:
         if path.is_dir():
             yield from _folder(path)
+        elif path.exists() and not path.is_file():  # a pipe is read once
+            with path.open("rb") as pipe:
+                yield path.name, decode(_unpacked(_bounded(pipe.read(MOST_BYTES + 1), str(path))))
         elif tarfile.is_tarfile(path):
             yield from _tar(path)
         elif zipfile.is_zipfile(path):

@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import os
 import tarfile
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -108,6 +110,16 @@ def test_packing_does_not_matter(tmp_path, packed):
         (tmp_path / "smi.txt").write_text(o.smi_text())
         (tmp_path / "readme.md").write_text("nothing that is known")
         found = check_file(str(tmp_path), Settings())
+    assert (found.tools, found.health.value) == (["nvidia-smi -q"], "fail")
+
+
+def test_a_pipe_is_read_as_a_file_is(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_text(o.smi_text()))
+    writer.start()
+    found = check_file(str(path), Settings())
+    writer.join()
     assert (found.tools, found.health.value) == (["nvidia-smi -q"], "fail")
 
 

@@ -6,7 +6,7 @@ that never arrive are the exception: none is right, whatever the others show.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
@@ -111,34 +111,24 @@ class _Band:
 def judge(
     exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams], parts: Parts
 ) -> tuple[list[Named], list[Reference]]:
-    """The parts at fault, each once, and the references. What one band explains is no news in the next."""
+    """The parts at fault, each once, and the references. What one band explains speaks for nothing else in the next: a
+    lossy node is slow too, and must not make its leaf look slow."""
     named: dict[str, Named] = {}
     found_bands = _bands(exchanges, datagrams)
     for band in found_bands:
-        for suspect in isolation.suspects(band.measured, parts, band.baseline, band.limits):
-            if not suspect.confirmed or suspect.slow < band.least_slow:
-                continue
-            words = _evidence(suspect, band)
+        for suspect in _confirmed(band, band.measured, parts):
             if known := named.get(suspect.part):
-                named[suspect.part] = Named(
-                    suspect=known.suspect, band=known.band, evidence=(*known.evidence, words[0])
-                )
-            elif not _explained(suspect, named.values(), parts):
-                named[suspect.part] = Named(suspect=suspect, band=band.name, evidence=words)
+                said = (*known.evidence, _evidence(suspect, band)[0])
+                named[suspect.part] = Named(suspect=known.suspect, band=known.band, evidence=said)
+        rest = [one for one in band.measured if named.keys().isdisjoint(isolation.uses(one, parts))]
+        for suspect in _confirmed(band, rest, parts):
+            named[suspect.part] = Named(suspect=suspect, band=band.name, evidence=_evidence(suspect, band))
     return list(named.values()), [band.reference for band in found_bands]
 
 
-def _explained(suspect: Suspect, named: Iterable[Named], parts: Parts) -> bool:
-    """Every pair that speaks against it runs over something that is named already."""
-    known = [one.suspect.part for one in named]
-    return bool(known) and all(
-        any(part in _uses(one, other, parts) for part in known) for one, other in suspect.evidence
-    )
-
-
-def _uses(one: str, other: str, parts: Parts) -> set[str]:
-    here, there = pair(one, other)
-    return {f"node/{here}", f"node/{there}", f"pair/{here}+{there}", *parts(one, other)}
+def _confirmed(band: _Band, measured: Sequence[Measured], parts: Parts) -> list[Suspect]:
+    found = isolation.suspects(measured, parts, band.baseline, band.limits)
+    return [one for one in found if one.confirmed and one.slow >= band.least_slow]
 
 
 def _bands(exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams]) -> list[_Band]:
@@ -153,7 +143,8 @@ def _bands(exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams]) -> lis
         found.append(_learned(f"{BANDWIDTH} at {_size(size)}", rates, spread, limits, _rate, "bytes_per_second"))
     timed = [one for one in exchanges if one.latencies]
     usual = [Measured(one.one, one.other, 1.0 / median(one.latencies), one.rail) for one in timed]
-    tails = [Measured(one.one, one.other, 1.0 / tail(one.without_waits), one.rail) for one in timed]
+    floor = median([tail(one.waits) for one in timed if one.waits] or [0.0])  # below it, CPUs decide and not the fabric
+    tails = [Measured(one.one, one.other, 1.0 / max(floor, tail(one.without_waits)), one.rail) for one in timed]
     found.append(_learned(LATENCY, usual, 0.3, Limits(least_loss=0.6), _seconds, "seconds"))
     found.append(_learned(TAIL, tails, 0.7, Limits(least_loss=0.875), _seconds, "seconds"))
     return [band for band in found if band.measured]
