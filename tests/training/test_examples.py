@@ -13,13 +13,14 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STEPS = 22
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # three processes that import a framework each
 
 
 def run(name: str, folder: Path, *more: str) -> int:
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), "--dir", str(folder), "--steps", str(STEPS), *more]
     environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert "a DataLoader is in use" not in done.stderr
     assert done.returncode in (0, -signal.SIGKILL), done.stderr[-3000:]
     return done.returncode
 

@@ -24,6 +24,8 @@ RESTORED = "restored"
 class Files:
     """The files of a folder, as a part of a state. On each node the first rank has them, the others none."""
 
+    holds_data_position = True  # as far as the trainer that wrote them does
+
     def __init__(self, folder: str | Path, mine: bool | None = None) -> None:
         self.folder = Path(folder)
         self._mine = int(os.environ.get("LOCAL_RANK", 0)) == 0 if mine is None else mine

@@ -222,10 +222,7 @@ def untracked_loader(parts: Iterable[object]) -> str:
     It looks through the objects of the process once: a loader that is being read, and no part that knows where it is.
     """
     for part in parts:
-        module = isinstance(part, torch.nn.Module | torch.optim.Optimizer)
-        if isinstance(part, Position) or (
-            not module and hasattr(part, "load_state_dict") and hasattr(part, "__iter__")
-        ):
+        if isinstance(part, Position) or is_data(part) or getattr(part, "holds_data_position", False):
             return ""
     if not any(issubclass(type(one), _BaseDataLoaderIter) for one in gc.get_objects()):
         return ""

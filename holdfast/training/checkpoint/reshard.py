@@ -171,11 +171,11 @@ class Resharding:
     def _template(self) -> int:
         """The saved rank whose tree is taken: one that has all tensors which this rank has."""
         here = {path for path, _ in _like_leaves({n: v for n, v in self.like.items() if n not in self.per_rank})}
-        own: int = self.rank % len(self.rows)
-        for rank in (own, *range(len(self.rows))):
+        ranks: list[int] = [self.rank % len(self.rows), *range(len(self.rows))]
+        for rank in ranks:
             if here <= self.rows[rank]["shards"].keys() | self.rows[rank]["plain"].keys():
                 return rank
-        return own
+        return ranks[0]
 
     def _differing(self) -> set[str]:
         """Tensors that are no distributed ones and were not the same everywhere: only buffers may be so."""
