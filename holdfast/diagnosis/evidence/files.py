@@ -99,8 +99,8 @@ def _placed(one: Evidence, file: Path) -> Evidence:
     """With the file, and with the rank and host that its name tells where its lines do not."""
     rank, host = one.rank, one.host
     if rank is None:
-        told = _RANK_IN_NAME.search(file.name) or _ELASTIC_FOLDER.match(file.as_posix())
-        rank = int(told[1]) if told else None
+        reported = _RANK_IN_NAME.search(file.name) or _ELASTIC_FOLDER.match(file.as_posix())
+        rank = int(reported[1]) if reported else None
     if not host:
         host = next(_hosts_in(file), "")
     return replace(one, file=str(file), rank=rank, host=host)
