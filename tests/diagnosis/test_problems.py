@@ -68,3 +68,9 @@ def test_words_that_frighten_and_mean_nothing(text: str) -> None:
 def test_no_place_and_no_none_in_a_headline() -> None:
     found = of("There are not enough slots available in the system to satisfy the 4\n")
     assert lines(found)[0] == "launcher.setup (85 %): mpirun was asked for more processes than it has slots"
+
+
+def test_steps_without_a_number_are_named_by_their_line() -> None:
+    found = of("".join(f"{{'loss': {2.0 if n < 8 else 'nan'}, 'grad_norm': 1.0, 'epoch': 0.1}}\n" for n in range(16)))
+    assert found.causes[0].name == "job.nan"
+    assert "None" not in "\n".join(lines(found))
