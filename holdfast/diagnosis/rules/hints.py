@@ -52,7 +52,7 @@ def name_the_storage(found: Sequence[Candidate], evidence: Sequence[Evidence]) -
 
 
 def _timed_out(one: Evidence) -> bool:
-    """A wait for another rank, told by the store instead of a watchdog."""
+    """A wait for another rank, reported by the store instead of a watchdog."""
     return one.event.kind in ("rendezvous", "exception") and bool(_TIMEOUT.search(one.event.text))
 
 
@@ -106,8 +106,8 @@ def _odd_network(evidence: Sequence[Evidence]) -> Candidate | None:
     slow = [host for host, network in networks.items() if network.startswith("Socket")]
     if not slow or len(slow) == len(networks):
         return None
-    told = [one for one in evidence if one.event.code == "network" and one.host in slow]
-    return Candidate(causes.find("fabric.plugin_fallback"), host=slow[0], evidence=told, base=0.7)
+    reported = [one for one in evidence if one.event.code == "network" and one.host in slow]
+    return Candidate(causes.find("fabric.plugin_fallback"), host=slow[0], evidence=reported, base=0.7)
 
 
 def _rank(one: Evidence) -> tuple[int, ...]:
@@ -156,7 +156,7 @@ def _quiet_ends(evidence: Sequence[Evidence]) -> list[str]:
 
 def _silent_ranks(evidence: Sequence[Evidence]) -> list[int]:
     worlds = [world for one in evidence if (world := one.number("world"))]
-    told = {one.rank for one in evidence if one.rank is not None and one.event.kind != "nccl.about"}
-    if not worlds or not told or max(worlds) > 100_000:
+    reported = {one.rank for one in evidence if one.rank is not None and one.event.kind != "nccl.about"}
+    if not worlds or not reported or max(worlds) > 100_000:
         return []
-    return [rank for rank in range(max(worlds)) if rank not in told]
+    return [rank for rank in range(max(worlds)) if rank not in reported]

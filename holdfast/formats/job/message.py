@@ -195,10 +195,11 @@ def of_steps(finding: SeriesFinding, series: StepSeries) -> Evidence:
     }  # fmt: skip
     if first.step is not None:
         detail["step"] = float(first.step)
+    at = f"step {first.step}" if first.step is not None else f"line {first.line}"
     detail["says"] = {
-        "nan": f"loss or gradient is not a number from step {first.step} on",
-        "spike": f"loss jumps from {finding.before:.4g} to {finding.value:.4g} at step {first.step}",
-        "slow": f"a step takes {finding.value / (finding.before or 1.0):.2f} times as long from step {first.step} on",
+        "nan": f"loss or gradient is not a number from {at} on",
+        "spike": f"loss jumps from {finding.before:.4g} to {finding.value:.4g} at {at}",
+        "slow": f"a step takes {finding.value / (finding.before or 1.0):.2f} times as long from {at} on",
     }[finding.code]
     event = Event(
         kind="steps", at=0.0, code=finding.code, text=_shown(first), line=first.line, severity="warning", detail=detail
