@@ -68,7 +68,7 @@ SHOW_INCIDENT = "`holdfast incident show <cause>`: the evidence, the path to the
 
 
 def _of_kind(kind: seam_kinds.SeamKind) -> Runbook:
-    shown = any("holdfast incident show" in one for one in kind.confirm)
+    shown = any("`holdfast incident show" in one for one in kind.confirm)
     return Runbook(
         name=kind.name,
         title=kind.title,

@@ -14,8 +14,8 @@ class Entry:
 PARTS: dict[str, dict[str, Entry]] = {
     "Start": {
         "up": Entry("up:up", "Everything on this machine at once; --demo: a simulated fleet"),
-        "completion": Entry("completion:completion", "Completion of commands and options for bash, zsh and fish"),
         "doctor": Entry("doctor:doctor", "What is missing on this machine, and how to fix it"),
+        "completion": Entry("completion:completion", "Completion of commands and options for bash, zsh and fish"),
     },
     "One node": {
         "check": Entry("check:check", "Check this machine once"),

@@ -18,7 +18,7 @@ SAME = {
     "--token": "Your token; $HOLDFAST_TOKEN, or that of `holdfast up`.",
 }
 # They run until they are told to end, or talk with a person.
-ANSWER_NOTHING = {"up", "agent", "controller", "top", "run", "drill play"}
+ANSWER_NOTHING = {"completion", "up", "agent", "controller", "top", "run", "drill play"}
 INDENT = 4  # two before a name, two behind the longest
 
 

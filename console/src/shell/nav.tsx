@@ -31,7 +31,7 @@ export function Nav() {
           }}
         >
           {name}
-          {count(view) > 0 && <span class="count">{count(view)}</span>}
+          {count(view) > 0 && <> <span class="count">{count(view)}</span></>}
         </a>
       ))}
     </nav>

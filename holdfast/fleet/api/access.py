@@ -69,7 +69,7 @@ class Access:
     async def caller(self, token: str, right: str) -> Caller:
         """Who holds this token, if it gives that right. Raises Problem 401 or 403 in one sentence."""
         if not token:
-            if self._anonymous and right == "read":
+            if self._anonymous and ANONYMOUS.role in MAY[right]:
                 return ANONYMOUS
             raise Problem(401, "expected the header 'Authorization: Bearer TOKEN'", {"WWW-Authenticate": "Bearer"})
         credential = await self._credential(token)

@@ -30,11 +30,11 @@ from holdfast.fleet.controller import bootstrap, commands, seam_settings, standb
 from holdfast.fleet.controller.actor import Actor
 from holdfast.fleet.controller.backends import Backends
 from holdfast.fleet.controller.contained import keep_running, report_components
-from holdfast.fleet.controller.home import sample_figures
 from holdfast.fleet.controller.lead import Lead
-from holdfast.fleet.controller.notifying import follow_inbox
 from holdfast.fleet.controller.observe_kubernetes import observe_kubernetes
 from holdfast.fleet.controller.observer import observe_slurm
+from holdfast.fleet.controller.operators.home import sample_figures
+from holdfast.fleet.controller.operators.notifying import follow_inbox
 from holdfast.fleet.controller.seam_settings import SeamFiles
 from holdfast.fleet.controller.service import ControllerService
 from holdfast.fleet.controller.settings import Controlling, Listening, clear_text

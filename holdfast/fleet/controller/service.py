@@ -28,7 +28,7 @@ from holdfast.fleet.controller import claims, enrolment
 from holdfast.fleet.controller import commands as deeds
 from holdfast.fleet.controller import probe_commands as probe_deeds
 from holdfast.fleet.controller.drill_player import DrillPlayer
-from holdfast.fleet.controller.inbox import InboxService
+from holdfast.fleet.controller.operators.inbox import InboxService
 from holdfast.fleet.controller.planned import remove_planned, store_planned
 from holdfast.fleet.controller.transaction import News, Work
 from holdfast.fleet.controller.writer import Writer

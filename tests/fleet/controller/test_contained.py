@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from holdfast.fleet.controller.alerts import AlertHook, Alerts, AlertSettings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +20,6 @@ from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.components import LONGEST_PAUSE_SECONDS, Components, pause_after
 from holdfast.fleet.controller import alerts as alerts_module
 from holdfast.fleet.controller import server
-from holdfast.fleet.controller.alerts import AlertHook, Alerts, AlertSettings
 from holdfast.fleet.controller.backends import Backends
 from holdfast.fleet.controller.contained import keep_running, report_components
 from holdfast.fleet.controller.facility import Facility

@@ -1,0 +1,1 @@
+"""What the controller does for operators: the inbox, notifications, the figures of the home page."""
