@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz.run [--inputs N] [--only TEXT]`: every reader with mutated inputs, each in a process of its own.
+"""`python -m tests.fuzz.run [--inputs N] [--only TEXT]`: every reader with mutated inputs, each in its own process.
 
 A failure is an exception that is not one of ours, an input that takes 2 s, or 512 MB more memory than before.
 """
@@ -23,9 +23,9 @@ from tests.fuzz.targets import ROOT, Target, targets
 SECONDS, MEGABYTES = 2.0, 512
 LONGEST = 8_192
 DEEP = 5_000
-HOSTILE = ["[" * DEEP, '{"a":' * DEEP, "(" * DEEP, "9" * 401, "-" + "9" * 401, "1e999", "nan", "\x00", "\ud800", "é" * 50,
-           " " * 4_096, "a" * 4_096, "=" * 2_000, ":" * 2_000, "a=" * 2_000, "\n" * 500, '"' * 500, "٣", "[1-9" * 50,
-           "0x" + "f" * 300, "1970-01-01T00:00:00Z", "99999999999999999999", "-1", "NaN", "null", "{}", "[]"]  # fmt: skip
+HOSTILE = ["[" * DEEP, '{"a":' * DEEP, "(" * DEEP, "9" * 401, "-" + "9" * 401, "1e999", "nan", "\x00", "\ud800",
+           "é" * 50, " " * 4_096, "a" * 4_096, "=" * 2_000, ":" * 2_000, "a=" * 2_000, "\n" * 500, '"' * 500, "٣",
+           "[1-9" * 50, "0x" + "f" * 300, "1970-01-01T00:00:00Z", "9" * 20, "-1", "NaN", "null", "{}"]  # fmt: skip
 
 
 class TooSlow(BaseException):

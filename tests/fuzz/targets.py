@@ -1,8 +1,8 @@
 """Every reader of bytes and text from outside: what `make fuzz` calls, found by looking for them.
 
 A reader is a public function whose first argument is text or bytes, in a package that reads the outside. Those of
-holdfast.formats are found by themselves. Any other module that decodes JSON, TOML, pickles or packed bytes must be named
-in READERS or in EXCUSED, or the contract test fails.
+holdfast.formats are found by themselves. Any other module that decodes JSON, TOML, pickles or packed bytes must be
+named in READERS or in excused.txt, or the contract test fails.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Every reader of the outside is fuzzed, and a short run of it is part of `make test`; `make fuzz` runs it for longer."""
+"""Every reader of the outside is fuzzed: a short run here, a longer one with `make fuzz`, a million each in soak."""
 
 import pickle
 from pathlib import Path
