@@ -89,6 +89,30 @@ def _hostnames(text: str) -> object:
     return address_fits(text, text)
 
 
+def _agent(text: str) -> object:
+    from holdfast.model import settings
+
+    return settings.parse(text, "fuzz.toml", {})
+
+
+def _manifest(text: str) -> object:
+    from holdfast.model import manifest
+
+    return manifest.parse(text, "fuzz.toml")
+
+
+def _hosts(text: str) -> object:
+    from holdfast.node.probes.isolation import hosts
+
+    return hosts.parse(text, "fuzz.toml")
+
+
+def _profiles(text: str) -> object:
+    from holdfast.node.probes.stress import profiles
+
+    return profiles.read(text, "fuzz.toml")
+
+
 # What is not in holdfast.formats: name of the module that reads, and how it is called.
 READERS: dict[str, tuple[Callable[[Any], object], type]] = {
     "fleet/api/ingest.py": (_ingest, bytes),
@@ -99,6 +123,10 @@ READERS: dict[str, tuple[Callable[[Any], object], type]] = {
     "fleet/controller/enrolment.py": (_hostnames, str),
     "model/wire/digest.py": (_digest, bytes),
     "config/tables.py": (_document, str),
+    "model/settings.py": (_agent, str),
+    "model/manifest.py": (_manifest, str),
+    "node/probes/isolation/hosts.py": (_hosts, str),
+    "node/probes/stress/profiles.py": (_profiles, str),
 }
 
 
