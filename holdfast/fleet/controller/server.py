@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import gc
+import ipaddress
 import logging
 import os
 import resource
@@ -108,8 +109,10 @@ class _Process:
     async def run(self, ready: Callable[[str], None] | None) -> None:
         base = self._settings.base
         console = base.console or str(static_directory() or "")
+        # Reading without a token is for a demo on the machine of whoever started it, never for a network.
+        anonymous = base.demo and ipaddress.ip_address(self._listener.getsockname()[0]).is_loopback
         service = ControllerService(
-            self._store, self._board, console, anonymous=base.demo, new_nodes_per_hour=base.new_nodes_per_hour
+            self._store, self._board, console, anonymous=anonymous, new_nodes_per_hour=base.new_nodes_per_hour
         )
         scheduled = self._backends.scheduler is not None
         writer = Writer(

@@ -25,6 +25,7 @@ from holdfast.fleet.decisions.change_filter import ChangeFilter
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import StaleEpoch, Store, StoreError
+from holdfast.fleet.store.errors import public
 from holdfast.model.incident import IncidentState
 from holdfast.runtime import clock
 from holdfast.runtime.clock import SteadyClock
@@ -151,7 +152,7 @@ class Writer:
     def _give_up(self, why: str) -> None:
         log.warning("the store could not be used: %s", why)
         self._fleet = None
-        self._refuse(self._waiting_now(), busy(f"could not be stored: {why}"))
+        self._refuse(self._waiting_now(), busy(f"could not be stored: {public(StoreError(why))}"))
         self._stopping.wait(0.5)
 
     def _waiting_now(self) -> list[Work]:
@@ -186,7 +187,9 @@ class Writer:
             raise
         except Exception as error:
             if len(batch) == 1:
-                self._refuse(batch, busy(f"could not be stored: {error}") if isinstance(error, StoreError) else error)
+                self._refuse(
+                    batch, busy(f"could not be stored: {public(error)}") if isinstance(error, StoreError) else error
+                )
                 if not isinstance(error, StoreError):
                     raise ComponentError(batch[0].component, error) from error
                 raise
@@ -217,7 +220,8 @@ class Writer:
                 self._fleet = None
                 failed += 1
                 if failed == ENOUGH_FAILURES:
-                    self._refuse(batch[number:], busy(f"could not be stored: {error}"))
+                    why = public(error) if isinstance(error, StoreError) else "a mistake of our own"
+                    self._refuse(batch[number:], busy(f"could not be stored: {why}"))
                     return
 
     def _attempt(self, batch: list[Work], fleet: Fleet, epoch: int) -> tuple[Transaction, list[Any]]:
