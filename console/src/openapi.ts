@@ -737,6 +737,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/planned": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListPlanned */
+        get: operations["V1PlannedListPlanned"];
+        put?: never;
+        /** Announce */
+        post: operations["V1PlannedAnnounce"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/planned/{name}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Withdraw */
+        post: operations["V1PlannedNameWithdrawWithdraw"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1168,6 +1203,9 @@ export interface components {
             down_hours: number;
             /** @default 0 */
             rework_hours: number;
+            usual?: number | null;
+            /** @default 0 */
+            milestone_hours: number;
         };
         /** Moment */
         Moment: {
@@ -1366,6 +1404,22 @@ export interface components {
             document: {
                 [key: string]: unknown;
             };
+        };
+        /** PlannedWorkView */
+        PlannedWorkView: {
+            name: string;
+            subjects: string[];
+            start: number;
+            end: number;
+            /** @default  */
+            what: string;
+            /** @default api */
+            source: string;
+        };
+        /** PlannedWorksView */
+        PlannedWorksView: {
+            /** @default [] */
+            planned: components["schemas"]["PlannedWorkView"][];
         };
         /** PoolView */
         PoolView: {
@@ -1626,6 +1680,8 @@ export interface components {
             looked_at?: number | null;
             /** @default  */
             trouble: string;
+            /** @default [] */
+            planned: string[];
             /** @default [] */
             gaps: string[];
             /** @default 0 */
@@ -3457,6 +3513,102 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SignalsTaken"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1PlannedListPlanned: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlannedWorksView"];
+                };
+            };
+        };
+    };
+    V1PlannedAnnounce: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlannedWorkView"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlannedWorksView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1PlannedNameWithdrawWithdraw: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlannedWorksView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */

@@ -28,6 +28,7 @@ def remove_planned(name: str, caller: Caller, transaction: Transaction, fresh: S
 def _note(transaction: Transaction, caller: Caller, verb: str, name: str, reason: str) -> None:
     transaction.audit.append(
         AuditEntry(
-            at=transaction.now, who=caller.name, role=caller.role.value, verb=verb, target=name, outcome="done", reason=reason
+            at=transaction.now, who=caller.name, role=caller.role.value, verb=verb, target=name, outcome="done",
+            reason=reason,
         )
     )
