@@ -79,7 +79,8 @@ def _priced(row: dict[str, Any], account: dict[str, Any], first: float, last: fl
 
 
 def _held_back(loss: dict[str, Any], hours: float) -> float:
-    return float(loss["gpus"]) * ((loss.get("share_so_far") or 0.0) * hours + loss.get("down_hours", 0.0))
+    slow, down = float(loss.get("share_so_far") or 0.0), float(loss.get("down_hours", 0.0))
+    return float(loss["gpus"]) * (slow * hours + down)
 
 
 def grouped(found: Sequence[Priced], of: Callable[[Priced], str]) -> list[tuple[str, list[Priced]]]:

@@ -14,8 +14,8 @@ from holdfast.economics.costs.ledger import Ledger
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.commands import PLANNED
 from holdfast.fleet.controller.facility import Facility
-from holdfast.fleet.controller.planned import KIND as PLANNED
 from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer

@@ -29,7 +29,6 @@ from holdfast.fleet.controller import commands as deeds
 from holdfast.fleet.controller import probe_commands as probe_deeds
 from holdfast.fleet.controller.drill_player import DrillPlayer
 from holdfast.fleet.controller.operators.inbox import InboxService
-from holdfast.fleet.controller.planned import remove_planned, store_planned
 from holdfast.fleet.controller.transaction import News, Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.inbox.figures import FigureWindow
@@ -199,12 +198,12 @@ class ControllerService:
 
     async def announce(self, work: PlannedWorkView, caller: Caller) -> PlannedWorksView:
         watch = self._watched()
-        await self._ask(partial(store_planned, work, caller))
+        await self._ask(partial(deeds.store_planned, work, caller))
         return await watch.planned(fresh=True)
 
     async def withdraw(self, name: str, caller: Caller) -> PlannedWorksView:
         watch = self._watched()
-        if not await self._ask(partial(remove_planned, name, caller)):
+        if not await self._ask(partial(deeds.remove_planned, name, caller)):
             raise Problem(404, f"no work is announced under the name {name[:80]!r}")
         return await watch.planned(fresh=True)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from holdfast.economics.costs.finding import bill
 from holdfast.economics.costs.ledger import HOUR, Claim, Course, Ledger, Lost
@@ -13,6 +14,7 @@ from holdfast.model.account import Account, Loss
 from holdfast.model.finding import Finding
 from holdfast.model.panel import Panel, Values
 
+Mask = npt.NDArray[np.bool_]
 PAUSE_SECONDS = 300.0  # a job that reports no step for longer stands still; a checkpoint is over by then
 STANDS = 0.01  # of its usual throughput
 
@@ -21,6 +23,7 @@ def course_of(subject: str, loss: Loss, since: float, panel: Panel) -> Course | 
     """What one job or path lost, column by column; None where nothing of it is measured."""
     ratio, stall = panel.row("job_throughput_ratio", subject), panel.row("pool_stall_ratio", subject)
     count = len(panel.times)
+    down: Mask
     if ratio is not None and np.isfinite(ratio).any():
         down = np.nan_to_num(ratio, nan=1.0) <= STANDS
         slow = np.where(down, 0.0, np.clip(1.0 - np.nan_to_num(ratio, nan=1.0), 0.0, 1.0))
@@ -116,7 +119,7 @@ def _before(row: Values, since: float, panel: Panel) -> float | None:
     return float(np.median(seen)) if len(seen) else None
 
 
-def _standing(row: Values, panel: Panel, subject: str) -> Values:
+def _standing(row: Values, panel: Panel, subject: str) -> Mask:
     """Columns without a step for longer than a pause explains, while the job is there."""
     down = np.zeros(len(row), np.bool_)
     running = {f"job/{job.id}" for job in panel.jobs}

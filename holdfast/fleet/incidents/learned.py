@@ -89,7 +89,7 @@ class LearnedBaseline:
             known = np.isfinite(center)
             values = (center[known, None] + np.nan_to_num(spread[known])[:, None] * SAMPLES).astype(np.float32)
             tables[name] = Table(tuple(one for one, yes in zip(mine, known, strict=True) if yes), values)
-        return Panel(like.now + np.arange(len(SAMPLES)) * 10.0, tables) if tables else None
+        return Panel(like.now + 10.0 * np.arange(len(SAMPLES), dtype=np.float64), tables) if tables else None
 
     def documents(self) -> dict[str, str]:
         """By signal, as JSON text to store."""

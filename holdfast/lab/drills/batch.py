@@ -15,6 +15,7 @@ from holdfast.lab.drills.score import verdict
 from holdfast.lab.drills.stage import stage
 from holdfast.lab.drills.subjects import Known
 from holdfast.lab.drills.wide import play as wide
+from holdfast.lab.drills.wide import situations
 from holdfast.model.refusal import Refusal
 
 Task = tuple[int, str, bool]
@@ -103,9 +104,9 @@ def fuzz_wide(draws: int, first: int, processes: int, *, unseen: bool, advance: 
 
 
 def wide_summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    faulty = [one for one in outcomes if one["kind"] in wide.FAULTS]
-    calm = [one for one in outcomes if one["kind"] in wide.CALM]
-    other = [one for one in outcomes if one["kind"] in wide.UNDOCUMENTED]
+    faulty = [one for one in outcomes if one["kind"] in situations.FAULTS]
+    calm = [one for one in outcomes if one["kind"] in situations.CALM]
+    other = [one for one in outcomes if one["kind"] in situations.UNDOCUMENTED]
     right, silent = sum(one["score"]["top1"] for one in faulty), sum(not one["score"]["false_findings"] for one in calm)
     wrong = sum(one["confidently_wrong"] for one in outcomes)
     times = [one["score"]["detect_seconds"] for one in faulty if one["score"]["detect_seconds"] is not None]
