@@ -14,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 from holdfast.training import Checkpoint, Parallel, Position, Random
+from tests.waiting import until
 
 SAMPLES, BATCH = 40, 2
 
@@ -92,7 +93,7 @@ def run(folder: str, hybrid: bool, one_node: bool, stored: bool, finish: bool) -
         full = contents(state)
         if rank == 0:
             torch.save(full, notes / "expected.pt")
-        checkpoint.status()
+        until(lambda: checkpoint.status()["committed"] == step, "all copies are at their partners", 120.0)
         dist.barrier()
         if stored:
             assert checkpoint.flush() == [step], checkpoint.status()["troubles"]
