@@ -8,7 +8,7 @@ from typing import Any
 
 from measure import publish
 
-from holdfast.lab.drills.batch import fuzz, fuzz_summary, fuzz_tasks, play_all, summary
+from holdfast.lab.drills.batch import fuzz, fuzz_summary, fuzz_tasks, fuzz_wide, play_all, summary, wide_summary
 from holdfast.lab.drills.draw import CALM
 from holdfast.lab.drills.file import load, shipped
 
@@ -34,8 +34,13 @@ def main() -> None:
     options.add_argument("--hard", type=int, default=60)
     options.add_argument("--first", type=int, default=1)
     options.add_argument("--processes", type=int, default=0)
+    options.add_argument("--unseen", type=int, default=0, help="draws of plants kept out of tuning; no other")
     asked = options.parse_args()
     began = time.perf_counter()
+    if asked.unseen:
+        found = wide_summary(fuzz_wide(asked.unseen, asked.first, asked.processes, unseen=True))
+        publish("drills_unseen", {**found, "wall_seconds": round(time.perf_counter() - began, 1)})
+        return
     known = play_all([load(name) for name in shipped()], asked.processes)
     random = fuzz(fuzz_tasks(asked.seeds, asked.first, "", 0.15), asked.processes)
     hard = fuzz(fuzz_tasks(asked.hard, asked.first, "", 0.15, hard=True), asked.processes)
