@@ -13,7 +13,7 @@ class Evidence:
     file: str = ""
     host: str = ""
     rank: int | None = None
-    role: str = "note"  # strong, likely, weak: may be a cause; effect: never one; watchdog, exit, note: see docs/diagnose.md
+    role: str = "note"  # strong, likely, weak: may be a cause; effect: never; others: docs/diagnose.md
     cause: str = ""  # what it speaks for, by its stable name
 
     @property

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import msgspec
 
-from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.views.common import FleetView, NodeView, PoolView, TransitionView
 from holdfast.fleet.decisions.breaker import breaker, spares_short
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.model.health import Health
 from holdfast.model.lifecycle import NodeState, Stage
+from holdfast.runtime.components import Components
 
 MOST_WAITING = 1_000  # events a slow watcher may lag behind before it is told to look again
 

@@ -11,7 +11,6 @@ from functools import partial
 from holdfast.fleet.actions.backend import Outcome, Result
 from holdfast.fleet.actions.kubernetes.backend import Kubernetes
 from holdfast.fleet.actions.kubernetes.snapshot import Watched
-from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.enrolment import vouch_by_scheduler
 from holdfast.fleet.controller.transaction import Transaction, Work
@@ -22,6 +21,7 @@ from holdfast.formats.kubernetes.snapshot import Snapshot, statuses
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, Verb
 from holdfast.model.records import AuditEntry, Step, Transition
+from holdfast.runtime.components import Components
 from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.controller")

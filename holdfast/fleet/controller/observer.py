@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from holdfast.fleet.actions.slurm.backend import Look, Slurm
-from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.enrolment import vouch_by_scheduler
 from holdfast.fleet.controller.transaction import Transaction, Work
@@ -18,6 +17,7 @@ from holdfast.model.job import Job
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, NodeState, Stage
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import Step, Transition
+from holdfast.runtime.components import Components
 from holdfast.runtime.errors import NoAnswer
 
 log = logging.getLogger("holdfast.fleet.controller")

@@ -16,7 +16,6 @@ from itertools import islice
 from secrets import token_hex
 from typing import Any
 
-from holdfast.fleet.api.components import Components
 from holdfast.fleet.api.problem import Problem, busy, elsewhere
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.orders import Orders
@@ -29,6 +28,7 @@ from holdfast.fleet.store.errors import public
 from holdfast.model.incident import IncidentState
 from holdfast.runtime import clock
 from holdfast.runtime.clock import SteadyClock
+from holdfast.runtime.components import Components
 
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_WAITING = 4_000

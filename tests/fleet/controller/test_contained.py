@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.api.components import LONGEST_PAUSE_SECONDS, Components, pause_after
 from holdfast.fleet.controller import alerts as alerts_module
 from holdfast.fleet.controller import server
 from holdfast.fleet.controller.backends import Backends
@@ -34,6 +33,7 @@ from holdfast.fleet.store import Store
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.signal import Reading, Signal
 from holdfast.runtime import http
+from holdfast.runtime.components import LONGEST_PAUSE_SECONDS, Components, pause_after
 from tests.stores import new_store
 from tests.waiting import until
 

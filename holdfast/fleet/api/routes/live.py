@@ -9,9 +9,9 @@ from litestar import get
 from litestar.response import Stream
 
 from holdfast.fleet.api.board import Board, Watcher
-from holdfast.fleet.api.components import ComponentView
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Asked
+from holdfast.runtime.components import ComponentView
 
 MOST_WATCHERS = 200
 QUIET_SECONDS = 15.0  # a comment now and then, so that a dead connection is noticed
