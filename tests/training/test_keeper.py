@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.runtime.job_secret import SecretError, job_secret
 from holdfast.training.checkpoint.format.increments import PART, Sent, changed, marks_of
 from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer, Caller, Refused
 from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
-from holdfast.training.checkpoint.keeper.site import SiteError, job_secret, runtime_folder
+from holdfast.training.checkpoint.keeper.site import runtime_folder
 from holdfast.training.checkpoint.keeper.wire import WireError
 
 SECRET = b"s" * 32
@@ -246,9 +247,9 @@ def test_memory_and_secret_belong_to_one_user(tmp_path: Path, monkeypatch: pytes
     assert os.stat(copy_of(0, 1).pages.fd).st_mode & 0o777 == 0o600
     assert job_secret(tmp_path) == job_secret(tmp_path)
     (tmp_path / ".secret").chmod(0o644)
-    with pytest.raises(SiteError, match="can be used by others"):
+    with pytest.raises(SecretError, match="can be used by others"):
         job_secret(tmp_path)
     (tmp_path / "open").mkdir(mode=0o755)
     monkeypatch.setenv("HOLDFAST_RUNTIME_DIR", str(tmp_path / "open"))
-    with pytest.raises(SiteError, match="can be used by others"):
+    with pytest.raises(SecretError, match="can be used by others"):
         runtime_folder()

@@ -15,6 +15,7 @@ import sys
 import threading
 from pathlib import Path
 
+from holdfast.runtime.job_secret import SecretError, job_secret
 from holdfast.training.checkpoint.device.buffers import Shelf
 from holdfast.training.checkpoint.keeper.account import Account
 from holdfast.training.checkpoint.keeper.agent_connection import AgentLine
@@ -24,7 +25,7 @@ from holdfast.training.checkpoint.keeper.peers import Answerer
 from holdfast.training.checkpoint.keeper.ranks import Parts, RankServer
 from holdfast.training.checkpoint.keeper.replication import Replication
 from holdfast.training.checkpoint.keeper.shard_store import ShardStore
-from holdfast.training.checkpoint.keeper.site import SiteError, job_secret, node_name, own_address, socket_path
+from holdfast.training.checkpoint.keeper.site import node_name, own_address, socket_path
 from holdfast.training.checkpoint.keeper.storing import Storing
 from holdfast.training.checkpoint.keeper.wire import Process
 
@@ -52,7 +53,7 @@ def main() -> int:
         secret = job_secret(folder)
     except OSError as error:
         sys.stderr.write(f"holdfast: {error}\n")
-        return USAGE_ERROR if isinstance(error, SiteError) else 1
+        return USAGE_ERROR if isinstance(error, SecretError) else 1
     _keep(options, folder, path, secret)
     return 0
 
