@@ -2,7 +2,7 @@
 PY := .venv/bin/python
 PEERS := .venv-peers
 unexport PYTHONDONTWRITEBYTECODE  # images set it; without bytecode each process of a test compiles everything anew
-.PHONY: fuzz sbom screenshots docs-site agreement setup torch node system console dist demo demo-node test test-kubernetes mutants quick soak lint docs bench bench-fleet bench-growth bench-history clean
+.PHONY: fuzz screenshots docs-site agreement setup torch node system console dist demo demo-node test test-kubernetes mutants quick soak lint docs bench bench-fleet bench-growth bench-history clean
 
 setup: .venv/.ready
 
