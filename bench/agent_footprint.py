@@ -22,15 +22,19 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=40.0)
+    parser.add_argument("--nvml-microseconds", type=int, default=0, help="how long every NVML call takes")
     parser.add_argument("--peers", default="", help="bin directory of a venv with gpucm installed")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        publish("agent_footprint", measure(Path(scratch), options))
+        name = "agent_footprint_slow_nvml" if options.nvml_microseconds else "agent_footprint"
+        publish(name, measure(Path(scratch), options))
 
 
 def measure(scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
     twin = scratch / "twin"
     one_shot([HOLDFAST, "twin", "node", str(twin)])
+    if options.nvml_microseconds:
+        one_shot([HOLDFAST, "twin", "inject", str(twin), "slow_driver", "--value", str(options.nvml_microseconds)])
     library = next(twin.glob("**/libnvidia-ml.so.1"))
     environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
     port = 19177

@@ -51,7 +51,8 @@ def rank_main(folder: Path, megabytes: int, rounds: int, phase: str, nvrx: str, 
         times = _stalls(ckpt, tensors, folder, rank, rounds, nvrx, steps)
         figures = {name: _slowest(one) for name, one in times.items()}
         figures |= {f"step_{name}": _slowest(one) for name, one in steps.times.items()}
-        memory = torch.tensor([pss(os.getpid()) - before, pss(ckpt.status()["keeper"])])
+        warm = megabytes * 2**20  # of the plain copy
+        memory = torch.tensor([pss(os.getpid()) - before - warm, pss(ckpt.status()["keeper"])])
         dist.all_reduce(memory)
         figures["rank_growth_bytes"], figures["keeper_bytes"] = (memory / WORLD).tolist()
         figures["stored"] = ckpt.flush()

@@ -81,7 +81,7 @@ def best_of(times: int, do: object) -> float:
 
 
 def main() -> None:
-    waiting, at_once = Policy(dry_run=False), Policy(dry_run=False, shared_wait_seconds=0.0)
+    waiting, at_once = Policy(dry_run=False), Policy(dry_run=False, shared_first_seconds=0.0, shared_wait_seconds=0.0)
     big = fleet(BIG, waiting)
     for number in range(BEHIND):
         fail(big, f"n{number}", 1.0)

@@ -171,8 +171,8 @@ def money() -> list[Row]:
         Row(
             "$2.35 at a goodput of 0.97", 2.423, Offer(name="b", price=2.35, goodput=0.97).effective_price, 1e-3, source
         ),
-        Row("incident: direct compute ($)", 3008, five["direct compute"], 1e-3, source),
-        Row("incident: rollback ($)", 2166, five["rollback"], 1e-3, source),
+        Row("incident: direct compute ($)", 3970.56, five["direct compute"], 1e-3, source),
+        Row("incident: rollback ($)", 1203.2, five["rollback"], 1e-3, source),
         Row("incident: labour ($)", 1680, five["labour"], 1e-3, source),
     ]
 

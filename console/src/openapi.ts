@@ -362,6 +362,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/pending": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListPending */
+        get: operations["V1PendingListPending"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pending/vouch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** VouchForNode */
+        post: operations["V1PendingVouchVouchForNode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/credential": {
         parameters: {
             query?: never;
@@ -373,6 +407,23 @@ export interface paths {
         put?: never;
         /** RenewCredential */
         post: operations["V1CredentialRenewCredential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admission": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Admission */
+        get: operations["V1AdmissionAdmission"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -526,6 +577,23 @@ export interface paths {
         };
         /** Healthz */
         get: operations["HealthzHealthz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/components": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListComponents */
+        get: operations["V1ComponentsListComponents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -806,6 +874,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/planned": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListPlanned */
+        get: operations["V1PlannedListPlanned"];
+        put?: never;
+        /** Announce */
+        post: operations["V1PlannedAnnounce"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/planned/{name}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Withdraw */
+        post: operations["V1PlannedNameWithdrawWithdraw"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/session": {
         parameters: {
             query?: never;
@@ -930,10 +1033,18 @@ export interface components {
         ActionsView: {
             actions: components["schemas"]["ActionView"][];
         };
+        /** Admission */
+        Admission: {
+            node: string;
+            allowed: boolean;
+            /** @default  */
+            reason: string;
+        };
         /** Alive */
         Alive: {
             leading: boolean;
             waiting: number;
+            failing: string[];
         };
         /** AuditEntry */
         AuditEntry: {
@@ -1040,6 +1151,19 @@ export interface components {
             /** @default [] */
             troubles: string[];
         };
+        /** ComponentView */
+        ComponentView: {
+            name: string;
+            failing: boolean;
+            failures: number;
+            total: number;
+            since: number | null;
+            error: string;
+        };
+        /** ComponentsView */
+        ComponentsView: {
+            components: components["schemas"]["ComponentView"][];
+        };
         /** DrillRequest */
         DrillRequest: {
             drill: string;
@@ -1079,6 +1203,8 @@ export interface components {
         Enrolled: {
             credential: string;
             expires: number;
+            /** @default false */
+            pending: boolean;
         };
         /** Event */
         Event: {
@@ -1390,6 +1516,9 @@ export interface components {
             down_hours: number;
             /** @default 0 */
             rework_hours: number;
+            usual?: number | null;
+            /** @default 0 */
+            milestone_hours: number;
         };
         /** Moment */
         Moment: {
@@ -1543,6 +1672,21 @@ export interface components {
             tests: components["schemas"]["TestView"][];
             note: string;
         };
+        /** PendingNode */
+        PendingNode: {
+            token_hash: string;
+            name: string;
+            pool: string;
+            place: {
+                [key: string]: string;
+            };
+            address: string;
+            at: number;
+        };
+        /** PendingView */
+        PendingView: {
+            pending: components["schemas"]["PendingNode"][];
+        };
         /** PlacesView */
         PlacesView: {
             step: number;
@@ -1604,6 +1748,22 @@ export interface components {
             document: {
                 [key: string]: unknown;
             };
+        };
+        /** PlannedWorkView */
+        PlannedWorkView: {
+            name: string;
+            subjects: string[];
+            start: number;
+            end: number;
+            /** @default  */
+            what: string;
+            /** @default api */
+            source: string;
+        };
+        /** PlannedWorksView */
+        PlannedWorksView: {
+            /** @default [] */
+            planned: components["schemas"]["PlannedWorkView"][];
         };
         /** PoolView */
         PoolView: {
@@ -1824,7 +1984,7 @@ export interface components {
          * Role
          * @enum {string}
          */
-        Role: "agent" | "viewer" | "operator" | "admin";
+        Role: "agent" | "job" | "viewer" | "operator" | "admin";
         /** RunbookView */
         RunbookView: {
             kind: string;
@@ -1878,6 +2038,8 @@ export interface components {
             looked_at?: number | null;
             /** @default  */
             trouble: string;
+            /** @default [] */
+            planned: string[];
             /** @default [] */
             gaps: string[];
             /** @default 0 */
@@ -2024,6 +2186,14 @@ export interface components {
             uses: number;
             /** @default  */
             node: string;
+            /** @default  */
+            nodes: string;
+            /** @default  */
+            network: string;
+            /** @default false */
+            vouch: boolean;
+            /** @default  */
+            job: string;
         };
         /** TokenView */
         TokenView: {
@@ -2164,6 +2334,12 @@ export interface components {
             owner: string;
             /** @default  */
             runbook: string;
+        };
+        /** VouchRequest */
+        VouchRequest: {
+            name: string;
+            /** @default  */
+            hash: string;
         };
         /**
          * WaitsFor
@@ -2941,6 +3117,65 @@ export interface operations {
             };
         };
     };
+    V1PendingListPending: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingView"];
+                };
+            };
+        };
+    };
+    V1PendingVouchVouchForNode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VouchRequest"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PendingNode"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
     V1CredentialRenewCredential: {
         parameters: {
             query?: never;
@@ -2957,6 +3192,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Enrolled"];
+                };
+            };
+        };
+    };
+    V1AdmissionAdmission: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Admission"];
                 };
             };
         };
@@ -3345,6 +3600,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Alive"];
+                };
+            };
+        };
+    };
+    V1ComponentsListComponents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComponentsView"];
                 };
             };
         };
@@ -3945,6 +4220,102 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SignalsTaken"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1PlannedListPlanned: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlannedWorksView"];
+                };
+            };
+        };
+    };
+    V1PlannedAnnounce: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlannedWorkView"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlannedWorksView"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status_code: number;
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                    };
+                };
+            };
+        };
+    };
+    V1PlannedNameWithdrawWithdraw: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlannedWorksView"];
                 };
             };
             /** @description Bad request syntax or unsupported method */

@@ -1,14 +1,11 @@
 """What a failed call means, by its subsystem and its errno, as rows of failed_calls.toml."""
 
-import errno
-import os
 import re
 import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-_GAI = "EAI"  # stands for every error of getaddrinfo
 _NUMBERED = re.compile(r"\berrno[:= ]+(\d{1,3})\b|\[Errno (\d{1,3})\]|\(errno: ?(\d{1,3})")
 
 
@@ -39,7 +36,7 @@ def error_of(text: str) -> str:
             return name
     found = _NUMBERED.search(text)
     number = int(next(group for group in found.groups() if group)) if found else 0
-    return errno.errorcode.get(number, "")
+    return next((name for name, value, _ in _table()["error"] if number and value == number), "")
 
 
 def keywords() -> tuple[str, ...]:
@@ -49,9 +46,7 @@ def keywords() -> tuple[str, ...]:
 
 @cache
 def _texts() -> dict[str, str]:
-    wanted = {name for row in _table()["meaning"] for name in row[1].split()}
-    texts = {os.strerror(getattr(errno, name)): name for name in sorted(wanted - {_GAI})}
-    return {**texts, **dict.fromkeys(_table()["gai"], _GAI)}
+    return {text: name for name, _, text in _table()["error"]}
 
 
 @cache

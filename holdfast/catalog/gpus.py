@@ -18,6 +18,7 @@ _SAID = {
     "fabric_manager": "nodes run no fabric manager",
     "fabric_state": "does not report a fabric state",
     "mig": "cannot be split by MIG",
+    "nvidia_driver": "is not an NVIDIA GPU",
 }
 
 
@@ -28,7 +29,9 @@ class GpuModel:
     name: str
     patterns: tuple[str, ...]
     source: str
-    nvlink_lanes: int = 0
+    vendor: str = "NVIDIA"
+    pci_devices: tuple[str, ...] = ()  # PCI device ids, for drivers that do not name their GPUs
+    nvlink_lanes: int = 0  # of an AMD GPU: XGMI links
     nvlink_optional: bool = False  # lanes exist only where a bridge is fitted
     nvlink_off_under_mig: bool = False  # a GPU split by MIG has its lanes switched off
     nvlink_version: int = 0
@@ -49,6 +52,11 @@ class GpuModel:
     row_remap: bool = True
     mig: bool = False
     unknown: tuple[str, ...] = ()  # parts of which it is unknown whether a node of this model has them
+
+    @property
+    def link_name(self) -> str:
+        """What the links between GPUs of this make are called."""
+        return "XGMI links" if self.vendor == "AMD" else "NVLink lanes"
 
     @property
     def memory_bytes(self) -> int:
@@ -78,6 +86,7 @@ class GpuModel:
             "fabric_manager": self.fabric_manager,
             "fabric_state": self.fabric_state,
             "mig": self.mig,
+            "nvidia_driver": self.vendor == "NVIDIA",
         }
         return tuple(part for part, there in has.items() if not there and part not in self.unknown)
 
@@ -101,11 +110,19 @@ def _model(table: dict[str, Any]) -> GpuModel:
 @cache
 def gpu_model(name: str) -> GpuModel | None:
     """The model behind an NVML name ('NVIDIA H100 80GB HBM3'), or None if the catalog does not know it."""
-    bare = _MIG_PROFILE.sub("", name.strip()).removeprefix("NVIDIA ")
+    bare = _MIG_PROFILE.sub("", name.strip()).removeprefix("NVIDIA ").removeprefix("AMD ")
     for model in gpu_models():
         if any(re.fullmatch(pattern, bare, re.IGNORECASE) for pattern in model.patterns):
             return model
     return None
+
+
+def amd_model_name(device: str, product: str) -> str:
+    """The name of an AMD GPU by its PCI device id ('0x74a1'), or by what its product file says; '' if not known."""
+    for model in gpu_models():
+        if model.vendor == "AMD" and (device.lower() in model.pci_devices or gpu_model(product) is model):
+            return f"AMD Instinct {model.name}"
+    return ""
 
 
 def is_virtual(name: str) -> bool:

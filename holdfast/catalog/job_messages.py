@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 _NUMBER = r"\d{1,18}"
-_ADDRESS = r"[\w.:%\[\]-]{1,255}(?:<\d{1,5}>)?"
+_ADDRESS = r"(?:[\w.:%\[\]-]{1,255}<\d{1,5}>|(?=[\w.%\[\]-]*[\d:])[\w.:%\[\]-]{1,255})"  # a port, or a digit: no word
 
 
 class JobMessage(NamedTuple):
@@ -33,4 +33,5 @@ def groups() -> tuple[JobMessageGroup, ...]:
 
 
 def _message(code: str, role: str, cause: str, regex: str) -> JobMessage:
-    return JobMessage(code, role, cause, re.compile(regex.replace("$N", _NUMBER).replace("$IP", _ADDRESS)))
+    anchored = rf"\A(?:{regex})" if regex.startswith(".*") else regex  # else a search tries every place of a long line
+    return JobMessage(code, role, cause, re.compile(anchored.replace("$N", _NUMBER).replace("$IP", _ADDRESS)))

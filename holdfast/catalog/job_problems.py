@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -52,12 +52,21 @@ def _shown(found: Mapping[str, object], name: str) -> str:
     return value[:_LONGEST] if value else f"<{name}>"
 
 
-def find(text: str) -> tuple[Problem, dict[str, str]] | None:
-    """The first problem that a line or an exception shows, with the parts of it that the row names."""
-    for one in _shown_by_lines():
-        if any(word in text for word in one.keywords) and (match := one.match.search(text)):
+def find(text: str, rows: Sequence[Problem] | None = None) -> tuple[Problem, dict[str, str]] | None:
+    """The first problem that a line or an exception shows, with the parts of it that the row names.
+
+    `rows`: those with a keyword in the line, where somebody has looked already.
+    """
+    for one in _shown_by_lines() if rows is None else rows:
+        if (rows is not None or any(word in text for word in one.keywords)) and (match := one.match.search(text)):
             return one, {name: value for name, value in match.groupdict().items() if value}
     return None
+
+
+def with_keywords(words: Iterable[bytes]) -> list[Problem]:
+    """The rows that one of the words belongs to, in the order of the table."""
+    found = {number for word in words for number in _by_keyword().get(word, ())}
+    return [_shown_by_lines()[number] for number in sorted(found)]
 
 
 def named(name: str) -> Problem | None:
@@ -78,6 +87,15 @@ def problems() -> tuple[Problem, ...]:
 @cache
 def _shown_by_lines() -> tuple[Problem, ...]:
     return tuple(one for one in problems() if not one.is_default)
+
+
+@cache
+def _by_keyword() -> dict[bytes, tuple[int, ...]]:
+    rows: dict[bytes, tuple[int, ...]] = {}
+    for number, one in enumerate(_shown_by_lines()):
+        for word in one.keywords:
+            rows[word.encode()] = (*rows.get(word.encode(), ()), number)
+    return rows
 
 
 @cache

@@ -6,6 +6,7 @@ from holdfast.client.client import Client, node_path
 from holdfast.model.refusal import Refusal
 
 PAGE = 10_000
+MOST_INCIDENTS = 1_000
 Row = dict[str, Any]
 
 
@@ -39,6 +40,12 @@ def jobs(client: Client, begin: float, end: float) -> list[Row]:
         if len(page) < PAGE:
             return list(found.values())
         until = _next(until, page[-1]["start"])
+
+
+def incidents(client: Client) -> list[Row]:
+    """The newest incidents, as many as the controller gives at once."""
+    found: list[Row] = client.get("/v1/incidents", limit=MOST_INCIDENTS)["incidents"]
+    return found
 
 
 def _next(before: float, last: float) -> float:

@@ -28,7 +28,7 @@ class Document:
         self._text = text
         try:
             self.raw: dict[str, Any] = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise SettingsError(f"{origin}: not valid TOML: {error}") from None
 
     def refuse(self, place: str, key: str, why: str) -> SettingsError:

@@ -24,6 +24,8 @@ class Loss:
     critical_chance: float = 1.0
     down_hours: float = 0.0  # in which it stood still; beside the shares, not in them
     rework_hours: float = 0.0  # of steps made again; beside the shares too
+    usual: float | None = None  # its step time, or its stall, before the incident: what a slower one is compared with
+    milestone_hours: float = 0.0  # by which all open incidents together delay its milestone; 0: by this one alone
 
     @property
     def gpu_hours_per_hour(self) -> float | None:

@@ -67,7 +67,7 @@ def parse(text: str, origin: str) -> Manifest:
     """Read a manifest. Raises SettingsError in one sentence that names what, where and what was expected."""
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"{origin}: not valid TOML: {error}") from None
     _only(raw, {"node", "expect"}, f"{origin}: top level")
     about = _only(raw.get("node", {}), {"learned_from", "lacks"}, f"{origin}: node")

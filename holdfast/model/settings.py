@@ -95,7 +95,7 @@ def parse(text: str, origin: str, checks: Mapping[str, Mapping[str, float]], sou
     """Read a configuration. `checks` maps each known check to its limits; unknown names are errors."""
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"{origin}: not valid TOML: {error}") from None
     _only(raw, {"node", "roots", "agent", "controller", "probes", "sources", "checks", "stages"}, origin, "top level")
     node = raw.get("node", "")

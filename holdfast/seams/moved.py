@@ -215,8 +215,10 @@ def _aligned(table: Table, calm: Table, columns: int) -> Values:
     base = np.full((len(table.subjects), width), np.nan, np.float32)
     for row, subject in enumerate(table.subjects):
         place = calm.index.get(subject)
-        source = own[row] if place is None else known[place]
-        base[row, : len(source)] = source
+        if place is None:
+            base[row, : own.shape[1]] = own[row]
+        else:
+            base[row] = np.resize(known[place], width)  # a short past is a past all the same
     return base
 
 

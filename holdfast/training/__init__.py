@@ -7,13 +7,28 @@ if TYPE_CHECKING:
     from holdfast.training.checkpoint.checkpoint import Checkpoint
     from holdfast.training.checkpoint.parts import Parallel, Random
     from holdfast.training.checkpoint.position import Position
+    from holdfast.training.checkpoint.restore import CheckpointError, LoadRefused
+    from holdfast.training.checkpoint.storage.foreign import load_from
     from holdfast.training.guard.guard import Guard
     from holdfast.training.progress.progress import Progress
 
-__all__ = ["Checkpoint", "Guard", "Parallel", "Position", "Progress", "Random"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "Guard",
+    "LoadRefused",
+    "Parallel",
+    "Position",
+    "Progress",
+    "Random",
+    "load_from",
+]
 
 _HOMES = {
     "Checkpoint": "checkpoint.checkpoint",
+    "CheckpointError": "checkpoint.restore",
+    "LoadRefused": "checkpoint.restore",
+    "load_from": "checkpoint.storage.foreign",
     "Guard": "guard.guard",
     "Parallel": "checkpoint.parts",
     "Position": "checkpoint.position",

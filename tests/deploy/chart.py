@@ -31,8 +31,12 @@ def helm(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([HELM, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
+OPEN = ("controller.clearText=true", "networkPolicy.anyone=true")
+"""What whoever wants neither TLS nor a limit of who may connect has to say."""
+
+
 def chosen(values: tuple[str, ...]) -> list[str]:
-    return [word for value in values for word in ("--set", value)]
+    return [word for value in (*OPEN, *values) for word in ("--set", value)]
 
 
 def rendered(*values: str, namespace: str = "holdfast") -> list[dict[str, Any]]:

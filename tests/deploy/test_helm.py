@@ -12,7 +12,7 @@ from holdfast.fleet.decisions.lifecycle import policy
 from holdfast.model import settings
 from holdfast.node import checks
 
-from .chart import CHART, FULL, HELM, MISSING, PLAIN, chosen, find, helm, rendered
+from .chart import CHART, FULL, HELM, MISSING, OPEN, PLAIN, chosen, find, helm, rendered
 
 pytestmark = pytest.mark.skipif(not HELM, reason=MISSING)
 MANIFESTS = CHART.parent / "kubernetes"
@@ -33,6 +33,13 @@ def container(workload: dict[str, Any]) -> dict[str, Any]:
 def test_it_lints_strictly(values: tuple[str, ...]) -> None:
     told = helm("lint", "--strict", str(CHART), *chosen(values))
     assert told.returncode == 0, told.stdout + told.stderr
+
+
+@pytest.mark.parametrize(("left", "why"), [(OPEN[0], "networkPolicy.from"), (OPEN[1], "controller.tlsSecret")])
+def test_neither_clear_text_nor_an_open_port_comes_by_default(left: str, why: str) -> None:
+    told = helm("template", "holdfast", str(CHART), "--set", left)
+    assert told.returncode != 0
+    assert why in told.stderr
 
 
 @BOTH

@@ -1,4 +1,4 @@
-"""A training job of a few processes over gloo that goes wrong as it is told; run by torchrun in test_made_failures."""
+"""A training job of a few processes over gloo that goes wrong on request; run by torchrun in test_made_failures."""
 
 import datetime
 import os

@@ -9,7 +9,7 @@ from holdfast.model.signal import Event, Value
 NOON = 1_772_620_000.0
 
 
-def told(
+def reported(
     kind: str, role: str = "note", cause: str = "", *, at: float = 0.0, rank: int | None = None, host: str = "",
     line: int = 1, code: str = "x", file: str = "a.log", device: str = "", action: str = "", text: str = "",
     **detail: Value,
@@ -22,13 +22,13 @@ def told(
 
 
 def kernel(kind: str, cause: str, at: float, *, host: str = "n1", **more: Value) -> Evidence:
-    return told(kind, "strong", cause, at=at, host=host, file="k.log", action="restart_node", **more)  # type: ignore[arg-type]
+    return reported(kind, "strong", cause, at=at, host=host, file="k.log", action="restart_node", **more)  # type: ignore[arg-type]
 
 
 def watchdog(
     rank: int | None = 0, *, at: float = NOON, line: int = 50, file: str = "a.log", **detail: Value
 ) -> Evidence:
-    return told("watchdog", "watchdog", at=at, rank=rank, line=line, file=file, **detail)
+    return reported("watchdog", "watchdog", at=at, rank=rank, line=line, file=file, **detail)
 
 
 def wait(*evidence: Evidence) -> Waiting:

@@ -1,16 +1,16 @@
-"""Which candidate follows from which; how sure a candidate is; what is told first."""
+"""Which candidate follows from which; how sure a candidate is; what is reported first."""
 
 import pytest
 
 from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.diagnosis.rules.causality import roots
-from tests.diagnosis.telling import NOON, candidate, told
+from tests.diagnosis.telling import NOON, candidate, reported
 
 
 def one(
     cause: str, at: float = 0.0, *, sure: float = 0.8, line: int = 1, file: str = "a.log", **more: object
 ) -> Candidate:
-    return candidate(cause, told("x", "strong", cause, at=at, line=line, file=file), base=sure, **more)
+    return candidate(cause, reported("x", "strong", cause, at=at, line=line, file=file), base=sure, **more)
 
 
 def names(*candidates: Candidate) -> list[str]:
@@ -38,8 +38,8 @@ def test_what_follows_from_another_is_no_root(why: str, first: Candidate, second
 @pytest.mark.parametrize(
     ("why", "mine", "theirs", "root"),
     [
-        ("told sooner", {"at": NOON}, {"at": NOON + 1}, "job.exception"),
-        ("told later", {"at": NOON + 1}, {"at": NOON}, "launcher.setup"),
+        ("reported sooner", {"at": NOON}, {"at": NOON + 1}, "job.exception"),
+        ("reported later", {"at": NOON + 1}, {"at": NOON}, "launcher.setup"),
         ("above it in the same file", {"line": 3}, {"line": 4}, "job.exception"),
         ("below it in the same file", {"line": 4}, {"line": 3}, "launcher.setup"),
         ("the same moment, above it", {"at": NOON, "line": 3}, {"at": NOON, "line": 4}, "job.exception"),
@@ -75,7 +75,7 @@ def test_one_cause_of_one_subject_found_in_two_ways_is_told_once() -> None:
     (found,) = roots([second, first])
     assert (found.confidence, [item.event.line for item in found.evidence]) == (0.9, [1, 2])
     (again,) = roots([found, one("gpu.gsp", host="n1", line=2)])
-    assert len(again.evidence) == 2, "the same line is not told twice"
+    assert len(again.evidence) == 2, "the same line is not reported twice"
     assert len(roots([one("job.exception", ranks=(1,)), one("job.exception", ranks=(2,))])) == 2
     assert len(roots([one("gpu.gsp", host="n1", device="0"), one("gpu.gsp", host="n1", device="1")])) == 2
 
@@ -96,15 +96,15 @@ def test_of_very_many_the_surest_are_compared() -> None:
 
 
 def test_how_sure_evidence_makes() -> None:
-    strong, weak, hint = (told(kind, role) for kind, role in (("a", "strong"), ("b", "weak"), ("c", "hint")))
-    other = told("d", "exit")
+    strong, weak, hint = (reported(kind, role) for kind, role in (("a", "strong"), ("b", "weak"), ("c", "hint")))
+    other = reported("d", "exit")
     assert candidate("gpu.gsp", strong).confidence == 0.85
     assert candidate("gpu.gsp", strong, strong).confidence == 0.85, "the same again proves nothing more"
     assert candidate("gpu.gsp", weak).confidence == 0.45
     assert candidate("gpu.gsp", hint).confidence == 0.25
     assert candidate("gpu.gsp", other).confidence == 0.2
     assert candidate("gpu.gsp", strong, weak).confidence == 0.92
-    everything = [told(f"k{n}", "strong") for n in range(5)]
+    everything = [reported(f"k{n}", "strong") for n in range(5)]
     assert candidate("gpu.gsp", *everything).confidence == 0.97
 
 
@@ -116,8 +116,13 @@ def test_what_speaks_against_a_candidate_is_told_once_and_counts_each_time() -> 
 
 
 def test_when_it_began_and_what_to_look_at_first() -> None:
-    items = [told("a", "hint", at=0.0), told("b", "weak", at=NOON), told("c", "strong", at=NOON - 5), told("d", "note")]
-    both = candidate("gpu.gsp", *items, told("e", "exit"), told("f", "watchdog"), told("g", "weak"))
+    items = [
+        reported("a", "hint", at=0.0),
+        reported("b", "weak", at=NOON),
+        reported("c", "strong", at=NOON - 5),
+        reported("d", "note"),
+    ]
+    both = candidate("gpu.gsp", *items, reported("e", "exit"), reported("f", "watchdog"), reported("g", "weak"))
     assert both.began == NOON - 5
     assert [item.event.kind for item in both.best_evidence()] == ["c", "b", "g", "e", "f", "a", "d"]
-    assert candidate("gpu.gsp", told("a")).began == 0.0
+    assert candidate("gpu.gsp", reported("a")).began == 0.0

@@ -27,20 +27,20 @@ START = WATCHDOG.at - 600.0
 
 
 def test_nothing_is_said_of_nothing() -> None:
-    told = diagnose([])
-    assert (told.causes, told.next, told.unseen) == ((), None, ())
+    reported = diagnose([])
+    assert (reported.causes, reported.next, reported.unseen) == ((), None, ())
 
 
 def test_a_watchdog_alone_is_unknown_and_says_what_to_collect() -> None:
-    told = diagnose([WATCHDOG])
-    assert [one.name for one in told.causes] == ["unknown"]
-    assert any("Flight Recorder" in line for line in told.unseen)
+    reported = diagnose([WATCHDOG])
+    assert [one.name for one in reported.causes] == ["unknown"]
+    assert any("Flight Recorder" in line for line in reported.unseen)
 
 
 def test_the_wait_began_when_the_duration_says() -> None:
-    told = diagnose([WATCHDOG])
-    assert told.wait is not None
-    assert told.wait.since == START
+    reported = diagnose([WATCHDOG])
+    assert reported.wait is not None
+    assert reported.wait.since == START
 
 
 def test_a_consequence_never_wins_over_what_came_before() -> None:
@@ -48,7 +48,7 @@ def test_a_consequence_never_wins_over_what_came_before() -> None:
     oom = evidence("exception", "strong", "job.cuda_oom", at=START + 1, rank=3)
     found = diagnose([WATCHDOG, oom, lost])
     assert [one.name for one in found.causes] == ["gpu.fell_off_bus"]
-    assert any(told.startswith("job.cuda_oom") for told in found.causes[0].explains)
+    assert any(reported.startswith("job.cuda_oom") for reported in found.causes[0].explains)
     assert found.next is not None
     assert found.next.exclude == ("n1",)
 
@@ -90,14 +90,14 @@ def test_ranks_that_differ_are_found_by_majority() -> None:
         evidence("watchdog", "watchdog", rank=rank, seq="7", op="ALLREDUCE", numel_in=size, line=rank + 1)
         for rank, size in enumerate(("128", "128", "128", "128", "128", "64", "128", "128"))
     ]
-    told = diagnose(waits)
-    assert (told.causes[0].name, told.causes[0].ranks) == ("job.collective_mismatch", (5,))
+    reported = diagnose(waits)
+    assert (reported.causes[0].name, reported.causes[0].ranks) == ("job.collective_mismatch", (5,))
 
 
 def test_a_rank_that_says_nothing_while_all_others_wait_is_missing() -> None:
     waits = [evidence("watchdog", "watchdog", rank=rank, line=rank + 1) for rank in (0, 1, 2, 4, 5, 6, 7)]
-    told = diagnose(waits)
-    assert [(one.name, one.ranks, subject_of(one)) for one in told.causes] == [
+    reported = diagnose(waits)
+    assert [(one.name, one.ranks, subject_of(one)) for one in reported.causes] == [
         ("job.rank_missing", (3,), "job/this/rank/3")
     ]
 
@@ -117,9 +117,9 @@ def test_after_corruption_an_older_checkpoint_is_trusted() -> None:
         for step in (100, 200, 300)
     ]
     nan = evidence("steps", "strong", "job.nan", step=250.0, line=260)
-    told = diagnose([*saves, nan])
-    assert told.next is not None
-    assert told.next.checkpoint == "/ckpt/200 (step 200)"
+    reported = diagnose([*saves, nan])
+    assert reported.next is not None
+    assert reported.next.checkpoint == "/ckpt/200 (step 200)"
 
 
 def test_every_cause_that_a_message_speaks_for_is_a_known_one() -> None:
@@ -172,8 +172,8 @@ def test_one_gpu_spelled_in_three_ways_is_one() -> None:
 
 
 def test_who_tells_of_a_missing_rank_is_not_missing() -> None:
-    told = evidence("watchdog", "strong", "job.rank_missing", rank=3, ranks="0")
-    assert [subject_of(one) for one in diagnose([told]).causes] == ["job/this/rank/0"]
+    reported = evidence("watchdog", "strong", "job.rank_missing", rank=3, ranks="0")
+    assert [subject_of(one) for one in diagnose([reported]).causes] == ["job/this/rank/0"]
 
 
 def test_an_adapter_without_a_port_is_named_by_its_place() -> None:
@@ -184,11 +184,11 @@ def test_an_adapter_without_a_port_is_named_by_its_place() -> None:
 
 def test_what_a_rank_waits_in_is_not_compared_with_what_another_enqueued_last() -> None:
     """Ranks 0 and 4 wait in the same collective; only one of them said how far it had enqueued."""
-    told = [
+    reported = [
         evidence("watchdog", "watchdog", at=START, rank=0, seq="1580", line=1),
         evidence("watchdog", "watchdog", at=START, rank=4, seq="1580", line=2),
         evidence("watchdog", "watchdog", at=START, rank=0, seq="1580", enqueued="1582", code="position", line=3),
         evidence("watchdog", "watchdog", at=START, rank=3, seq="1570", enqueued="1572", code="position", line=4),
     ]
-    first = diagnose(told).causes[0]
+    first = diagnose(reported).causes[0]
     assert (first.name, first.ranks) == ("job.rank_missing", (3,))

@@ -73,10 +73,10 @@ def test_any_story_is_read(entries: list[dict[str, Any]]) -> None:
 
 
 def test_the_exit_code_as_slurm_writes_it() -> None:
-    told = {
+    reported = {
         code: of_job(job(exit_code=code))[0].number("exit") for code in ("1:0", "0:9", "139:11", "0:0", "", "x:y", "7")
     }
-    assert told == {"1:0": 1, "0:9": -9, "139:11": -11, "0:0": 1, "": 1, "x:y": 1, "7": 7}
+    assert reported == {"1:0": 1, "0:9": -9, "139:11": -11, "0:0": 1, "": 1, "x:y": 1, "7": 7}
     done = of_job(job(JobState.COMPLETED, "0:0"))[0]
     assert (done.number("exit"), done.role) == (None, "note")
     assert of_job(job(JobState.CANCELLED, ""))[0].role == "weak"
@@ -103,13 +103,13 @@ def test_what_a_story_says_and_what_it_does_not() -> None:
         entry("transition", 0.0, "t", kind="blind"),
         {"kind": "verdict", "at": None, "facts": None},
     ]
-    told = of_story("n1", story)
-    assert [(one.event.line, one.event.severity, one.role, one.cause, one.at) for one in told] == [
-        (3, "warning", told[0].role, told[0].cause, END),
+    reported = of_story("n1", story)
+    assert [(one.event.line, one.event.severity, one.role, one.cause, one.at) for one in reported] == [
+        (3, "warning", reported[0].role, reported[0].cause, END),
         (4, "fatal", "strong", "gpu.fell_off_bus", END),
         (5, "info", "note", "", END),
         (6, "warning", "weak", "host.other", 0.0),
     ]
-    assert told[0].event.text == "gpu.lost: 7 of 8"
-    assert told[1].event.text == "7 of 8"
-    assert all((one.file, one.host, bool(one.event.action)) == ("controller/n1", "n1", True) for one in told)
+    assert reported[0].event.text == "gpu.lost: 7 of 8"
+    assert reported[1].event.text == "7 of 8"
+    assert all((one.file, one.host, bool(one.event.action)) == ("controller/n1", "n1", True) for one in reported)

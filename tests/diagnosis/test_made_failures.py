@@ -34,7 +34,7 @@ def test_a_failure_made_here(fault: str, cause: str, action: str, tmp_path: Path
             stdout=output, stderr=subprocess.STDOUT, timeout=180, check=False,
             env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
-    told = diagnose(gather([log])[0])
-    assert told.causes, log.read_text()
-    assert told.next is not None
-    assert (told.causes[0].name, told.next.action) == (cause, action), log.read_text()
+    reported = diagnose(gather([log])[0])
+    assert reported.causes, log.read_text()
+    assert reported.next is not None
+    assert (reported.causes[0].name, reported.next.action) == (cause, action), log.read_text()

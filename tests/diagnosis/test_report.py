@@ -8,7 +8,7 @@ from holdfast.diagnosis.rules.diagnose import Diagnosis, diagnose, subject_of
 from holdfast.diagnosis.rules.next_step import NextStep
 from holdfast.formats.nccl.ras import Absent, Behind, Status
 from holdfast.model.evidence import Evidence
-from tests.diagnosis.telling import NOON, candidate, told, wait, watchdog
+from tests.diagnosis.telling import NOON, candidate, reported, wait, watchdog
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ from tests.diagnosis.telling import NOON, candidate, told, wait, watchdog
     ],
 )
 def test_who_is_blamed(cause: str, more: dict[str, object], subject: str) -> None:
-    assert subject_of(candidate(cause, told("x"), **more)) == subject
+    assert subject_of(candidate(cause, reported("x"), **more)) == subject
 
 
-EFFECT = told("nccl", "effect", rank=1, line=2)
+EFFECT = reported("nccl", "effect", rank=1, line=2)
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ EFFECT = told("nccl", "effect", rank=1, line=2)
     [
         ("a watchdog", [watchdog(None, at=0.0)], ["unknown"]),
         ("somebody lost a peer", [EFFECT], ["unknown"]),
-        ("a process failed", [told("exit", "exit", exit="3")], ["unknown"]),
-        ("a process ended well", [told("exit", "exit", exit="0")], []),
-        ("connections are closed at every end", [told("nccl", "effect", code="closed_by_local_rank")], []),
-        ("an Xid that follows from another", [told("xid", "effect")], []),
+        ("a process failed", [reported("exit", "exit", exit="3")], ["unknown"]),
+        ("a process ended well", [reported("exit", "exit", exit="0")], []),
+        ("connections are closed at every end", [reported("nccl", "effect", code="closed_by_local_rank")], []),
+        ("an Xid that follows from another", [reported("xid", "effect")], []),
     ],
 )
 def test_an_end_that_nothing_explains_is_unknown(why: str, evidence: list[Evidence], found: list[str]) -> None:
@@ -55,12 +55,12 @@ def test_an_end_that_nothing_explains_is_unknown(why: str, evidence: list[Eviden
 
 
 def test_an_unknown_end_names_who_went_away_first() -> None:
-    lost = [told("nccl", "effect", rank=n, line=n, peer=peer) for n, peer in enumerate(["b<1>", "a<1>", "a<2>", "c<1>", "c<2>", "c<3>"])]  # fmt: skip
-    (one,) = diagnose([*lost, told("exit", "exit", exit="3", line=9)]).causes
+    lost = [reported("nccl", "effect", rank=n, line=n, peer=peer) for n, peer in enumerate(["b<1>", "a<1>", "a<2>", "c<1>", "c<2>", "c<3>"])]  # fmt: skip
+    (one,) = diagnose([*lost, reported("exit", "exit", exit="3", line=9)]).causes
     assert (one.confidence, one.note, len(one.evidence)) == (0.3, "look at the log of c, which went away first", 5)
-    (waited,) = diagnose([watchdog(None, at=0.0), told("nccl", "effect", peer="c<1>")]).causes
+    (waited,) = diagnose([watchdog(None, at=0.0), reported("nccl", "effect", peer="c<1>")]).causes
     assert (waited.note, [item.role for item in waited.evidence]) == ("", ["watchdog"])
-    assert diagnose([told("exit", "exit", exit="3")]).causes[0].note == "the first sign is: exit x"
+    assert diagnose([reported("exit", "exit", exit="3")]).causes[0].note == "the first sign is: exit x"
 
 
 @pytest.mark.parametrize(
@@ -70,27 +70,29 @@ def test_a_doubtful_cause_is_told_where_it_is_the_only_one(sure: tuple[float, fl
     from holdfast.diagnosis.rules.diagnose import _told_enough
 
     given = [
-        candidate(name, told("x"), base=each) for name, each in zip(("storage.full", "host.oom"), sure, strict=True)
+        candidate(name, reported("x"), base=each) for name, each in zip(("storage.full", "host.oom"), sure, strict=True)
     ]
     assert [one.name for one in _told_enough(given)] == left
-    assert _told_enough([candidate("host.oom", told("x"), base=0.09)]) == []
-    assert len(_told_enough([candidate("host.oom", told("x"), base=0.1)])) == 1
+    assert _told_enough([candidate("host.oom", reported("x"), base=0.09)]) == []
+    assert len(_told_enough([candidate("host.oom", reported("x"), base=0.1)])) == 1
 
 
 def test_a_crash_explains_the_wait_and_the_lines_of_those_who_lost_a_peer() -> None:
-    lost = told("xid", "strong", "gpu.gsp", at=NOON - 700, host="n1", file="k.log")
-    closed = [told("nccl", "effect", rank=n, line=n, at=NOON) for n in (1, 2)]
-    first = diagnose([lost, watchdog(0, at=NOON, ran_ms="600000"), *closed, told("xid", "effect", at=NOON)]).causes[0]
+    lost = reported("xid", "strong", "gpu.gsp", at=NOON - 700, host="n1", file="k.log")
+    closed = [reported("nccl", "effect", rank=n, line=n, at=NOON) for n in (1, 2)]
+    first = diagnose([lost, watchdog(0, at=NOON, ran_ms="600000"), *closed, reported("xid", "effect", at=NOON)]).causes[
+        0
+    ]
     assert first.explains[-2:] == ["watchdog timeout of rank 0", "2 lines of processes that lost a peer or were ended"]
     alone = diagnose([lost, closed[0]]).causes[0]
     assert alone.explains[-1] == "1 line of processes that lost a peer or were ended"
     assert diagnose([lost]).causes[0].explains == []
-    slow = diagnose([told("x", "strong", "job.slowdown"), told("nccl", "effect", rank=1)]).causes[0]
+    slow = diagnose([reported("x", "strong", "job.slowdown"), reported("nccl", "effect", rank=1)]).causes[0]
     assert slow.explains == []
 
 
 def test_eight_causes_are_enough() -> None:
-    many = [told("xid", "strong", "gpu.gsp", host=f"n{n}", line=n) for n in range(12)]
+    many = [reported("xid", "strong", "gpu.gsp", host=f"n{n}", line=n) for n in range(12)]
     found = diagnose(many)
     assert len(found.causes) == 8
     assert found.next is not None
@@ -101,15 +103,15 @@ def diagnosis(*causes: object, evidence: tuple[Evidence, ...] = (), next_step: N
     return Diagnosis(causes, next_step, (), evidence, waiting)  # type: ignore[arg-type]
 
 
-FULL = candidate("storage.full", told("x", at=NOON, line=3), base=0.8, note="/mnt")
+FULL = candidate("storage.full", reported("x", at=NOON, line=3), base=0.8, note="/mnt")
 
 
 def test_the_story_in_ten_lines() -> None:
     assert report.lines(diagnosis()) == ["nothing found that ended or harmed this job"]
     FULL.explains[:] = ["a", "b", "c", "d", "e"]
     FULL.contradicts[:] = ["x", "y", "z"]
-    steps = tuple(told("steps", code=code, step=str(at)) for code, at in (("progress", 40), ("progress", 90), ("resume", 99), ("progress", 0)))  # fmt: skip
-    others = [candidate("host.oom", told("x"), base=0.5, host=f"n{n}") for n in range(5)]
+    steps = tuple(reported("steps", code=code, step=str(at)) for code, at in (("progress", 40), ("progress", 90), ("resume", 99), ("progress", 0)))  # fmt: skip
+    others = [candidate("host.oom", reported("x"), base=0.5, host=f"n{n}") for n in range(5)]
     told_all = report.lines(
         diagnosis(FULL, *others, evidence=steps, waiting=wait(watchdog(0, at=NOON, ran_ms="600000")))
     )
@@ -126,10 +128,10 @@ def test_the_story_in_ten_lines() -> None:
 
 
 def test_what_nobody_knows_is_left_out_of_the_story() -> None:
-    bare = candidate("storage.full", told("x"), base=0.8)
+    bare = candidate("storage.full", reported("x"), base=0.8)
     assert len(report.lines(diagnosis(bare))) == 1
     assert len(report.lines(diagnosis(bare, waiting=wait(watchdog(0, at=0.0))))) == 1
-    unknown = candidate("unknown", told("x"), base=0.3)
+    unknown = candidate("unknown", reported("x"), base=0.3)
     assert len(report.lines(diagnosis(unknown, waiting=wait(watchdog(0, at=NOON))))) == 1
 
 
@@ -139,8 +141,11 @@ def test_a_moment_without_a_year_is_told_without_one() -> None:
 
 
 def test_the_three_pieces_to_look_at() -> None:
-    items = [told("x", "strong", line=n) for n in range(3)]
-    first, second = candidate("storage.full", items[0], items[1]), candidate("host.oom", items[1], items[2], told("y"))
+    items = [reported("x", "strong", line=n) for n in range(3)]
+    first, second = (
+        candidate("storage.full", items[0], items[1]),
+        candidate("host.oom", items[1], items[2], reported("y")),
+    )
     chosen = report.best_evidence(diagnosis(first, second))
     assert chosen == items
 

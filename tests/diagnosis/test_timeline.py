@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.diagnosis.rules import collect, timeline
 from holdfast.model.evidence import Evidence
-from tests.diagnosis.telling import NOON, candidate, told
+from tests.diagnosis.telling import NOON, candidate, reported
 
 
 def at(year: int, month: int = 3, day: int = 4) -> float:
@@ -14,7 +14,7 @@ def at(year: int, month: int = 3, day: int = 4) -> float:
 
 
 def moments(*given: float) -> list[float]:
-    return [one.at for one in timeline.prepared([told("x", at=moment, line=n) for n, moment in enumerate(given)])]
+    return [one.at for one in timeline.prepared([reported("x", at=moment, line=n) for n, moment in enumerate(given)])]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_stamp_without_a_year(why: str, given: list[float], dated: list[float]
 
 
 def test_of_one_moment_the_order_of_files_and_lines() -> None:
-    given = [told("x", file="b", line=1), told("x", file="a", line=9), told("x", file="a", line=2)]
+    given = [reported("x", file="b", line=1), reported("x", file="a", line=9), reported("x", file="a", line=2)]
     assert [(one.file, one.event.line) for one in timeline.prepared(given)] == [("a", 2), ("a", 9), ("b", 1)]
 
 
@@ -45,15 +45,15 @@ def host_of(one: Evidence, *others: Evidence) -> str:
 @pytest.mark.parametrize(
     ("why", "asked", "others", "host"),
     [
-        ("its own word", told("asked", host="n9", rank=1), [told("x", rank=1, host="n1")], "n9"),
-        ("that of its rank", told("asked", rank=1), [told("x", rank=1, host="n1", file="b")], "n1"),
-        ("another rank is another", told("asked", rank=2), [told("x", rank=1, host="n1", file="b")], ""),
-        ("that its file is named after", told("asked", file="logs/n1.out"), [told("x", host="n1", file="b")], "n1"),
-        ("that a folder is named after", told("asked", file="n1/a/b.out"), [told("x", host="n1", file="b")], "n1"),
-        ("a folder too far up says nothing", told("asked", file="n1/a/b/c.out"), [told("x", host="n1", file="b")], ""),
-        ("the longest name", told("asked", file="n1-a.out"), [told("x", host="n1", file="b"), told("x", host="n1-a", file="b")], "n1-a"),
-        ("the only one its file tells of", told("asked"), [told("x", host="n1"), told("y", host="n1")], "n1"),
-        ("its file tells of two", told("asked"), [told("x", host="n1"), told("y", host="n2")], ""),
+        ("its own word", reported("asked", host="n9", rank=1), [reported("x", rank=1, host="n1")], "n9"),
+        ("that of its rank", reported("asked", rank=1), [reported("x", rank=1, host="n1", file="b")], "n1"),
+        ("another rank is another", reported("asked", rank=2), [reported("x", rank=1, host="n1", file="b")], ""),
+        ("that its file is named after", reported("asked", file="logs/n1.out"), [reported("x", host="n1", file="b")], "n1"),
+        ("that a folder is named after", reported("asked", file="n1/a/b.out"), [reported("x", host="n1", file="b")], "n1"),
+        ("a folder too far up says nothing", reported("asked", file="n1/a/b/c.out"), [reported("x", host="n1", file="b")], ""),
+        ("the longest name", reported("asked", file="n1-a.out"), [reported("x", host="n1", file="b"), reported("x", host="n1-a", file="b")], "n1-a"),
+        ("the only one its file tells of", reported("asked"), [reported("x", host="n1"), reported("y", host="n1")], "n1"),
+        ("its file tells of two", reported("asked"), [reported("x", host="n1"), reported("y", host="n2")], ""),
     ],
 )  # fmt: skip
 def test_the_host_of_a_line_that_names_none(why: str, asked: Evidence, others: list[Evidence], host: str) -> None:
@@ -61,13 +61,13 @@ def test_the_host_of_a_line_that_names_none(why: str, asked: Evidence, others: l
 
 
 def test_a_name_of_very_many_words_is_read_in_part() -> None:
-    known = told("x", host="n1", file="b")
-    assert host_of(told("asked", file="-".join(["w"] * 18) + "-n1"), known) == "n1"
-    assert host_of(told("asked", file="-".join(["w"] * 25) + "-n1"), known) == ""
+    known = reported("x", host="n1", file="b")
+    assert host_of(reported("asked", file="-".join(["w"] * 18) + "-n1"), known) == "n1"
+    assert host_of(reported("asked", file="-".join(["w"] * 25) + "-n1"), known) == ""
 
 
 def raised(line: int, rank: int = 0, file: str = "a.log", **detail: str) -> Evidence:
-    return told("exception", "strong", "job.exception", line=line, rank=rank, file=file, **detail)
+    return reported("exception", "strong", "job.exception", line=line, rank=rank, file=file, **detail)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def raised(line: int, rank: int = 0, file: str = "a.log", **detail: str) -> Evid
         ("it was raised by itself", [raised(1), raised(2)], ["strong", "strong"]),
         ("of another rank", [raised(1), raised(2, rank=1, chained="yes")], ["strong", "strong"]),
         ("in another file", [raised(1), raised(2, file="b.log", chained="yes")], ["strong", "strong"]),
-        ("from one that speaks for nothing", [told("exception", rank=0), raised(2, chained="yes")], ["note", "strong"]),
-        ("from a line that is no exception", [told("cuda", "strong", "gpu.gsp", rank=0), raised(2, chained="yes")], ["strong", "strong"]),
+        ("from one that speaks for nothing", [reported("exception", rank=0), raised(2, chained="yes")], ["note", "strong"]),
+        ("from a line that is no exception", [reported("cuda", "strong", "gpu.gsp", rank=0), raised(2, chained="yes")], ["strong", "strong"]),
     ],
 )  # fmt: skip
 def test_of_exceptions_raised_one_from_the_other_the_first_tells(
@@ -91,23 +91,23 @@ def test_of_exceptions_raised_one_from_the_other_the_first_tells(
 
 
 def test_after_that_they_stand_in_the_order_of_time() -> None:
-    given = [told("x", at=NOON, line=1), told("x", at=NOON - 5, line=2), told("x", line=3)]
+    given = [reported("x", at=NOON, line=1), reported("x", at=NOON - 5, line=2), reported("x", line=3)]
     assert [one.at for one in timeline.without_followers(given)] == [NOON - 5, NOON, 0.0]
 
 
 @pytest.mark.parametrize(
     ("why", "one", "over"),
     [
-        ("five steps after it", told("exception", "strong", steps_after="5"), True),
-        ("four steps after it", told("exception", "strong", steps_after="4"), False),
-        ("a note is no trouble", told("x", "note", steps_after="50"), False),
-        ("an end ends", told("exit", "exit", steps_after="50"), False),
-        ("what goes on goes on", told("steps", "strong", steps_after="50"), False),
-        ("before the work was done", told("exception", "strong", line=9, file="d.log"), True),
-        ("after it was done", told("exception", "strong", line=11, file="d.log"), False),
-        ("in the line that says so", told("exception", "strong", line=10, file="d.log"), False),
-        ("who ends after that closes connections", told("nccl", "effect", line=11, file="d.log"), True),
-        ("who closes them elsewhere lost a peer", told("nccl", "effect", line=11), False),
+        ("five steps after it", reported("exception", "strong", steps_after="5"), True),
+        ("four steps after it", reported("exception", "strong", steps_after="4"), False),
+        ("a note is no trouble", reported("x", "note", steps_after="50"), False),
+        ("an end ends", reported("exit", "exit", steps_after="50"), False),
+        ("what goes on goes on", reported("steps", "strong", steps_after="50"), False),
+        ("before the work was done", reported("exception", "strong", line=9, file="d.log"), True),
+        ("after it was done", reported("exception", "strong", line=11, file="d.log"), False),
+        ("in the line that says so", reported("exception", "strong", line=10, file="d.log"), False),
+        ("who ends after that closes connections", reported("nccl", "effect", line=11, file="d.log"), True),
+        ("who closes them elsewhere lost a peer", reported("nccl", "effect", line=11), False),
     ],
 )
 def test_what_a_run_survived(why: str, one: Evidence, over: bool) -> None:
@@ -116,7 +116,7 @@ def test_what_a_run_survived(why: str, one: Evidence, over: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["steps", "nccl.plugin", "exit", "slurm", "kubernetes"])
 def test_what_nobody_survives(kind: str) -> None:
-    assert not timeline.survived(told(kind, "strong", steps_after="50"), {})
+    assert not timeline.survived(reported(kind, "strong", steps_after="50"), {})
 
 
 def collected(*evidence: Evidence) -> list[tuple[str, str, str, tuple[int, ...], str]]:
@@ -126,21 +126,21 @@ def collected(*evidence: Evidence) -> list[tuple[str, str, str, tuple[int, ...],
 @pytest.mark.parametrize(
     ("why", "evidence", "found"),
     [
-        ("one GPU in two spellings", [told("xid", "strong", "gpu.gsp", host="n1", device="0000:9B:00"), told("nvml", "weak", "gpu.gsp", host="n1", device="00000000:9b:00.0")], [("gpu.gsp", "n1", "0000:9B:00", (), "")]),
-        ("two GPUs of a host", [told("xid", "strong", "gpu.gsp", host="n1", device="0000:9b:00"), told("xid", "strong", "gpu.gsp", host="n1", device="0000:9c:00")], [("gpu.gsp", "n1", "0000:9b:00", (), ""), ("gpu.gsp", "n1", "0000:9c:00", (), "")]),
-        ("a port is of its host", [told("link", "strong", "fabric.hca", host="n1"), told("link", "strong", "fabric.hca", host="n1", device="mlx5_0")], [("fabric.hca", "n1", "mlx5_0", (), "")]),
-        ("two hosts", [told("x", "strong", "host.oom", host="n1"), told("x", "strong", "host.oom", host="n2")], [("host.oom", "n1", "", (), ""), ("host.oom", "n2", "", (), "")]),
-        ("a job's cause has no place", [told("x", "strong", "job.nan", host="n1"), told("x", "strong", "job.nan", host="n2", rank=3)], [("job.nan", "n1", "", (3,), "")]),
-        ("notes, effects and hints point nowhere", [told("x", role, "job.nan") for role in ("note", "effect", "hint", "exit")], []),
-        ("what speaks for nothing", [told("x", "strong")], []),
-        ("the ranks that lines name", [told("x", "strong", "job.rank_missing", rank=7, ranks="3, 1,x")], [("job.rank_missing", "", "", (1, 3), "")]),
-        ("who says so, where they name nobody", [told("x", "strong", "job.exception", rank=7), told("x", "weak", "job.exception", rank=2)], [("job.exception", "", "", (2, 7), "x x")]),
-        ("what is said of the best of it", [told("x", "weak", "job.exception", says="weak"), told("x", "strong", "job.exception", path="/p", reason="r")], [("job.exception", "", "", (), "/p")]),
-        ("where, but not of storage", [told("x", "strong", "job.exception", where="here"), told("x", "strong", "storage.full", where="there")], [("job.exception", "", "", (), "here"), ("storage.full", "", "", (), "")]),
-        ("the peers", [told("x", "strong", "job.exception", peer=f"10.0.0.{n}<40>") for n in (5, 1, 2, 3, 4, 1)], [("job.exception", "", "", (), "peer 10.0.0.1, 10.0.0.2, 10.0.0.3, 10.0.0.4")]),
-        ("a rank tells what its host's log tells too", [told("x", "weak", "gpu.gsp", rank=3), told("xid", "strong", "gpu.gsp", host="n1")], [("gpu.gsp", "n1", "", (3,), "")]),
-        ("of which of two hosts nobody knows", [told("x", "weak", "gpu.gsp", rank=3), *(told("xid", "strong", "gpu.gsp", host=host) for host in ("n1", "n2"))], [("gpu.gsp", "", "", (3,), ""), ("gpu.gsp", "n1", "", (), ""), ("gpu.gsp", "n2", "", (), "")]),
-        ("another cause is another", [told("x", "weak", "gpu.gsp", rank=3), told("xid", "strong", "gpu.nvlink", host="n1")], [("gpu.gsp", "", "", (3,), ""), ("gpu.nvlink", "n1", "", (), "")]),
+        ("one GPU in two spellings", [reported("xid", "strong", "gpu.gsp", host="n1", device="0000:9B:00"), reported("nvml", "weak", "gpu.gsp", host="n1", device="00000000:9b:00.0")], [("gpu.gsp", "n1", "0000:9B:00", (), "")]),
+        ("two GPUs of a host", [reported("xid", "strong", "gpu.gsp", host="n1", device="0000:9b:00"), reported("xid", "strong", "gpu.gsp", host="n1", device="0000:9c:00")], [("gpu.gsp", "n1", "0000:9b:00", (), ""), ("gpu.gsp", "n1", "0000:9c:00", (), "")]),
+        ("a port is of its host", [reported("link", "strong", "fabric.hca", host="n1"), reported("link", "strong", "fabric.hca", host="n1", device="mlx5_0")], [("fabric.hca", "n1", "mlx5_0", (), "")]),
+        ("two hosts", [reported("x", "strong", "host.oom", host="n1"), reported("x", "strong", "host.oom", host="n2")], [("host.oom", "n1", "", (), ""), ("host.oom", "n2", "", (), "")]),
+        ("a job's cause has no place", [reported("x", "strong", "job.nan", host="n1"), reported("x", "strong", "job.nan", host="n2", rank=3)], [("job.nan", "n1", "", (3,), "")]),
+        ("notes, effects and hints point nowhere", [reported("x", role, "job.nan") for role in ("note", "effect", "hint", "exit")], []),
+        ("what speaks for nothing", [reported("x", "strong")], []),
+        ("the ranks that lines name", [reported("x", "strong", "job.rank_missing", rank=7, ranks="3, 1,x")], [("job.rank_missing", "", "", (1, 3), "")]),
+        ("who says so, where they name nobody", [reported("x", "strong", "job.exception", rank=7), reported("x", "weak", "job.exception", rank=2)], [("job.exception", "", "", (2, 7), "x x")]),
+        ("what is said of the best of it", [reported("x", "weak", "job.exception", says="weak"), reported("x", "strong", "job.exception", path="/p", reason="r")], [("job.exception", "", "", (), "/p")]),
+        ("where, but not of storage", [reported("x", "strong", "job.exception", where="here"), reported("x", "strong", "storage.full", where="there")], [("job.exception", "", "", (), "here"), ("storage.full", "", "", (), "")]),
+        ("the peers", [reported("x", "strong", "job.exception", peer=f"10.0.0.{n}<40>") for n in (5, 1, 2, 3, 4, 1)], [("job.exception", "", "", (), "peer 10.0.0.1, 10.0.0.2, 10.0.0.3, 10.0.0.4")]),
+        ("a rank tells what its host's log tells too", [reported("x", "weak", "gpu.gsp", rank=3), reported("xid", "strong", "gpu.gsp", host="n1")], [("gpu.gsp", "n1", "", (3,), "")]),
+        ("of which of two hosts nobody knows", [reported("x", "weak", "gpu.gsp", rank=3), *(reported("xid", "strong", "gpu.gsp", host=host) for host in ("n1", "n2"))], [("gpu.gsp", "", "", (3,), ""), ("gpu.gsp", "n1", "", (), ""), ("gpu.gsp", "n2", "", (), "")]),
+        ("another cause is another", [reported("x", "weak", "gpu.gsp", rank=3), reported("xid", "strong", "gpu.nvlink", host="n1")], [("gpu.gsp", "", "", (3,), ""), ("gpu.nvlink", "n1", "", (), "")]),
     ],
 )  # fmt: skip
 def test_what_points_to_a_cause_gathered_by_subject(why: str, evidence: list[Evidence], found: list[object]) -> None:
@@ -148,4 +148,4 @@ def test_what_points_to_a_cause_gathered_by_subject(why: str, evidence: list[Evi
 
 
 def test_a_candidate_without_evidence_of_a_kind_has_none() -> None:
-    assert candidate("gpu.gsp", told("x", "strong")).place == ("a.log", 1)
+    assert candidate("gpu.gsp", reported("x", "strong")).place == ("a.log", 1)

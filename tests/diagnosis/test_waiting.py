@@ -5,7 +5,7 @@ import pytest
 from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.diagnosis.rules.waiting import Waiting, left_early, look, suspects
 from holdfast.model.evidence import Evidence
-from tests.diagnosis.telling import NOON, told, wait, watchdog
+from tests.diagnosis.telling import NOON, reported, wait, watchdog
 
 
 def found(*evidence: Evidence) -> dict[str, Candidate]:
@@ -18,11 +18,11 @@ def ranks(*numbers: int, **detail: str) -> list[Evidence]:
 
 def test_a_wait_began_its_duration_before_the_first_word() -> None:
     first, later = watchdog(3, at=NOON, ran_ms="600500"), watchdog(1, at=NOON + 5, ran_ms="1000")
-    seen = wait(later, first, watchdog(None, at=0.0), told("steps", at=1.0))
+    seen = wait(later, first, watchdog(None, at=0.0), reported("steps", at=1.0))
     assert (seen.since, seen.fired, seen.ranks) == (NOON - 600.5, NOON, (1, 3))
     assert wait(watchdog(2, at=NOON)).since == NOON
     assert (wait(watchdog(2, at=0.0)).since, wait(watchdog(2, at=0.0)).fired) == (0.0, 0.0)
-    assert look([told("steps")]) is None
+    assert look([reported("steps")]) is None
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def calls(*sizes: str, seq: str | None = "7", op: str = "ALLREDUCE") -> list[Evi
         ("the minority is odd", calls("128", "64", "128"), (1,), "at collective 7: ALLREDUCE of 128, ALLREDUCE of 64"),
         ("whoever is read first", calls("64", "128", "128"), (0,), "at collective 7: ALLREDUCE of 64, ALLREDUCE of 128"),
         ("the oldest watchdogs tell no number", calls("64", "128", "128", seq=None), (0,), "ALLREDUCE of 64, ALLREDUCE of 128"),
-        ("no size is told", [*calls("", ""), watchdog(2, at=0.0, seq="7", op="BROADCAST")], (2,), "at collective 7: ALLREDUCE of ?, BROADCAST of ?"),
+        ("no size is reported", [*calls("", ""), watchdog(2, at=0.0, seq="7", op="BROADCAST")], (2,), "at collective 7: ALLREDUCE of ?, BROADCAST of ?"),
     ],
 )  # fmt: skip
 def test_same_number_other_operation_or_size(
@@ -108,11 +108,11 @@ def test_the_highest_of_what_a_rank_told_counts() -> None:
         ("two of eight are a quarter", ranks(0, 1, 2, 5, 6, 7), (3, 4), 0.5),
         ("three are too many to be missing", ranks(0, 5, 6, 7, 1), None, 0.0),
         ("of two one may be missing", ranks(1), (0,), 0.35),
-        ("one that speaks alone, of a world of two", [*ranks(1), told("nccl.about", world="2")], (0,), 0.5),
-        ("the world is larger than who speaks", [*ranks(0, 1, 2), told("nccl.about", world="4")], (3,), 0.5),
-        ("who lost a peer waited too", [*ranks(0, 1), told("nccl", "effect", rank=2), told("nccl.about", world="4")], (3,), 0.5),
+        ("one that speaks alone, of a world of two", [*ranks(1), reported("nccl.about", world="2")], (0,), 0.5),
+        ("the world is larger than who speaks", [*ranks(0, 1, 2), reported("nccl.about", world="4")], (3,), 0.5),
+        ("who lost a peer waited too", [*ranks(0, 1), reported("nccl", "effect", rank=2), reported("nccl.about", world="4")], (3,), 0.5),
         ("nobody is missing", ranks(0, 1, 2, 3), None, 0.0),
-        ("a number that cannot be", [*ranks(0, 1), told("nccl.about", world="200001")], None, 0.0),
+        ("a number that cannot be", [*ranks(0, 1), reported("nccl.about", world="200001")], None, 0.0),
     ],
 )  # fmt: skip
 def test_who_says_nothing_while_all_others_wait(
@@ -131,17 +131,17 @@ def test_timeouts_are_shown_for_a_missing_rank_where_there_are_any() -> None:
 
 @pytest.mark.parametrize(("code", "alive"), [("-15", True), ("-9", False), ("1", False)])
 def test_a_missing_rank_that_the_launcher_had_to_end_was_busy(code: str, alive: bool) -> None:
-    ended = told("exit", "exit", rank=4, exit=code)
+    ended = reported("exit", "exit", rank=4, exit=code)
     seen = found(*ranks(0, 1, 2, 3, 5, 6, 7), ended)
     assert ("job.rank_slow" in seen) is alive
     if alive:
         assert (seen["job.rank_slow"].ranks, seen["job.rank_slow"].confidence) == ((4,), 0.35)
-    other = told("exit", "exit", rank=3, exit="-15")
+    other = reported("exit", "exit", rank=3, exit="-15")
     assert "job.rank_slow" not in found(*ranks(0, 1, 2, 3, 5, 6, 7), other)
 
 
 def on_hosts(count: int, hosts: int, places: int = 1) -> list[Evidence]:
-    return [told("watchdog", "watchdog", rank=n, host=f"n{n % hosts}", line=n + 1, seq=str(5 + n % places)) for n in range(count)]  # fmt: skip
+    return [reported("watchdog", "watchdog", rank=n, host=f"n{n % hosts}", line=n + 1, seq=str(5 + n % places)) for n in range(count)]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def on_hosts(count: int, hosts: int, places: int = 1) -> list[Evidence]:
         ("all of one host", on_hosts(4, 1), False),
         ("in two places, which may overlap", on_hosts(4, 2, 2), True),
         ("in three places", on_hosts(6, 2, 3), False),
-        ("somebody does something else", [*on_hosts(4, 2), told("steps", rank=2, host="n1"), told("nccl.about", rank=9)], False),
+        ("somebody does something else", [*on_hosts(4, 2), reported("steps", rank=2, host="n1"), reported("nccl.about", rank=9)], False),
     ],
 )  # fmt: skip
 def test_where_everybody_waits_the_network_between_the_hosts_is_suspected(
@@ -165,7 +165,7 @@ def test_where_everybody_waits_the_network_between_the_hosts_is_suspected(
 
 
 def test_a_single_rank_is_not_everybody() -> None:
-    alone = [told("watchdog", "watchdog", rank=0, host="n0"), told("nccl.about", host="n1")]
+    alone = [reported("watchdog", "watchdog", rank=0, host="n0"), reported("nccl.about", host="n1")]
     assert "fabric.unreachable" not in found(*alone)
 
 
@@ -173,7 +173,7 @@ def test_a_single_rank_is_not_everybody() -> None:
 def test_where_no_watchdog_spoke_who_lost_no_peer_was_elsewhere(
     who: tuple[int, ...], missing: tuple[int, ...] | None
 ) -> None:
-    lost = [told("nccl", "effect", rank=rank, line=rank) for rank in who]
-    seen = left_early([*lost, told("nccl", "effect")])
+    lost = [reported("nccl", "effect", rank=rank, line=rank) for rank in who]
+    seen = left_early([*lost, reported("nccl", "effect")])
     assert [one.ranks for one in seen] == ([] if missing is None else [missing])
     assert all((one.confidence, one.note) == (0.45, "every other rank lost its peer") for one in seen)

@@ -5,7 +5,7 @@ import pytest
 from holdfast.catalog import nccl
 from holdfast.diagnosis.rules.weighing import weigh
 from holdfast.model.evidence import Evidence
-from tests.diagnosis.telling import NOON, candidate, kernel, told, wait, watchdog
+from tests.diagnosis.telling import NOON, candidate, kernel, reported, wait, watchdog
 
 FIRED = watchdog(0, at=NOON, ran_ms="600000")
 SINCE = NOON - 600.0
@@ -20,7 +20,7 @@ def factor(cause: str, own: list[Evidence], *others: Evidence, waiting: bool = F
 
 @pytest.mark.parametrize(("late", "left"), [(SKEW, 1.0), (SKEW + 1, 0.3)])
 def test_what_is_told_after_the_watchdog_fired_is_no_cause_of_the_wait(late: float, left: float) -> None:
-    own = told("exception", "strong", "job.exception", at=NOON + late, rank=1)
+    own = reported("exception", "strong", "job.exception", at=NOON + late, rank=1)
     assert factor("job.exception", [own], FIRED, waiting=True) == left
 
 
@@ -30,11 +30,11 @@ SAID = watchdog(0, at=0.0, line=50)
 @pytest.mark.parametrize(
     ("why", "own", "left"),
     [
-        ("above the watchdog's message", told("cuda", "weak", rank=0, line=49), 1.0),
-        ("below it, of the rank that gave up", told("cuda", "weak", rank=0, line=51), 0.3),
-        ("below it, of another rank", told("cuda", "weak", rank=1, line=51), 0.5),
-        ("in another file", told("cuda", "weak", rank=1, line=51, file="b.log"), 1.0),
-        ("the watchdog's own word", told("watchdog", "strong", rank=0, line=51), 1.0),
+        ("above the watchdog's message", reported("cuda", "weak", rank=0, line=49), 1.0),
+        ("below it, of the rank that gave up", reported("cuda", "weak", rank=0, line=51), 0.3),
+        ("below it, of another rank", reported("cuda", "weak", rank=1, line=51), 0.5),
+        ("in another file", reported("cuda", "weak", rank=1, line=51, file="b.log"), 1.0),
+        ("the watchdog's own word", reported("watchdog", "strong", rank=0, line=51), 1.0),
     ],
 )
 def test_where_no_time_is_told_the_order_of_lines_counts(why: str, own: Evidence, left: float) -> None:
@@ -43,7 +43,7 @@ def test_where_no_time_is_told_the_order_of_lines_counts(why: str, own: Evidence
 
 def test_the_first_word_of_the_watchdog_counts_and_all_of_the_evidence() -> None:
     again = watchdog(1, at=0.0, line=80)
-    below, above = told("cuda", "weak", rank=3, line=60), told("cuda", "weak", rank=3, line=10)
+    below, above = reported("cuda", "weak", rank=3, line=60), reported("cuda", "weak", rank=3, line=10)
     assert factor("job.illegal_access", [below], again, SAID, waiting=True) == 0.5
     assert factor("job.illegal_access", [above, below], again, SAID, waiting=True) == 1.0
 
@@ -54,7 +54,7 @@ def test_what_comes_from_comparing_watchdogs_does_not_come_after_them() -> None:
     assert factor("job.rank_missing", [own], FIRED, waiting=True) == 0.3
 
 
-FAILED = told("exception", "effect", at=NOON, rank=1)
+FAILED = reported("exception", "effect", at=NOON, rank=1)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_where_ranks_waited_the_wait_is_the_trouble(at: float, left: float) -> N
 
 @pytest.mark.parametrize(("at", "left"), [(NOON - 2700.0, 1.0), (NOON - 2701.0, 0.25)])
 def test_a_scheduler_may_tell_half_an_hour_late_that_a_job_failed(at: float, left: float) -> None:
-    ended = told("job", "exit", at=NOON, exit="1")
+    ended = reported("job", "exit", at=NOON, exit="1")
     assert factor("gpu.gsp", [kernel("xid", "gpu.gsp", at)], ended) == left
 
 
@@ -90,19 +90,23 @@ def test_what_went_on_until_the_end_is_not_long_before_it() -> None:
 
 
 def test_what_the_job_itself_says_is_not_weighed_by_its_end() -> None:
-    own = told("cuda", "weak", at=NOON - 5000.0, rank=3)
+    own = reported("cuda", "weak", at=NOON - 5000.0, rank=3)
     assert factor("job.illegal_access", [own], FAILED) == 1.0
     both = [kernel("xid", "gpu.gsp", NOON - 5000.0), own]
     assert factor("gpu.gsp", both, FAILED) == 1.0
 
 
 def test_notes_and_hints_are_no_end_and_kernels_no_job() -> None:
-    for other in (told("steps", "note", at=NOON), told("save", "hint", at=NOON), kernel("xid", "gpu.gsp", NOON)):
+    for other in (
+        reported("steps", "note", at=NOON),
+        reported("save", "hint", at=NOON),
+        kernel("xid", "gpu.gsp", NOON),
+    ):
         assert factor("gpu.gsp", [kernel("xid", "gpu.gsp", NOON - 5000.0)], other) == 1.0
 
 
 def _port(code: str, at: float, device: str = "mlx5_0", host: str = "n1") -> Evidence:
-    return told("link", "strong", "fabric.port_down", at=at, host=host, code=code, device=device, file="k.log")
+    return reported("link", "strong", "fabric.port_down", at=at, host=host, code=code, device=device, file="k.log")
 
 
 LIMIT = nccl.transport_timeout("").seconds
@@ -122,11 +126,11 @@ UP = _port("up", NOON + LIMIT - 1)
         ("the first return counts", [DOWN], [UP, _port("up", NOON + 900)], 0.25),
         ("the longest of two outages counts", [DOWN, _port("down", NOON + 60)], [UP, _port("up", NOON + 500)], 1.0),
         ("two short ones", [DOWN, _port("down", NOON + 60)], [UP, _port("up", NOON + 61)], 0.25),
-        ("a completion says that it ended the job", [DOWN], [UP, told("nccl.completion", status="12")], 1.0),
-        ("flushed ones say nothing", [DOWN], [UP, told("nccl.completion", status="5")], 0.25),
-        ("something else speaks for it", [DOWN, told("mlx5", "weak", at=NOON)], [UP], 1.0),
-        ("a patient version", [DOWN], [_port("up", NOON + LIMIT + 1), told("nccl.about", version="2.27.3")], 0.25),
-        ("no time is told", [_port("down", 0.0)], [UP], 1.0),
+        ("a completion says that it ended the job", [DOWN], [UP, reported("nccl.completion", status="12")], 1.0),
+        ("flushed ones say nothing", [DOWN], [UP, reported("nccl.completion", status="5")], 0.25),
+        ("something else speaks for it", [DOWN, reported("mlx5", "weak", at=NOON)], [UP], 1.0),
+        ("a patient version", [DOWN], [_port("up", NOON + LIMIT + 1), reported("nccl.about", version="2.27.3")], 0.25),
+        ("no time is reported", [_port("down", 0.0)], [UP], 1.0),
     ],
 )
 def test_a_port_that_was_back_before_the_transport_gave_up(
@@ -140,7 +144,7 @@ def test_only_ports_are_forgiven_a_short_outage() -> None:
 
 
 def _storage(code: str, at: float) -> Evidence:
-    return told("storage", "strong", "storage.stall", at=at, host="n1", code=code, file="k.log")
+    return reported("storage", "strong", "storage.stall", at=at, host="n1", code=code, file="k.log")
 
 
 GONE = _storage("not_responding", SINCE - 400)
@@ -161,7 +165,7 @@ GONE = _storage("not_responding", SINCE - 400)
         ("it said something else", [GONE], [_storage("slow", SINCE - 300)], 1.0),
         (
             "a write failed as well",
-            [GONE, told("exception", "strong", "storage.stall", rank=1, at=SINCE)],
+            [GONE, reported("exception", "strong", "storage.stall", rank=1, at=SINCE)],
             [_storage("ok", SINCE - 300)],
             1.0,
         ),

@@ -10,7 +10,7 @@ from holdfast.training.checkpoint.device import pages as device_pages
 from holdfast.training.checkpoint.device.buffers import Shelf
 from holdfast.training.checkpoint.device.runtime import CudaError, open_runtime
 from holdfast.training.checkpoint.keeper.memory import Pages
-from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
+from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 
 pytestmark = pytest.mark.slow  # the twin is compiled
 ROOM = 8 << 20
@@ -50,7 +50,7 @@ def test_a_buffer_is_used_again_and_a_larger_one_takes_its_place(gpus: cuda.Stat
 
 
 def landed(shelf: Shelf, gpus: cuda.State, step: int, sums: list[tuple[int, int, int]]) -> Pages:
-    pages = Vault(ROOM).reserve(0, 4096)
+    pages = ShardStore(ROOM).reserve(0, 4096)
     shelf.lend(0, 4096, ROOM, own(gpus, 0))
     shelf.take(0, step, 4096, sums, pages)
     shelf.landed(Copy(0, step, "run", 1, 4096, pages.digest(4096), pages))

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 from holdfast.training import Position, Random
+from holdfast.training.checkpoint.callbacks import Files
 from holdfast.training.checkpoint.format.encoding import decode, encode
+from holdfast.training.checkpoint.position import untracked_loader
 
 SAMPLES = 23
 
@@ -175,6 +179,32 @@ def test_a_data_set_that_draws_from_trainings_generators_is_reported_at_save_and
     again = Training(DataLoader(ShuffledStream(), 4))
     again.load(training.save())
     assert again.position.problem == training.position.problem
+
+
+def test_a_loader_in_use_whose_position_no_part_holds_is_named(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(1, 1))  # can be iterated over and has a state, and is no loader
+    reading = iter(DataLoader(Numbers(), 4))
+    assert "the state does not hold the position" in untracked_loader([model, {"epoch": 1}, Random()])
+    for part in (Position(), StatefulDataLoader(Numbers()), Files(tmp_path)):
+        assert untracked_loader([model, part]) == ""
+    del reading
+
+
+def test_files_of_a_trainer_come_back_as_they_were(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    (before / "deep").mkdir(parents=True)
+    (before / "deep" / "weights.bin").write_bytes(bytes(range(256)))
+    (before / "empty").touch()
+    after.mkdir()
+    (after / "old").touch()
+    encoded = encode(Files(before).state_dict())
+    files: Any = decode(encoded.tree, encoded.tensors)
+    Files(after).load_state_dict(files)
+    found = {str(path.relative_to(after)): path.read_bytes() for path in after.rglob("*") if path.is_file()}
+    assert found == {"deep/weights.bin": bytes(range(256)), "empty": b""}
+    with pytest.raises(ValueError, match="not a file of the folder"):
+        Files(after).load_state_dict({"../outside": torch.zeros(1, dtype=torch.uint8)})
+    assert Files(before, mine=False).state_dict() == {}
 
 
 @settings(max_examples=60, deadline=None)

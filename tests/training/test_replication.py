@@ -7,63 +7,63 @@ import pytest
 from holdfast.training.checkpoint.format.increments import PART
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
-from holdfast.training.checkpoint.keeper.replication import Crew, Replication
-from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
+from holdfast.training.checkpoint.keeper.replication import Members, Replication
+from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from tests.waiting import until
 
 SECRET = b"s" * 32
 SIZE = 8 * PART + 5
 
 
-def saved(vault: Vault, replication: Replication, step: int, touched: int) -> int:
+def saved(store: ShardStore, replication: Replication, step: int, touched: int) -> int:
     """Save a copy in which so many parts are new, wait until it is committed, and give all bytes sent so far."""
-    pages = vault.reserve(0, SIZE)
+    pages = store.reserve(0, SIZE)
     pages.map[:SIZE] = b"\7" * SIZE
     for part in range(touched):
         pages.map[part * PART] = step
     copy = Copy(0, step, "run", 1, SIZE, pages.digest(SIZE), pages)
-    vault.add(copy)
+    store.add(copy)
     replication.submit(copy)
-    until(lambda: vault.committed >= step, "the copy reaches the partner")
+    until(lambda: store.committed >= step, "the copy reaches the partner")
     return replication.sent_bytes
 
 
 def test_a_partner_nobody_knew_at_the_start_is_said_and_the_next_run_has_copies_again() -> None:
-    mine, theirs, troubles = Vault(1 << 30), Vault(1 << 30), dict[str, str]()
+    mine, theirs, troubles = ShardStore(1 << 30), ShardStore(1 << 30), dict[str, str]()
     replication = Replication(mine, SECRET, Pace(0), troubles)
-    replication.join(Crew("before", 1, "a", {"a": "127.0.0.1:1"}, ("b",), "a"))
+    replication.join(Members("before", 1, "a", {"a": "127.0.0.1:1"}, ("b",), "a"))
     pages = mine.reserve(0, SIZE)
     copy = Copy(0, 1, "before", 1, SIZE, pages.digest(SIZE), pages)
     mine.add(copy)
     replication.submit(copy)
     until(lambda: "no keeper of b is known" in troubles.get("partner b", ""), "the partner is said to be unknown")
     answerer = Answerer("127.0.0.1", 0, SECRET, theirs, lambda message: {})
-    replication.join(Crew("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
+    replication.join(Members("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
     assert saved(mine, replication, 2, 1) == SIZE
     assert troubles == {}
     answerer.close()
 
 
 def test_what_nobody_foresaw_is_said_and_the_next_step_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    vault, troubles = Vault(1 << 30), dict[str, str]()
-    replication = Replication(vault, SECRET, Pace(0), troubles)
-    replication.join(Crew("run", 1, "a", {"a": "127.0.0.1:1"}, (), "a"))
+    store, troubles = ShardStore(1 << 30), dict[str, str]()
+    replication = Replication(store, SECRET, Pace(0), troubles)
+    replication.join(Members("run", 1, "a", {"a": "127.0.0.1:1"}, (), "a"))
     with monkeypatch.context() as now:
-        now.setattr(vault, "protect", lambda rank, step: dict[str, str]()["something new"])
-        pages = vault.reserve(0, SIZE)
+        now.setattr(store, "protect", lambda rank, step: dict[str, str]()["something new"])
+        pages = store.reserve(0, SIZE)
         copy = Copy(0, 1, "run", 1, SIZE, pages.digest(SIZE), pages)
-        vault.add(copy)
+        store.add(copy)
         replication.submit(copy)
         until(lambda: "KeyError('something new')" in troubles.get("copies of rank 0", ""), lambda: str(troubles))
-    saved(vault, replication, 2, 1)
+    saved(store, replication, 2, 1)
     until(lambda: not troubles, lambda: str(troubles))
 
 
 def test_a_partner_gets_what_changed_and_everything_where_it_lost_its_base() -> None:
-    mine, theirs, troubles = Vault(1 << 30), Vault(1 << 30), dict[str, str]()
+    mine, theirs, troubles = ShardStore(1 << 30), ShardStore(1 << 30), dict[str, str]()
     answerer = Answerer("127.0.0.1", 0, SECRET, theirs, lambda message: {})
     replication = Replication(mine, SECRET, Pace(0), troubles)
-    replication.join(Crew("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
+    replication.join(Members("run", 1, "a", {"a": "127.0.0.1:1", "b": answerer.address}, ("b",), "a"))
     sent = [0] + [saved(mine, replication, step, touched) for step, touched in ((1, 1), (2, 1), (3, 2), (4, 8))]
     assert [after - before for before, after in pairwise(sent)] == [SIZE, PART, 2 * PART, SIZE]
     assert saved(mine, replication, 5, 1) - sent[-1] == SIZE  # seven parts are as they were before step 4
@@ -75,13 +75,13 @@ def test_a_partner_gets_what_changed_and_everything_where_it_lost_its_base() -> 
 
 
 def test_a_copy_that_is_to_be_thrown_away_counts_no_more_unless_it_is_committed() -> None:
-    counting, other = Vault(1 << 30), Vault(1 << 30)
+    counting, other = ShardStore(1 << 30), ShardStore(1 << 30)
     counter = Replication(counting, SECRET, Pace(0), {})
     answerer = Answerer("127.0.0.1", 0, SECRET, counting, counter.notice)
     helper = Replication(other, SECRET, Pace(0), {})
     addresses = {"a": answerer.address, "b": "127.0.0.1:1"}
-    counter.join(Crew("run", 2, "a", addresses, (), "a"))
-    helper.join(Crew("run", 2, "b", addresses, (), "a"))
+    counter.join(Members("run", 2, "a", addresses, (), "a"))
+    helper.join(Members("run", 2, "b", addresses, (), "a"))
 
     def say_safe(rank: int, step: int) -> None:
         (helper if rank else counter).ask({"do": "safe", "rank": rank, "step": step, "attempt": "run"})
@@ -102,9 +102,9 @@ def test_a_copy_that_is_to_be_thrown_away_counts_no_more_unless_it_is_committed(
 
 
 def test_where_nobody_answers_what_counts_as_safe_stays() -> None:
-    vault = Vault(1 << 30)
-    replication = Replication(vault, SECRET, Pace(0), {})
-    replication.join(Crew("run", 2, "b", {"a": "127.0.0.1:1"}, (), "a"))
-    vault.protect(1, 5)
+    store = ShardStore(1 << 30)
+    replication = Replication(store, SECRET, Pace(0), {})
+    replication.join(Members("run", 2, "b", {"a": "127.0.0.1:1"}, (), "a"))
+    store.protect(1, 5)
     assert not replication.withdraw(1)
-    assert vault.protected(1) == [5]
+    assert store.protected(1) == [5]

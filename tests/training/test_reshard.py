@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.debug import _clear_sharding_prop_cache
 from torch.distributed.tensor.placement_types import _StridedShard
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
@@ -30,6 +31,7 @@ ROWS, COLUMNS = 7, 5
 
 @contextmanager
 def rank_of(rank: int, world: int) -> Iterator[None]:
+    _clear_sharding_prop_cache()  # it holds meshes of the rank before
     dist.init_process_group("fake", rank=rank, world_size=world, store=FakeStore())
     try:
         yield

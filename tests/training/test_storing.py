@@ -18,8 +18,8 @@ from holdfast.training.checkpoint.keeper import storing
 from holdfast.training.checkpoint.keeper.flush import Flushing
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
-from holdfast.training.checkpoint.keeper.replication import Crew, Replication
-from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
+from holdfast.training.checkpoint.keeper.replication import Members, Replication
+from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from holdfast.training.checkpoint.keeper.storing import Storing
 from holdfast.training.checkpoint.keeper.wire import Message
 from holdfast.training.checkpoint.storage import storage
@@ -36,29 +36,29 @@ class Node:
 
     def __init__(self, rank: int, folder: Path, rate: float) -> None:
         self.rank, self.folder = rank, folder
-        self.vault, self.troubles = Vault(1 << 20), dict[str, str]()
-        self.replication = Replication(self.vault, SECRET, Pace(0), self.troubles)
-        self.answerer = Answerer("127.0.0.1", 0, SECRET, self.vault, self.replication.notice)
-        self.flushing = Flushing(folder, self.vault, self.troubles, Pace(rate))
+        self.store, self.troubles = ShardStore(1 << 20), dict[str, str]()
+        self.replication = Replication(self.store, SECRET, Pace(0), self.troubles)
+        self.answerer = Answerer("127.0.0.1", 0, SECRET, self.store, self.replication.notice)
+        self.flushing = Flushing(folder, self.store, self.troubles, Pace(rate))
         self.flushing.expect(rank)
-        self.storing = Storing(self.vault, self.flushing, self.replication.ask, self.troubles)
+        self.storing = Storing(self.store, self.flushing, self.replication.ask, self.troubles)
 
     def join(self, addresses: dict[str, str]) -> None:
         name = str(self.rank)
-        if self.replication.join(Crew("run", WORLD, name, addresses, (), "0")):
+        if self.replication.join(Members("run", WORLD, name, addresses, (), "0")):
             self.storing.begin("run")
 
     def save(self, step: int, stores: bool) -> None:
         encoded = encode({"weights": torch.full((1000,), float(step))})
         layout = shard.plan(shard.About("job", self.rank, WORLD, step), encoded)
-        pages = self.vault.reserve(self.rank, layout.size, patience_seconds=LIMIT_SECONDS)
+        pages = self.store.reserve(self.rank, layout.size, patience_seconds=LIMIT_SECONDS)
         shard.write(layout, encoded, pages.map)
         copy = Copy(self.rank, step, "run", WORLD, layout.size, pages.digest(layout.size), pages)
-        self.vault.add(copy)
+        self.store.add(copy)
         if stores:
             self.storing.offer(copy)
         self.replication.submit(copy)
-        assert len(self.vault._buffers(self.rank)) <= 3, "more than three copies of a rank"
+        assert len(self.store._buffers(self.rank)) <= 3, "more than three copies of a rank"
 
 
 class Fleet:
@@ -114,9 +114,9 @@ class Lonely:
     asked: int = 0
 
     def __post_init__(self) -> None:
-        self.vault = Vault(1 << 20)
-        self.flushing = Flushing(self.folder, self.vault, self.troubles, Pace(0))
-        self.storing = Storing(self.vault, self.flushing, self.ask, self.troubles)
+        self.store = ShardStore(1 << 20)
+        self.flushing = Flushing(self.folder, self.store, self.troubles, Pace(0))
+        self.storing = Storing(self.store, self.flushing, self.ask, self.troubles)
         self.flushing.expect(0)
         self.storing.begin("run")
 
@@ -127,10 +127,10 @@ class Lonely:
     def save(self, step: int) -> Copy:
         encoded = encode({"weights": torch.full((10,), float(step))})
         layout = shard.plan(shard.About("job", 0, 1, step), encoded)
-        pages = self.vault.reserve(0, layout.size)
+        pages = self.store.reserve(0, layout.size)
         shard.write(layout, encoded, pages.map)
         copy = Copy(0, step, "run", 1, layout.size, pages.digest(layout.size), pages)
-        self.vault.add(copy)
+        self.store.add(copy)
         return copy
 
     def about_storage(self) -> str:
@@ -165,7 +165,7 @@ def test_a_copy_that_is_gone_when_its_turn_comes_is_not_said_to_be_left_out_by_a
         one.storing.offer(copy)
         until(lambda: one.storing._shares[0].chosen)
         assert copy.readers == 0 and copy.wanted
-        one.vault.drop(0, 1)
+        one.store.drop(0, 1)
     until(lambda: bool(one.about_storage()))
     assert one.about_storage() == "a step is not whole in storage: the room of rank 0's copy was needed"
     one.storing.offer(one.save(2))

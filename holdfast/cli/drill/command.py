@@ -25,6 +25,10 @@ First = Annotated[int, typer.Option("--first", min=0, help="The first seed.")]
 Kind = Annotated[str, typer.Option("--kind", help="Draw only this kind, such as cooling.fan, or calm.")]
 Processes = Annotated[int, typer.Option("--processes", min=0, help="How many at once; 0 means one per core.")]
 Calm = Annotated[float, typer.Option("--calm", min=0.0, max=1.0, help="The share of drills with nothing wrong.")]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="Plants drawn wide: half faults, half calm, planned or undocumented.")
+]
+Unseen = Annotated[bool, typer.Option("--unseen", help="With --wide: the family of plants kept out of tuning.")]
 Hard = Annotated[bool, typer.Option("--hard", help="Tiny and large fleets, weak and slow faults, up to three at once.")]
 
 
@@ -71,6 +75,8 @@ def fuzz(
     kind: Kind = "",
     calm: Calm = 0.15,
     hard: Hard = False,
+    wide: Wide = False,
+    unseen: Unseen = False,
     processes: Processes = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -78,6 +84,19 @@ def fuzz(
     with needs_extra("plan"):
         from holdfast.cli.drill import show
         from holdfast.lab.drills import batch
+    if (unseen and not wide) or (wide and (hard or kind)):
+        raise Refusal("--wide: expected neither --hard nor --kind beside it; --unseen only with it")
+    if wide:
+        with progress_bar("drawing and playing", seeds) as advance:
+            played = batch.fuzz_wide(seeds, first, processes, unseen=unseen, advance=advance)
+        summary = batch.wide_summary(played)
+        if as_json:
+            typer.echo(json.dumps(summary))
+            return
+        show.misses(batch.misses(played))
+        show.reliability(summary["reliability"])
+        typer.echo("\n" + show.wide_text(summary))
+        return
     tasks = batch.fuzz_tasks(seeds, first, kind, calm, hard)
     with progress_bar("drawing and playing", len(tasks)) as advance:
         outcomes = batch.fuzz(tasks, processes, advance)

@@ -39,6 +39,18 @@ def summary_text(of: dict[str, Any]) -> str:
     return " ".join(lines)
 
 
+def wide_text(of: dict[str, Any]) -> str:
+    def share(part: int, whole: int) -> str:
+        return f"{part} of {whole} ({100 * part / whole:.1f} %)" if whole else "0 of 0"
+
+    return (
+        f"First cause right in {share(of['top1'], of['faulty'])} documented faults; silent in"
+        f" {share(of['calm_silent'], of['calm'])} calm or planned hours; a slowdown without a documented cause named as"
+        f" one in {share(of['undocumented_right'], of['undocumented'])}; confidently wrong (80 % or more) in"
+        f" {share(of['confidently_wrong'], of['draws'])} draws; {of['false_findings']} false findings in all."
+    )
+
+
 def scores(outcomes: Sequence[Outcome]) -> None:
     rows = table("drill", "truth", "found first", "top 1", "top 3", "detected after", "before alert", "false", "cost")
     for one in outcomes:

@@ -1,19 +1,28 @@
-"""`holdfast seam`: which questions are asked across domains, and whether their instruments can be read."""
+"""`holdfast seam`: which questions are asked across domains, whether their instruments can be read, announced work."""
 
 import json
+import sys
 import time
+from datetime import datetime
+from typing import Annotated
 
 import typer
 
 from holdfast.cli.shared.options import AsJson, Token, Url
 from holdfast.client.client import connect
+from holdfast.config.text_file import read_text
+from holdfast.formats import calendar
+from holdfast.model.refusal import Refusal
 
 app = typer.Typer(no_args_is_help=True)
 
-
-@app.callback()
-def _seam() -> None:
-    """Its one command keeps its name."""
+On = Annotated[list[str] | None, typer.Option("--on", help="What is worked on, such as cdu/c2; may be repeated.")]
+From = Annotated[str, typer.Option("--from", help="When it begins: now, or a time such as 2026-12-01T08:00+01:00.")]
+To = Annotated[str, typer.Option("--to", help="When it ends.")]
+What = Annotated[str, typer.Option("--what", help="The domain: cooling, power, fabric, storage, software ...")]
+Ical = Annotated[str, typer.Option("--ical", help="A calendar file; its events name subjects. - is standard input.")]
+Slurm = Annotated[str, typer.Option("--slurm", help="Output of `scontrol show reservation -o`; - is standard input.")]
+Zone = Annotated[str, typer.Option("--zone", help="The time zone of Slurm's times.")]
 
 
 @app.command("list")
@@ -43,3 +52,79 @@ def list_seams(url: Url = "", token: Token = "", as_json: AsJson = False) -> Non
     typer.echo(f"{found['signals']} kinds of signals of {found['subjects']} subjects; looked at {looked}")
     if found["trouble"]:
         typer.echo(f"the last look came to nothing: {found['trouble']}")
+
+
+@app.command()
+def announce(
+    name: Annotated[str, typer.Argument(help="A name for the work, unless a file names it.")] = "",
+    on: On = None,
+    begins: From = "now",
+    ends: To = "",
+    what: What = "",
+    ical: Ical = "",
+    slurm: Slurm = "",
+    zone: Zone = "UTC",
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
+) -> None:
+    """Announce work on the facility, a power cap or a roll-out. What it explains opens no incident."""
+    if sum(map(bool, (name, ical, slurm))) != 1:
+        raise Refusal("announce: expected one of a NAME, --ical or --slurm")
+    if ical:
+        found = calendar.ical(_text(ical))
+    elif slurm:
+        found = calendar.slurm_reservations(_text(slurm), zone)
+    else:
+        if not on or not ends:
+            raise Refusal("announce: expected --on and --to beside a name")
+        found = [calendar.Announced(name, tuple(on), _time("--from", begins), _time("--to", ends), what)]
+    client = connect(url, token)
+    listed: dict[str, object] = client.get("/v1/planned")
+    source = "ical" if ical else "slurm" if slurm else "cli"
+    for one in found:
+        listed = client.post("/v1/planned", {**one._asdict(), "name": one.name.replace("/", "-"), "source": source})
+    if as_json:
+        typer.echo(json.dumps(listed))
+    else:
+        typer.echo(
+            f"{len(found)} announced" if found else "nothing to announce: no event names a subject and its times"
+        )
+
+
+@app.command()
+def planned(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
+    """List announced work."""
+    found = connect(url, token).get("/v1/planned")
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    from holdfast.cli.shared.table import console, plain, table
+
+    rows = table("work", "on", "from", "to", "domain", "announced by")
+    for one in found["planned"]:
+        when = [datetime.fromtimestamp(one[key]).astimezone().isoformat(" ", "minutes") for key in ("start", "end")]
+        rows.add_row(plain(one["name"]), plain(", ".join(one["subjects"])), *when, one["what"], one["source"])
+    console().print(rows)
+
+
+@app.command()
+def withdraw(
+    name: Annotated[str, typer.Argument(help="The name of announced work.")], url: Url = "", token: Token = ""
+) -> None:
+    """Withdraw announced work: its findings count again."""
+    connect(url, token).post(f"/v1/planned/{name}/withdraw", {})
+    typer.echo(f"{name} is withdrawn")
+
+
+def _text(file: str) -> str:
+    return sys.stdin.read() if file == "-" else read_text(file)
+
+
+def _time(option: str, text: str) -> float:
+    if text == "now":
+        return time.time()
+    try:
+        return datetime.fromisoformat(text).astimezone().timestamp()
+    except ValueError:
+        raise Refusal(f"{option}: expected now or a time such as 2026-12-01T08:00+01:00, found {text!r}") from None

@@ -19,7 +19,7 @@ _PAGE = 1_000
 _MOST_PAGES = 20
 _BEFORE_SECONDS = 300.0  # what happened so shortly before the start may be why it failed
 _AFTER_SECONDS = 300.0  # clocks differ, and agents report what they saw a little later
-_A_DAY = 86_400.0  # where nobody told when it began
+_A_DAY = 86_400.0  # where its start is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def known_of(client: Client, job_id: str) -> Known:
             continue
         found += fleet_evidence.of_story(node, entries[::-1])
     if not job.nodes:
-        unseen.append(f"nobody told the controller which nodes job {job_id} ran on")
+        unseen.append(f"the controller does not know which nodes job {job_id} ran on")
     if job.state is JobState.COMPLETED:  # whatever happened there, the job outlived it
         found = [replace(one, role="note", cause="") for one in found]
     return Known(job, found, unseen)
@@ -51,11 +51,11 @@ def known_of(client: Client, job_id: str) -> Known:
 
 def _find(client: Client, job_id: str) -> Job:
     """The whole job; whom a scheduler and the agents tell of is the scheduler's, on the nodes of both."""
-    told = msgspec.convert(client.get("/v1/jobs", limit=_MOST_JOBS)["jobs"], list[Job])
-    named = [one for one in told if job_id in (one.id, one.shown_as) and not one.step]
+    reported = msgspec.convert(client.get("/v1/jobs", limit=_MOST_JOBS)["jobs"], list[Job])
+    named = [one for one in reported if job_id in (one.id, one.shown_as) and not one.step]
     if not named:
         raise Refusal(
-            f"--job {job_id}: the controller knows no such job among its latest {len(told)}; expected a job's id", 1
+            f"--job {job_id}: the controller knows no such job among its latest {len(reported)}; expected a job's id", 1
         )
     first = min(named, key=lambda one: one.source == "agent")
     return replace(first, nodes=tuple(sorted({node for one in named for node in one.nodes})))

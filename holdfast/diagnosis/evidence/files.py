@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from holdfast.diagnosis.evidence import archives
 from holdfast.formats.job.log import JobLog
 from holdfast.formats.job.message import of_kernel
 from holdfast.formats.kernel import aer
@@ -29,9 +30,26 @@ def read(file: Path) -> tuple[list[Evidence], str]:
     """What one file holds, in the order of its lines, and why it could not be read to its end ('' if it was)."""
     if counters := _AER_FILE.fullmatch(file.name):
         return _counters(file, counters[1])
+    if archives.is_one(file):
+        return _bundle(file)
+    return _log(log_file.chunks(file), file)
+
+
+def _bundle(file: Path) -> tuple[list[Evidence], str]:
+    """Every member of an archive as a file of its own, up to where the archive is damaged."""
+    found: list[Evidence] = []
+    try:
+        for name, chunks in archives.members(file):
+            found += _log(chunks, file / name)[0]
+    except log_file.Unreadable as why:
+        return found, str(why)
+    return found, ""
+
+
+def _log(chunks: Iterator[bytes], file: Path) -> tuple[list[Evidence], str]:
     log, trouble = JobLog(), ""
     try:
-        for chunk in _without_json(as_utf8(log_file.chunks(file))):
+        for chunk in _without_json(as_utf8(chunks)):
             log.feed(chunk)
     except log_file.Unreadable as why:
         trouble = str(why)
@@ -81,8 +99,8 @@ def _placed(one: Evidence, file: Path) -> Evidence:
     """With the file, and with the rank and host that its name tells where its lines do not."""
     rank, host = one.rank, one.host
     if rank is None:
-        told = _RANK_IN_NAME.search(file.name) or _ELASTIC_FOLDER.match(file.as_posix())
-        rank = int(told[1]) if told else None
+        reported = _RANK_IN_NAME.search(file.name) or _ELASTIC_FOLDER.match(file.as_posix())
+        rank = int(reported[1]) if reported else None
     if not host:
         host = next(_hosts_in(file), "")
     return replace(one, file=str(file), rank=rank, host=host)

@@ -23,7 +23,7 @@ _OF_STATE = {  # how the scheduler says that it ended -> (role, cause)
 
 
 def of_job(job: Job) -> list[Evidence]:
-    """How its end was told by whoever ran it."""
+    """How its end was reported by whoever ran it."""
     where = f"controller/job/{job.id}"
     says = f"{job.source} says of job {job.shown_as or job.id}: {job.state.value.replace('_', ' ')}"
     exit_code = _exit(job.exit_code) or (1 if job.state is JobState.FAILED else None)
@@ -38,7 +38,7 @@ def of_job(job: Job) -> list[Evidence]:
 
 
 def of_story(node: str, entries: Iterable[Mapping[str, Any]]) -> list[Evidence]:
-    """Of entries oldest first, as the API tells them; what nobody can make sense of says nothing."""
+    """Of entries oldest first, as the API tells them; what cannot be read says nothing."""
     readers = {"event": _event, "verdict": _verdict, "transition": _transition}
     found = []
     for number, entry in enumerate(entries, 1):
@@ -69,7 +69,7 @@ def _verdict(node: str, entry: Mapping[str, Any]) -> Evidence | None:
 
 
 def _transition(node: str, entry: Mapping[str, Any]) -> Evidence | None:
-    """Only that nobody hears of a node any more says something that its verdicts do not."""
+    """Only a node that stopped reporting says something that its verdicts do not."""
     kind = str((entry.get("facts") or {}).get("kind", ""))
     if kind != "blind":
         return _told("transition", kind, entry, "info", "note", "")
@@ -85,9 +85,9 @@ def _told(kind: str, code: str, entry: Mapping[str, Any], severity: str, role: s
     return Evidence(event=event, role=role, cause=cause)
 
 
-def _exit(told: str) -> int | None:
+def _exit(reported: str) -> int | None:
     """'1:0' and '0:9' as Slurm writes exit code and signal; a signal is negative."""
-    code, _, number = told.partition(":")
+    code, _, number = reported.partition(":")
     if number.isdecimal() and int(number):
         return -int(number)
     return int(code) if code.isdecimal() and int(code) else None

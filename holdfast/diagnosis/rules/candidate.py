@@ -30,7 +30,7 @@ class Candidate:
 
     @property
     def began(self) -> float:
-        """When it was told first, 0.0 where nothing tells."""
+        """When it was reported first, 0.0 where nothing tells."""
         return min((one.at for one in self.evidence if one.at), default=0.0)
 
     @property

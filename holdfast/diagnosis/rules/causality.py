@@ -6,7 +6,7 @@ from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.diagnosis.rules.weighing import CLOCK_SKEW_SECONDS
 
 MOST = 300  # candidates that are held against each other; of more the surest
-LEAST = 0.3  # below it a candidate explains nothing and is told only when there is no better one
+LEAST = 0.3  # below it a candidate explains nothing and is reported only when there is no better one
 
 
 def roots(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -65,7 +65,7 @@ def _clearly_sooner(one: Candidate, other: Candidate) -> bool:
 
 
 def _goes_before(root: Candidate, effect: Candidate) -> bool:
-    """Of two that may each follow from the other: what was told first, or lies further from the symptom."""
+    """Of two that may each follow from the other: what was reported first, or lies further from the symptom."""
     if _sooner(root, effect) or _sooner(effect, root):
         return _sooner(root, effect)
     return (_first(root), root.place) < (_first(effect), effect.place)
@@ -81,6 +81,6 @@ def _sooner(one: Candidate, other: Candidate) -> bool:
 def _tell(root: Candidate, effect: Candidate) -> None:
     first = effect.evidence[0]
     place = f" ({first.file.rsplit('/', 1)[-1]}:{first.event.line})" if first.file else ""
-    told = f"{effect.name}{place}"
-    if told not in root.explains:
-        root.explains.append(told)
+    reported = f"{effect.name}{place}"
+    if reported not in root.explains:
+        root.explains.append(reported)

@@ -70,7 +70,7 @@ def short(text: str) -> str:
 
 
 def _without_placeless_twins(found: list[Candidate]) -> list[Candidate]:
-    """'A GPU was lost' from a rank that does not name its host is told by the host's own log too."""
+    """'A GPU was lost' from a rank that does not name its host is reported by the host's own log too."""
     kept = []
     for one in found:
         twins = [] if one.host else [other for other in found if other.name == one.name and other.host]

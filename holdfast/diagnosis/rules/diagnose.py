@@ -27,13 +27,13 @@ class Diagnosis:
 
 
 def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
-    told = timeline.prepared(evidence)
-    done = {one.file: one.event.line for one in told if one.event.kind == "life" and one.event.code == "done"}
+    reported = timeline.prepared(evidence)
+    done = {one.file: one.event.line for one in reported if one.event.kind == "life" and one.event.code == "done"}
     connected = {
-        one.file: one.event.line for one in told if one.event.kind == "nccl.about" and one.event.code == "rank"
+        one.file: one.event.line for one in reported if one.event.kind == "nccl.about" and one.event.code == "rank"
     }
-    told = timeline.with_named_origins(told)
-    mattering = timeline.without_followers([one for one in told if not timeline.survived(one, done, connected)])
+    reported = timeline.with_named_origins(reported)
+    mattering = timeline.without_followers([one for one in reported if not timeline.survived(one, done, connected)])
     wait = waiting.look(mattering)
     found = collect.candidates(mattering)
     found += waiting.suspects(wait, mattering) if wait else waiting.left_early(mattering)
@@ -46,7 +46,9 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
         roots = hints.warned(mattering)[:1] or [_unknown(mattering, wait)]
     _tell_symptoms(roots, mattering, wait)
     step = next_step.decide(roots, mattering) if roots else None
-    return Diagnosis(tuple(roots[:MOST_CAUSES]), step, tuple(hints.unseen(told, roots, wait)), tuple(told), wait)
+    return Diagnosis(
+        tuple(roots[:MOST_CAUSES]), step, tuple(hints.unseen(reported, roots, wait)), tuple(reported), wait
+    )
 
 
 def subject_of(one: Candidate) -> subject.Subject:
@@ -71,7 +73,7 @@ def _rank(one: Candidate) -> subject.Subject:
 
 
 def _told_enough(roots: list[Candidate]) -> list[Candidate]:
-    """A doubtful candidate is told where it is the only one, not beside a good one."""
+    """A doubtful candidate is reported where it is the only one, not beside a good one."""
     good = [one for one in roots if one.confidence >= causality.LEAST]
     return good or [one for one in roots[:1] if one.confidence >= 0.1]
 
@@ -87,11 +89,14 @@ def _usual(one: Evidence) -> bool:
 
 
 def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
-    symptoms = [*wait.told] if wait else [one for one in evidence if one.role in ("exit", "effect")]
+    symptoms = [*wait.reported] if wait else [one for one in evidence if one.role in ("exit", "effect")]
     ranks = wait.ranks if wait else ()
     peers = Counter(peer for one in evidence if one.role == "effect" and (peer := one.word("peer").partition("<")[0]))
     note = f"look at the log of {peers.most_common(1)[0][0]}, which went away first" if peers and not wait else ""
-    said = next((one.event.text for one in symptoms if one.event.kind in ("nccl.last_error", "exception", "exit")), "")
+    said = next(
+        (one.event.text for one in symptoms if one.event.kind in ("nccl.last_error", "exception", "exit", "failure")),
+        "",
+    )
     note = note or (f"the first sign is: {collect.short(said)}" if said and not wait else "")
     return Candidate(causes.find(causes.UNKNOWN), ranks=ranks, evidence=symptoms[:5], base=0.3, note=note)
 

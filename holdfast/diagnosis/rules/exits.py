@@ -28,7 +28,7 @@ _SAYS = {  # signal -> (cause, how sure, in words)
     6: ("job.exception", 0.32, "aborted"),
     2: ("host.killed", 0.4, "interrupted by a person or the scheduler"),
     1: ("host.killed", 0.45, "the terminal it ran in was closed"),
-    15: ("host.killed", 0.4, "the launcher was told to end"),
+    15: ("host.killed", 0.4, "the launcher was reported to end"),
 }
 
 

@@ -1,4 +1,4 @@
-"""What only means something beside a wait (a save that never ended, a rank busy elsewhere); what nobody could see."""
+"""What only means something beside a wait (a save that never ended, a rank busy elsewhere); what is missing."""
 
 import re
 from collections.abc import Sequence
@@ -9,9 +9,11 @@ from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.diagnosis.rules.waiting import Waiting
 from holdfast.model.evidence import Evidence
 
+SURE = 0.6  # below it the answer says what is missing
+_MAY_BE_HARDWARE = frozenset({"job.rank_missing", "job.illegal_access", "job.nan", "host.killed", causes.UNKNOWN})
 _TIMEOUT = re.compile(r"[Ss]ocket [Tt]imeout|[Ww]ait timeout|timed out|Timed out")
 _KERNEL_KINDS = frozenset({
-    "xid", "sxid", "aer", "pcie_link", "mlx5", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
+    "xid", "sxid", "aer", "pcie_link", "mlx5", "nic", "link", "oom", "soft_lockup", "hard_lockup", "panic", "hung_task",
     "rcu_stall", "gpu_lost", "amdgpu", "uvm", "mce", "edac", "cpu_thermal", "disk", "storage", "firmware", "segfault",
 })  # fmt: skip
 
@@ -50,7 +52,7 @@ def name_the_storage(found: Sequence[Candidate], evidence: Sequence[Evidence]) -
 
 
 def _timed_out(one: Evidence) -> bool:
-    """A wait for another rank, told by the store instead of a watchdog."""
+    """A wait for another rank, reported by the store instead of a watchdog."""
     return one.event.kind in ("rendezvous", "exception") and bool(_TIMEOUT.search(one.event.text))
 
 
@@ -104,8 +106,8 @@ def _odd_network(evidence: Sequence[Evidence]) -> Candidate | None:
     slow = [host for host, network in networks.items() if network.startswith("Socket")]
     if not slow or len(slow) == len(networks):
         return None
-    told = [one for one in evidence if one.event.code == "network" and one.host in slow]
-    return Candidate(causes.find("fabric.plugin_fallback"), host=slow[0], evidence=told, base=0.7)
+    reported = [one for one in evidence if one.event.code == "network" and one.host in slow]
+    return Candidate(causes.find("fabric.plugin_fallback"), host=slow[0], evidence=reported, base=0.7)
 
 
 def _rank(one: Evidence) -> tuple[int, ...]:
@@ -113,28 +115,31 @@ def _rank(one: Evidence) -> tuple[int, ...]:
 
 
 def unseen(evidence: Sequence[Evidence], roots: Sequence[Candidate], wait: Waiting | None) -> list[str]:
-    """What would have told more, for a person who wants to collect it next time."""
+    """What would tell more, and how to get it. A sure answer that no hardware can change needs nothing."""
     if not roots:
         return []
-    said = []
+    first = roots[0]
+    if first.confidence >= SURE and first.name not in _MAY_BE_HARDWARE:
+        return []
+    missing = []
     if not any(one.event.kind in _KERNEL_KINDS for one in evidence):
-        said.append(
-            "no event of a kernel log, where a lost GPU, a dead port or a process killed for memory leaves its trace"
-        )
+        where = f"of {first.host}" if first.host else "of each node"
+        missing.append(f"the kernel log {where}, which shows a lost GPU, a dead port or a killed process: dmesg -T")
     if wait and not any(one.event.kind.startswith("flight_recorder") for one in evidence):
-        said.append("no Flight Recorder dump: it names the ranks that are missing (TORCH_NCCL_TRACE_BUFFER_SIZE=2000)")
+        missing.append(
+            "a Flight Recorder dump, which names the ranks that are missing: TORCH_NCCL_TRACE_BUFFER_SIZE=2000"
+        )
     if wait and not any(one.event.kind.startswith("nccl.") for one in evidence):
-        said.append("no line of NCCL itself: NCCL_DEBUG=WARN tells transport errors")
-    if roots[0].name == causes.UNKNOWN:
-        said += _quiet_ends(evidence)
+        missing.append("lines of NCCL itself, which name transport errors: NCCL_DEBUG=WARN")
+    if first.name == causes.UNKNOWN:
+        missing += _quiet_ends(evidence)
     silent = _silent_ranks(evidence)
     if silent:
-        said.append(
-            f"nothing of rank{'s' * (len(silent) > 1)} {', '.join(map(str, silent[:10]))}{' ...' * (len(silent) > 10)}"
-        )
-    if not any(one.at for one in evidence):
-        said.append("no time in any line: what came first is taken from the order of lines alone")
-    return said
+        shown = f"{', '.join(map(str, silent[:10]))}{' ...' * (len(silent) > 10)}"
+        missing.append(f"the log of rank{'s' * (len(silent) > 1)} {shown}: torchrun --log-dir logs --redirects 3")
+    if not any(one.at for one in evidence) and len({one.file for one in evidence}) > 1:
+        missing.append("times: no line has one, so what came first is taken from the order of lines in each file")
+    return missing
 
 
 def _quiet_ends(evidence: Sequence[Evidence]) -> list[str]:
@@ -144,12 +149,14 @@ def _quiet_ends(evidence: Sequence[Evidence]) -> list[str]:
     if first is None:
         return []
     who = f"rank {first.rank}" if first.rank is not None else first.host or "the process"
-    return [f"what {who} wrote before it ended with exit code {first.number('exit')} (torchrun --log-dir keeps it)"]
+    return [
+        f"what {who} wrote before it ended with exit code {first.number('exit')}: torchrun --log-dir logs --redirects 3"
+    ]
 
 
 def _silent_ranks(evidence: Sequence[Evidence]) -> list[int]:
     worlds = [world for one in evidence if (world := one.number("world"))]
-    told = {one.rank for one in evidence if one.rank is not None and one.event.kind != "nccl.about"}
-    if not worlds or not told or max(worlds) > 100_000:
+    reported = {one.rank for one in evidence if one.rank is not None and one.event.kind != "nccl.about"}
+    if not worlds or not reported or max(worlds) > 100_000:
         return []
-    return [rank for rank in range(max(worlds)) if rank not in told]
+    return [rank for rank in range(max(worlds)) if rank not in reported]

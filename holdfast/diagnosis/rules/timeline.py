@@ -33,8 +33,8 @@ def prepared(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 def _year(evidence: Sequence[Evidence]) -> int | None:
     years = Counter(_moment(one.at).year for one in evidence if one.at)
-    told = {year: count for year, count in years.items() if year > YEARLESS}
-    return max(told, key=lambda year: told[year], default=None)
+    reported = {year: count for year, count in years.items() if year > YEARLESS}
+    return max(reported, key=lambda year: reported[year], default=None)
 
 
 def _in_year(one: Evidence, year: int | None) -> Evidence:
@@ -103,14 +103,14 @@ def _as_its_origin(one: Evidence) -> Evidence:
 
 def without_followers(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Of exceptions raised one from the other, the first tells the cause."""
-    told: set[tuple[str, int | None]] = set()
+    reported: set[tuple[str, int | None]] = set()
     kept = []
     for one in sorted(evidence, key=lambda item: (item.file, item.event.line)):
         process = (one.file, one.rank)
-        if one.event.kind == "exception" and one.word("chained") and process in told:
+        if one.event.kind == "exception" and one.word("chained") and process in reported:
             one = replace(one, role="effect", cause="")
         elif one.event.kind == "exception" and one.cause:
-            told.add(process)
+            reported.add(process)
         kept.append(one)
     return sorted(kept, key=lambda item: (item.at or float("inf"), item.file, item.event.line))
 

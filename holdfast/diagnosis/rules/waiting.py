@@ -14,8 +14,8 @@ _FAR_BEHIND = 2  # collectives; ranks that overlap communication differ by one
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    told: tuple[Evidence, ...]
-    since: float  # when the wait began: fire time minus duration; 0.0 where no time is told
+    reported: tuple[Evidence, ...]
+    since: float  # when the wait began: fire time minus duration; 0.0 where no time is reported
     fired: float
     ranks: tuple[int, ...]
 
@@ -25,13 +25,13 @@ class Waiting:
 
 
 def look(evidence: Sequence[Evidence]) -> Waiting | None:
-    told = tuple(one for one in evidence if one.role == "watchdog")
-    if not told:
+    reported = tuple(one for one in evidence if one.role == "watchdog")
+    if not reported:
         return None
-    starts = [one.at - (one.number("ran_ms") or 0) / 1000.0 for one in told if one.at]
-    fired = [one.at for one in told if one.at]
-    ranks = tuple(sorted({one.rank for one in told if one.rank is not None}))
-    return Waiting(told, min(starts, default=0.0), min(fired, default=0.0), ranks)
+    starts = [one.at - (one.number("ran_ms") or 0) / 1000.0 for one in reported if one.at]
+    fired = [one.at for one in reported if one.at]
+    ranks = tuple(sorted({one.rank for one in reported if one.rank is not None}))
+    return Waiting(reported, min(starts, default=0.0), min(fired, default=0.0), ranks)
 
 
 def suspects(waiting: Waiting, evidence: Sequence[Evidence]) -> list[Candidate]:
@@ -57,7 +57,7 @@ def left_early(evidence: Sequence[Evidence]) -> list[Candidate]:
 def _mismatch(waiting: Waiting) -> Candidate | None:
     """Same number, other operation or size: the minority is suspected, not whoever was read first."""
     by_sequence: dict[int | None, dict[int, tuple[str, str]]] = {}  # the oldest watchdogs tell no number
-    for one in waiting.told:
+    for one in waiting.reported:
         if one.rank is not None and one.word("op"):
             by_sequence.setdefault(one.number("seq"), {})[one.rank] = (one.word("op"), one.word("numel_in"))
     for seq, calls in by_sequence.items():
@@ -66,7 +66,7 @@ def _mismatch(waiting: Waiting) -> Candidate | None:
             continue
         usual = counts.most_common(1)[0][0]
         odd = tuple(sorted(rank for rank, call in calls.items() if call != usual))
-        evidence = [one for one in waiting.told if one.number("seq") == seq and one.word("op")]
+        evidence = [one for one in waiting.reported if one.number("seq") == seq and one.word("op")]
         candidate = Candidate(
             causes.find("job.collective_mismatch"), ranks=odd, evidence=_odd_first(evidence, odd), base=0.65
         )
@@ -88,7 +88,7 @@ def _behind(waiting: Waiting) -> Candidate | None:
     odd = tuple(sorted(rank for rank, number in last.items() if stuck - number >= _FAR_BEHIND))
     if not odd or len(odd) > len(last) / 2:
         return _ahead(waiting, last)
-    evidence = [one for one in waiting.told if one.rank in odd]
+    evidence = [one for one in waiting.reported if one.rank in odd]
     candidate = Candidate(causes.find("job.rank_missing"), ranks=odd, evidence=evidence, base=0.7)
     candidate.note = f"{stuck - min(last[rank] for rank in odd)} collectives behind"
     return candidate
@@ -96,7 +96,7 @@ def _behind(waiting: Waiting) -> Candidate | None:
 
 def _positions(waiting: Waiting, name: str) -> dict[int, int]:
     last: dict[int, int] = {}
-    for one in waiting.told:
+    for one in waiting.reported:
         number = one.number(name)
         if one.rank is not None and number is not None:
             last[one.rank] = max(number, last.get(one.rank, -1))
@@ -109,7 +109,7 @@ def _ahead(waiting: Waiting, last: dict[int, int]) -> Candidate | None:
     odd = tuple(sorted(rank for rank, number in last.items() if number - usual >= _FAR_BEHIND))
     if not odd or len(odd) >= len(last) / 2:
         return None
-    evidence = [one for one in waiting.told if one.rank in odd]
+    evidence = [one for one in waiting.reported if one.rank in odd]
     note = f"they went on while the others waited in collective {usual}"
     return Candidate(causes.find("job.collective_mismatch"), ranks=odd, evidence=evidence, base=0.55, note=note)
 
@@ -123,7 +123,7 @@ def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
     missing = tuple(sorted(known - waited))
     if not waited or not missing or len(missing) > max(1, len(known) // 4) or len(known) > _MOST_RANKS:
         return None
-    timeouts = [one for one in waiting.told if one.event.code == "timeout"] or [*waiting.told]
+    timeouts = [one for one in waiting.reported if one.event.code == "timeout"] or [*waiting.reported]
     base = 0.5 if worlds or len(waited) > 1 else 0.35  # of one that speaks alone nobody knows how many there are
     candidate = Candidate(causes.find("job.rank_missing"), ranks=missing, evidence=timeouts[:3], base=base)
     candidate.note = "every other rank wrote that it waits"
@@ -134,11 +134,11 @@ def _everybody(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | No
     """All ranks of several hosts wait in the same place and none is missing: what is between the hosts is suspected."""
     ranks = {one.rank for one in evidence if one.rank is not None}
     hosts = {one.host for one in evidence if one.host}
-    places = {one.number("seq") for one in waiting.told}
+    places = {one.number("seq") for one in waiting.reported}
     if len(hosts) < 2 or len(ranks) < 2 or not ranks <= set(waiting.ranks) or len(places) > 2:
         return None
     note = "every rank waits and none is missing: the network between the hosts?"
-    return Candidate(causes.find("fabric.unreachable"), evidence=[*waiting.told[:3]], base=0.35, note=note)
+    return Candidate(causes.find("fabric.unreachable"), evidence=[*waiting.reported[:3]], base=0.35, note=note)
 
 
 def _alive(absent: Candidate, evidence: Sequence[Evidence]) -> Candidate | None:

@@ -45,7 +45,7 @@ def _said_by_the_job(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _of_the_job(one: Evidence) -> bool:
-    """Not told by a kernel, whose log may reach back for months."""
+    """Not reported by a kernel, whose log may reach back for months."""
     return not one.event.action
 
 
@@ -53,7 +53,7 @@ def _against_the_wait(one: Candidate, waiting: Waiting, spoke: dict[str, int]) -
     if one.base is not None and one.evidence[0].role == "watchdog":
         return
     if waiting.fired and one.began > waiting.fired + CLOCK_SKEW_SECONDS:
-        one.against(0.3, "it was told only after the watchdog had fired")
+        one.against(0.3, "it was reported only after the watchdog had fired")
     elif not (waiting.fired and one.began) and _all_below(one, spoke):
         own = {item.rank for item in one.evidence} <= {*waiting.ranks}  # its own rank had given up already
         one.against(0.3 if own else 0.5, "in the log it stands below the watchdog's message")
@@ -62,8 +62,8 @@ def _against_the_wait(one: Candidate, waiting: Waiting, spoke: dict[str, int]) -
 def _first_lines(waiting: Waiting) -> dict[str, int]:
     """Where in each file a watchdog speaks first."""
     first: dict[str, int] = {}
-    for told in waiting.told:
-        first[told.file] = min(told.event.line, first.get(told.file, told.event.line))
+    for reported in waiting.reported:
+        first[reported.file] = min(reported.event.line, first.get(reported.file, reported.event.line))
     return first
 
 

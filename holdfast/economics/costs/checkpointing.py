@@ -11,6 +11,7 @@ from math import exp, expm1, sqrt
 from holdfast.economics.costs.feasible import NoProgress, not_negative, positive
 from holdfast.model.ledger import Ledger
 
+MOST_WRITES = 5.0  # times between failures that a write may take: then one checkpoint in 150 is finished
 MOST_EXPONENT = 500.0  # beyond it the wait is longer than the age of the universe
 TRUSTED_LOSS = 0.25  # the closed form and an event-driven model agree to 1.4 % below it, and not above
 
@@ -51,10 +52,10 @@ def refuse_hopeless(write: float, between: float, restart: float = 0.0) -> None:
     positive("write time", write)
     positive("time between failures", between)
     not_negative("restart time", restart)
-    if write >= between:
+    if write > MOST_WRITES * between:
         raise NoProgress(
             f"no progress is possible: writing a checkpoint takes {write:g} s and the job fails every {between:.4g} s"
-            " on average, so most checkpoints are never finished"
+            f" on average, so fewer than one checkpoint in {exp(MOST_WRITES):.0f} is ever finished"
         )
     if restart / between > MOST_EXPONENT:
         raise NoProgress(

@@ -1,7 +1,7 @@
 """The price of an incident, live or of a drill: the losses of its jobs in five layers, so far and if it goes on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.economics.costs.feasible import BadNumber, not_negative, share
 from holdfast.economics.costs.incident import Incident, layers
@@ -37,8 +37,12 @@ def bill(losses: Sequence[Loss], prices: Prices, hours: float, horizon_hours: fl
     Labour is counted once for the incident, not for each job: the people who are called out.
     """
     priced = [one for one in losses if one.gpus and one.share_now is not None and one.share_so_far is not None]
+    priced = _one_slip_each(priced)
     so_far = [_incident(one, prices, hours, one.share_so_far or 0.0) for one in priced]
-    going_on = [_incident(one, prices, hours + horizon_hours, _mean(one, hours, horizon_hours)) for one in priced]
+    going_on = [
+        _incident(_later(one, horizon_hours), prices, hours + horizon_hours, _mean(one, hours, horizon_hours))
+        for one in priced
+    ]
     worked = min(prices.people_hours, hours)
     by_job_now, by_job_then = [layers(one) for one in so_far], [layers(one) for one in going_on]
     return Bill(
@@ -57,6 +61,28 @@ def bill(losses: Sequence[Loss], prices: Prices, hours: float, horizon_hours: fl
 
 
 LAYERS = ("direct compute", "reserved capacity", "rollback", LABOUR, "schedule slip")
+
+
+def _one_slip_each(losses: Sequence[Loss]) -> list[Loss]:
+    """Jobs of one milestone delay it together, not each by itself: the one that loses most carries the slip."""
+    late: dict[str, Loss] = {}
+    for one in losses:
+        if one.milestone and (one.milestone not in late or _hours(one) > _hours(late[one.milestone])):
+            late[one.milestone] = one
+    return [
+        one if not one.milestone or late[one.milestone] is one else replace(one, critical_chance=0.0) for one in losses
+    ]
+
+
+def _hours(loss: Loss) -> float:
+    return (loss.share_so_far or 0.0) + loss.down_hours + loss.rework_hours
+
+
+def _later(loss: Loss, horizon: float) -> Loss:
+    """What the others delay its milestone by stays as it is."""
+    if not loss.milestone_hours:
+        return loss
+    return replace(loss, milestone_hours=loss.milestone_hours + (loss.share_now or 0.0) * horizon)
 
 
 def _mean(loss: Loss, hours: float, horizon: float) -> float:
@@ -79,6 +105,7 @@ def _incident(loss: Loss, prices: Prices, hours: float, slow_share: float) -> In
         day_value=loss.day_value,
         float_days=loss.float_days,
         critical_chance=loss.critical_chance,
+        milestone_hours=loss.milestone_hours,
     )
 
 

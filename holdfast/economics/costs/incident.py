@@ -28,6 +28,7 @@ class Incident:
     day_value: float | None = None  # of the schedule; nobody publishes one
     float_days: float = 0.0
     critical_chance: float = 1.0
+    milestone_hours: float = 0.0  # that other incidents delay the same milestone together with this one
 
     @property
     def down_hours(self) -> float:
@@ -49,13 +50,17 @@ def layers(incident: Incident) -> tuple[Layer, ...]:
     i = incident
     idle = i.blast_gpus * i.repair_hours
     alternative = max(0.0, i.alternative_price - i.price)
-    slip_days = max(0.0, i.delay_hours / 24 - i.float_days)
+    # A milestone has one float: what all incidents delay it beyond that is shared by how much each of them does.
+    whole = max(i.delay_hours, i.milestone_hours)
+    slip_days = max(0.0, whole / 24 - i.float_days) * (i.delay_hours / whole if whole else 0.0)
+    slow_hours = i.slow_share * i.slow_hours
     return (
         _layer(
             "direct compute",
-            (i.gpus * i.down_hours + idle) * i.price,
-            "(GPUs x hours down + blast radius x hours of repair) x price",
-            f"({i.gpus:g} x {i.down_hours:.4g} h + {i.blast_gpus:g} x {i.repair_hours:.4g} h) x {i.price:g}",
+            (i.gpus * (i.down_hours + slow_hours) + idle) * i.price,
+            "(GPUs x (hours down + share slowed x hours slow) + blast radius x hours of repair) x price",
+            f"({i.gpus:g} x ({i.down_hours:.4g} h + {i.slow_share:.4g} x {i.slow_hours:.4g} h)"
+            f" + {i.blast_gpus:g} x {i.repair_hours:.4g} h) x {i.price:g}",
         ),
         _layer(
             "reserved capacity",
@@ -65,9 +70,9 @@ def layers(incident: Incident) -> tuple[Layer, ...]:
         ),
         _layer(
             "rollback",
-            i.gpus * i.price * (i.rework_hours + i.slow_share * i.slow_hours),
-            "GPUs x price x (hours repeated + share slowed x hours slow)",
-            f"{i.gpus:g} x {i.price:g} x ({i.rework_hours:.4g} h + {i.slow_share:.4g} x {i.slow_hours:.4g} h)",
+            i.gpus * i.price * i.rework_hours,
+            "GPUs x price x hours of work done again",
+            f"{i.gpus:g} x {i.price:g} x {i.rework_hours:.4g} h",
         ),
         _layer(
             LABOUR,

@@ -30,7 +30,7 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
         figures += _to_buy(run, memory, wanted.state, asked.share("target", wanted.target))
     return Answer(
         plan="checkpoint",
-        headline=f"Write a checkpoint every {time(run.best_interval)}: {percent(run.ettr)} of the time is productive.",
+        headline=_headline(run, memory),
         figures=figures,
         inputs=asked.given,
         sways=sways(run, lambda r: r.ettr, {name: name for name in ("gpus", "rate", "write", "restart")}),
@@ -38,6 +38,22 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
         show=percent,
         notes=_notes(run, chosen, memory),
         chart=lambda: _chart(run),
+    )
+
+
+def _headline(run: Run, memory: Memory | None) -> str:
+    """Of the way of saving that was asked for: with a memory tier where one is worth it."""
+    text = f"Write a checkpoint every {time(run.best_interval)}: {percent(run.ettr)} of the time is productive."
+    if memory is None:
+        return text
+    tiers = memory_or_storage(*levels(run, memory))
+    if not tiers.memory_wins:
+        return f"{text} A memory tier is not worth it."
+    every = list(tiers.schedule.intervals.values())
+    often, seldom = time(every[0]), time(every[-1])
+    return (
+        f"Copy to memory every {often} and write to storage every {seldom}: {percent(1 - tiers.with_memory)} of the"
+        f" time is productive, {percent(run.ettr)} with storage alone."
     )
 
 

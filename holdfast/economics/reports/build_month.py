@@ -10,6 +10,7 @@ from holdfast.client import history
 from holdfast.client.client import Client
 from holdfast.economics.costs.month import Told, slices
 from holdfast.economics.reports import month_page, price_sheet
+from holdfast.economics.reports.incident_costs import priced
 from holdfast.economics.reports.month import GROUPS, Month, summed
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import EventKind, Stage
@@ -30,6 +31,7 @@ def build(client: Client, month: str, prices: str, by: str) -> Month:
     nodes = [row["name"] for row in client.get("/v1/nodes")["nodes"]]
     found = slices(nodes, _changes(client), _jobs(client, begin, end), begin, end, sheet.checkpoint_interval)
     made = summed(month, found, sheet, begin, end, by)
+    made.charge(priced(history.incidents(client), begin, end), limits(month, float("inf"))[1])
     if not made.whole.watched:
         raise Refusal(f"the controller at {client.url} watched none of the priced nodes in {month}", 1)
     return made
@@ -91,6 +93,13 @@ def write(month: Month, out: str) -> None:
             table = csv.DictWriter(file, fieldnames=[month.by, *month.whole.document()])
             table.writeheader()
             table.writerows({**row, month.by: _harmless(row[month.by])} for row in rows)
+        if month.incidents:
+            beside = Path(out).with_name(f"{Path(out).stem}-incidents.csv")
+            with beside.open("w", encoding="utf-8", newline="") as file:
+                rows = month.document()["incidents"]
+                table = csv.DictWriter(file, fieldnames=list(rows[0]))
+                table.writeheader()
+                table.writerows({**row, "subject": _harmless(row["subject"])} for row in rows)
     except OSError as error:
         raise Refusal(f"--out: cannot write {out}: {error.strerror}") from None
 

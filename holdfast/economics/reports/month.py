@@ -1,12 +1,13 @@
 """A month's slices, priced and summed: whole, and by team, job, cause or supplier."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from holdfast.economics.costs.claims import Claim, claims
 from holdfast.economics.costs.month import Slice, outages
 from holdfast.economics.planning.words import money, percent
+from holdfast.economics.reports.incident_costs import Priced, forecast, weeks
 from holdfast.economics.reports.price_sheet import Sheet
 from holdfast.model.ledger import Ledger
 
@@ -26,6 +27,18 @@ class Sum:
 
     gpu_hours: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
     dollars: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+
+    def move(self, source: str, target: str, hours: float) -> float:
+        """Counts hours of one part as another, at what they cost; no more than there are."""
+        have = self.gpu_hours[source]
+        moved = min(hours, have)
+        if moved > 0:
+            dollars = self.dollars[source] * moved / have
+            self.gpu_hours[source] -= moved
+            self.gpu_hours[target] += moved
+            self.dollars[source] -= dollars
+            self.dollars[target] += dollars
+        return moved
 
     def add(self, part: str, hours: float, price: float) -> None:
         self.gpu_hours[part] += hours
@@ -82,6 +95,17 @@ class Month:
     groups: dict[str, Sum]
     claims: list[tuple[str, Claim]]  # supplier, claim
     notes: list[str]
+    incidents: list[Priced] = field(default_factory=list)
+    month_end: float = 0.0
+
+    def charge(self, incidents: Sequence[Priced], month_end: float) -> None:
+        """What incidents took from jobs was not productive, though the nodes were allocated."""
+        self.incidents, self.month_end = list(incidents), month_end
+        held = self.whole.move("productive", "degraded", sum(one.held_back for one in incidents))
+        self.whole.move("productive", "rework", sum(one.redone for one in incidents))
+        if held:
+            note = "Jobs that incidents slowed or stopped: that part of their time counts as degraded."
+            self.notes = [note, *(one for one in self.notes if not one.startswith("Degraded time counts as lost"))]
 
     @property
     def headline(self) -> str:
@@ -107,6 +131,11 @@ class Month:
             "total": self.whole.document(),
             "by": self.by,
             "rows": [{self.by: name, **one.document()} for name, one in self.ranked()],
+            "incidents": [{**asdict(one), "total": one.total} for one in self.incidents],
+            "incident_weeks": [
+                {"begin": at, "gpu_hours": hours} for at, hours in weeks(self.incidents, self.begin, self.end)
+            ],
+            "incident_forecast": forecast(self.incidents, self.begin, self.end, self.month_end),
             "claims": [
                 {
                     "supplier": supplier,

@@ -1,14 +1,18 @@
 """The month's report as an HTML page."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 
 from holdfast.economics.costs.claims import Claim, Outage
 from holdfast.economics.planning.words import money, percent, time
 from holdfast.economics.reports import page
+from holdfast.economics.reports.incident_costs import Priced, forecast, grouped, weeks
 from holdfast.economics.reports.month import Month, Sum
 
 MOST_EVIDENCE = 500
+MOST_INCIDENTS = 10
+COST_HEAD = ("GPU-hours", "compute", "rollback", "labour", "slip")
 SHOWN_OUTAGES = 20  # of one node; the document has them all
 
 
@@ -16,6 +20,7 @@ def written(month: Month) -> str:
     parts = [
         _glance(month),
         *_ledger(month.whole),
+        *_incidents(month),
         *_groups(month),
         *_claims(month),
         "<h2>What it rests on</h2>",
@@ -60,6 +65,49 @@ def _ledger(whole: Sum) -> list[str]:
         page.ledger_bar(shares),
         page.table(("where it went", "share", "GPU-hours", "paid"), rows, 3),
     ]
+
+
+def _incidents(month: Month) -> list[str]:
+    if not month.incidents:
+        return ["<h2>What incidents cost</h2>", "<p>No incident with a price lay in this month.</p>"]
+    whole = sum(one.total for one in month.incidents)
+    slip = [one.slip for one in month.incidents if one.slip is not None]
+    words = f"{len(month.incidents)} incidents cost {money(whole)}"
+    words += (
+        f", {money(sum(slip))} of it for slip of milestones." if slip else "; no value of a day was given for slip."
+    )
+    coming = forecast(month.incidents, month.begin, month.end, month.month_end)
+    if coming is not None:
+        words += f" If the month goes on like this, it will be {money(coming)}."
+    parts = ["<h2>What incidents cost</h2>", f"<p>{words}</p>"]
+    for title, of in (("cause", lambda one: one.kind), ("owner", lambda one: one.owner)):
+        rows = [
+            (escape(name), str(len(mine)), *_costs(mine), money(sum(one.total for one in mine)))
+            for name, mine in grouped(month.incidents, of)
+        ]
+        parts.append(page.table((title, "incidents", *COST_HEAD, "in all"), rows, len(COST_HEAD) + 2))
+    dearest = [
+        (escape(one.subject), escape(one.kind), f"<nobr>{_clock(one.opened)}</nobr>", *_costs([one]), money(one.total))
+        for one in month.incidents[:MOST_INCIDENTS]
+    ]
+    parts += ["<h2>The dearest incidents</h2>"]
+    parts.append(page.table(("cause", "kind", "opened (UTC)", *COST_HEAD, "in all"), dearest, len(COST_HEAD) + 1))
+    lost = [
+        (_clock(at)[:10], hours, f"{hours:,.0f} GPU-hours")
+        for at, hours in weeks(month.incidents, month.begin, month.end)
+    ]
+    return [*parts, "<h2>Lost to incidents, by week</h2>", page.bars(lost)]
+
+
+def _costs(mine: Sequence[Priced]) -> tuple[str, ...]:
+    slip = [one.slip for one in mine if one.slip is not None]
+    return (
+        f"{sum(one.gpu_hours for one in mine):,.0f}",
+        money(sum(one.compute + one.reserved for one in mine)),
+        money(sum(one.rollback for one in mine)),
+        money(sum(one.labour for one in mine)),
+        money(sum(slip)) if slip else "no value given",
+    )
 
 
 def _groups(month: Month) -> list[str]:

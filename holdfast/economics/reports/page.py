@@ -40,6 +40,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 .key i, td .mark { display: inline-block; width: .75rem; height: .75rem; border-radius: .2rem; margin-right: .4rem }
 .gain { display: inline-block; height: .6rem; border-radius: .2rem; background: #2f9e57; vertical-align: middle }
 svg { display: block; width: 100%; max-width: 45rem; min-width: 32rem; height: auto; margin: .8rem 0 }
+.bars td:nth-child(2) { width: 60% } .bars .gain { background: #dc4c64; display: block; margin-top: .5rem }
 nobr { white-space: nowrap }
 @media (max-width: 36rem) {
   .gain { display: none } table { font-size: .9rem } td:first-child { min-width: 0 } td, th { padding-right: .5rem }
@@ -78,12 +79,26 @@ def tiles(figures: Sequence[tuple[str, str, str]]) -> str:
 
 def ledger_bar(shares: Mapping[str, float]) -> str:
     pieces = "".join(
-        f'<div style="width:{100 * share:.4f} %;background:{COLOURS[name]}" title="{name} {percent(share)}"></div>'
+        f'<div style="width:{100 * share:.4f}%;background:{COLOURS[name]}" title="{name} {percent(share)}"></div>'
         for name, share in shares.items()
     )
     said = ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
     key = "".join(f"<span>{mark(name)}{name} {percent(share)}</span>" for name, share in shares.items())
     return f'<div class="bar" role="img" aria-label="{said}">{pieces}</div><p class="key">{key}</p>'
+
+
+def bars(rows: Sequence[tuple[str, float, str]]) -> str:
+    """One bar a row against the longest of them: its name, its length and what it says."""
+    longest = max((length for _, length, _ in rows), default=0.0)
+    made = [
+        (
+            escape(name),
+            f'<i class="gain" style="width:{100 * length / longest if longest else 0:.2f}%"></i>',
+            escape(said),
+        )
+        for name, length, said in rows
+    ]
+    return table((), made, 1).replace("<table>", '<table class="bars">')
 
 
 def mark(part: str) -> str:

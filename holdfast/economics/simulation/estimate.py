@@ -26,13 +26,13 @@ class Estimate:
         return {"mean": self.mean, "low": low, "high": high}
 
 
-def estimate(values: Sequence[float], level: float = LEVEL, least: float = -inf) -> Estimate:
-    """The mean with its interval by Student, which ends at the least that is possible; infinite for a single value."""
+def estimate(values: Sequence[float], level: float = LEVEL, least: float = -inf, most: float = inf) -> Estimate:
+    """The mean with its interval by Student, which ends where values end; as wide as can be for a single value."""
     mean = fmean(values)
     if len(values) < 2:
-        return Estimate(mean, least, inf, len(values))
+        return Estimate(mean, least, most, len(values))
     half = student_quantile(0.5 + level / 2, len(values) - 1) * stdev(values) / sqrt(len(values))
-    return Estimate(mean, max(least, mean - half), mean + half, len(values))
+    return Estimate(mean, max(least, mean - half), min(most, mean + half), len(values))
 
 
 @dataclass(frozen=True, slots=True)

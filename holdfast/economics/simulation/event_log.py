@@ -29,7 +29,7 @@ class Watched:
     unit_years: float = 0.0
     events: int = 0
     units: int = 0
-    repeats: int = 0  # events within a day of the unit's last: somebody at work on it, not counted
+    repeats: int = 0  # the same event of a unit at the same moment, written again: not counted
     lifetimes: list[tuple[float, bool]] = field(default_factory=list)  # years, and whether it died
 
 
@@ -59,8 +59,7 @@ def _first(names: Mapping[str, str], among: Iterable[str]) -> str:
 def _stays(rows: "csv.DictReader[str]", unit: str, begin: str, end: str, event: str) -> Watched:
     found = Watched()
     units: set[str] = set()
-    last: dict[str, float] = {}
-    struck: list[tuple[float, str]] = []
+    struck: set[tuple[float, str, str]] = set()
     for row in rows:
         who, until = row[unit] or "", _moment(rows.line_num, row[end])
         units.add(who)
@@ -69,15 +68,10 @@ def _stays(rows: "csv.DictReader[str]", unit: str, begin: str, end: str, event: 
             if until < since:
                 raise BadLog(f"line {rows.line_num}: it ends before it begins")
             found.unit_years += (until - since) / YEAR
-        if row[event]:
-            struck.append((until, who))
-    for at, who in sorted(struck):
-        if at - last.get(who, -DAY) < DAY:
-            found.repeats += 1
-        else:
-            found.events += 1
-        last[who] = at
-    found.units = len(units)
+        if kind := row[event]:
+            found.repeats += (until, who, kind) in struck
+            struck.add((until, who, kind))
+    found.events, found.units = len(struck), len(units)
     return found
 
 

@@ -74,12 +74,18 @@ def _job_parts(run: JobRun) -> dict[str, float]:
 
 
 def _figures(world: World, ledger: Ledger) -> dict[str, float]:
-    held = ledger.total - ledger.idle
+    # By the clock: from when a job was submitted until it ended, for all nodes it is meant to have. A gang that waits
+    # for its last node holds up the others, wherever the ledger counts them.
+    seconds, gpus = world.scenario.cluster.seconds, world.scenario.cluster.gpus_per_node
+    lived = sum(
+        run.job.nodes * gpus * max(0.0, (seconds if run.finished is None else run.finished) - run.job.submitted)
+        for run in world.runs
+    )
     days = world.scenario.cluster.days
     out = sum(world.fleet.seconds[stage] for stage in OUT) / world.scenario.cluster.seconds
     figures = {
         "productive": ledger.share("productive"),
-        "ettr": ledger.productive / held if held else 0.0,
+        "ettr": min(1.0, ledger.productive / lived) if lived else 0.0,
         "interruptions": float(sum(run.interruptions for run in world.runs)),
         "interruptions_in_restart": float(sum(run.in_restart for run in world.runs)),
         "planned_stops": float(sum(run.planned_stops for run in world.runs)),

@@ -20,8 +20,8 @@ def document(setting: Setting, how_many: int, seed: int) -> dict[str, Any]:
     scenario = setting.parsed().scenario
     coarse = coarsen(scenario)
     outcomes = replicas(coarse, how_many, default_rng(seed))
-    ettr = estimate([ledger.share("productive") for ledger, _ in outcomes])
-    times = estimate([float(failures) for _, failures in outcomes])
+    ettr = estimate([ledger.share("productive") for ledger, _ in outcomes], least=0.0, most=1.0)
+    times = estimate([float(failures) for _, failures in outcomes], least=0.0)
     return {
         "simulation": scenario.title,
         "headline": f"{scenario.title}: {percent(ettr.mean)} of the job's time is productive{between(ettr, share)},"
@@ -32,7 +32,8 @@ def document(setting: Setting, how_many: int, seed: int) -> dict[str, Any]:
         "ettr": ettr.document(),
         "interruptions": times.document(),
         "ledger": {
-            part: estimate([ledger.share(part) for ledger, _ in outcomes]).document() for part in outcomes[0][0].parts()
+            part: estimate([ledger.share(part) for ledger, _ in outcomes], least=0.0, most=1.0).document()
+            for part in outcomes[0][0].parts()
         },
         "closed_form_ettr": _closed_form(coarse),
         "assumptions": list(scenario.assumptions),

@@ -37,7 +37,7 @@ def changes(path: str) -> tuple[Changes, str]:
     ageing = dict(found).get("hazard[0].shape")
     age = "; new parts, unless hazard[0].age_years says how old they are, and certain, for no replica draws it anew"
     law = f"ageing, Weibull shape {ageing:.2f}{age}" if ageing else f"{rate:.4g} per unit-year, counted as constant"
-    again = f"; {log.repeats:,} repeats within a day not counted" if log.repeats else ""
+    again = f"; {log.repeats:,} rows that repeat an event not counted" if log.repeats else ""
     return found, f"{counted}: {law}{again}"
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from holdfast.economics.simulation.estimate import Estimate, estimate
 from holdfast.economics.simulation.outcome import Outcome
 from holdfast.economics.studies.tasks import Setting, Task, Workers
 
+SHARES = ("productive", "ettr")  # figures that are shares of one
 BATCH = 10  # replicas between two looks at the precision: a fixed number, so that a seed always gives the same answer
 
 
@@ -19,11 +21,11 @@ class Results:
         return [outcome.figures[figure] for outcome in self.outcomes]
 
     def figure(self, name: str) -> Estimate:
-        return estimate(self.values(name), least=0.0)
+        return estimate(self.values(name), least=0.0, most=1.0 if name in SHARES else inf)
 
     def share(self, part: str) -> Estimate:
         """Of the paid GPU-time."""
-        return estimate([outcome.ledger.share(part) for outcome in self.outcomes], least=0.0)
+        return estimate([outcome.ledger.share(part) for outcome in self.outcomes], least=0.0, most=1.0)
 
     def gpu_hours(self, part: str) -> Estimate:
         return estimate([outcome.ledger.parts()[part] / 3600 for outcome in self.outcomes], least=0.0)

@@ -13,6 +13,7 @@ from holdfast.fleet.api.access import Caller, bearer
 from holdfast.fleet.api.problem import Problem, Refused, headers_for
 from holdfast.fleet.api.service import Service
 from holdfast.fleet.store import StoreError
+from holdfast.fleet.store.errors import public
 from holdfast.model.records import AuditEntry
 from holdfast.model.refusal import named
 from holdfast.runtime import clock
@@ -80,7 +81,8 @@ def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Resp
 
 
 def on_store_error(request: Request[Any, Any, Any], error: StoreError) -> Response[bytes]:
-    return _refusal(503, f"the store does not answer: {error}", {"Retry-After": "2"})
+    log.warning("the store does not answer: %s", error)
+    return _refusal(503, f"the store does not answer: {public(error)}", {"Retry-After": "2"})
 
 
 def on_mistake(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

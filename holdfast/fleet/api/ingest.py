@@ -11,6 +11,7 @@ from holdfast.fleet.api.problem import Problem, Refused, elsewhere, headers_for
 from holdfast.fleet.api.service import Service
 from holdfast.fleet.api.skew import HEADER, Clocks, on_our_clock
 from holdfast.fleet.store import StoreError
+from holdfast.fleet.store.errors import public
 from holdfast.model.records import AuditEntry
 from holdfast.model.wire.report import Report
 from holdfast.runtime import clock
@@ -45,7 +46,8 @@ class Ingest:
             self._note(problem, caller, scope)
             await _answer(send, problem.status, Refused(problem.sentence), headers_for(problem, PATH))
         except StoreError as error:
-            await _answer(send, 503, Refused(f"the store does not answer: {error}"), {"Retry-After": "2"})
+            log.warning("the store does not answer: %s", error)
+            await _answer(send, 503, Refused(f"the store does not answer: {public(error)}"), {"Retry-After": "2"})
         except Exception:
             log.exception("a mistake of our own at %s", PATH)
             await _answer(send, 500, Refused("the controller made a mistake of its own; its log says more"), {})

@@ -21,7 +21,7 @@ from holdfast.fleet.api.views.common import (
 from holdfast.fleet.api.views.drills import DrillPlayer
 from holdfast.fleet.inbox.figures import FigureWindow
 from holdfast.fleet.inbox.states import ItemCommand, ItemView
-from holdfast.fleet.incidents.views import SeamsView, SignalsRequest, SignalsTaken
+from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
 from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
 from holdfast.fleet.probe_sessions.views import ProbeRunRequest, ProbeRunView, ProbesView
 from holdfast.fleet.store import Store
@@ -125,6 +125,12 @@ class Service(Protocol):
         ...
 
     def act_on_item(self, command: ItemCommand, caller: Caller) -> Awaitable[ItemView]: ...
+
+    def planned(self) -> Awaitable[PlannedWorksView]: ...
+
+    def announce(self, work: PlannedWorkView, caller: Caller) -> Awaitable[PlannedWorksView]: ...
+
+    def withdraw(self, name: str, caller: Caller) -> Awaitable[PlannedWorksView]: ...
 
     def note(self, entry: AuditEntry) -> None:
         """For the audit log, of a request that was refused; nobody waits for it."""

@@ -8,7 +8,7 @@ from holdfast.fleet.actions.backend import Result
 from holdfast.fleet.controller.orders import AGENT_LEASE_SECONDS, fits
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import RESETS, SCHEDULING
-from holdfast.model.lifecycle import EventKind, NodeState, Stage, Verb
+from holdfast.model.lifecycle import OUT_OF_SERVICE, Action, EventKind, NodeState, Stage, Verb
 from holdfast.model.records import AuditEntry, Outcome, StoredAction
 from holdfast.model.wire.order import Admission
 
@@ -30,7 +30,9 @@ def claim(agent_verbs: frozenset[Verb], transaction: Transaction, fresh: Sequenc
     for stored in transaction.store.claim(transaction.epoch, MOST_CLAIMED, transaction.now, leases=leases):
         action = stored.action
         life = transaction.fleet.nodes.get(action.node)
-        if life is None or not fits(action.verb, life):
+        if life is not None and _superseded(action, life):
+            _finish(transaction, stored, Outcome.ABANDONED, "the drain that came later says more")
+        elif life is None or not fits(action.verb, life):
             now = "forgotten" if life is None else life.stage.value
             _finish(transaction, stored, Outcome.ABANDONED, f"the node is {now} now")
         elif (
@@ -57,6 +59,12 @@ def admission(node: str, transaction: Transaction, fresh: Sequence[bool]) -> Adm
         return Admission(node=node, allowed=False, reason="the controller does not know this node")
     why = transaction.fleet.closed(node)
     return Admission(node=node, allowed=not why, reason=why)
+
+
+def _superseded(action: Action, life: NodeState) -> bool:
+    """A cordon that waited for the scheduler, of a node that has left service since: its note would hide the cause."""
+    left = max(life.since if life.stage is Stage.DRAINING else 0.0, *(one.at for one in life.offences[-1:]), 0.0)
+    return action.verb is Verb.CORDON and life.stage in OUT_OF_SERVICE and action.at < left
 
 
 def _put_off(transaction: Transaction, stored: StoredAction) -> None:

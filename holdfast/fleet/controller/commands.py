@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+import msgspec
+
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.views.common import EnrolRequest, TokenMade, TokenRequest, Wish
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import RESETS
+from holdfast.fleet.incidents.views import PlannedWorkView
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
 from holdfast.fleet.jobs.service import JobService, SeveralJobs, UnknownJob
 from holdfast.fleet.jobs.views import TrainingDetail
@@ -23,6 +26,7 @@ from holdfast.model.wire.order import Ack
 from holdfast.model.wire.report import OrderOutcome, Report
 
 SESSION_SECONDS = 12 * 3_600.0
+PLANNED = "planned"  # the kind of document that announced work is stored as
 MOST_PLACES = 16
 MOST_HOURS = 24 * 366 * 5
 MOST_USES = 1_000_000
@@ -257,4 +261,30 @@ def _entry(
 ) -> AuditEntry:
     return AuditEntry(
         at=transaction.now, who=who, role=role.value, verb=verb, target=target, outcome=outcome, reason=reason
+    )
+
+
+def store_planned(work: PlannedWorkView, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> None:
+    """Announces work, or changes what was announced under its name."""
+    body = msgspec.json.encode(work).decode()
+    transaction.store.save_seam_documents(PLANNED, {work.name: body}, transaction.now)
+    transaction.audit.append(_noted(transaction, caller, "announce", work.name, ", ".join(work.subjects)[:300]))
+
+
+def remove_planned(name: str, caller: Caller, transaction: Transaction, fresh: Sequence[bool]) -> bool:
+    removed = transaction.store.remove_seam_document(PLANNED, name)
+    if removed:
+        transaction.audit.append(_noted(transaction, caller, "withdraw", name, ""))
+    return removed
+
+
+def _noted(transaction: Transaction, caller: Caller, verb: str, name: str, reason: str) -> AuditEntry:
+    return AuditEntry(
+        at=transaction.now,
+        who=caller.name,
+        role=caller.role.value,
+        verb=verb,
+        target=name,
+        outcome="done",
+        reason=reason,
     )

@@ -1,9 +1,11 @@
-"""KeeperReport the lead, or waiting for it. Asked in the writer's thread, a few times a second."""
+"""Holding the lead, or waiting for it. Asked in the writer's thread, a few times a second."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from holdfast.fleet.store import Store
+from holdfast.fleet.store import StaleEpoch, Store, StoreError
 
 LEASE_SECONDS = 6.0
 RENEW_SECONDS = 2.0
@@ -35,6 +37,35 @@ class Lead:
         self.leader = "" if self.epoch is not None else _address(store)
         self._next = self._clock() + (TRY_SECONDS if self.epoch is None else RENEW_SECONDS)
         return self.epoch != before or self.leader != known
+
+    @contextmanager
+    def renewed(self, store: Store) -> Iterator[None]:
+        """Renews the lease in a thread of its own while the block runs: reading a large fleet takes longer than a
+        lease. The block must not write. Raises StaleEpoch after it if the lead was lost meanwhile."""
+        epoch, over = self.epoch, threading.Event()
+        if epoch is None:
+            yield
+            return
+        thread = threading.Thread(target=self._renew_until, args=(store, epoch, over), name="lease", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+        if self.epoch != epoch:
+            raise StaleEpoch(epoch, None)
+
+    def _renew_until(self, store: Store, epoch: int, over: threading.Event) -> None:
+        while not over.wait(RENEW_SECONDS / 2):
+            asked = self._clock()
+            try:
+                if not store.renew(epoch, LEASE_SECONDS):
+                    self.lost()
+                    return
+            except StoreError:
+                continue  # the lease runs on; whether it ran out is seen at the next commit
+            self._until, self._next = asked + LEASE_SECONDS, asked + RENEW_SECONDS
 
     @property
     def sure(self) -> bool:

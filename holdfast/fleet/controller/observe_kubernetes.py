@@ -111,7 +111,7 @@ class Seen:
         for name in self.keeper.registered_anew(look, transaction.fleet.nodes):
             reason = "its Node object in Kubernetes is not the one that was tested"
             transaction.decide(transaction.fleet.retest(name, reason, "kubernetes", transaction.now))
-        due = self.keeper.due(look, transaction.fleet.nodes, transaction.now)
+        due = self.keeper.due(look, transaction.fleet.nodes, transaction.now, transaction.fleet.policy)
         # In a dry run nothing is carried out, so everything would be missing for ever.
         due = [action for action in due if not transaction.fleet.dry_run(action.node)]
         # A cordon of a node that takes work would be abandoned, so it is carried out here.

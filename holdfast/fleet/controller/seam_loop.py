@@ -2,26 +2,39 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
+import msgspec
 
 from holdfast import seams
 from holdfast.catalog import plausible, seam_kinds
+from holdfast.economics.costs.ledger import Ledger
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.commands import PLANNED
 from holdfast.fleet.controller.facility import Facility
 from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
-from holdfast.fleet.incidents.account import account
+from holdfast.fleet.incidents.account import account, continued
+from holdfast.fleet.incidents.attribution import attributed, restored
 from holdfast.fleet.incidents.baseline import Baseline
+from holdfast.fleet.incidents.learned import LearnedBaseline
 from holdfast.fleet.incidents.ranks import SeamRanks
+from holdfast.fleet.incidents.recovery import recovered
 from holdfast.fleet.incidents.topology import TopologyGaps, with_the_fleet
-from holdfast.fleet.incidents.views import MOST_GAPS, SeamsView, SeamView, SignalsRequest, SignalsTaken
+from holdfast.fleet.incidents.views import (
+    MOST_GAPS,
+    PlannedWorksView,
+    PlannedWorkView,
+    SeamsView,
+    SeamView,
+    SignalsRequest,
+    SignalsTaken,
+)
 from holdfast.fleet.incidents.window import SeamWindow
 from holdfast.fleet.notifications.alertmanager import Alerts
 from holdfast.fleet.store import Store
@@ -37,14 +50,21 @@ from holdfast.model.wire.progress import WINDOW_SECONDS
 from holdfast.model.wire.report import Report
 from holdfast.runtime import clock
 from holdfast.seams.persistence import Watch
+from holdfast.seams.planned import PlannedWork
 
 log = logging.getLogger("holdfast.fleet.controller")
 STORE_SECONDS = 60.0  # a bill grows all the time; it is written so often
 MOST_JOBS = 5_000
+BASELINE = "baseline"  # the kind of document that the learned baseline is stored as
+YOUNG_SECONDS = 1800.0
+FORGOTTEN_SECONDS = 86_400.0  # announced work is listed for a day after its end
 TAKE_OVER_SECONDS = 180.0
 AFTERMATH_SECONDS = 600.0  # for which a victim may still suffer from what is mended
 SLOW_GPU, CLOCKS = "gpu.slow", ("gpu.clocks",)
 AGENTS_MAY_TELL = ("job/", "path/", "pool/")
+AGENT_SHARE, SITE_SHARE = 512, 50_000  # subjects with their signals
+SHARE_SECONDS = 3_600.0
+MOST_EVENTS_A_MINUTE = 300
 
 
 @dataclass(slots=True)
@@ -52,6 +72,31 @@ class _Known:
     account: Account
     seen: float  # when it was last found, in the window's time
     stored: float = 0.0
+
+
+class Share:
+    """What one caller may put into the window: so many subjects with their signals an hour, so many events a minute.
+
+    The window is in memory. Without a share, one agent's token fills it and pushes out what others report.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._pairs, self._since = most, set[tuple[str, str]](), 0.0
+        self._events, self._minute = 0, 0
+
+    def take(self, pairs: Sequence[tuple[str, str]], events: int, now: float) -> None:
+        """Raises Problem 429; then nothing of the request counts."""
+        if now - self._since >= SHARE_SECONDS:
+            self._pairs, self._since = set(), now
+        if int(now // 60) != self._minute:
+            self._events, self._minute = 0, int(now // 60)
+        wanted = self._pairs.union(pairs)
+        if len(wanted) > self._most:
+            why = f"more than {self._most} subjects with their signals within {SHARE_SECONDS / 60:.0f} minutes"
+            raise Problem(429, f"{why}; report fewer", {"Retry-After": "600"})
+        if self._events + events > MOST_EVENTS_A_MINUTE:
+            raise Problem(429, f"more than {MOST_EVENTS_A_MINUTE} events within a minute", {"Retry-After": "60"})
+        self._pairs, self._events = wanted, self._events + events
 
 
 class SeamWatch:
@@ -70,10 +115,16 @@ class SeamWatch:
         self._places: tuple[object, Topology] = ((), files.topology)
         self._calm = Baseline()
         self._findings = Watch()
+        self._learned = LearnedBaseline()
+        self._loaded = False
+        self._ledger = Ledger()
+        self._announced: tuple[PlannedWorkView, ...] = ()
+        self._planned: tuple[PlannedWork, ...] = ()
         self._looked_at: float | None = None
         self._trouble = ""
         self._subjects = (0, 0)
         self._holes = TopologyGaps(self._began)
+        self._shares: dict[str, Share] = {}  # by caller: what it may still add to the window
 
     def _lived(self, at: float) -> float:
         return self._began + (at - self._began) * self._factor
@@ -97,6 +148,8 @@ class SeamWatch:
             for about in [one.subject for one in ask.signals] + [one.subject for one in ask.events]:
                 if not about.startswith((*AGENTS_MAY_TELL, own)):
                     raise Problem(403, f"the credential of {caller.name} cannot tell of {about[:80]!r}")
+        known = self._shares.setdefault(caller.name, Share(AGENT_SHARE if caller.role is Role.AGENT else SITE_SHARE))
+        known.take([(one.subject, one.name) for one in ask.signals], len(ask.events), now)
         absurd = []
         for one in ask.signals:
             if why := plausible.absurd(one.name, one.value):
@@ -121,6 +174,28 @@ class SeamWatch:
         )
         return SignalsTaken(taken=len(ask.signals) - len(absurd) + len(ask.events), absurd=tuple(absurd))
 
+    async def planned(self, *, fresh: bool = False) -> PlannedWorksView:
+        """Announced work that is not long over; `fresh` reads the store again."""
+        if fresh or not self._loaded:
+            known = [
+                msgspec.json.decode(body, type=PlannedWorkView)
+                for body in (await asyncio.to_thread(self._store.seam_documents, PLANNED)).values()
+            ]
+            now = clock.now()
+            self._announced = tuple(one for one in known if one.end > now - FORGOTTEN_SECONDS)
+            self._planned = tuple(
+                PlannedWork(
+                    name=one.name,
+                    subjects=one.subjects,
+                    start=self._lived(one.start),
+                    end=self._lived(one.end),
+                    what=one.what,
+                    source=one.source,
+                )
+                for one in self._announced
+            )
+        return PlannedWorksView(planned=self._announced)
+
     def view(self) -> SeamsView:
         return SeamsView(
             watched=True,
@@ -133,6 +208,7 @@ class SeamWatch:
             subjects=self._subjects[1],
             looked_at=self._looked_at,
             trouble=self._trouble,
+            planned=tuple(f"{cause} {kind}: {name}" for (cause, kind), name in self._findings.explained.items()),
             gaps=self._holes.gaps[:MOST_GAPS],
             more_gaps=max(0, len(self._holes.gaps) - MOST_GAPS),
         )
@@ -158,8 +234,12 @@ class SeamWatch:
 
     async def _look(self, writer: Writer) -> None:
         now = self._lived(clock.now())
+        if not self._loaded:
+            self._learned.load(await asyncio.to_thread(self._store.seam_documents, BASELINE))
+            self._loaded = True
         if not self._known:
             self._remember(await writer.ask(Work(_standing)), now)
+        await self.planned(fresh=True)
         jobs = await asyncio.to_thread(self._store.jobs, None, clock.now(), MOST_JOBS)
         running = tuple(job for job in jobs if job.state is JobState.RUNNING)
         panel, topology = self.window.panel(running), self._topology(running)
@@ -169,6 +249,9 @@ class SeamWatch:
         over = self.take(found, panel, now)
         open_ = await writer.ask(Work(partial(_tell, self._due(before), over)))
         self.forget(over, panel)
+        if not self._known and await asyncio.to_thread(self._learned.learn, panel):
+            documents = await asyncio.to_thread(self._learned.documents)
+            await writer.ask(Work(partial(_store_documents, BASELINE, documents)))
         self._alerts.stand(open_)
         nodes = [f"node/{name}" for name in self._board.views]
         await asyncio.to_thread(self._holes.look, self._files.topology, topology, panel, nodes, clock.now())
@@ -185,12 +268,16 @@ class SeamWatch:
 
     def judge(self, panel: Panel, topology: Topology) -> dict[str, Account]:
         found: dict[str, Account] = {}
-        looked = seams.explain(self._calm.window(panel), topology, calm=self._calm.panel)
-        for finding in self._findings.take(looked, topology, panel.now):
+        looked = seams.explain(self._calm.window(panel), topology, calm=self._calm.panel or self._usual(panel))
+        for finding in self._findings.take(looked, topology, panel.now, self._planned):
             if finding.cause not in found:  # the surest first: one root, one incident
                 known = self._known.get(finding.cause)
                 found[finding.cause] = self._account(finding, panel, topology, known.account if known else None)
         return found
+
+    def _usual(self, panel: Panel) -> Panel | None:
+        """What is stored as usual, while the window is too young to have a calm beginning of its own."""
+        return self._learned.panel(panel) if panel.now - float(panel.times[0]) < YOUNG_SECONDS else None
 
     def take(self, found: dict[str, Account], panel: Panel, now: float) -> dict[str, str]:
         """What was found is open from now on; answers what is over, and why."""
@@ -198,12 +285,20 @@ class SeamWatch:
         for root, one in found.items():
             known = self._known.get(root)
             self._known[root] = _Known(one, now, known.stored if known else 0.0)
-        return over | self._gone(found, panel, now)
+        over |= self._gone(found, panel, now)
+        for root, known in self._known.items():
+            if root not in found and root not in over:
+                known.account = continued(known.account, panel.now, self._files.programme)
+        for root, one in attributed(self._ledger, self.open, panel, self._files.programme).items():
+            self._known[root].account = one
+        return over
 
     def forget(self, over: Collection[str], panel: Panel) -> None:
         for root in over:
             self._calm.over(self._known.pop(root).account.since, panel.now)
-        self._calm.keep(panel, [known.account.since for known in self._known.values()])
+            self._ledger.close(root)
+        since = [known.account.since for known in self._known.values()]
+        self._calm.keep(panel, since, self._learned.panel(panel) if since else None)
 
     @property
     def open(self) -> dict[str, Account]:
@@ -245,13 +340,13 @@ class SeamWatch:
         return AFTERMATH_SECONDS if victim else TAKE_OVER_SECONDS
 
     def _gone(self, found: dict[str, Account], panel: Panel, now: float) -> dict[str, str]:
-        """Roots that are no longer found, and can be seen to be well: what nobody sees any more has not ended."""
+        """Roots that are no longer found, and whose own instruments show that they are well."""
         lately = panel.last(self._settings.close_seconds)
         return {
             root: "it is not found any more"
             for root, known in self._known.items()
             if root not in found and now - known.seen >= self._settings.close_seconds
-            if _seen(known.account, lately)
+            if recovered(known.account, lately, now - known.seen)
         }
 
     def _due(self, before: dict[str, Account]) -> dict[str, Account]:
@@ -267,6 +362,7 @@ class SeamWatch:
         for one in open_:
             if one.account is not None:
                 self._known[one.subject] = _Known(one.account, now, clock.now())
+                restored(self._ledger, one.subject, one.account)
 
     def _on_the_clock(self, told: Account) -> Account:
         if self._factor == 1:
@@ -281,14 +377,12 @@ class SeamWatch:
         )
 
 
-def _seen(told: Account, panel: Panel) -> bool:
-    """Whether anything that the incident rests on is measured still."""
-    rows = [panel.row(chart.signal, chart.subject) for chart in told.charts]
-    return not told.charts or any(row is not None and bool(np.isfinite(row).any()) for row in rows)
-
-
 def _another(before: Account | None, now: Account) -> bool:
     return before is None or (before.kind, before.victims, before.owners) != (now.kind, now.victims, now.owners)
+
+
+def _store_documents(kind: str, documents: Mapping[str, str], transaction: Transaction, fresh: Sequence[bool]) -> None:
+    transaction.store.save_seam_documents(kind, documents, transaction.now)
 
 
 def _standing(transaction: Transaction, fresh: Sequence[bool]) -> list[Incident]:

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import gc
+import ipaddress
 import logging
 import os
 import resource
@@ -22,6 +23,7 @@ import uvloop
 
 from holdfast.fleet.api.app import Front
 from holdfast.fleet.api.board import Board
+from holdfast.fleet.api.connections import Connections, limited
 from holdfast.fleet.api.oidc import OidcClient
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.console import static_directory
@@ -36,7 +38,7 @@ from holdfast.fleet.controller.operators.home import sample_figures
 from holdfast.fleet.controller.operators.notifying import follow_inbox
 from holdfast.fleet.controller.seam_settings import SeamFiles
 from holdfast.fleet.controller.service import ControllerService
-from holdfast.fleet.controller.settings import Controlling, clear_text
+from holdfast.fleet.controller.settings import Controlling, Listening, clear_text
 from holdfast.fleet.controller.transaction import Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -107,8 +109,10 @@ class _Process:
     async def run(self, ready: Callable[[str], None] | None) -> None:
         base = self._settings.base
         console = base.console or str(static_directory() or "")
+        # Reading without a token is for a demo on the machine of whoever started it, never for a network.
+        anonymous = base.demo and ipaddress.ip_address(self._listener.getsockname()[0]).is_loopback
         service = ControllerService(
-            self._store, self._board, console, anonymous=base.demo, new_nodes_per_hour=base.new_nodes_per_hour
+            self._store, self._board, console, anonymous=anonymous, new_nodes_per_hour=base.new_nodes_per_hour
         )
         scheduled = self._backends.scheduler is not None
         writer = Writer(
@@ -125,7 +129,7 @@ class _Process:
         if self._settings.oidc is not None:
             service.oidc = OidcClient(self._settings.oidc, f"{self.address}/v1/session/oidc/callback")
         service.agent_jobs = None if scheduled else AgentJobs()
-        server = _Quiet(_config(Front(service), base.certificate, base.key), self._board.let_go)
+        server = _Quiet(_config(Front(service), base), self._board.let_go)
         writer.start()
         starts = self._loops(actor, writer) | self._seams(service, writer)
         starts["home"] = partial(sample_figures, service, service.figures)
@@ -243,11 +247,13 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-def _config(front: Front, certificate: str, key: str) -> uvicorn.Config:
+def _config(front: Front, base: Listening) -> uvicorn.Config:
     return uvicorn.Config(
         front,
-        ssl_certfile=certificate or None,
-        ssl_keyfile=key or None,
+        http=limited(Connections(base.connections_per_address)),
+        ws="none",
+        ssl_certfile=base.certificate or None,
+        ssl_keyfile=base.key or None,
         log_config=None,
         access_log=False,
         lifespan="off",

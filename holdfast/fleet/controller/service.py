@@ -33,7 +33,7 @@ from holdfast.fleet.controller.transaction import News, Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.inbox.figures import FigureWindow
 from holdfast.fleet.inbox.states import ItemCommand, ItemView
-from holdfast.fleet.incidents.views import SeamsView, SignalsRequest, SignalsTaken
+from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
 from holdfast.fleet.jobs.agent_jobs import AgentJobs
 from holdfast.fleet.jobs.service import JobService
 from holdfast.fleet.jobs.views import TrainingDetail, TrainingsView
@@ -192,6 +192,25 @@ class ControllerService:
 
     def seams_view(self) -> SeamsView:
         return self.seams.view() if self.seams is not None else SeamsView(watched=False)
+
+    async def planned(self) -> PlannedWorksView:
+        return await self._watched().planned()
+
+    async def announce(self, work: PlannedWorkView, caller: Caller) -> PlannedWorksView:
+        watch = self._watched()
+        await self._ask(partial(deeds.store_planned, work, caller))
+        return await watch.planned(fresh=True)
+
+    async def withdraw(self, name: str, caller: Caller) -> PlannedWorksView:
+        watch = self._watched()
+        if not await self._ask(partial(deeds.remove_planned, name, caller)):
+            raise Problem(404, f"no work is announced under the name {name[:80]!r}")
+        return await watch.planned(fresh=True)
+
+    def _watched(self) -> "SeamWatch":
+        if self.seams is None:
+            raise Problem(409, "this controller watches no seams: [seams] is not in its configuration", code="no_seams")
+        return self.seams
 
     def tell_signals(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
         if not caller.vouched:

@@ -51,6 +51,8 @@ class Listening:
     """How often the scheduler is looked at."""
     retain_days: float = 90.0
     """How long events and other history are kept."""
+    connections_per_address: int = 0
+    """How many connections one address may hold; 0 is half of what this process may open."""
     new_nodes_per_hour: int = 500
     """How many names that were never seen may enrol within an hour; 0 is without limit."""
 

@@ -1,8 +1,8 @@
-"""The quiet loops: the fleet told to watchers, the board kept while another leads, old history forgotten."""
+"""The quiet loops: the fleet sent to streams, the board read while another leads, old history deleted."""
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from holdfast.fleet.api.board import Board
@@ -10,11 +10,17 @@ from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.controller.transaction import Transaction, Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.fleet import Fleet
+from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import Store, StoreError
+from holdfast.fleet.store.reports import Marks
+from holdfast.model.health import Health
+from holdfast.model.lifecycle import NodeState
+from holdfast.model.wire.report import VerdictChange
 from holdfast.runtime import clock
 
 log = logging.getLogger("holdfast.fleet.controller")
 READ_SECONDS = 2.0
+MOST_CHANGED = 5_000  # rows; beyond, the whole is read at once
 FORGET_SECONDS = 3_600.0
 FORGOTTEN_AT_ONCE = 2_000
 
@@ -27,24 +33,60 @@ async def show_fleet(board: Board) -> None:
 
 async def read_while_another_leads(board: Board, store: Store) -> None:
     """A standby answers questions too, from the store, a little late."""
+    copy = FleetCopy(store)
     while True:
-        if not board.leading:
+        if board.leading:
+            copy = FleetCopy(store)
+        else:
             try:
-                fleet = await asyncio.to_thread(_read, board, store)
+                await asyncio.to_thread(copy.read, board.policy)
             except StoreError as error:
                 log.warning("the store does not answer: %s", error)
             else:
-                now = clock.now()
-                healths = {name: fleet.health(name, now) for name in fleet.nodes}
                 if not board.leading:
-                    board.replace_all(fleet.nodes.values(), healths, fleet.heard)
+                    healths = copy.healths(board.policy, clock.now())
+                    board.replace_all(copy.nodes.values(), healths, copy.heard)
         await asyncio.sleep(READ_SECONDS)
 
 
-def _read(board: Board, store: Store) -> Fleet:
-    fleet = Fleet(board.policy, store.nodes(), store.verdicts())
-    fleet.heard.update(store.heartbeats())
-    return fleet
+class FleetCopy:
+    """The fleet as the leader stored it: read whole once, and then only the nodes that changed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._marks: Marks | None = None
+        self._verdict: dict[str, str] = {}  # by node: its health, if its agent is not silent
+        self.nodes: dict[str, NodeState] = {}
+        self.heard: dict[str, float] = {}
+        self.read_whole = 0
+
+    def read(self, policy: Policy) -> None:
+        names: set[str] = set()
+        marks = None
+        if self._marks is not None:
+            names, marks = self._store.changed_after(self._marks, MOST_CHANGED)
+        if marks is None or len(names) >= MOST_CHANGED:
+            marks = self._store.marks()  # before the rest: what comes meanwhile is read again
+            self._put(policy, self._store.nodes(), self._store.verdicts())
+            self.read_whole += 1
+        elif names:
+            chosen = sorted(names)
+            self._put(policy, self._store.nodes_of(chosen), self._store.verdicts_of(chosen))
+        self._marks = marks
+        self.heard = self._store.heartbeats()
+
+    def _put(self, policy: Policy, nodes: Sequence[NodeState], verdicts: Mapping[str, Sequence[VerdictChange]]) -> None:
+        part = Fleet(policy, nodes, verdicts)
+        part.heard.update(dict.fromkeys(part.nodes, 0.0))
+        self.nodes |= part.nodes
+        self._verdict |= {name: part.health(name, 0.0) for name in part.nodes}
+
+    def healths(self, policy: Policy, now: float) -> dict[str, str]:
+        silent = Health.UNKNOWN.value
+        return {
+            name: silent if now - self.heard.get(name, 0.0) > policy.silent_seconds else health
+            for name, health in self._verdict.items()
+        }
 
 
 async def forget_the_old(writer: Writer, days: float) -> None:

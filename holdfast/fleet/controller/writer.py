@@ -25,6 +25,7 @@ from holdfast.fleet.decisions.change_filter import ChangeFilter
 from holdfast.fleet.decisions.fleet import Fleet
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.store import StaleEpoch, Store, StoreError
+from holdfast.fleet.store.errors import public
 from holdfast.model.incident import IncidentState
 from holdfast.runtime import clock
 from holdfast.runtime.clock import SteadyClock
@@ -32,6 +33,7 @@ from holdfast.runtime.clock import SteadyClock
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_WAITING = 4_000
 MOST_IN_BATCH = 1_000
+MOST_CHANGES_IN_BATCH = 5_000  # a first report has 44 verdicts: a commit must not outlast the lease
 ENOUGH_FAILURES = 3
 TICK_SECONDS = 1.0
 COMMIT_SECONDS = 0.02  # at most so often: what comes meanwhile shares the commit, which costs more than a report
@@ -133,7 +135,9 @@ class Writer:
             self._fleet = None
             self._say_who_leads()
         if self._lead.epoch is not None and self._fleet is None:
-            self._fleet = self._load(self._lead.epoch)
+            self._store.adopt(self._lead.epoch)
+            with self._lead.renewed(self._store):
+                self._fleet = self._load()
             self._orders = Orders()
             self._tell_everything(self._fleet)
         self._store.look_ahead(self._clock())
@@ -148,14 +152,16 @@ class Writer:
     def _give_up(self, why: str) -> None:
         log.warning("the store could not be used: %s", why)
         self._fleet = None
-        self._refuse(self._waiting_now(), busy(f"could not be stored: {why}"))
+        self._refuse(self._waiting_now(), busy(f"could not be stored: {public(StoreError(why))}"))
         self._stopping.wait(0.5)
 
     def _waiting_now(self) -> list[Work]:
         batch: list[Work] = []
+        changes = 0
         try:
-            while len(batch) < MOST_IN_BATCH:
+            while len(batch) < MOST_IN_BATCH and changes < MOST_CHANGES_IN_BATCH:
                 batch.append(self._queue.get_nowait())
+                changes += sum(len(report.changes) for report in batch[-1].reports)
         except queue.Empty:
             pass
         return batch
@@ -181,7 +187,9 @@ class Writer:
             raise
         except Exception as error:
             if len(batch) == 1:
-                self._refuse(batch, busy(f"could not be stored: {error}") if isinstance(error, StoreError) else error)
+                self._refuse(
+                    batch, busy(f"could not be stored: {public(error)}") if isinstance(error, StoreError) else error
+                )
                 if not isinstance(error, StoreError):
                     raise ComponentError(batch[0].component, error) from error
                 raise
@@ -198,7 +206,7 @@ class Writer:
         failed = 0
         for number, work in enumerate(batch):
             try:
-                self._fleet = self._fleet or self._load(epoch)
+                self._fleet = self._fleet or self._load()
                 self._write([work], self._fleet, epoch)
                 failed = 0
             except StaleEpoch:
@@ -212,7 +220,8 @@ class Writer:
                 self._fleet = None
                 failed += 1
                 if failed == ENOUGH_FAILURES:
-                    self._refuse(batch[number:], busy(f"could not be stored: {error}"))
+                    why = public(error) if isinstance(error, StoreError) else "a mistake of our own"
+                    self._refuse(batch[number:], busy(f"could not be stored: {why}"))
                     return
 
     def _attempt(self, batch: list[Work], fleet: Fleet, epoch: int) -> tuple[Transaction, list[Any]]:
@@ -270,9 +279,8 @@ class Writer:
             )
         )
 
-    def _load(self, epoch: int) -> Fleet:
-        """The fleet as it was last committed; what was claimed and not ended is taken up again."""
-        self._store.adopt(epoch)
+    def _load(self) -> Fleet:
+        """The fleet as it was last committed. Reads alone: the lease is renewed meanwhile."""
         fleet = Fleet(
             self.policy,
             self._store.nodes(),

@@ -11,15 +11,13 @@ from holdfast.model.lifecycle import NodeState, Stage
 class Tally:
     """The nodes of one pool, counted; kept up to date node by node, for counting 12,500 at every failure is slow."""
 
-    here: int = 0  # without those that a person has
+    here: int = 0  # without the removed ones
     out: int = 0  # of these
-    removed: int = 0
     spares: set[str] = field(default_factory=set)
 
     def count(self, node: NodeState, change: int) -> None:
         """`change` is 1 for a node that comes and -1 for one that goes."""
         if node.stage is Stage.REMOVED:
-            self.removed += change
             return
         self.here += change
         self.out += change * node.out
@@ -63,8 +61,9 @@ def breaker_of(counted: Tally, pool: str, policy: Policy) -> Breaker:
 
 
 def spares_wanted(counted: Tally, pool: str, policy: Policy, returning: int = 0) -> int:
-    """One spare stands in for every node that is out, so fewer are held back the more are out."""
-    return max(0, policy.of(pool).spares - (counted.out + counted.removed - returning))
+    """One spare stands in for every node that is out, so fewer are held back the more are out. A removed node is gone
+    for good and uses none."""
+    return max(0, policy.of(pool).spares - (counted.out - returning))
 
 
 def spares_short(nodes: Iterable[NodeState], pool: str, policy: Policy) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from holdfast.fleet.decisions.breaker import breaker_of
 from holdfast.fleet.decisions.fingerprints import Fingerprints
-from holdfast.fleet.decisions.guards import SILENT
+from holdfast.fleet.decisions.guards import SILENT, planned
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.decisions.timers import Timers
 from holdfast.fleet.decisions.unsaved_state import Unsaved
@@ -26,6 +26,7 @@ from holdfast.model.records import Step
 from holdfast.model.wire.probe import Proof
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
 
+EXPECTED_UP = (Stage.READY, Stage.SPARE, Stage.ALLOCATED, Stage.TESTING)  # a node that is repaired may be down
 RESETS = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
 SCHEDULING = (Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)  # they decide whether new work starts on the node
 
@@ -81,9 +82,12 @@ class Fleet:
         return self._state.current.verdicts(node)
 
     def health(self, node: str, now: float) -> str:
-        """The worst of a node's current verdicts; unknown while its agent is silent."""
+        """The worst of its current verdicts; unknown while its agent is silent, fail if its scheduler lost it."""
         if now - self.heard.get(node, 0.0) > self.policy.silent_seconds:
             return Health.UNKNOWN.value
+        view = self._state.views.get(node)
+        if view is not None and view.status.down and self.nodes[node].stage in EXPECTED_UP:
+            return Health.FAIL.value
         return self._state.current.health(node).value
 
     def enrol(self, name: str, pool: str, place: Mapping[str, str], now: float, twin: bool = False) -> list[Step]:
@@ -120,6 +124,7 @@ class Fleet:
                 steps += self._state.step(node.name, NodeEvent(kind=EventKind.JOB_STARTED, job=job), now)
             for job in sorted(node.jobs - status.jobs):
                 steps += self._state.step(node.name, NodeEvent(kind=EventKind.JOB_ENDED, job=job), now)
+            self._note_down(self.nodes[node.name], status, now)
             self._state.views[node.name] = SchedulerView(now if began is None else began, status)
             if self.nodes[node.name].stage is Stage.DRAINING and self._is_empty(self.nodes[node.name], status, now):
                 steps += self._timers.released(self.nodes[node.name], EventKind.EMPTIED, now)
@@ -127,6 +132,16 @@ class Fleet:
                 # One observation later than the end of its job: by now the mark that the epilog left is visible.
                 steps += self._timers.cleaned(self.nodes[node.name], now)
         return steps
+
+    def _note_down(self, node: NodeState, status: NodeStatus, now: float) -> None:
+        """A node that its scheduler has lost is no healthy node, whatever its own checks say."""
+        subject = f"node/{node.name}/down"
+        if status.down and node.stage in EXPECTED_UP and planned(node, now, self.policy) is None:
+            note = f": {status.note}" if status.note else ""
+            reason = f"the scheduler shows {node.name} as {status.state or 'down'}{note}"
+            self.incidents.raise_(subject, "scheduler.down", reason, now)
+        else:
+            self.incidents.close(subject, now, f"it is {status.state or 'up'}")
 
     def _is_empty(self, node: NodeState, status: NodeStatus, now: float) -> bool:
         """In a dry run the scheduler is not asked to drain, so there is nothing to confirm."""

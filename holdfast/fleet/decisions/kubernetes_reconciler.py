@@ -7,6 +7,7 @@ admission of the nodes.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.formats.kubernetes.nodes import KubernetesNode
 from holdfast.formats.kubernetes.objects import UNTESTED
 from holdfast.formats.kubernetes.pods import KubernetesPod
@@ -15,6 +16,7 @@ from holdfast.model.lifecycle import Action, NodeState, Stage, Verb
 
 UNUSED = frozenset({Stage.READY, Stage.SPARE})
 AGAIN_SECONDS = 20.0
+DEFAULT = Policy()
 ACTOR_SECONDS = 3.0  # after a new stage the actor is about to do what it asks for
 
 
@@ -28,11 +30,13 @@ class KubernetesReconciler:
     def copy(self) -> "KubernetesReconciler":
         return KubernetesReconciler(dict(self._asked), dict(self._registered))
 
-    def due(self, snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float) -> list[Action]:
+    def due(
+        self, snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float, policy: Policy = DEFAULT
+    ) -> list[Action]:
         """At once for the taint; the rest only if it was missing for a while, for the actor may be at it."""
         before, self._asked = self._asked, {}
         due = []
-        for action in [*_missing(snapshot, nodes, now), *_taken_whole(snapshot, nodes, now)]:
+        for action in [*_missing(snapshot, nodes, now, policy), *_taken_whole(snapshot, nodes, now)]:
             key = (action.node, action.verb, nodes[action.node].since)  # in another stage it is another request
             first = now - AGAIN_SECONDS if action.verb is Verb.CORDON else now
             asked = before.get(key, first)
@@ -78,17 +82,19 @@ def _taken_whole(snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float)
     return found
 
 
-def _missing(snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float) -> list[Action]:
+def _missing(snapshot: Snapshot, nodes: Mapping[str, NodeState], now: float, policy: Policy) -> list[Action]:
     held: dict[str, list[KubernetesPod]] = {}
     for pod in snapshot.pods:
         if pod.holds_node:
             held.setdefault(pod.node, []).append(pod)
     pairs = [(node, nodes[node.name]) for node in snapshot.nodes if node.name in nodes]
-    reminders = [_reminder(node, state, held.get(node.name, ()), now) for node, state in pairs]
+    reminders = [_reminder(node, state, held.get(node.name, ()), now, policy.of(state.pool)) for node, state in pairs]
     return [action for action in reminders if action is not None]
 
 
-def _reminder(node: KubernetesNode, state: NodeState, pods: Sequence[KubernetesPod], now: float) -> Action | None:
+def _reminder(
+    node: KubernetesNode, state: NodeState, pods: Sequence[KubernetesPod], now: float, policy: Policy
+) -> Action | None:
     if (
         state.stage is Stage.READY
         and state.takes_work
@@ -105,6 +111,9 @@ def _reminder(node: KubernetesNode, state: NodeState, pods: Sequence[KubernetesP
     if node.note and not node.unschedulable:
         reason = "our cordon was lifted by hand; the taint stays"
         return Action(node=node.name, verb=Verb.CORDON, reason=reason, at=now)
-    if state.stage is Stage.DRAINING and pods:
-        return Action(node=node.name, verb=Verb.DRAIN, reason=state.reason, cause=state.cause, at=now)
+    evict_at = policy.evict_at(state.since)
+    if state.stage is Stage.DRAINING and pods and now >= evict_at:
+        return Action(
+            node=node.name, verb=Verb.DRAIN, reason=state.reason, cause=state.cause, at=now, evict_at=evict_at
+        )
     return None

@@ -92,22 +92,40 @@ def explain(
 
     `degraded` nodes count as failed, but degradations alone name no parent: what is behind them is for the seams.
     """
-    explained: dict[str, set[str]] = {}
-    for name in failed:
-        for parent in places.parents(name):
-            explained.setdefault(parent, set()).add(name)
-    found: list[SharedCause] = []
-    while (best := _best(explained, places, policy, known, degraded)) is not None:
-        found.append(best)
-        for name in best.nodes:
-            for parent in places.parents(name):
-                explained[parent].discard(name)
+    found = _greedy(failed, places, policy, known, degraded)
     if len(failed) > MOST_BY_CHANCE * len(places) or (len(found) == 1 and len(found[0].nodes) == len(failed)):
         return found  # or one parent explains every failure: nothing fails elsewhere that could speak for chance
     gains = evidence(found, failed, places)
     most = max(range(len(gains)), key=gains.__getitem__, default=0)
     count = most + 1 if gains and gains[most] >= ENOUGH_EVIDENCE else 0
-    return found[:count] + [one for one in found[count:] if one.parent in known]
+    accepted = found[:count]
+    left = set(failed).difference(*(cause.nodes for cause in accepted))
+    # What was named before stays while it explains enough of the rest: chance elsewhere does not speak against it.
+    return accepted + (_greedy(left, places, policy, known, degraded, only=known) if known else [])
+
+
+def _greedy(
+    failed: Collection[str],
+    places: Places,
+    policy: Policy,
+    known: Collection[str],
+    degraded: AbstractSet[str],
+    only: Collection[str] | None = None,
+) -> list[SharedCause]:
+    """The parent that explains most, then the one that explains most of the rest, and so on."""
+    explained: dict[str, set[str]] = {}
+    for name in failed:
+        for parent in places.parents(name):
+            if only is None or parent in only:
+                explained.setdefault(parent, set()).add(name)
+    found: list[SharedCause] = []
+    while (best := _best(explained, places, policy, known, degraded)) is not None:
+        found.append(best)
+        for name in best.nodes:
+            for parent in places.parents(name):
+                if parent in explained:
+                    explained[parent].discard(name)
+    return found
 
 
 def evidence(found: Sequence[SharedCause], failed: Collection[str], places: Places) -> list[float]:

@@ -30,6 +30,7 @@ class Timers:
         self._note_silence(now)
         state.guards.end_what_is_over(now, state.policy, lambda name: self._fails(name, now))
         steps = [step for node in self._stirring(now) for step in self._next_for(node, now)]
+        self._note_limits(now)
         steps += self._promote(now)
         self._close_breakers(now)
         return steps
@@ -190,6 +191,31 @@ class Timers:
             return self._state.step(node.name, event, now)
         return []
 
+    def _note_limits(self, now: float) -> None:
+        """A test without an answer and a drain without an end are incidents; both end with the stage."""
+        state = self._state
+        for subject in [one for one in state.incidents.open if one.startswith("node/") and one.count("/") == 2]:
+            _, name, what = subject.split("/")
+            node = state.nodes.get(name)
+            if what in ("test", "drain") and (node is None or not self._overdue(node, what, now)):
+                state.incidents.close(subject, now, "it went on")
+        for node in state.nodes.values():
+            if node.stage in (_S.TESTING, _S.DRAINING):
+                what = "test" if node.stage is _S.TESTING else "drain"
+                if reason := self._overdue(node, what, now):
+                    state.incidents.raise_(f"node/{node.name}/{what}", f"{what}.overdue", reason, node.since)
+
+    def _overdue(self, node: NodeState, what: str, now: float) -> str:
+        own = self._state.policy.of(node.pool)
+        if what == "drain" and node.stage is _S.DRAINING and now - node.since > own.drain_seconds:
+            jobs = f": {', '.join(sorted(node.jobs)[:5])} still runs" if node.jobs else ""
+            return f"{node.name} drains for more than {own.drain_seconds / 3600:g} h{jobs}"
+        if what == "test" and node.stage is _S.TESTING and not node.held:
+            asked = node.since if node.tests or node.asked_at is None else node.asked_at
+            if now - asked > own.suite_seconds:
+                return f"the full test of {node.name} has given no answer for more than {own.suite_seconds / 3600:g} h"
+        return ""
+
     def _promote(self, now: float) -> list[Step]:
         """As many spares as are too many now that others are out: tested, and never more than needed."""
         state = self._state
@@ -197,7 +223,7 @@ class Timers:
         for pool, counted in state.guards.tallies.items():
             too_many = len(counted.spares) - spares_wanted(counted, pool, state.policy)
             for name in sorted(counted.spares)[: max(0, too_many)]:
-                reason = f"{counted.out + counted.removed} nodes of pool {pool} are out"
+                reason = f"{counted.out} nodes of pool {pool} are out"
                 steps += state.step(name, NodeEvent(kind=_H.PROMOTED, reason=reason), now)
         return steps
 

@@ -1,15 +1,16 @@
 """A finding into the account of its incident: its price, its sentence, its timeline and its charts."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from holdfast.catalog import seam_kinds, seam_signals
+from holdfast.catalog import seam_signals
 from holdfast.economics.costs.finding import bill
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.fleet.incidents.losses import losses
-from holdfast.fleet.incidents.past import called
-from holdfast.model.account import Account, Bill, Chart, Loss, Moment
+from holdfast.fleet.incidents.past import sentence
+from holdfast.model.account import Account, Chart, Moment
 from holdfast.model.finding import Finding, Symptom
 from holdfast.model.panel import Panel
 from holdfast.model.topology import Topology
@@ -39,7 +40,7 @@ def account(
         confidence=finding.confidence,
         since=since,
         lasted_seconds=lasted,
-        sentence=sentence(finding, found, priced, on_call),
+        sentence=sentence(finding, found, priced, on_call, context.prices.gpu_hour),
         path=tuple(dict.fromkeys([*finding.path, *(before.path if before is not None else ())]))[:MOST_PATHS],
         symptoms=tuple(one.says() for one in finding.symptoms[:MOST_SYMPTOMS]),
         victims=tuple(sorted(finding.victims)[:MOST_VICTIMS]),
@@ -52,33 +53,15 @@ def account(
         losses=found,
         bill=priced,
         timeline=timeline(finding, panel, before.timeline if before is not None else ()),
-        charts=charts(finding, panel, since),
+        charts=_with_the_past(charts(finding, panel, since), before, since),
     )
 
 
-def sentence(finding: Finding, found: Sequence[Loss], priced: Bill, on_call: dict[str, str]) -> str:
-    """'cdu/c2: coolant flow is low; it costs run llama 41 GPU-hours an hour (96 USD); facilities on call: ...'"""
-    title = seam_kinds.kind(finding.kind).title
-    parts = [f"{finding.cause}: {title}"]
-    measured = [one for one in found if one.gpu_hours_per_hour]
-    if measured:
-        names = ", ".join(called(one.subject) for one in measured)
-        per_hour = priced.gpu_hours_per_hour
-        money = (
-            f" ({priced.cost_per_hour:.3g} {priced.currency} an hour)" if priced.hours and priced.horizon_hours else ""
-        )
-        parts.append(f"it costs {names} {per_hour:.3g} GPU-hours an hour{money}")
-    elif found:
-        parts.append(f"it reaches {', '.join(called(one.subject) for one in found)}, whose loss is not measured")
-    else:
-        parts.append("no job has slowed yet")
-    for one in measured:
-        if one.milestone:
-            shift = priced.finish_shift_hours_if_it_goes_on
-            parts.append(f"{one.milestone} moves by {shift:.2g} h if it goes on for {priced.horizon_hours:g} h more")
-            break
-    parts += [f"{team} on call: {who}" for team, who in on_call.items()]
-    return "; ".join(parts)
+def continued(before: Account, now: float, context: BusinessContext) -> Account:
+    """The account of an incident that was not found at this look and is not over: its bill goes on as it was."""
+    lasted = max(before.lasted_seconds, now - before.since)
+    priced = bill(before.losses, context.prices, lasted / 3600, context.horizon_hours)
+    return replace(before, lasted_seconds=lasted, bill=priced)
 
 
 def timeline(finding: Finding, panel: Panel, before: Sequence[Moment] = ()) -> tuple[Moment, ...]:
@@ -117,6 +100,15 @@ def charts(finding: Finding, panel: Panel, since: float) -> tuple[Chart, ...]:
             by_signal[one.signal] = one
     chosen += [(one.signal, one.subject) for one in by_signal.values() if (one.signal, one.subject) not in chosen]
     return tuple(filter(None, (_chart(name, about, panel, since) for name, about in chosen[:MOST_CHARTS])))
+
+
+def _with_the_past(made: tuple[Chart, ...], before: Account | None, since: float) -> tuple[Chart, ...]:
+    """A chart that no longer reaches back to how things were before keeps the one that did: it proves recovery."""
+    known = {(one.subject, one.signal): one for one in (before.charts if before is not None else ())}
+    return tuple(
+        known[one.subject, one.signal] if one.start >= since - one.step and (one.subject, one.signal) in known else one
+        for one in made
+    )
 
 
 def _moved(one: Symptom) -> float:

@@ -26,13 +26,17 @@ class Baseline:
     def over(self, since: float, now: float) -> None:
         self._past.append((since - BEFORE_SECONDS, now))
 
-    def keep(self, panel: Panel, open_since: Sequence[float]) -> None:
+    def keep(self, panel: Panel, open_since: Sequence[float], learned: Panel | None = None) -> None:
         """While something is open, what was before stands still: or what lasts for hours would become what is usual,
-        and seem to have ended. It stands until the window has a calm beginning of its own again."""
+        and seem to have ended. It stands until the window has a calm beginning of its own again. `learned`: what is
+        stored as usual, for a window that began within a fault, as that of a restarted controller does."""
         self._past = [(since, until) for since, until in self._past if until > panel.times[0]]
         if open_since and self.panel is None:
             self._begins = self._calm_beginning(panel)
             window = panel.last(panel.now - self._begins)
+            if learned is not None and min(open_since) - BEFORE_SECONDS <= float(window.times[0]):
+                self.panel = learned
+                return
             first = float(window.times[min(baseline_columns(window.times), len(window.times) - 1)])
             self.panel = self._undisturbed(window.until(max(first, min(open_since) - BEFORE_SECONDS)))
         elif not open_since and panel.now - self._calm_beginning(panel) >= ENOUGH * (panel.now - panel.times[0]):

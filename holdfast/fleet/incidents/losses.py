@@ -1,10 +1,12 @@
 """What the victims of a finding lose: by how much each job or pair of pools is slowed, measured in the window."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from holdfast.fleet.incidents.attribution import usual_of
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.model.account import Loss
 from holdfast.model.finding import Finding
@@ -23,7 +25,15 @@ def losses(
     to be as it was: silence repairs nothing."""
     known = {one.subject: one for one in before}
     found = [_loss(subject, finding, panel, topology, context) for subject in dict.fromkeys([*_hurt(finding), *known])]
-    return tuple(known.get(one.subject, one) if one.share_now is None else one for one in found)
+    return tuple(
+        known.get(one.subject, one) if one.share_now is None else _with_the_past(one, known.get(one.subject))
+        for one in found
+    )
+
+
+def _with_the_past(now: Loss, before: Loss | None) -> Loss:
+    """What is usual stays what it was when the incident began: the window forgets it."""
+    return now if before is None or before.usual is None else replace(now, usual=before.usual)
 
 
 def _hurt(finding: Finding) -> list[str]:
@@ -40,6 +50,7 @@ def _loss(subject: str, finding: Finding, panel: Panel, topology: Topology, cont
         gpus=job.gpus if job is not None and job.gpus is not None else _gpus(subject, panel, topology),
         share_so_far=so_far,
         share_now=now,
+        usual=usual_of(subject, finding.since, panel),
         tokens_per_second=job.tokens_per_second if job else None,
         milestone=milestone.name if milestone else "",
         day_value=milestone.value_per_day if milestone else None,
@@ -63,7 +74,8 @@ def _lost_over_time(subject: str, since: float, panel: Panel) -> Values | None:
         return np.asarray(np.clip(1.0 - ratio, 0.0, 1.0), np.float32)
     stall = panel.row("pool_stall_ratio", subject)
     if stall is not None:
-        return np.asarray(stall, np.float32)
+        usual_stall = usual_of(subject, since, panel) or 0.0
+        return np.asarray(np.clip(stall - usual_stall, 0.0, 1.0), np.float32)
     for name in SLOWER_IS_LONGER:
         row = panel.row(name, subject)
         before = (panel.times < since) & (panel.times >= since - BASELINE_SECONDS)

@@ -1,12 +1,42 @@
-"""The sentence of an incident that is over: what it cost."""
+"""The one sentence of an incident: what it costs while it is open, and what it cost."""
+
+from collections.abc import Mapping, Sequence
 
 from holdfast.catalog import seam_kinds
-from holdfast.model.account import Account
+from holdfast.model.account import Account, Bill, Loss
+from holdfast.model.finding import Finding
 
 
 def called(subject: str) -> str:
     what, _, name = subject.partition("/")
     return f"run {name}" if what == "job" else f"the path {name.replace('-', ' to ', 1)}" if what == "path" else subject
+
+
+def sentence(
+    finding: Finding, found: Sequence[Loss], priced: Bill, on_call: Mapping[str, str], gpu_hour: float = 0.0
+) -> str:
+    """'cdu/c2: coolant flow is low; run llama is losing the work of 16.5 GPUs (38.70 USD/h compute) and delays release
+    by 1.4 h per day (119 USD/h); facilities on call: ...'"""
+    title = seam_kinds.kind(finding.kind).title
+    parts = [f"{finding.cause}: {title}"]
+    measured = [one for one in found if one.gpu_hours_per_hour]
+    if measured:
+        names = " and ".join(called(one.subject) for one in measured)
+        losing = "is losing" if len(measured) == 1 else "are losing"
+        compute = f" ({priced.gpu_hours_per_hour * gpu_hour:.2f} {priced.currency}/h compute)" if gpu_hour else ""
+        parts.append(f"{names} {losing} the work of {priced.gpu_hours_per_hour:.3g} GPUs{compute}")
+        late = max((one for one in measured if one.milestone), key=lambda one: one.share_now or 0.0, default=None)
+        if late is not None and late.share_now:
+            slip = late.share_now * late.critical_chance * (late.day_value or 0.0) / 24
+            money = f" ({slip:.0f} {priced.currency}/h)" if late.day_value is not None else ""
+            parts[-1] += f" and {'delays' if len(measured) == 1 else 'delay'} {late.milestone}"
+            parts[-1] += f" by {24 * late.share_now:.2g} h per day{money}"
+    elif found:
+        parts.append(f"it reaches {', '.join(called(one.subject) for one in found)}, whose loss is not measured")
+    else:
+        parts.append("no job has slowed yet")
+    parts += [f"{team} on call: {who}" for team, who in on_call.items()]
+    return "; ".join(parts)
 
 
 def past(subject: str, account: Account) -> str:

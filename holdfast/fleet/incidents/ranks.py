@@ -1,5 +1,6 @@
 """Step times of training ranks as signals for the seams, and where each rank runs."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from holdfast.model import subject
@@ -7,6 +8,8 @@ from holdfast.model.topology import Edge
 from holdfast.model.wire.progress import RankWindow
 
 MOST_RANKS = 200_000
+MOST_RANKS_OF_USER = 100_000
+HELD_SECONDS = 600.0  # a job's name is its user's until nothing was heard of it for so long
 Signal = tuple[str, str, float]  # subject, name, value
 
 
@@ -15,20 +18,48 @@ class SeamRanks:
 
     def __init__(self) -> None:
         self._places: dict[str, tuple[str, str]] = {}  # rank -> its job and the GPU or node it runs on
+        self._owners: dict[str, tuple[str, float]] = {}  # job -> who reported it first, and when last
+        self._counts: Counter[str] = Counter()  # ranks by user
         self.version = 0
 
     def hear(self, node: str, windows: Iterable[RankWindow]) -> Iterator[Signal]:
         for window in windows:
             job = subject.job(window.job)
             rank = f"{job}/rank/{window.rank}"
+            if not self._is_owner(job, window):
+                continue
             if window.ended:
-                self.version += self._places.pop(rank, None) is not None
+                self._forget(rank, window.owner)
                 continue
             place = subject.node(node) if window.gpu is None else subject.gpu(node, window.gpu)
-            if self._places.get(rank) != (job, place) and len(self._places) < MOST_RANKS:
+            if rank not in self._places and not self._has_room(window.owner):
+                continue
+            if self._places.get(rank) != (job, place):
+                self._counts[window.owner] += rank not in self._places
                 self._places[rank] = (job, place)
                 self.version += 1
             yield from _signals(job, rank, window)
+
+    def _is_owner(self, job: str, window: RankWindow) -> bool:
+        """Another user's job of the same name neither moves these ranks nor reports for them."""
+        owner, at = self._owners.get(job, (window.owner, window.at))
+        if owner != window.owner and window.at - at < HELD_SECONDS:
+            return False
+        if owner != window.owner:  # the name is free again
+            for rank in [one for one, (known, _) in self._places.items() if known == job]:
+                self._forget(rank, owner)
+        self._owners[job] = (window.owner, max(at, window.at) if owner == window.owner else window.at)
+        if len(self._owners) > MOST_RANKS:
+            self._owners = {one: held for one, held in self._owners.items() if window.at - held[1] < HELD_SECONDS}
+        return True
+
+    def _forget(self, rank: str, owner: str) -> None:
+        if self._places.pop(rank, None) is not None:
+            self._counts[owner] -= 1
+            self.version += 1
+
+    def _has_room(self, owner: str) -> bool:
+        return len(self._places) < MOST_RANKS and self._counts[owner] < MOST_RANKS_OF_USER
 
     def edges(self) -> list[Edge]:
         found = [Edge("runs_on", place, rank) for rank, (_, place) in self._places.items()]

@@ -9,6 +9,7 @@ MOST_SAMPLES = 2_000
 MOST_GAPS = 200
 LONGEST_NAME = 255
 OLDEST_SECONDS = 7_200.0
+WORK_DOMAINS = ("cooling", "power", "fabric", "storage", "software", "serving", "schedule", "sensor")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +48,40 @@ class SeamsView:
     looked_at: float | None = None
     trouble: str = ""
     """Why the last look came to nothing."""
+    planned: tuple[str, ...] = ()
+    """Findings that announced work accounts for now: 'cdu/c2 cooling.flow_low: filter change'."""
     gaps: tuple[str, ...] = ()
     """Of the topology: names that no source reports, and nodes that are in no edge."""
     more_gaps: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedWorkView:
+    """Announced work: what it is done to and when. Findings that it explains open no incident."""
+
+    name: str
+    subjects: tuple[str, ...]
+    start: float
+    end: float
+    what: str = ""
+    source: str = "api"
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.name.strip()) <= LONGEST_NAME or "/" in self.name:
+            raise ValueError("name: expected 1 to 255 characters without a slash")
+        if not 0 < len(self.subjects) <= MOST_SAMPLES:
+            raise ValueError(f"subjects: expected 1 to {MOST_SAMPLES}")
+        if any(not 0 < len(one) <= LONGEST_NAME or "/" not in one for one in self.subjects):
+            raise ValueError("subjects: expected addresses such as cdu/c2 or rack/r1")
+        if not (isfinite(self.start) and isfinite(self.end) and self.end > self.start):
+            raise ValueError("end: expected a time after start")
+        if self.what and self.what not in WORK_DOMAINS:
+            raise ValueError(f"what: expected one of {', '.join(WORK_DOMAINS)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedWorksView:
+    planned: tuple[PlannedWorkView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ DIGEST_SIGNALS = frozenset(
 DIGEST_SECONDS = 60.0
 HELD_CADENCES = 2.5  # a value is taken to hold so many of its source's intervals
 MOST_SUBJECTS = 200_000  # of one signal: 12,500 nodes of eight GPUs, and room
+MOST_ROWS = 750_000  # of all signals together: five signals of so many GPUs, and as much again for all else
 MOST_EVENTS = 20_000
 MOST_AHEAD_SECONDS = 5.0
 
@@ -83,6 +84,9 @@ class SeamWindow:
             rows = self._rows[name] = _Rows(np.full((8, self._width), np.nan, np.float32), 0.0)
         self._first = slot if self._first is None else min(self._first, slot)
         rows.hold = max(rows.hold, cadence * HELD_CADENCES)
+        if about not in rows.places and sum(len(one.places) for one in self._rows.values()) >= MOST_ROWS:
+            self.refused += 1
+            return
         place = rows.place(about)
         if place is None:
             self.refused += 1

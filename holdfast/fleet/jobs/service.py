@@ -1,6 +1,7 @@
 """All training jobs that report progress, and those that only their GPUs tell of. Reports of ranks move no node."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 
 from holdfast.fleet.jobs.checkpoints import where
@@ -21,6 +22,8 @@ from holdfast.model.wire.report import Report
 
 log = logging.getLogger("holdfast.fleet.controller")
 MOST_JOBS = 2_000
+MOST_JOBS_OF_USER = 200
+MOST_RANKS_OF_USER = 100_000  # of all of a user's jobs
 MOST_DIGESTS = 20_000
 STORE_SECONDS = 30.0
 STORED_RANKS_PER_SECOND = 50.0
@@ -46,6 +49,7 @@ class JobService:
         self._passive = PassiveJobs()
         self._keepers = JobKeepers()
         self._stored: dict[Key, tuple[float, int, str]] = {}  # when, and of which attempt and end
+        self._ranks: Counter[str] = Counter()  # by user, of all its jobs
         self._epoch: int | None = None  # of the leadership in which the jobs were read from the store
 
     def take(self, report: Report, transaction: JobTransaction) -> None:
@@ -70,6 +74,9 @@ class JobService:
                 self._jobs[stored.name, stored.owner] = restore(stored.name, stored.owner, stored.body)
             except ValueError as error:
                 log.warning("the stored counts of job %s cannot be read; they start at 0: %s", stored.name, error)
+        self._ranks.clear()
+        for (_, owner), job in self._jobs.items():
+            self._ranks[owner] += len(job.record.ranks)
 
     def _due(self, key: Key, now: float) -> bool:
         """Every STORE_SECONDS, large jobs less often; at once where an attempt begins or ends."""
@@ -97,19 +104,26 @@ class JobService:
         key = (window.job.replace("/", "_"), window.owner)
         known = self._jobs.get(key)
         if known is None:
-            self._make_room()
+            self._make_room(window.owner)
             known = self._jobs[key] = JobVerdicts(JobRecord(*key))
-        known.record.take(node, window, now)
+        before = len(known.record.ranks)
+        if window.rank in known.record.ranks or self._ranks[window.owner] < MOST_RANKS_OF_USER:
+            known.record.take(node, window, now)
+        self._ranks[window.owner] += len(known.record.ranks) - before
         self._reported_at[node] = now
         return key
 
-    def _make_room(self) -> None:
-        """The job that has been silent longest is dropped."""
-        if len(self._jobs) >= MOST_JOBS:
-            oldest = min(self._jobs, key=lambda key: self._jobs[key].record.heard_at)
-            log.warning("more than %d jobs report progress; %s is dropped", MOST_JOBS, oldest[0])
-            del self._jobs[oldest]
-            self._stored.pop(oldest, None)
+    def _make_room(self, owner: str) -> None:
+        """Of a user with too many jobs, or of the user with the most, the job that has been silent longest is dropped:
+        a flood of one user's names costs no other user a job."""
+        counts = Counter(other for _, other in self._jobs)
+        if counts[owner] < MOST_JOBS_OF_USER and len(self._jobs) < MOST_JOBS:
+            return
+        whose = owner if counts[owner] >= MOST_JOBS_OF_USER else max(sorted(counts), key=lambda one: counts[one])
+        oldest = min((key for key in self._jobs if key[1] == whose), key=lambda key: self._jobs[key].record.heard_at)
+        log.warning("%d jobs of %s report progress; %s is dropped", counts[whose], whose, oldest[0])
+        self._ranks[whose] -= len(self._jobs.pop(oldest).record.ranks)
+        self._stored.pop(oldest, None)
 
     def _evaluate(self, job: JobVerdicts, now: float, verdicts: Verdicts, explained: Explaining) -> None:
         """Once every rank has reported another window, so that each window is evaluated once."""

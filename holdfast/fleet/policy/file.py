@@ -16,7 +16,16 @@ from holdfast.node import checks
 
 _SHARES = ("breaker_share", "shared_share")
 _AT_LEAST_ONE = ("automatic_repair_steps", "inconclusive_tests", "breaker_nodes", "shared_nodes", "degraded_repeats")
-_POSITIVE = ("shared_seconds", "offence_seconds", "silent_seconds", "blind_seconds", "suite_seconds", "reset_seconds")
+_POSITIVE = (
+    "drain_seconds",
+    "checkpoint_seconds",
+    "shared_seconds",
+    "offence_seconds",
+    "silent_seconds",
+    "blind_seconds",
+    "suite_seconds",
+    "reset_seconds",
+)
 _WAITS = ("shared_first_seconds", "shared_wait_seconds", "flush_seconds")
 _NOT_NEGATIVE = ("repeat_offences", "repeat_offender_score", "spares", *_WAITS)
 _REPAIRS = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)

@@ -24,7 +24,8 @@ from holdfast.node.agent import launch
 
 ADMIN_FILE = "admin.token"
 POLL_SECONDS = 1.0
-BY_AGENTS = (Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)
+GATED = (Verb.CORDON, Verb.DRAIN, Verb.UNCORDON)
+BY_AGENTS = (Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT, *GATED)  # the simulated agents have a technician
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

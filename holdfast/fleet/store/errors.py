@@ -18,6 +18,13 @@ class StaleEpoch(StoreError):
         self.mine, self.current = mine, current
 
 
+def public(error: StoreError) -> str:
+    """What a client is told: the engine's own words name the database's host and user, and are for the log."""
+    return (
+        "the store cannot be used now; the controller's log says why" if str(error).startswith("store ") else str(error)
+    )
+
+
 @contextmanager
 def one_sentence(where: str) -> Iterator[None]:
     """Whatever the engine says becomes a StoreError that names the store."""

@@ -13,6 +13,7 @@ from holdfast.fleet.store.text import clean, decode, encode
 from holdfast.model.lifecycle import NodeEvent, NodeState, Stage
 from holdfast.model.records import Step, Transition
 
+NAMES_AT_ONCE = 500  # bounded, so that one statement never outgrows what an engine takes
 _REPLACED = (
     "ON CONFLICT (name) DO UPDATE "
     "SET stage = excluded.stage, pool = excluded.pool, since = excluded.since, body = excluded.body"
@@ -29,6 +30,14 @@ def transit(connection: Connection, steps: Sequence[Step], epoch: int) -> None:
 
 def all_nodes(connection: Connection) -> list[NodeState]:
     return [decode(body, NodeState) for (body,) in connection.execute(select(nodes.c.body).order_by(nodes.c.name))]
+
+
+def nodes_of(connection: Connection, names: Sequence[str]) -> list[NodeState]:
+    found: list[NodeState] = []
+    for start in range(0, len(names), NAMES_AT_ONCE):
+        asked = select(nodes.c.body).where(nodes.c.name.in_(names[start : start + NAMES_AT_ONCE]))
+        found += [decode(body, NodeState) for (body,) in connection.execute(asked)]
+    return found
 
 
 def since(connection: Connection, at: float, most: int) -> list[Transition]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select, text, tuple_, update
 
 from holdfast.fleet.store.bulk import Rows, as_document, given, insert_many
-from holdfast.fleet.store.schema import events, sessions, verdict_changes, verdicts
+from holdfast.fleet.store.schema import events, sessions, transitions, verdict_changes, verdicts
 from holdfast.fleet.store.sequence import Seen
 from holdfast.fleet.store.text import clean, decode, encode
 from holdfast.model.signal import Event
@@ -172,6 +172,39 @@ def current_verdicts(connection: Connection, node: str | None) -> dict[str, list
     found: dict[str, list[VerdictChange]] = {}
     for name, body in connection.execute(asked if node is None else asked.where(verdicts.c.node == clean(node))):
         found.setdefault(name, []).append(decode(body, VerdictChange))
+    return found
+
+
+class Marks(NamedTuple):
+    """The newest rows of what tells of change: a reader asks for what came after them."""
+
+    change: int
+    transition: int
+
+
+def marks(connection: Connection) -> Marks:
+    newest = (select(func.coalesce(func.max(table.c.id), 0)) for table in (verdict_changes, transitions))
+    return Marks(*(int(connection.execute(one).scalar_one()) for one in newest))
+
+
+def changed_after(connection: Connection, marks: Marks, most: int) -> tuple[set[str], Marks]:
+    """Nodes with new verdicts or steps, and where to continue; at most so many rows of each."""
+    names: set[str] = set()
+    ids = []
+    for table, after in ((verdict_changes, marks.change), (transitions, marks.transition)):
+        asked = select(table.c.id, table.c.node).where(table.c.id > after).order_by(table.c.id).limit(most)
+        rows = connection.execute(asked).all()
+        names.update(row.node for row in rows)
+        ids.append(max([after, *(int(row.id) for row in rows)]))
+    return names, Marks(*ids)
+
+
+def verdicts_of(connection: Connection, names: Sequence[str]) -> dict[str, list[VerdictChange]]:
+    found: dict[str, list[VerdictChange]] = {name: [] for name in names}
+    for start in range(0, len(names), KEYS_AT_ONCE):
+        asked = select(verdicts.c.node, verdicts.c.body).where(verdicts.c.node.in_(names[start : start + KEYS_AT_ONCE]))
+        for name, body in connection.execute(asked.order_by(verdicts.c.node, verdicts.c.check_name)):
+            found[name].append(decode(body, VerdictChange))
     return found
 
 

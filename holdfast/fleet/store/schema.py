@@ -86,6 +86,8 @@ job_nodes = Table("job_nodes", metadata, _text("node", key=True), _text("source"
                   _text("step", key=True), Index("job_nodes_job", "source", "id", "step"))  # fmt: skip
 trainings = Table("trainings", metadata, _text("name", key=True), _text("owner", key=True), _time("at"),
                   _text("body"))  # fmt: skip
+seam_documents = Table("seam_documents", metadata, _text("kind", key=True), _text("name", key=True), _time("at"),
+                       _text("body"))  # fmt: skip
 incidents = Table("incidents", metadata, _text("id", key=True), _time("opened"), _text("subject"), _text("parent"),
                   _text("cause"), _text("reason"), _text("evidence"), _text("state"), _time("closed", nullable=True),
                   Column("account", Text, nullable=True), Index("incidents_opened", "opened"))  # fmt: skip

@@ -4,7 +4,17 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Engine
 
-from holdfast.fleet.store import actions, credentials, inbox, leadership, proofs, records, reports, trainings
+from holdfast.fleet.store import (
+    actions,
+    credentials,
+    inbox,
+    leadership,
+    proofs,
+    records,
+    reports,
+    seam_documents,
+    trainings,
+)
 from holdfast.fleet.store import nodes as lives
 from holdfast.fleet.store.database import Kept
 from holdfast.fleet.store.story import story
@@ -59,6 +69,22 @@ class Store(Kept):
     def verdicts(self, node: str | None = None) -> dict[str, list[VerdictChange]]:
         with self._reading() as connection:
             return reports.current_verdicts(connection, node)
+
+    def marks(self) -> reports.Marks:
+        with self._reading() as connection:
+            return reports.marks(connection)
+
+    def changed_after(self, marks: reports.Marks, most: int) -> tuple[set[str], reports.Marks]:
+        with self._reading() as connection:
+            return reports.changed_after(connection, marks, most)
+
+    def verdicts_of(self, names: Sequence[str]) -> dict[str, list[VerdictChange]]:
+        with self._reading() as connection:
+            return reports.verdicts_of(connection, names)
+
+    def nodes_of(self, names: Sequence[str]) -> list[NodeState]:
+        with self._reading() as connection:
+            return lives.nodes_of(connection, names)
 
     def has_all_before(self, node: str, session: str, seq: int) -> bool:
         """Asked by the writer, inside its batch."""
@@ -178,6 +204,19 @@ class Store(Kept):
     def incident(self, wanted: str) -> Incident | None:
         with self._reading() as connection:
             return records.find_incident(connection, wanted)
+
+    def save_seam_documents(self, kind: str, documents: Mapping[str, str], at: float) -> None:
+        """Learned baselines and announced work, by name."""
+        with self._writing() as connection:
+            seam_documents.save(connection, kind, documents, at)
+
+    def seam_documents(self, kind: str) -> dict[str, str]:
+        with self._reading() as connection:
+            return seam_documents.load(connection, kind)
+
+    def remove_seam_document(self, kind: str, name: str) -> bool:
+        with self._writing() as connection:
+            return seam_documents.remove(connection, kind, name)
 
     def save_proofs(self, told: Sequence[Proof]) -> None:
         with self._writing() as connection:

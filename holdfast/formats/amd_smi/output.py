@@ -80,12 +80,19 @@ _FIELDS = (
     _Field("gpu_ecc_volatile_uncorrected_total", ("ecc.totaluncorrectablecount",)),
     _Field("gpu_pcie_width_lanes", ("pcie.width", "pcie.currentlanes")),
     _Field("gpu_pcie_max_width_lanes", ("bus.maxpciewidth",)),
-    _Field("gpu_pcie_replay_total", ("pcie.replaycount",)),
+    _Field("gpu_pcie_replay_total", ("pcie.replaycount", "pciereplaycount")),
+)
+
+
+_CONCISE = re.compile(
+    r"^(\d+)\s+(?:[\d.,x a-fA-F-]*?\s)?(\d+(?:\.\d+)?)\s?(?:°C|c)\s+(\d+(?:\.\d+)?)W\s.*?"
+    r"(?:(\d+(?:\.\d+)?)W\s.*?)?(\d+)%\s*$",
+    re.MULTILINE,
 )
 
 
 def read(text: str) -> ToolOutput | None:
-    return _json(text) or _amd_text(text) or _rocm_text(text)
+    return _json(text) or _amd_text(text) or _rocm_text(text) or _rocm_table(text)
 
 
 def _json(text: str) -> ToolOutput | None:
@@ -146,6 +153,22 @@ def _rocm_text(text: str) -> ToolOutput | None:
     return _gpus(ToolOutput("rocm-smi"), gpus)
 
 
+def _rocm_table(text: str) -> ToolOutput | None:
+    """The table without options: one line a GPU."""
+    if "ROCm System Management Interface" not in text and "Concise Info" not in text:
+        return None
+    gpus = {
+        int(number): {
+            "temperature.edge": heat,
+            "power.socketpower": power,
+            "limit.maxpower": cap,
+            "usage.gfxactivity": busy,
+        }
+        for number, heat, power, cap, busy in _CONCISE.findall(text)
+    }
+    return _gpus(ToolOutput("rocm-smi"), gpus)
+
+
 def _gpus(output: ToolOutput, gpus: Mapping[int, Fields]) -> ToolOutput | None:
     for number, found in gpus.items():
         place = f"gpu/{number}"
@@ -182,7 +205,10 @@ def _number(text: str) -> float | None:
 
 def _errors(output: ToolOutput, place: str, found: Fields) -> None:
     """Uncorrectable errors of any block, bad pages, and throttling that AMD names itself."""
-    count = lambda path: _number(found.get(path, "")) or 0.0  # noqa: E731
+
+    def count(path: str) -> float:
+        return _number(found.get(path, "")) or 0.0
+
     blocks = [
         path for path in found if path.endswith("uncorrectablecount") and path.startswith("eccblocks.") and count(path)
     ]

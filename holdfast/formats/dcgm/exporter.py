@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-_SAMPLE = re.compile(r"^(?P<name>[A-Za-z_:][\w:]*)\s*(?:\{(?P<labels>.*)\})?\s+(?P<value>[^\s{}]+)(?:\s+-?\d+)?\s*$")
+_SAMPLE = re.compile(r"^(?P<name>[A-Za-z_:][\w:]*)(?:\s*\{(?P<labels>.*)\})?\s+(?P<value>[^\s{}]+)(?:\s+-?\d+)?\s*$")
 _LABEL = re.compile(r'([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
 

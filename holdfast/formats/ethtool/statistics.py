@@ -4,7 +4,7 @@ import re
 
 from holdfast.formats.tool_output import ToolOutput
 
-_HEAD = re.compile(r"^(?:NIC|Standard) (?:statistics|stats)(?: for (\S+?))?:?\s*$", re.MULTILINE)
+_HEAD = re.compile(r"^(?:NIC|Standard) (?:statistics|stats)(?: for (\S+?):)?.*$", re.MULTILINE)
 _COMMAND = re.compile(r"ethtool\s+-S\s+(\S+)")
 _LINE = re.compile(r"^\s+(?:\[(\d+)\]:\s*)?([A-Za-z][\w.\-\[\] ]*?)\s*:\s*(\d+)\s*$", re.MULTILINE)
 _PHYSICAL = re.compile(

@@ -29,7 +29,7 @@ class EvidenceFold:
         self._kept: dict[Key, Evidence] = {}
         self._last: dict[Key, tuple[int, float]] = {}
 
-    def add(self, evidence: Evidence) -> None:
+    def add(self, evidence: Evidence) -> Key:
         event = evidence.event
         reported = tuple(event.detail.get(name) for name in _TELLS_APART)
         key: Key = (
@@ -49,6 +49,13 @@ class EvidenceFold:
             replace(kept, event=replace(kept.event, count=kept.event.count + event.count)) if kept else evidence
         )
         self._last[key] = (event.line, event.at)
+        return key
+
+    def again(self, key: Key, line: int) -> None:
+        """The same once more, from a line that was not read."""
+        kept = self._kept[key]
+        self._kept[key] = replace(kept, event=replace(kept.event, count=kept.event.count + 1))
+        self._last[key] = (line, self._last[key][1])
 
     def take(self) -> list[Evidence]:
         """In order of first sight; `last_line` tells where it was said last."""

@@ -89,7 +89,12 @@ class JobLine(NamedTuple):
 
 def decode(raw: bytes, number: int = 0) -> JobLine:
     """Never fails: what is no known prefix is message."""
-    line = _wrapped(raw, number) or JobLine(_readable(raw[: MAX_LINE_CHARS * 2].decode("utf-8", "replace")), number)
+    return _decoded(raw)._replace(number=number)
+
+
+@lru_cache(maxsize=512)  # each line above an exception is looked at again for the next one
+def _decoded(raw: bytes) -> JobLine:
+    line = _wrapped(raw) or JobLine(_readable(raw[: MAX_LINE_CHARS * 2].decode("utf-8", "replace")))
     for _ in range(_MAX_PREFIXES):
         shorter = _strip_one(line)
         if shorter is None:
@@ -100,12 +105,12 @@ def decode(raw: bytes, number: int = 0) -> JobLine:
     return line
 
 
-def _wrapped(raw: bytes, number: int) -> JobLine | None:
+def _wrapped(raw: bytes) -> JobLine | None:
     inside = json_envelope.opened(raw) if raw.startswith(b"{") else None
     if inside is None:
         return None
     at = last_stamp(inside.moment.encode()) if inside.moment else 0.0
-    return JobLine(_readable(inside.text), number, at, host=printable(inside.host))
+    return JobLine(_readable(inside.text), 0, at, host=printable(inside.host))
 
 
 def _readable(text: str) -> str:

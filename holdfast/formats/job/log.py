@@ -1,13 +1,14 @@
 """A training job's log of any kind as a stream of bytes -> evidence. Only lines with a known word are decoded."""
 
+import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from holdfast.catalog import failed_calls, job_errors, job_messages, job_problems
 from holdfast.formats.job import message as job_message
 from holdfast.formats.job import python_exceptions, training_steps
-from holdfast.formats.job.evidence_fold import EvidenceFold
+from holdfast.formats.job.evidence_fold import EvidenceFold, Key
 from holdfast.formats.job.line import JobLine, decode, is_binary, near_stamp
 from holdfast.formats.job.step_series import StepSeries
 from holdfast.formats.kernel.folding import Folder
@@ -26,6 +27,18 @@ _ALL_STEPS = 5_000  # every step is read; of a longer log ever fewer, so that it
 _MOST_OF_A_STEP = 2000
 _NOT_A_NUMBER = frozenset(training_steps.NOT_A_NUMBER)
 _MAX_SERIES = 64
+_MOST_OF_A_SHAPE = 3_000  # lines that differ in numbers alone, such as those of as many ranks
+_MOST_SHAPES = 20_000
+_SHAPE_BYTES = 300
+_FEWEST_READ, _BYTES_A_READ = 500, 300  # lines read in full of a block: so many, and one more for so many bytes
+_STAMP_LINES = 20  # that take their time from one look above them
+_DIGITS = re.compile(rb"\d+")
+
+
+@dataclass(slots=True)
+class _Shape:
+    seen: int = 0
+    keys: list[Key] = field(default_factory=list)
 
 
 class JobLog:
@@ -40,6 +53,8 @@ class JobLog:
         self._kernel_events: dict[str, Folder] = {}  # by the host that the lines name
         self._readers = _readers()
         self._found = EvidenceFold()
+        self._shapes: dict[bytes, _Shape] = {}
+        self._stamp = (-_STAMP_LINES, 0.0)  # the line that a time was looked for above, and the time
         self._series: dict[bytes, StepSeries] = {}
         self._steps_read = 0
 
@@ -75,6 +90,7 @@ class JobLog:
         prefixes: dict[int, Prefix] = {}
         not_numbers: list[tuple[int, int]] = []
         position, number = 0, self._lines + 1
+        budget = _FEWEST_READ + len(block) // _BYTES_A_READ
         for start in sorted(hits):
             number += block.count(b"\n", position, start)
             position = start
@@ -86,7 +102,7 @@ class JobLog:
                 kernel[block.rfind(b"\n", 0, start) + 1] = theirs
                 prefixes[number] = prefix_of(block[start : start + 300])
             if mine:
-                self._read(block, start, number, mine)
+                budget -= self._read(block, start, number, mine, in_full=budget > 0)
         if seen:  # the same lines are counted once: counting is the larger part of the work
             number, position = self._read_steps(block, seen, not_numbers)
         lines = number - self._lines - 1 + block.count(b"\n", position)
@@ -102,20 +118,40 @@ class JobLog:
             dated = event if event.at else replace(event, at=prefix.at)
             self._kernel_events.setdefault(prefix.host, Folder()).add(dated)
 
-    def _read(self, block: bytes, start: int, number: int, words: list[bytes]) -> None:
+    def _read(self, block: bytes, start: int, number: int, words: list[bytes], *, in_full: bool) -> int:
+        """What it cost: a line that is only counted is free, one that holds many words is dear."""
         end = line_end(block, start)
+        shape = self._shape(block[start : min(end, start + _SHAPE_BYTES)])
+        shape.seen += 1
+        if shape.seen > _MOST_OF_A_SHAPE or not in_full:
+            for key in shape.keys:
+                self._found.again(key, number)
+            return 0
         context = _Context(self._above, block, start)
         line = decode(block[start:end], number)
         if is_binary(block[start:end], line.text):
-            return
+            return 1
         if not line.at:
-            line = line._replace(at=context.near_stamp())
+            line = line._replace(at=self._near_stamp(number, context))
+        context.rows = job_problems.with_keywords(words)
         readers = dict.fromkeys(reader for word in words for reader in self._readers[word])
         reported = [evidence for reader in readers if (evidence := reader(line, context))]
         clearest = min(reported, key=_clearness, default=None)
-        for evidence in reported:
-            if evidence is clearest or evidence.event.kind in _BESIDE:
-                self._found.add(evidence)
+        shape.keys = [
+            self._found.add(evidence) for evidence in reported if evidence is clearest or evidence.event.kind in _BESIDE
+        ]
+        return 1 + len(words) ** 2 // 16
+
+    def _shape(self, raw: bytes) -> "_Shape":
+        """What is known of lines that differ in their numbers alone: of a storm some thousand are read, all counted."""
+        if len(self._shapes) >= _MOST_SHAPES:
+            self._shapes.clear()
+        return self._shapes.setdefault(_DIGITS.sub(b"0", raw), _Shape())
+
+    def _near_stamp(self, number: int, context: "_Context") -> float:
+        if not self._stamp[0] <= number < self._stamp[0] + _STAMP_LINES:
+            self._stamp = (number, context.near_stamp())
+        return self._stamp[1]
 
     def _read_steps(self, block: bytes, words: set[bytes], forced: list[tuple[int, int]]) -> tuple[int, int]:
         """The number of the last line that was looked at, and where it begins."""
@@ -166,6 +202,7 @@ class _Context:
     def __init__(self, above: bytes, block: bytes, start: int) -> None:
         self._above, self._block, self._start = above, block, start
         self._lines: list[JobLine] | None = None
+        self.rows: list[job_problems.Problem] = []  # known problems with a keyword in the line
 
     def text(self) -> bytes:
         text = self._block[max(0, self._start - _CONTEXT_BYTES) : self._start]
@@ -193,7 +230,7 @@ _CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "
 
 
 def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
-    """A known problem before what only names a class, its exception before the bare line; a call's error alone is last."""
+    """A known problem before what only names a class, its exception before the bare line, a call's error last."""
     kind = one.event.kind
     vague = not one.word("problem") and kind not in _SAY_MORE
     return kind == "call", vague, _CLEAREST.index(one.role), kind == "problem"
@@ -201,11 +238,13 @@ def _clearness(one: Evidence) -> tuple[bool, bool, int, bool]:
 
 def _exception(line: JobLine, context: _Context) -> Evidence | None:
     raised = None if line.nccl else python_exceptions.find(line, context.lines())
-    return job_message.of_exception(raised, line, job_errors.of_exception(raised.text)) if raised else None
+    if raised is None:
+        return None
+    return job_message.of_exception(raised, line, job_errors.of_exception(raised.text), context.rows)
 
 
-def _problem(line: JobLine, _context: _Context) -> Evidence | None:
-    return job_message.of_problem(line)
+def _problem(line: JobLine, context: _Context) -> Evidence | None:
+    return job_message.of_problem(line, context.rows)
 
 
 def _failed_call(line: JobLine, _context: _Context) -> Evidence | None:

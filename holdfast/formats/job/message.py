@@ -1,7 +1,7 @@
 """A message, an exception or a finding of a job's log as evidence; words that are only quoted are none."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -26,13 +26,16 @@ _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
 )  # who speaks does not indent
 _DEEP = " " * 8
+_LONGEST_MESSAGE = 800
+_LONGEST_PROBLEM = 800  # characters of a line that are held against the known problems
 _PATH_AT_THE_END = re.compile(r":\s*'?(/[^'\s:]{1,500})'?$")
 _TRACEBACK = "Traceback (most recent call last)"
 _PLACES = frozenset({"host", "host2", "rank", "device"})
 _ERROR_MARK = re.compile(
     r"\b(?:[Ee]rrors?|ERROR|[Ff]ail(?:ed|ure|s)?|FAIL(?:ED)?|WARN|[Ff]atal|FATAL|\w+Error|\w+Exception"
     r"|[Aa]bort\w*|[Cc]annot"
-    r"|[Uu]nable|[Cc]ould(?:n.t| not)|terminate|refuse[ds]?|[Ee]xception|dead|died|[Ll]ost|missed|timed out|[Dd]enied|[Ii]nvalid"
+    r"|[Uu]nable|[Cc]ould(?:n.t| not)|terminate|refuse[ds]?|[Ee]xception|dead|died|[Ll]ost|missed|timed out"
+    r"|[Dd]enied|[Ii]nvalid"
     r"|not (?:found|enough|available|supported|installed|allowed))\b|what\(\):"
 )
 _GOES_ON = re.compile(r"retrying|[Rr]etry(?:ing)? in|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless")
@@ -44,6 +47,8 @@ _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning"
 def find(group: JobMessageGroup, line: JobLine) -> Evidence | None:
     """The first message of a group that fits; the catalog lists the special before the general."""
     placed = line._replace(text=f"{line.place}: {line.text}") if line.nccl and line.place else line
+    if len(placed.text) > _LONGEST_MESSAGE:  # a launcher's line ends with what counts, behind all its arguments
+        placed = placed._replace(text=f"{placed.text[:_LONGEST_MESSAGE]} {placed.text[-_LONGEST_MESSAGE // 4 :]}")
     for message in group.messages:
         match = message.regex.search(placed.text)
         if match:
@@ -91,14 +96,14 @@ def _placed_evidence(
     return Evidence(event=event, host=host or line.host, rank=evidence_rank, role=meaning.role, cause=meaning.cause)
 
 
-def of_problem(line: JobLine) -> Evidence | None:
+def of_problem(line: JobLine, rows: Sequence[job_problems.Problem] | None = None) -> Evidence | None:
     """A line that shows a known problem; words that are only quoted, or prose about errors, show none."""
-    found = job_problems.find(line.text)
+    if line.level == "I":
+        return None
+    found = job_problems.find(line.text[:_LONGEST_PROBLEM], rows)
     if found is None or _is_talk(line, found[0].match):
         return None
     problem, parts = found
-    if line.level == "I":
-        return None
     role = "hint" if line.level == "W" and not problem.warned else problem.role
     detail: dict[str, Value] = {name: printable(value) for name, value in parts.items()}
     host = str(detail.pop("host", "") or detail.pop("host2", ""))
@@ -121,7 +126,7 @@ def of_failed_call(line: JobLine) -> Evidence | None:
     """A line that names a failed call by its error, whatever the call is."""
     if line.level == "I" or not _ERROR_MARK.search(line.text) or _is_quoted(line, 0) or _GOES_ON.search(line.text):
         return None
-    found = failed_calls.meaning(line.text)
+    found = failed_calls.meaning(line.text[:_LONGEST_PROBLEM])
     if found is None:
         return None
     role = "hint" if line.level == "W" else found.role
@@ -133,7 +138,7 @@ def of_failed_call(line: JobLine) -> Evidence | None:
 
 def _is_talk(line: JobLine, regex: re.Pattern[str]) -> bool:
     """Whether the words stand in source code, a quotation or a help text instead of a message."""
-    match = regex.search(line.text)
+    match = regex.search(line.text[:_LONGEST_PROBLEM])
     if match is None or line.nccl:
         return match is None
     return _is_quoted(line, match.start()) or bool(
@@ -147,9 +152,11 @@ def _is_quoted(line: JobLine, at: int) -> bool:
     return line.text.startswith(_DEEP) and not _ERROR_MARK.search(line.text)
 
 
-def of_exception(raised: Raised, line: JobLine, meaning: Meaning) -> Evidence:
+def of_exception(
+    raised: Raised, line: JobLine, meaning: Meaning, rows: Sequence[job_problems.Problem] | None = None
+) -> Evidence:
     """An exception without its traceback may be one that was handled, or a text about it: it only points there."""
-    found = job_problems.find(raised.text) if meaning.role != "watchdog" else None
+    found = job_problems.find(raised.text[:_LONGEST_PROBLEM], rows) if meaning.role != "watchdog" else None
     if found:
         meaning = Meaning(found[0].role, found[0].cause)
     unframed = "likely" if found else "weak"
@@ -188,10 +195,11 @@ def of_steps(finding: SeriesFinding, series: StepSeries) -> Evidence:
     }  # fmt: skip
     if first.step is not None:
         detail["step"] = float(first.step)
+    at = f"step {first.step}" if first.step is not None else f"line {first.line}"
     detail["says"] = {
-        "nan": f"loss or gradient is not a number from step {first.step} on",
-        "spike": f"loss jumps from {finding.before:.4g} to {finding.value:.4g} at step {first.step}",
-        "slow": f"a step takes {finding.value / (finding.before or 1.0):.2f} times as long from step {first.step} on",
+        "nan": f"loss or gradient is not a number from {at} on",
+        "spike": f"loss jumps from {finding.before:.4g} to {finding.value:.4g} at {at}",
+        "slow": f"a step takes {finding.value / (finding.before or 1.0):.2f} times as long from {at} on",
     }[finding.code]
     event = Event(
         kind="steps", at=0.0, code=finding.code, text=_shown(first), line=first.line, severity="warning", detail=detail

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 UNTESTED = "holdfast/untested"  # the taint: nothing starts here until the full suite has passed
+EVICT_AT = "holdfast/evict-at"  # the annotation of a pod that is to write a checkpoint and leave by then
 DEGRADED = "holdfast/degraded"  # the taint and the label of a node to be chosen last
 NOTE = "holdfast/cordon"  # the annotation beside a cordon of ours; a cordon without it is somebody else's
 CONDITION = "HoldfastHealthy"

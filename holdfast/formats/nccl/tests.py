@@ -14,7 +14,7 @@ __all__ = ["NcclTestRow", "Sweep", "network_among", "network_of", "parse"]
 
 SOCKET = "Socket"
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_RANK = re.compile(r"#?\s*\bRank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(.*\S)")
+_RANK = re.compile(r"\bRank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(.*\S)")
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*(\S+)")
 _OUT_OF_BOUNDS = re.compile(r"Out of bounds values\s*:\s*(\d{1,18})\b")
 _OTHER_BITS = re.compile(r"Bitwise mismatches\s*:\s*(\d{1,18})\b")

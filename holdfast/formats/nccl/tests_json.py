@@ -75,7 +75,8 @@ def _row(table: Mapping[str, Any]) -> NcclTestRow | None:
             p50_seconds=_scaled(timed.get("p50_us"), MICROSECOND),
             p95_seconds=_scaled(timed.get("p95_us"), MICROSECOND),
             variation=_scaled(timed.get("cv_pct"), 0.01),
-            reduces=str(table.get("redop", "none")).strip() != "none",
+            reduces=str(table.get("redop", "none")).strip() not in ("none", ""),
+            rooted=(number(table.get("root")) is not None),
         )
     return None
 

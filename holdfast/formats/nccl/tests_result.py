@@ -25,6 +25,7 @@ class NcclTestRow:
     p95_seconds: float | None = None
     variation: float | None = None  # the deviation as a share of the mean
     reduces: bool = False
+    rooted: bool = False  # one rank is the goal or the origin: its number is not -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +54,14 @@ def number(value: object) -> float | None:
 
 
 def operation_of(text: str, rows: Sequence[NcclTestRow]) -> str:
-    """By the program's name; else only an all-reduce moves as much over the bus as it reduces, or more."""
+    """By the program's name; else a sum with a root is a reduce, and of the others only an all-reduce moves as much
+    over the bus as it reduces, or more."""
     if named := _PROGRAM.search(text):
         return _OPERATIONS.get(named[1], named[1])
     top = max(rows, key=lambda row: row.bytes, default=None)
-    sums = top is not None and top.reduces and 0.0 < top.algbw_bytes_per_second <= top.busbw_bytes_per_second
-    return "all_reduce" if sums else ""
+    if top is None or not top.reduces or not 0.0 < top.algbw_bytes_per_second <= top.busbw_bytes_per_second:
+        return ""
+    return "reduce" if top.rooted else "all_reduce"
 
 
 def damage(out_of_bounds: float | None, other_bits: float | None) -> str:

@@ -56,11 +56,17 @@ def _row(found: re.Match[str], head: Sequence[str], unit: float) -> NcclTestRow 
         wrong=sum(counts) if counts else None,
         variation=variation,
         reduces=operation != "none",
+        rooted="root" in columns and words[columns.index("root")].isdigit(),
     )
 
 
 def _columns(head: Sequence[str], words: Sequence[str]) -> Sequence[str]:
-    """As the head says: all, or those of one half. A row with fewer was cut off, a head with fewer too."""
+    """As the head says: all, or those of one half. A row with fewer was cut off, a head with fewer too.
+
+    What reduces nothing may leave its place under `redop` empty: its first word is then a number.
+    """
+    if head[:1] == ["redop"] and not words[0].isalpha():
+        head = head[1:]
     front = head.index("time") if "time" in head else len(head)
     half = front + (len(head) - front) // 2
     if len(words) > len(head):

@@ -65,16 +65,18 @@ def read_nvlink(text: str) -> ToolOutput | None:
         elif place and (errors := _ERRORS.match(line)):
             signal = _COUNTERS["crc" if "crc" in errors[2].lower() else errors[2].lower()]
             counts[place, signal] = counts.get((place, signal), 0.0) + float(errors[3])
-            links.setdefault(place, {}).setdefault(int(errors[1]), True)
         elif place and (link := _LINK.match(line)):
             links.setdefault(place, {})[int(link[1])] = bool(_RATE.fullmatch(link[2]))
-    if not links:
+    if not links and not counts:
         return None
     for place, states in links.items():
         output.see(place)
         output.add(place, "gpu_nvlink_active_lanes", float(sum(states.values())))
         output.add(place, "gpu_nvlink_down_links", ",".join(str(number) for number, up in states.items() if not up))
-        for name in _COUNTERS.values():
-            if (place, name) in counts:
-                output.add(place, name, counts[place, name])
+    for (place, name), count in counts.items():
+        output.see(place)
+        output.add(place, name, count)
+        if count and name != _COUNTERS["replay"]:
+            what = name.removeprefix("gpu_nvlink_").removesuffix("_total").replace("_", " ")
+            output.complain(place, f"NVLink {what}: {count:.0f} since the last reset", fails=False)
     return output

@@ -8,6 +8,7 @@ _WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # 0 and 255 are how the kernel says "no link
 _AER_LINE = re.compile(r"([A-Za-z][\w -]*?) (\d{1,20})")  # older kernels print names with spaces: 'Bad TLP'
 _HEX = re.compile(r"0x[0-9a-f]{1,8}")
 _NVIDIA = 0x10DE
+_AMD = 0x1002
 GENERATION_SPEEDS = {1: 2.5e9, 2: 5e9, 3: 8e9, 4: 16e9, 5: 32e9, 6: 64e9, 7: 128e9}
 
 
@@ -30,7 +31,7 @@ def role(vendor: int, pci_class: int) -> str:
         return "nic"
     if major == 0x0108:
         return "nvme"
-    if vendor == _NVIDIA and major in (0x0300, 0x0302):
+    if (vendor == _NVIDIA and major in (0x0300, 0x0302)) or (vendor == _AMD and major in (0x0302, 0x0380, 0x1200)):
         return "gpu"
     return "nvswitch" if vendor == _NVIDIA and major == 0x0680 else ""
 

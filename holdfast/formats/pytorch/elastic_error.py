@@ -16,7 +16,7 @@ def as_text(raw: bytes) -> bytes:
     try:
         said = msgspec.json.decode(raw)["message"]
         message, stack = str(said["message"]), str(said["extraInfo"]["py_callstack"])
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+    except (msgspec.DecodeError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotAnErrorFile(str(error)) from None
     last = message.partition("\n")[0]
     text = stack.rstrip("\n") if last in stack else f"{stack.rstrip(chr(10))}\n{message}"

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from holdfast.formats.slurm import fields, jobs, nodes
+from holdfast.formats.slurm import fields, hostlist, jobs, nodes
 from holdfast.formats.slurm.nodes import SlurmNode
 from holdfast.formats.tool_output import ToolOutput
 from holdfast.model.job import JobState
@@ -17,6 +17,9 @@ _STATE = re.compile(r"[a-zA-Z_+@]+[*~#!%$@^+-]?")
 _DELIMITERS = ("|", ";", "\t", ",", None)
 _HEADER = re.compile(r"\b(?:STATE|HOSTNAMES?|NODELIST|PARTITION|NODENAME)\b")
 _JOB_HEADER = re.compile(r"\bJOBID|\bJOBIDRAW|\bJOBNAME\b")
+_DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]{8} \d{4}\s*$")
+_REASONS = re.compile(r"REASON\s+USER\s+TIMESTAMP\s+(?:STATE\s+)?NODELIST")
+_REASON_ROW = re.compile(r"(.*?)\s+\S+\s+\d{4}-\d\d-\d\dT[\d:]+\s+(?:[a-z*~#!%$@^-]+\s+)?(\S+)\s*$")
 _ENOUGH = 0.9
 _KNOWN = {flag.lower() for flag in fields.FLAGS} | {
     "idle",
@@ -58,12 +61,30 @@ def _nodes(text: str) -> list[SlurmNode] | None:
         return nodes.from_json(text)
     if re.search(r"^NodeName=", text, re.MULTILINE) and "State=" in text:
         return nodes.from_scontrol(text)
-    first = next((line for line in text.splitlines() if line.strip()), "").upper()
+    lines = [line for line in text.splitlines() if line.strip()]
+    if lines and _DATE.match(lines[0]):  # what `sinfo -l` prints above its table
+        lines = lines[1:]
+    first = lines[0].upper() if lines else ""
     if _JOB_HEADER.search(first):
         return None
-    if _HEADER.search(first) and (found := nodes.from_table(text)):
+    if _REASONS.match(first):
+        return _reasons(lines)
+    if _HEADER.search(first) and (found := nodes.from_table("\n".join(lines))):
         return found
     return _guessed(text)
+
+
+def _reasons(lines: Sequence[str]) -> list[SlurmNode]:
+    """`sinfo -R` lists nodes that are down, drained or failing, with the reason and without the state."""
+    found = []
+    for line in lines[1:]:
+        if row := _REASON_ROW.match(line):
+            try:
+                names = hostlist.expand(row[2])
+            except ValueError:
+                continue
+            found += [SlurmNode(name=name, flags=frozenset({"DRAIN"}), reason=row[1].strip()) for name in names]
+    return found
 
 
 def _tables(text: str) -> Iterator[tuple[list[list[str]], list[tuple[str, ...]]]]:

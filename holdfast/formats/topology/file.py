@@ -42,7 +42,7 @@ def read(text: str) -> Topology:
     """The topology, or NotATopology with everything that is wrong in it."""
     try:
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise NotATopology([f"not TOML: {error}"]) from None
     mistakes = [f"{key!r} is not known here; expected owners and edge" for key in document.keys() - {"owners", "edge"}]
     owners = _owners(document.get("owners", {}), mistakes)

@@ -13,6 +13,9 @@ SCENARIO = "demo"
 POLICY = """# The demo's policy: actions are carried out, on simulated nodes.
 dry_run = false
 breaker_share = 0.15
+automatic_repair_steps = 3  # the third is a simulated technician, who takes an hour of the demo's time
+shared_first_seconds = 5  # the demo's time runs faster than these
+shared_wait_seconds = 10
 [probes]
 enabled = true
 period_hours = 0.1

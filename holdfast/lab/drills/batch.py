@@ -14,6 +14,8 @@ from holdfast.lab.drills.reliability import bands
 from holdfast.lab.drills.score import verdict
 from holdfast.lab.drills.stage import stage
 from holdfast.lab.drills.subjects import Known
+from holdfast.lab.drills.wide import play as wide
+from holdfast.lab.drills.wide import situations
 from holdfast.model.refusal import Refusal
 
 Task = tuple[int, str, bool]
@@ -94,6 +96,34 @@ def fuzz_tasks(seeds: int, first: int, kind: str, calm: float, hard: bool = Fals
 def _refuse_kind(kind: str) -> None:
     if kind and kind != CALM and kind not in drawable():
         raise Refusal(f"--kind: there is no kind {kind!r}; {Known.near(kind, (*drawable(), CALM))}")
+
+
+def fuzz_wide(draws: int, first: int, processes: int, *, unseen: bool, advance: Advance = _ignore) -> list[Outcome]:
+    """Plants drawn wide; `unseen`: of the family that is kept out of tuning."""
+    return list(_spread(wide.play, wide.tasks(draws, first, unseen=unseen), processes, advance))
+
+
+def wide_summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    faulty = [one for one in outcomes if one["kind"] in situations.FAULTS]
+    calm = [one for one in outcomes if one["kind"] in situations.CALM]
+    other = [one for one in outcomes if one["kind"] in situations.UNDOCUMENTED]
+    right, silent = sum(one["score"]["top1"] for one in faulty), sum(not one["score"]["false_findings"] for one in calm)
+    wrong = sum(one["confidently_wrong"] for one in outcomes)
+    times = [one["score"]["detect_seconds"] for one in faulty if one["score"]["detect_seconds"] is not None]
+    claims = [claim for one in outcomes for claim in one["claims"]]
+    return {
+        "draws": len(outcomes),
+        "faulty": len(faulty), "top1": right, "top1_low": round(wilson(right, len(faulty))[0], 4),
+        "calm": len(calm), "calm_silent": silent, "calm_silent_low": round(wilson(silent, len(calm))[0], 4),
+        "undocumented": len(other), "undocumented_right": sum(one["score"]["top1"] for one in other),
+        "confidently_wrong": wrong, "confidently_wrong_high": round(upper_bound(wrong, len(outcomes)), 4),
+        "false_findings": sum(one["score"]["false_findings"] for one in outcomes),
+        "median_detect_seconds": median(times) if times else None,
+        "reliability": [band.as_json() for band in bands(claims)],
+        "misses": [
+            {"drill": one["drill"], "truth": one["truth"], "findings": one["findings"][:5]} for one in misses(outcomes)
+        ],
+    }  # fmt: skip
 
 
 def drawn(task: Task) -> Outcome:

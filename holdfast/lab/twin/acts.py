@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from holdfast.lab.twin import acts_host
+from holdfast.lab.twin import acts_host, sysfs_amdgpu
 from holdfast.lab.twin.breakage import Breakage
 from holdfast.lab.twin.error import TwinError
 from holdfast.lab.twin.fault import xid_texts
@@ -138,6 +138,29 @@ def nvml_missing(at: Breakage) -> None:
     at.take_away(str(at.node.library.relative_to(at.node.directory)))
 
 
+def _metrics(at: Breakage, data: bytes) -> None:
+    at.write_bytes(f"sys/{at.node.gpu_functions()[at.gpu].path}/gpu_metrics", data)
+
+
+def amd_xgmi_link_down(at: Breakage) -> None:
+    _metrics(at, sysfs_amdgpu.metrics(at.node.model, xgmi_link_status=[1, 1, 1, 0, 1, 1, 1, 2]))
+
+
+def amd_throttle(at: Breakage) -> None:
+    """By revision 1.5, which says what limits now; later ones count for how long, which a file at rest cannot."""
+    _metrics(at, sysfs_amdgpu.metrics(at.node.model, (1, 5), throttle_status=0x4))
+
+
+def amd_lost(at: Breakage) -> None:
+    at.take_away(f"sys/bus/pci/devices/{at.node.gpu_functions()[at.gpu].address}")
+
+
+def amd_not_responding(at: Breakage) -> None:
+    here = f"sys/{at.node.gpu_functions()[at.gpu].path}"
+    at.take_away(f"{here}/hwmon")
+    at.write_bytes(f"{here}/gpu_metrics", b"")
+
+
 ACTS: dict[str, Callable[[Breakage], None]] = {
     act.__name__: act
     for act in (
@@ -157,6 +180,10 @@ ACTS: dict[str, Callable[[Breakage], None]] = {
         gpu_process,
         not_supported,
         nvml_missing,
+        amd_xgmi_link_down,
+        amd_throttle,
+        amd_lost,
+        amd_not_responding,
         acts_host.read_only,
         acts_host.governor,
         acts_host.module_missing,

@@ -1,4 +1,4 @@
-"""Breaking a node so that it can be mended: every change goes through here and is written down with its undoing."""
+"""Changes that break a node: every one is recorded with how to undo it."""
 
 import ctypes
 import json
@@ -17,7 +17,7 @@ from holdfast.lab.twin.life import settle
 from holdfast.lab.twin.node import Node
 from holdfast.lab.twin.nvml.layout import State
 from holdfast.lab.twin.sysfs_infiniband import Port
-from holdfast.lab.twin.tree import write_in_place
+from holdfast.lab.twin.tree import replace_in_place, write_in_place
 
 LARGEST_VALUE = 1e9
 
@@ -27,6 +27,7 @@ class Undo:
     """How to mend one injected fault; kept on disk until it is cleared."""
 
     files: dict[str, str] = field(default_factory=dict)  # path -> what it said before
+    binary: dict[str, str] = field(default_factory=dict)  # the same of files that are no text
     moved: dict[str, str] = field(default_factory=dict)  # where it was -> where it is kept
     made: list[str] = field(default_factory=list)
     gpu_fields: list[tuple[int, str]] = field(default_factory=list)
@@ -64,6 +65,13 @@ class Breakage:
         if path not in self.undo.files:
             self.undo.files[path] = file.read_text(encoding="utf-8")
         write_in_place(file, text)
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Change a file that is no text; it is kept as Latin-1, which has a character for each byte."""
+        file = self.node.directory / path
+        if path not in self.undo.binary:
+            self.undo.binary[path] = file.read_bytes().decode("latin-1")
+        replace_in_place(file, data)
 
     def add(self, path: str, amount: int) -> None:
         """Let a counter grow. It stays grown: a counter does not forget when the fault is gone."""
@@ -109,6 +117,8 @@ def mend(node: Node, undo: Undo, *, keep_lines: bool = False) -> None:
         os.rename(node.directory / kept, node.directory / path)
     for path, text in undo.files.items():
         write_in_place(node.directory / path, text)
+    for path, text in undo.binary.items():
+        replace_in_place(node.directory / path, text.encode("latin-1"))
     for index, path in undo.gpu_fields:
         good = healthy(node.model, node.name, index, node.gpu_functions()[index].address)
         _assign(node.state.gpu[index], path, _value(good, path))

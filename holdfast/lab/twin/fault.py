@@ -22,11 +22,17 @@ class Fault:
     driver: dict[str, int | str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     kernel: tuple[str, ...] = ()
+    vendor: str = "nvidia"  # the make of GPU, or the fabric, that a node needs to have it
     recovery: tuple[str, ...] = ()  # said when cleared; without it, clearing takes the kernel lines back
 
 
+def all_faults(vendor: str = "") -> dict[str, Fault]:
+    """Everything that can break; or what can in a node with GPUs of this vendor, or with this fabric."""
+    return {name: found for name, found in _every().items() if vendor in ("", found.vendor)}
+
+
 @cache
-def all_faults() -> dict[str, Fault]:
+def _every() -> dict[str, Fault]:
     tables = tomllib.loads(files("holdfast.lab.twin").joinpath("faults.toml").read_text(encoding="utf-8"))
     found = {}
     for name, table in tables.items():
@@ -37,7 +43,7 @@ def all_faults() -> dict[str, Fault]:
 
 
 def fault(name: str) -> Fault:
-    faults = all_faults()
+    faults = _every()
     if name not in faults:
         raise TwinError(f"no fault is called {name!r}; `holdfast twin faults` lists the {len(faults)} there are")
     return faults[name]

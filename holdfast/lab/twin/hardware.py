@@ -48,6 +48,8 @@ class Model:
     hca_firmware: str
     cpus: int
     unsupported: list[str]
+    vendor: str = "nvidia"
+    fabric: str = "infiniband"  # or roce_mlx5, roce_bnxt, roce_ionic, efa
 
 
 def model_names() -> list[str]:

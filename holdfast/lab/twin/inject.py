@@ -29,6 +29,9 @@ def inject(
     """Break the node. Injecting again adds to it (another Xid line); clearing takes all of it back."""
     node = _opened(node)
     what = fault(name)
+    has = {node.model.vendor, node.model.fabric}
+    if what.vendor not in has and (what.on == "gpu" or what.vendor != "nvidia"):
+        raise TwinError(f"{name} is a fault of {what.vendor}; this node has {', '.join(sorted(has))}")
     journal = Journal(node)
     entries = journal.read()
     at = Breakage(
@@ -137,8 +140,8 @@ def _opened(node: Node | str | Path) -> Node:
 
 
 def _gpu(node: Node, index: int) -> int:
-    if not 0 <= index < node.state.gpu_count:
-        raise TwinError(f"--gpu: this node has GPUs 0 to {node.state.gpu_count - 1}, not {index}")
+    if not 0 <= index < node.model.gpus:
+        raise TwinError(f"--gpu: this node has GPUs 0 to {node.model.gpus - 1}, not {index}")
     return index
 
 

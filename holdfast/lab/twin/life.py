@@ -71,6 +71,8 @@ def _traffic(node: Node, port: Port, load: float, seconds: float, chance: random
             return
     except FileNotFoundError:
         return  # the device was taken away
+    if port.driver != "mlx5":
+        return  # its bytes are not simulated
     line_rate = float(port.rate.split()[0]) * 1e9 / 8
     for way in ("xmit", "rcv"):
         share = load * BUSY_SHARE_OF_LINE_RATE * chance.uniform(0.9, 1.1)

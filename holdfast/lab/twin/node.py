@@ -7,14 +7,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.lab.twin import gpus, kmsg, procfs, sysfs_host, sysfs_infiniband, sysfs_pci
+from holdfast.lab.twin import gpus, kmsg, procfs, sysfs_amdgpu, sysfs_host, sysfs_infiniband, sysfs_pci
 from holdfast.lab.twin.error import TwinError
 from holdfast.lab.twin.hardware import Model, load_model
 from holdfast.lab.twin.nvml import state as nvml_state
 from holdfast.lab.twin.nvml.build import SONAME, library
 from holdfast.lab.twin.nvml.layout import State
 from holdfast.lab.twin.pci import Function, of_role
-from holdfast.lab.twin.sysfs_host import REQUIRED_MODULES
+from holdfast.lab.twin.sysfs_host import required_modules
 from holdfast.lab.twin.sysfs_infiniband import Port
 from holdfast.lab.twin.tree import Tree, write_in_place
 
@@ -91,7 +91,8 @@ def make_node(directory: str | Path, model: str = "h100", name: str = "n01", now
         (home / part).mkdir(parents=True, exist_ok=True)
     shutil.copyfile(compiled, home / "nvml" / SONAME)  # an own copy: the state is found beside the library
     state = nvml_state.create(home / "nvml" / nvml_state.STATE_FILE)
-    gpus.fill(state, hardware, name, [function.address for function in of_role(hardware, "gpu")])
+    addresses = [] if hardware.vendor == "amd" else [function.address for function in of_role(hardware, "gpu")]
+    gpus.fill(state, hardware, name, addresses)
     node = Node(home, name, hardware, state)
     born = int(now if now is not None else time.time())
     _fill_trees(node, born - int(_UPTIME_AT_BIRTH))
@@ -120,6 +121,8 @@ def _fill_trees(node: Node, boot_time: int) -> None:
     sysfs_pci.write(node.sys, node.model)
     sysfs_infiniband.write(node.sys, node.model, node.name)
     sysfs_host.write(node.sys, node.model)
+    if node.model.vendor == "amd":
+        sysfs_amdgpu.write(node.sys, node.model, node.name)
     procfs.write(node.proc, node.model, node.name, boot_time, _UPTIME_AT_BIRTH)
     for mount in node.mounts:
         mount.mkdir(parents=True)
@@ -146,7 +149,7 @@ def _write_settings(node: Node) -> None:
         "sys": str(node.sys.root),
         "proc": str(node.proc.root),
         "kmsg": str(node.kernel_log),
-        "nvml": str(node.library),
+        "nvml": str(node.library if node.model.vendor == "nvidia" else node.library.with_name("libnvidia-ml.so.none")),
         "timex": str(node.timex),
         "dcgmi": str(home / "bin" / "dcgmi"),
     }
@@ -156,7 +159,7 @@ def _write_settings(node: Node) -> None:
         "listen": "127.0.0.1:0",
         "mounts": mounts,
         "shared_mounts": shared,
-        "modules": list(REQUIRED_MODULES),
+        "modules": list(required_modules(node.model)),
         "twin": True,
     }
     lines = [f"node = {json.dumps(node.name)}", "", "[roots]"]

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from holdfast.lab.twin.hardware import Model
 
-NVIDIA, MELLANOX, INTEL, BROADCOM, SAMSUNG = 0x10DE, 0x15B3, 0x8086, 0x1000, 0x144D
+AMD, NVIDIA, MELLANOX, INTEL, BROADCOM, SAMSUNG = 0x1002, 0x10DE, 0x15B3, 0x8086, 0x1000, 0x144D
 CLASS_BRIDGE, CLASS_GPU, CLASS_NVSWITCH = 0x060400, 0x030200, 0x068000
+CLASS_ACCELERATOR = 0x120000
 CLASS_INFINIBAND, CLASS_ETHERNET, CLASS_NVME = 0x020700, 0x020000, 0x010802
 SPEEDS = {1: "2.5 GT/s PCIe", 2: "5.0 GT/s PCIe", 3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}
 
@@ -89,7 +90,9 @@ def _rail(model: Model, root: int, *, has_gpu: bool, has_port: bool) -> list[Fun
 
 def _leaf(model: Model, at: Address, above: tuple[Address, ...], role: str, generation: int, width: int) -> Function:
     vendor, device, kind = {
-        "gpu": (NVIDIA, model.pci_device, CLASS_GPU),
+        "gpu": (AMD, model.pci_device, CLASS_ACCELERATOR)
+        if model.vendor == "amd"
+        else (NVIDIA, model.pci_device, CLASS_GPU),
         "port": (MELLANOX, model.hca_device, CLASS_INFINIBAND),
         "storage": (MELLANOX, model.hca_device, CLASS_ETHERNET),
         "nvme": (SAMSUNG, 0xA824, CLASS_NVME),

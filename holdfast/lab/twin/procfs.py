@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.lab.twin.hardware import Model
-from holdfast.lab.twin.sysfs_host import MODULES
+from holdfast.lab.twin.sysfs_host import AMD_MODULES, MODULES, modules
 from holdfast.lab.twin.tree import Tree
 
 KIB = 1024
@@ -31,10 +31,9 @@ def write(tree: Tree, model: Model, name: str, boot_time: int, uptime: float) ->
         "uptime": uptime_text(uptime, model),
         "stat": stat_text(model, boot_time, uptime),
         "meminfo": _meminfo(2048 * KIB * KIB),
-        "modules": modules_text(tuple(MODULES)),
+        "modules": modules_text(tuple(modules(model))),
         "version": "Linux version 5.15.0-1058-nvidia (builder@host) (gcc 11.4.0) #59-Ubuntu SMP\n",
         "cmdline": "BOOT_IMAGE=/boot/vmlinuz-5.15.0-1058-nvidia root=UUID=0 ro iommu=pt\n",
-        "driver/nvidia/version": f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {model.driver}\n",
         "sys/kernel/hostname": f"{name}\n",
         "sys/kernel/osrelease": "5.15.0-1058-nvidia\n",
         "sys/kernel/pid_max": "4194304\n",
@@ -45,6 +44,10 @@ def write(tree: Tree, model: Model, name: str, boot_time: int, uptime: float) ->
     }.items():
         tree.file(path, text)
     process(tree, Process(pid=1, comm="systemd", command=("/sbin/init",)))
+    if model.vendor != "nvidia":
+        return
+    version = f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {model.driver}\n"
+    tree.file("driver/nvidia/version", version)
     process(tree, Process(pid=1894, comm="nv-fabricmanage", cgroup="/system.slice/nvidia-fabricmanager.service"))
 
 
@@ -56,7 +59,7 @@ def mounts_text(mounts: dict[Path, tuple[str, str, str]]) -> str:
 def modules_text(names: tuple[str, ...]) -> str:
     lines = []
     for name in names:
-        size, users = MODULES[name]
+        size, users = {**MODULES, **AMD_MODULES}[name]
         count = users.count(",")
         lines.append(f"{name} {size} {count} {users or '-'} Live 0x0000000000000000\n")
     return "".join(lines)

@@ -18,7 +18,17 @@ MODULES = {  # size and who uses it, as /proc/modules tells
     "nvme_core": (212992, "nvme,"),
 }
 REQUIRED_MODULES = ("nvidia", "nvidia_uvm", "mlx5_core", "mlx5_ib", "ib_uverbs")
+AMD_MODULES = {"amdgpu": (19767296, ""), **{name: use for name, use in MODULES.items() if "nvidia" not in name}}
+AMD_REQUIRED_MODULES = ("amdgpu", "mlx5_core", "mlx5_ib", "ib_uverbs")
 MEMORY_CONTROLLERS = 4
+
+
+def modules(model: Model) -> dict[str, tuple[int, str]]:
+    return AMD_MODULES if model.vendor == "amd" else MODULES
+
+
+def required_modules(model: Model) -> tuple[str, ...]:
+    return AMD_REQUIRED_MODULES if model.vendor == "amd" else REQUIRED_MODULES
 
 
 def write(tree: Tree, model: Model) -> None:
@@ -39,7 +49,7 @@ def write(tree: Tree, model: Model) -> None:
     tree.file(f"{clock}/available_clocksource", "tsc hpet acpi_pm\n")
     for node in range(2):
         tree.file(f"devices/system/node/node{node}/cpulist", f"{node * half}-{node * half + half - 1}\n")
-    for name in MODULES:
+    for name in modules(model):
         module(tree, name, model)
 
 

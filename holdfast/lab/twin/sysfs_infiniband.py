@@ -58,6 +58,32 @@ HW_COUNTERS = (
     "rx_write_requests",
 )
 ROCE_ONLY = ("np_cnp_sent", "np_ecn_marked_roce_packets", "rp_cnp_handled", "rp_cnp_ignored")
+HW_COUNTERS_OF = {
+    "bnxt_re": (
+        "active_qps", "rx_pkts", "rx_bytes", "tx_pkts", "tx_bytes", "recoverable_errors", "tx_roce_errors",
+        "tx_roce_discards", "rx_roce_errors", "rx_roce_discards", "to_retransmits", "seq_err_naks_rcvd",
+        "max_retry_exceeded", "rnr_naks_rcvd", "missing_resp", "unrecoverable_err", "oos_drop_count", "tx_cnp_pkts",
+        "rx_cnp_pkts", "rx_ecn_marked_pkts",
+    ),
+    "ionic": (
+        "tx_rdma_ucast_bytes", "tx_rdma_ucast_pkts", "tx_rdma_cnp_pkts", "rx_rdma_ucast_bytes", "rx_rdma_ucast_pkts",
+        "rx_rdma_cnp_pkts", "rx_rdma_ecn_pkts", "rx_rdma_mtu_discard_pkts", "tx_rdma_retx_pkts", "req_rx_pkt_seq_err",
+        "req_rx_rnr_retry_err", "req_tx_retry_excd_err", "req_tx_loc_acc_err",
+    ),
+    "efa": (
+        "tx_bytes", "tx_pkts", "rx_bytes", "rx_pkts", "rx_drops", "send_bytes", "send_wrs", "recv_bytes", "recv_wrs",
+        "rdma_read_wrs", "rdma_read_bytes", "rdma_read_wr_err", "rdma_write_wrs", "rdma_write_bytes",
+        "rdma_write_wr_err", "retrans_bytes", "retrans_pkts", "retrans_timeout_events", "unresponsive_remote_events",
+        "impaired_remote_conn_events",
+    ),
+}  # fmt: skip
+_RAILS = {  # fabric -> what the RDMA device is called, its interface, its link layer, its driver
+    "infiniband": ("mlx5_{}", "ib{}", "InfiniBand", "mlx5"),
+    "roce_mlx5": ("mlx5_{}", "ens{}np0", "Ethernet", "mlx5"),
+    "roce_bnxt": ("bnxt_re{}", "ens{}np0", "Ethernet", "bnxt_re"),
+    "roce_ionic": ("ionic_{}", "ens{}np0", "Ethernet", "ionic"),
+    "efa": ("rdmap{}s0", "", "Unspecified", "efa"),
+}
 ACTIVE, DOWN = "4: ACTIVE\n", "1: DOWN\n"
 LINK_UP, POLLING, DISABLED = "5: LinkUp\n", "2: Polling\n", "3: Disabled\n"
 STORAGE_RATE = "200 Gb/sec (2X NDR)"
@@ -72,6 +98,7 @@ class Port:
     link_layer: str
     rate: str
     function: Function
+    driver: str = "mlx5"
 
     @property
     def path(self) -> str:
@@ -85,16 +112,19 @@ class Port:
 
 def ports(model: Model) -> list[Port]:
     rails = of_role(model, "port")
-    found = [Port(f"mlx5_{n}", f"ib{n}", "InfiniBand", model.port_rate, f) for n, f in enumerate(rails)]
+    name, interface, layer, driver = _RAILS[model.fabric]
+    found = [Port(name.format(n), interface.format(n), layer, model.port_rate, f, driver) for n, f in enumerate(rails)]
     storage = of_role(model, "storage")[0]
-    found.append(Port(f"mlx5_{len(rails)}", "ens40np0", "Ethernet", STORAGE_RATE, storage))
+    last = len(rails) if driver == "mlx5" else 0
+    found.append(Port(f"mlx5_{last}", "ens40np0", "Ethernet", STORAGE_RATE, storage))
     return found
 
 
 def write(tree: Tree, model: Model, node: str) -> None:
     for number, port in enumerate(ports(model)):
         _device(tree, port, model, node, number)
-        _interface(tree, port, node)
+        if port.interface:
+            _interface(tree, port, node)
 
 
 def guid(node: str, port: Port) -> str:
@@ -104,10 +134,11 @@ def guid(node: str, port: Port) -> str:
 
 def _device(tree: Tree, port: Port, model: Model, node: str, number: int) -> None:
     device = f"{port.function.path}/infiniband/{port.name}"
+    front_end = port.function.role == "storage" and model.fabric != "infiniband"  # a card of its own beside the rails
     for name, text in {
         "fw_ver": model.hca_firmware,
-        "board_id": model.hca_board,
-        "hca_type": model.hca_type,
+        "board_id": "MT_0000000884" if front_end else model.hca_board,
+        "hca_type": "MT41692" if front_end else model.hca_type,
         "hw_rev": "0",
         "node_type": "1: CA",
         "node_desc": f"{node} HCA-{number + 1}",
@@ -129,12 +160,14 @@ def _device(tree: Tree, port: Port, model: Model, node: str, number: int) -> Non
         "cap_mask": "0xa751e848\n" if infiniband else "0x00010000\n",
     }.items():
         tree.file(f"{port.path}/{name}", text)
-    for name in COUNTERS:
+    mlx5 = HW_COUNTERS if infiniband else (*HW_COUNTERS, *ROCE_ONLY)
+    for name in COUNTERS if port.driver == "mlx5" else ():
         tree.file(f"{port.path}/counters/{name}", "0\n")
-    for name in HW_COUNTERS if infiniband else (*HW_COUNTERS, *ROCE_ONLY):
+    for name in HW_COUNTERS_OF.get(port.driver, mlx5):
         tree.file(f"{port.path}/hw_counters/{name}", "0\n")
     tree.file(f"{port.path}/hw_counters/lifespan", "12\n")
-    tree.file(f"{port.path}/gid_attrs/ndevs/0", f"{port.interface}\n")
+    if port.interface:
+        tree.file(f"{port.path}/gid_attrs/ndevs/0", f"{port.interface}\n")
 
 
 def _interface(tree: Tree, port: Port, node: str) -> None:
@@ -156,6 +189,7 @@ def _interface(tree: Tree, port: Port, node: str) -> None:
         "rx_bytes",
         "rx_packets",
         "rx_errors",
+        "rx_crc_errors",
         "rx_dropped",
         "tx_bytes",
         "tx_packets",

@@ -1,7 +1,7 @@
 """The PCI part of the simulated /sys: files as the kernel prints them, links as it makes them."""
 
 from holdfast.lab.twin.hardware import Model
-from holdfast.lab.twin.pci import SPEEDS, Function, functions
+from holdfast.lab.twin.pci import AMD, SPEEDS, Function, functions
 from holdfast.lab.twin.tree import Tree
 
 CORRECTABLE = ("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF")
@@ -44,6 +44,10 @@ def aer_text(severity: str, counts: dict[str, int] | None = None) -> str:
     return "\n".join([*lines, f"TOTAL_ERR_{_TOTALS[severity]} {sum(counts.values())}"]) + "\n"
 
 
+def driver_of(function: Function) -> str:
+    return "amdgpu" if function.vendor == AMD else _DRIVERS[function.role]
+
+
 def write(tree: Tree, model: Model) -> None:
     for function in functions(model):
         _function(tree, function, model)
@@ -57,7 +61,7 @@ def _function(tree: Tree, function: Function, model: Model) -> None:
         tree.file(f"{here}/aer_dev_{severity}", aer_text(severity))
     tree.link(f"bus/pci/devices/{function.address}", here)
     tree.link(f"{here}/subsystem", "bus/pci")
-    driver = _DRIVERS[function.role]
+    driver = driver_of(function)
     tree.directory(f"bus/pci/drivers/{driver}")
     tree.link(f"{here}/driver", f"bus/pci/drivers/{driver}")
     tree.link(f"bus/pci/drivers/{driver}/{function.address}", here)
@@ -93,7 +97,7 @@ def _files(function: Function, model: Model) -> dict[str, str]:
 
 def _uevent(function: Function) -> str:
     lines = [
-        f"DRIVER={_DRIVERS[function.role]}",
+        f"DRIVER={driver_of(function)}",
         f"PCI_CLASS={function.kind:X}",
         f"PCI_ID={function.vendor:04X}:{function.device:04X}",
         f"PCI_SLOT_NAME={function.address}",

@@ -16,6 +16,7 @@ from holdfast.node.probes.active.source import ActiveSource
 from holdfast.node.sources.fabric.counters import InfinibandCountersSource
 from holdfast.node.sources.fabric.infiniband import InfinibandSource
 from holdfast.node.sources.fabric.subnet import IbFabricSource
+from holdfast.node.sources.gpu.amdgpu import AmdGpuSource
 from holdfast.node.sources.gpu.dcgm import DcgmDiagSource
 from holdfast.node.sources.gpu.dcgm_exporter import DcgmExporterSource
 from holdfast.node.sources.gpu.fabric_manager import FabricManagerSource
@@ -166,6 +167,7 @@ def _ledger(settings: Settings) -> str:
 _FACTORIES: dict[str, Callable[[Settings], Source]] = {
     "nvml": lambda s: NvmlSource(node_name(s), s.roots.nvml, _excluded(s, "nvml")),
     "nvml_slow": _nvml_slow,
+    "amdgpu": lambda s: AmdGpuSource(node_name(s), s.roots.sys, _excluded(s, "amdgpu")),
     "jobs": _jobs,
     "kmsg": lambda s: KmsgSource(node_name(s), s.roots.kmsg, proc=s.roots.proc, sys=s.roots.sys),
     "infiniband": lambda s: InfinibandSource(node_name(s), s.roots.sys, _excluded(s, "infiniband"), _ledger(s)),

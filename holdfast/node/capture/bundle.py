@@ -66,6 +66,8 @@ class Bundle:
 
 
 def is_bundle(path: Path) -> bool:
+    if not path.is_file():
+        return False
     try:
         with tarfile.open(path, "r:*") as archive:
             return any(member.name == HEAD for member, _ in zip(archive, range(4), strict=False))

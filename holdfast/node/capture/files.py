@@ -6,14 +6,15 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from holdfast.model.refusal import Refusal
 
 MOST_BYTES = 256 << 20
 MOST_FILES = 5_000
-_OPENERS = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ": lzma.open, b"BZh": bz2.open}
+_OPENERS: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ": lzma.open, b"BZh": bz2.open}
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, ValueError)
 
 
@@ -22,6 +23,9 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
     try:
         if path.is_dir():
             yield from _folder(path)
+        elif path.exists() and not path.is_file():  # a pipe is read once
+            with path.open("rb") as pipe:
+                yield path.name, decode(_unpacked(_bounded(pipe.read(MOST_BYTES + 1), str(path))))
         elif tarfile.is_tarfile(path):
             yield from _tar(path)
         elif zipfile.is_zipfile(path):
@@ -37,7 +41,7 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
 def _bytes(path: Path) -> bytes:
     with path.open("rb") as plain:
         head = plain.read(6)
-    opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), open)
+    opener: Callable[..., Any] = next((one for magic, one in _OPENERS.items() if head.startswith(magic)), open)
     with opener(path, "rb") as file:
         return _bounded(file.read(MOST_BYTES + 1), str(path))
 

@@ -6,6 +6,7 @@ two files), and nothing leads back: pseudonyms are keyed with a random key that 
 
 import hashlib
 import hmac
+import ipaddress
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -22,12 +23,9 @@ _KNOWN_SECRET = re.compile(
 )
 _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _URL_LOGIN = re.compile(r"(://)[^/\s:@]+:[^/\s@]+(@)")
-_MAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
+_MAIL = re.compile(r"\b[\w.+-]+@[A-Za-z][\w-]*(?:\.[\w-]+)*\b")  # also a login such as builder@host
 _IPV4 = re.compile(r"(?<![\d.])(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}(?![\d.])")
-_IPV6 = re.compile(
-    r"(?<![\w:])(?:[0-9a-fA-F]{1,4}:){2,7}(?::?[0-9a-fA-F]{1,4}){1,7}(?![\w:])"
-    r"|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){1,7}:(?![\w:])"
-)
+_MAYBE_IPV6 = re.compile(r"(?<![\w:])(?=[0-9a-fA-F:]*:[0-9a-fA-F:]*:)[0-9a-fA-F:]{3,39}(?![\w:])")
 _MAC = re.compile(r"(?<![\w:])(?:[0-9a-fA-F]{2}[:-]){5}(?:[0-9a-fA-F]{2}[:-]){0,14}[0-9a-fA-F]{2}(?![\w:])")
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
 _GUID = re.compile(r"\b0x[0-9a-fA-F]{16}\b|(?<![\w:])[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3}(?![\w:])")
@@ -40,8 +38,8 @@ _USER = re.compile(
     r"(?i)\b((?:user(?:name|id)?|uid|owner|login|logname|sudo_user|by)\s*[=:]\s*[\"']?)([A-Za-z_][\w.-]*)(?:\((\d+)\))?"
 )
 _LOGIN = re.compile(
-    r"((?:Accepted|Failed|Postponed) \S+ for (?:invalid user )?|Accepted for |session (?:opened|closed) for user |sudo:\s+)"
-    r"([A-Za-z_][\w.-]*)"
+    r"((?:Accepted|Failed|Postponed) \S+ for (?:invalid user )?|Accepted for |session (?:opened|closed) for user "
+    r"|sudo:\s+)([A-Za-z_][\w.-]*)"
 )
 _DOMAIN = re.compile(
     r"(?<![\w.@/-])(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+(?:com|org|net|edu|gov|mil|int|info|io|ai|dev|cloud"
@@ -93,7 +91,7 @@ class Redactor:
         text = _GUID.sub(lambda found: self._guid(found[0]), text)
         text = _MAC.sub(lambda found: f"mac-{self._digest(found[0], 8)}", text)
         text = _IPV4.sub(lambda found: self._address(found[0]), text)
-        return _IPV6.sub(lambda found: self._address(found[0]) if found[0].count(":") > 2 else found[0], text)
+        return _MAYBE_IPV6.sub(self._ipv6, text)
 
     def value(self, name: str, value: Any) -> Any:
         """The value of a signal."""
@@ -122,6 +120,13 @@ class Redactor:
     def _guid(self, text: str) -> str:
         digest = self._digest(text.lower().removeprefix("0x").replace(":", ""), 16)
         return f"0x{digest}" if text.startswith("0x") else ":".join(digest[at : at + 4] for at in range(0, 16, 4))
+
+    def _ipv6(self, found: re.Match[str]) -> str:
+        """A time of day and a PCI address have colons too: only what is an address is one."""
+        try:
+            return self._address(str(ipaddress.IPv6Address(found[0])))
+        except ValueError:
+            return found[0]
 
     def _address(self, text: str) -> str:
         return text if text in KEPT_ADDRESSES else f"addr-{self._digest(text)}"

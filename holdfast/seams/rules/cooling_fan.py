@@ -64,7 +64,7 @@ def _misread(scene: Scene, slower: Mapping[Subject, Symptom]) -> dict[Subject, S
 
 
 def _instruments(scene: Scene, stopped: Mapping[Subject, Symptom]) -> Candidate:
-    shared = [set(scene.topology.up(node, ("cools", "powers"))) for node in stopped]
+    shared = [set(scene.topology.up(node, ("cools",))) for node in stopped]
     above = sorted(set.intersection(*shared), key=lambda up: len(scene.down(up)))
     one = Candidate(
         cause=above[0] if above else min(stopped),

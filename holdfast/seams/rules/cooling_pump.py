@@ -9,7 +9,7 @@ from holdfast.model.finding import Symptom
 from holdfast.model.subject import Subject
 from holdfast.seams.candidate import Candidate
 from holdfast.seams.effects import COOLING, COOLS
-from holdfast.seams.moved import baseline_columns, median
+from holdfast.seams.moved import baseline_columns, cadence_columns, median
 from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
@@ -47,10 +47,12 @@ def swings(scene: Scene, signal: str) -> Iterator[Symptom]:
     center = scene.moves(signal).center[:, None]
     noise = 1.4826 * median(np.abs(table.values[:, :first] - center))[:, None]
     edge = np.maximum(np.maximum(5 * noise, LEAST_SWING * np.abs(center)), signals()[signal].least_absolute / 2)
-    columns = max(2 * LEAST_COLUMNS, round(SPAN_SECONDS / scene.panel.step))
+    every = cadence_columns(table.values)
+    columns = max(4 * LEAST_COLUMNS * every, round(SPAN_SECONDS / scene.panel.step))
     late = table.values[:, max(first, len(times) - columns) :]
     above, below = late > center + edge, late < center - edge
-    swinging = (above.sum(axis=1) >= LEAST_COLUMNS) & (below.sum(axis=1) >= LEAST_COLUMNS)
+    least = LEAST_COLUMNS * every  # one wild reading that is held is one reading
+    swinging = (above.sum(axis=1) >= least) & (below.sum(axis=1) >= least)
     outside = np.abs(table.values - center) > edge
     for row in np.flatnonzero(swinging):
         subject = table.subjects[row]

@@ -13,6 +13,7 @@ from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
 THROUGHPUT = "job_throughput_ratio"
+STEP = "job_step_seconds"
 GREW = 1.3  # times what a leaf carried: traffic that only moves does not grow
 SISTERS_LOSE = 0.1  # of what they carried, when traffic moved away from them
 EVENT_SECONDS = 300.0
@@ -99,6 +100,8 @@ def _pace(scene: Scene, leaf: Subject) -> float:
     nodes = scene.nodes_under(leaf, ("connects",))
     jobs = [job for job, where in scene.jobs.items() if where & nodes and job in scene.seen(THROUGHPUT)]
     left = [scene.recent(THROUGHPUT, job) / max(scene.usual(THROUGHPUT, job), 0.05) for job in jobs]
+    timed = [job for job, where in scene.jobs.items() if where & nodes and job in scene.seen(STEP) and job not in jobs]
+    left += [scene.usual(STEP, job) / max(scene.recent(STEP, job), 1e-9) for job in timed]
     return min(1.0, max(0.05, min(left, default=1.0)))
 
 

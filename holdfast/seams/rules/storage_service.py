@@ -71,9 +71,9 @@ def _jobs(scene: Scene, one: Candidate, place: Subject) -> bool:
     waits = scene.rose(LATENCY).get(place)
     spared = [job for job in sorted(writers - set(slower)) if _wrote_since(scene, job, one.since)]
     if slower and spared:
-        one.doubt(4.0, f"{spared[0]} writes to it as fast as ever: the limit is {slower[0]}'s own")
+        one.doubt(6.0, f"{spared[0]} writes to it as fast as ever: the limit is {slower[0]}'s own")
     elif slower and one.kind == "storage.write_slow" and waits is None and place in scene.seen(LATENCY):
-        one.doubt(3.5, "it answers as fast as ever: what the job may write, or has to write, changed")
+        one.doubt(6.0, "it answers as fast as ever: what the job may write, or has to write, changed")
     elif slower and one.kind == "storage.write_slow" and waits is None and len(slower) == 1:
         one.most = min(one.most, ONE_JOB)
         one.unknown.append(f"{place}: its latency is not measured, and one job alone cannot tell it from a quota")

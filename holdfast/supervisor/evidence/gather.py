@@ -75,6 +75,6 @@ def of_dumps(folder: Path) -> list[Evidence]:
     return dump_evidence.evidence(standings, {rank: str(file) for rank, (_, file) in read.items()})
 
 
-def _host(told: str, node: str) -> str:
+def _host(reported: str, node: str) -> str:
     """A launcher on one machine calls it localhost."""
-    return node if told in ("", "localhost") or told.startswith("localhost.") else told
+    return node if reported in ("", "localhost") or reported.startswith("localhost.") else reported

@@ -84,7 +84,7 @@ class Checkpoint:
         self._keeper = Keeper(self.job, self.folder, self._circle.rank, self._circle.world, options)
         self._membership = Membership(self._keeper)
         self._gpu = GpuMemory(gpu_bytes, self._say)
-        self._crew: dict[str, Any] = {}
+        self._members: dict[str, Any] = {}
         self._loaded: Candidate | None = None
         self._untracked: str | None = None  # why the data's order is not in the state; None before the first save
         self._replicas, self._here = replicas, Node(node_name(), rack or os.environ.get("HOLDFAST_RACK", ""), group)
@@ -101,7 +101,7 @@ class Checkpoint:
             if step % self.every_steps:
                 return False
             self._just_met = False
-            self._membership.join(self._crew, step - 1, SAVE_SECONDS)
+            self._membership.join(self._members, step - 1, SAVE_SECONDS)
             self._copy(step, state)
         except Exception as error:  # noqa: BLE001 - the parts of a state are others' code and raise what they like
             if isinstance(error, OSError) and not isinstance(error, Refused):
@@ -152,7 +152,9 @@ class Checkpoint:
 
     def distrust(self, since: int, until: int, why: str, tier: str = "") -> None:
         """Steps of this run, and of the one it came from, that are not to be loaded again; of one tier or of all."""
-        self._mark(since, until, {self._crew["attempt"], *(row.attempt for row in candidates(self._found))}, tier, why)
+        self._mark(
+            since, until, {self._members["attempt"], *(row.attempt for row in candidates(self._found))}, tier, why
+        )
 
     def _mark(self, since: int, until: int, runs: set[str], tier: str, why: str) -> None:
         try:
@@ -166,7 +168,7 @@ class Checkpoint:
         if self._loaded is not None and 0 <= step - self._loaded.step <= SOON_STEPS:
             tier = suspects.STORAGE if self.loaded_from.startswith("storage") else suspects.MEMORY
             self.distrust(self._loaded.step if tier == suspects.STORAGE else 0, step, why, tier)
-            self._mark(self._loaded.step + 1, step, {self._crew["attempt"]}, suspects.ANY, why)
+            self._mark(self._loaded.step + 1, step, {self._members["attempt"]}, suspects.ANY, why)
 
     def communicating(self, now: bool) -> None:
         """This rank uses the network now, or no more: its keeper sends in between. `Progress.watch` calls it."""
@@ -198,7 +200,7 @@ class Checkpoint:
         self._found = [Found(row[0], row[3], tuple(map(Held.of, row[4])), tuple(map(tuple, row[5]))) for row in heard]
         nodes = {row[0]: Node(row[0], row[1], row[2]) for row in heard}
         self.placement: Placement = place(list(nodes.values()), self._replicas)
-        self._crew = {
+        self._members = {
             "attempt": heard[0][6],
             "addresses": {one.node: one.address for one in self._found if one.address},
             "partners": self.placement.partners(here.name),
@@ -223,7 +225,7 @@ class Checkpoint:
     def _join_or_say(self, step: int) -> None:
         """Without a keeper the training goes on; the next save looks for one."""
         try:
-            self._membership.join(self._crew, step, ANSWER_SECONDS)
+            self._membership.join(self._members, step, ANSWER_SECONDS)
         except Refused:
             raise
         except OSError as error:
@@ -245,7 +247,13 @@ class Checkpoint:
         layout = shard.plan(about, encoded, self._data_notes(state))
         store = bool(self.storage_every) and step % self.storage_every == 0
         buffer, pages = self._keeper.reserve(layout.size, self.patience_seconds, step)
-        order = {"step": step, "attempt": self._crew["attempt"], "store": store, "size": layout.size, "buffer": buffer}
+        order = {
+            "step": step,
+            "attempt": self._members["attempt"],
+            "store": store,
+            "size": layout.size,
+            "buffer": buffer,
+        }
         try:
             if self._gpu.put(self._keeper, layout, encoded, order):
                 return
@@ -294,8 +302,9 @@ class Checkpoint:
             return False
         assert shards is not None
         own = per_rank(state)
-        told = self._circle.share([[saved, describe(got, own)] for saved, got in shards.items()])
-        rows = [row for _, row in sorted((saved, row) for part in told for saved, row in part)]
+        shared = self._circle.share([[saved, describe(got, own)] for saved, got in shards.items()])
+        by_rank = {saved: row for part in shared for saved, row in part}
+        rows = [by_rank[saved] for saved in sorted(by_rank)]
         problem, saved, plan = "", None, None
         try:
             plan = Resharding(rows, rank, world, state)
@@ -303,8 +312,10 @@ class Checkpoint:
             if more is None:
                 problem = "retry"
             else:
-                saved = decoded(plan.assemble({**shards, **more}), plan.like, state)
-                check({**{name: None for name in own}, **saved}, state)
+                shards = {**shards, **more}
+                saved = decoded(plan.assemble(shards), plan.like, state)
+                there = {name: None for name in own if name in rows[plan.template]["names"]}
+                check({**there, **saved}, state)
         except (EncodingError, CheckpointError) as error:
             problem = str(error)
         problems = [one for one in self._circle.share(problem) if one]

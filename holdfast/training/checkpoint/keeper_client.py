@@ -54,6 +54,7 @@ class Keeper:
     _owed: int = 0  # answers not yet read
     _last_save: str = ""  # why it was not kept although it was handed over
     _buffers: dict[int, Pages] = field(default_factory=dict)
+    _borrowed: dict[tuple[int, int], int] = field(default_factory=dict)  # buffers of other ranks' copies
     _mark: Pages | None = None  # one byte that says whether this rank communicates now
 
     def attach(self, start_seconds: float = START_SECONDS, answer_seconds: float = ANSWER_SECONDS) -> list[Held]:
@@ -116,7 +117,10 @@ class Keeper:
         """A copy of a step, this rank's if no other is named, of this node's memory or through it from another's."""
         order = {"do": "fetch", "step": step, "address": address, "rank": self.rank if rank is None else rank}
         answer, pages = self._ask_pages(order)
-        return Held.of(answer["row"]), pages
+        held = Held.of(answer["row"])
+        if held.rank != self.rank:
+            self._borrowed[held.rank, step] = answer["buffer"]
+        return held, pages
 
     def lend(self, order: Message) -> Message:
         """A buffer in GPU memory for this rank's next copy."""
@@ -131,6 +135,9 @@ class Keeper:
 
     def drop(self, step: int, rank: int | None = None) -> None:
         self._ask({"do": "drop", "step": step, "rank": self.rank if rank is None else rank})
+        number = self._borrowed.pop((-1 if rank is None else rank, step), None)
+        if number is not None:
+            self._buffers.pop(number).close()
 
     def flush(self, seconds: float) -> list[int]:
         order = {"do": "flush", "seconds": seconds}
@@ -146,6 +153,7 @@ class Keeper:
         for pages in self._buffers.values():
             pages.close()
         self._buffers.clear()
+        self._borrowed.clear()
         if self._mark is not None:
             self._mark.close()
         self._socket, self._owed, self._mark = None, 0, None

@@ -30,7 +30,7 @@ class Membership:
         self._pause = 0.0
         return held
 
-    def join(self, crew: Message, step: int, answer_seconds: float) -> None:
+    def join(self, members: Message, step: int, answer_seconds: float) -> None:
         """Tell the keeper who is in this run; again where it had to be started anew."""
         if not self._keeper.connected:
             if self._pause and time.monotonic() < self._due:
@@ -38,6 +38,6 @@ class Membership:
             self.attach(SAVE_SECONDS, SAVE_SECONDS)
         if not self._joined:
             own = self._keeper.about  # after a new start at another address
-            addresses = {**crew["addresses"], own["node"]: own["address"]}
-            self._keeper.join({**crew, "addresses": addresses, "step": step}, answer_seconds)
+            addresses = {**members["addresses"], own["node"]: own["address"]}
+            self._keeper.join({**members, "addresses": addresses, "step": step}, answer_seconds)
             self._joined = True

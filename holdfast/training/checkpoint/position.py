@@ -140,7 +140,7 @@ class Position:
         if self._loader_state is not None and _is_stateful(loader):
             loader.load_state_dict(self._loader_state)
             return iter(loader)
-        iterator = iter(loader)
+        iterator: Iterator[Any] = iter(loader)
         step = _next_indices(loader, iterator) or iterator.__next__
         last: object = None
         for _ in range(self.batch - self._before):
@@ -222,10 +222,7 @@ def untracked_loader(parts: Iterable[object]) -> str:
     It looks through the objects of the process once: a loader that is being read, and no part that knows where it is.
     """
     for part in parts:
-        module = isinstance(part, torch.nn.Module | torch.optim.Optimizer)
-        if isinstance(part, Position) or (
-            not module and hasattr(part, "load_state_dict") and hasattr(part, "__iter__")
-        ):
+        if isinstance(part, Position) or is_data(part) or getattr(part, "holds_data_position", False):
             return ""
     if not any(issubclass(type(one), _BaseDataLoaderIter) for one in gc.get_objects()):
         return ""
@@ -274,8 +271,9 @@ def _set_epoch(loader: Any, epoch: int) -> None:
     sampler = getattr(loader, "sampler", None)
     batch_sampler = getattr(loader, "batch_sampler", None)
     for part in (sampler, batch_sampler, getattr(batch_sampler, "sampler", None), getattr(loader, "dataset", None)):
-        if callable(getattr(part, "set_epoch", None)):
-            part.set_epoch(epoch)
+        set_epoch = getattr(part, "set_epoch", None)
+        if callable(set_epoch):
+            set_epoch(epoch)
             return
 
 

@@ -171,11 +171,11 @@ class Resharding:
     def _template(self) -> int:
         """The saved rank whose tree is taken: one that has all tensors which this rank has."""
         here = {path for path, _ in _like_leaves({n: v for n, v in self.like.items() if n not in self.per_rank})}
-        own = self.rank % len(self.rows)
-        for rank in (own, *range(len(self.rows))):
+        ranks: list[int] = [self.rank % len(self.rows), *range(len(self.rows))]
+        for rank in ranks:
             if here <= self.rows[rank]["shards"].keys() | self.rows[rank]["plain"].keys():
                 return rank
-        return own
+        return ranks[0]
 
     def _differing(self) -> set[str]:
         """Tensors that are no distributed ones and were not the same everywhere: only buffers may be so."""
@@ -282,7 +282,8 @@ def _buffers(part: Any) -> list[str]:
 
 def _digest(tensor: torch.Tensor) -> int:
     flat = tensor.contiguous().reshape(-1)
-    return xxhash.xxh3_64_intdigest((torch.view_as_real(flat) if flat.is_complex() else flat).view(torch.uint8).numpy())
+    raw: Any = (torch.view_as_real(flat) if flat.is_complex() else flat).view(torch.uint8).numpy()
+    return xxhash.xxh3_64_intdigest(raw)
 
 
 def _to_bytes(value: object) -> bytes:

@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -185,7 +186,8 @@ def test_the_story_and_the_ticket_name_cause_evidence_and_next_step(
     assert "job.cuda_oom" in shown.splitlines()[0]
     assert f"{path}:3" in shown
     assert "stop" in shown
-    assert "not seen" in shown
+    assert "change: micro batch size" in shown
+    assert "place unknown" not in shown
     run("--markdown", str(path))
     ticket = capfd.readouterr().out
     assert ticket.startswith("## Why the job failed")
@@ -208,3 +210,25 @@ def test_a_directory_of_a_hundred_thousand_files(tmp_path: Path, document: Calla
     told = document(tmp_path)
     assert told["files"] == 100_000
     assert [cause["cause"] for cause in told["causes"]] == ["job.cuda_oom"]
+
+
+@pytest.mark.parametrize("name", ["bundle.tar.gz", "bundle.tar", "bundle.zip"])
+def test_a_bundle_is_read_member_by_member(tmp_path: Path, document: Callable[..., dict[str, Any]], name: str) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "rank3.log").write_text(OOM)
+    (folder / "rank0.log.gz").write_bytes(gzip.compress(b"step 1 loss 2.0\n"))
+    kind = {"bundle.tar.gz": "gztar", "bundle.tar": "tar", "bundle.zip": "zip"}[name]
+    shutil.make_archive(str(tmp_path / "bundle"), kind, folder)
+    found = document(tmp_path / name)
+    assert found["causes"][0]["cause"] == "job.cuda_oom"
+    assert found["causes"][0]["evidence"][0]["file"].endswith(f"{name}/rank3.log") or found["causes"][0]["evidence"][0][
+        "file"
+    ].endswith(f"{name}/./rank3.log")
+
+
+def test_a_damaged_bundle_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bundle.zip"
+    path.write_bytes(b"PK no archive")
+    run(str(path))
+    assert "bundle.zip" in capfd.readouterr().err

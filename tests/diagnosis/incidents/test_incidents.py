@@ -23,15 +23,17 @@ def test_incident(name: str) -> None:
     folder = HERE / name
     expected: dict[str, Any] = json.loads((folder / "expected.json").read_text())
     found, files, unread = gather([path for path in sorted(folder.iterdir()) if path.name != "expected.json"])
-    told = document(diagnose(found), files, unread, [])
-    causes = [one["cause"] for one in told["causes"]]
+    reported = document(diagnose(found), files, unread, [])
+    causes = [one["cause"] for one in reported["causes"]]
     assert causes[:1] == ([expected["cause"]] if expected["cause"] else [])
-    assert told["next"]["action"] == expected["action"]
+    assert reported["next"]["action"] == expected["action"]
     assert set(expected["also"]) <= set(causes)
     assert not set(expected["never"]) & set(causes)
     if not expected["cause"]:
         return
-    assert told["causes"][0]["subject"].endswith(expected["subject"])
-    assert told["next"]["exclude"] == expected["exclude"]
-    assert expected["checkpoint"] in (told["next"]["checkpoint"] or "")
-    assert all(Path(one["file"]).is_relative_to(folder) and one["line"] > 0 for one in told["causes"][0]["evidence"])
+    assert reported["causes"][0]["subject"].endswith(expected["subject"])
+    assert reported["next"]["exclude"] == expected["exclude"]
+    assert expected["checkpoint"] in (reported["next"]["checkpoint"] or "")
+    assert all(
+        Path(one["file"]).is_relative_to(folder) and one["line"] > 0 for one in reported["causes"][0]["evidence"]
+    )

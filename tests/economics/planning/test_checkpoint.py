@@ -201,5 +201,5 @@ def test_a_curve_that_ends_in_a_standstill_says_nothing_gets_done() -> None:
 
 
 def test_the_worse_end_of_a_rate_may_be_hopeless() -> None:
-    found = asked(rate=None, events="1", gpu_years="0.1", gpus="20000", write="60s", restart="1s").document()
+    found = asked(rate=None, events="1", gpu_years="0.1", gpus="120000", write="60s", restart="1s").document()
     assert found["ettr_95_percent"][0] == 0.0

@@ -9,15 +9,17 @@ from holdfast.economics.simulation.event_log import BadLog, read
 STAYS = """SN,location,insert,remove,event
 a,n1,2026-01-01 00:00:00,2026-07-02 12:00:00,
 a,n1,2026-07-02 12:00:00,2026-07-02 12:00:00,DBE
+a,n1,,2026-07-02 12:00:00,DBE
+a,n1,,2026-07-02 12:00:00,OTB
 a,n1,,2026-07-02 15:00:00,DBE
 b,n2,2026-01-01 00:00:00,2027-01-01 00:00:00,
 """
 
 
-def test_stays_give_time_and_events_but_not_those_of_somebody_at_work() -> None:
+def test_stays_give_time_and_every_event_but_not_one_that_is_written_twice() -> None:
     found = read(STAYS.splitlines())
     assert found.unit_years == pytest.approx(1.5, rel=1e-3)
-    assert (found.events, found.repeats, found.units) == (1, 1, 2)
+    assert (found.events, found.repeats, found.units) == (3, 1, 2)
 
 
 def test_lifetimes_are_kept_for_an_age_law() -> None:

@@ -108,4 +108,4 @@ def test_however_many_incidents_are_open_none_is_forgotten_by_a_restart(store: S
     many = [Incident(id=f"i{n}", opened=5.0, subject=f"node/n{n}", cause="agent.silent") for n in range(1_001)]
     store.save_incidents(many, epoch)
     writer = Writer(store, Policy(), Lead("test", ""), lambda news: None)
-    assert len(writer._load(epoch).incidents.open) == 1_001
+    assert len(writer._load().incidents.open) == 1_001

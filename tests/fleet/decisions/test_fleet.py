@@ -95,15 +95,13 @@ def test_an_open_breaker_says_so_and_a_closed_one_says_how_many_are_out() -> Non
     assert closed.reason == "0 of 10 nodes of pool default are out of service, 1 may be"
 
 
-def test_a_node_that_a_person_has_is_not_of_the_pool_and_needs_a_spare_all_the_same() -> None:
+def test_a_removed_node_is_not_of_the_pool_and_uses_no_spare() -> None:
     gone = NodeState(name="gone", stage=Stage.REMOVED)
     counted = tally([*fleet(4, out=1), gone], "default")
-    assert (counted.here, counted.out, counted.removed) == (4, 1, 1)
+    assert (counted.here, counted.out) == (4, 1)
     policy = Policy(spares=5)
-    assert spares_wanted(counted, "default", policy) == 3
-    assert spares_wanted(counted, "default", policy, returning=1) == 4
-    counted.count(gone, -1)
-    assert counted.removed == 0
+    assert spares_wanted(counted, "default", policy) == 4
+    assert spares_wanted(counted, "default", policy, returning=1) == 5
 
 
 def test_nodes_of_other_pools_do_not_count() -> None:

@@ -433,3 +433,29 @@ def test_a_node_is_cleaned_not_in_the_look_that_showed_its_work_gone() -> None:
         assert fleet.nodes["n0"].stage is Stage.CLEANING
         fleet.observe([sees()], 6.0)
         assert fleet.nodes["n0"].stage is after
+
+
+def test_a_node_that_its_scheduler_has_lost_is_not_healthy_and_an_incident() -> None:
+    fleet = Fleet(POLICY, [NodeState(name="n0", stage=Stage.READY, tested_at=1.0, tested_suite="1")], scheduled=True)
+    fleet.heard["n0"] = 5.0
+    lost = replace(sees(), down=True, accepts_work=False, state="DOWN+NOT_RESPONDING", note="Not responding")
+    assert fleet.health("n0", 5.0) == "pass"
+    fleet.observe([lost], 5.0)
+    assert fleet.health("n0", 5.0) == "fail"
+    reason = fleet.incidents.open["node/n0/down"].reason
+    assert reason == "the scheduler shows n0 as DOWN+NOT_RESPONDING: Not responding"
+    fleet.observe([sees()], 6.0)
+    assert fleet.health("n0", 6.0) == "pass"
+    assert "node/n0/down" not in fleet.incidents.open
+    resetting = Fleet(POLICY, [NodeState(name="n0", stage=Stage.RESETTING)], scheduled=True)
+    resetting.observe([lost], 5.0)
+    assert not resetting.incidents.open  # it reboots
+
+
+def test_a_removed_node_that_enrols_again_stays_removed() -> None:
+    fleet = Fleet(POLICY, [NodeState(name="n0", stage=Stage.REMOVED, cause="operator")])
+    assert fleet.enrol("n0", "default", {}, 5.0) == []
+    assert fleet.nodes["n0"].stage is Stage.REMOVED
+    assert fleet.closed("n0") == "removed: operator"
+    fleet.operator("n0", EventKind.RELEASE, "back from repair", "ann", 6.0)
+    assert fleet.nodes["n0"].stage is Stage.TESTING

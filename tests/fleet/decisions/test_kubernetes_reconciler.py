@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from holdfast.fleet.controller.observe_kubernetes import Seen
-from holdfast.fleet.decisions.kubernetes_reconciler import AGAIN_SECONDS
+from holdfast.fleet.decisions.kubernetes_reconciler import AGAIN_SECONDS, DEFAULT
 from holdfast.fleet.decisions.kubernetes_reconciler import KubernetesReconciler as Reconciler
+from holdfast.fleet.decisions.lifecycle.policy import OnDrain, Policy
 from holdfast.formats.kubernetes.nodes import KubernetesNode
 from holdfast.formats.kubernetes.objects import UNTESTED
 from holdfast.formats.kubernetes.pods import KubernetesPod
@@ -22,9 +23,14 @@ POD = KubernetesPod(namespace="ml", name="p", uid="p1", node="n", state=JobState
 
 
 def asked(
-    keeper: Reconciler, node: KubernetesNode, life: NodeState, *pods: KubernetesPod, now: float = 100.0
+    keeper: Reconciler,
+    node: KubernetesNode,
+    life: NodeState,
+    *pods: KubernetesPod,
+    now: float = 100.0,
+    policy: Policy = DEFAULT,
 ) -> list[Verb]:
-    return [action.verb for action in keeper.due(Snapshot((node,), pods), {"n": life}, now)]
+    return [action.verb for action in keeper.due(Snapshot((node,), pods), {"n": life}, now, policy)]
 
 
 @pytest.mark.parametrize("stage", [stage for stage in Stage if stage not in (Stage.READY, Stage.ALLOCATED)])
@@ -54,10 +60,19 @@ def test_in_another_stage_it_is_another_wish() -> None:
 
 
 def test_a_drain_that_a_budget_holds_is_asked_for_until_the_node_is_empty() -> None:
-    keeper, life = Reconciler(), replace(LIFE, stage=Stage.DRAINING)
-    assert asked(keeper, TAINTED, life, POD) == []  # the actor is at it
-    assert asked(keeper, TAINTED, life, POD, now=100.0 + AGAIN_SECONDS) == [Verb.DRAIN]
-    assert asked(keeper, TAINTED, life, now=200.0) == []
+    life, evict = replace(LIFE, stage=Stage.DRAINING), Policy(drain=OnDrain.EVICT)
+    keeper = Reconciler()
+    assert asked(keeper, TAINTED, life, POD, policy=evict) == []  # the actor is at it
+    assert asked(keeper, TAINTED, life, POD, now=100.0 + AGAIN_SECONDS, policy=evict) == [Verb.DRAIN]
+    assert asked(keeper, TAINTED, life, now=200.0, policy=evict) == []
+
+
+def test_work_that_may_finish_is_evicted_at_its_deadline_and_not_sooner() -> None:
+    life = replace(LIFE, stage=Stage.DRAINING)
+    finish = Policy(drain_seconds=1000.0)
+    keeper = Reconciler()
+    times = [life.since + seconds for seconds in (100.0, 500.0, 999.0, 1000.0, 1000.0 + AGAIN_SECONDS)]
+    assert [asked(keeper, TAINTED, life, POD, now=at, policy=finish) for at in times] == [[], [], [], [], [Verb.DRAIN]]
 
 
 def test_a_ready_node_whose_taint_stayed_is_opened() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from holdfast.fleet.decisions.lifecycle.machine import TABLE, may_repair, needs_operator, step, takes_out
-from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, OnUnknown, OnUnknownTest, Policy
+from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, OnDrain, OnUnknown, OnUnknownTest, Policy
 from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Offence, Stage, Verb
 
 POLICY = Policy()
@@ -141,7 +141,7 @@ S = Stage
         (S.READY, H.REMOVE, S.REMOVED, [Verb.DRAIN]),
         (S.ALLOCATED, H.REMOVE, S.DRAINING, [Verb.DRAIN]),
         (S.REMOVED, H.REMOVE, S.REMOVED, []),
-        (S.REMOVED, H.ENROLLED, S.TESTING, [Verb.CORDON, Verb.RETEST]),
+        (S.REMOVED, H.ENROLLED, S.REMOVED, []),
         (S.RESETTING, H.RESET_FAILED, S.QUARANTINED, []),
         (S.QUARANTINED, H.FAILED, S.QUARANTINED, []),
         (S.REMOVED, H.HELD, S.REMOVED, []),
@@ -151,6 +151,29 @@ def test_where_one_event_leads(stage: Stage, kind: EventKind, becomes: Stage, ve
     after, done, reason = at(stage, kind)
     assert (after.stage, done) == (becomes, verbs)
     assert reason
+
+
+def test_a_retest_releases_no_quarantine_of_an_operator() -> None:
+    kept, done, reason = at(S.QUARANTINED, H.RETEST, cause="operator", event={"cause": "operator"})
+    assert (kept.stage, done) == (S.QUARANTINED, [])
+    assert "release it" in reason
+    assert at(S.QUARANTINED, H.RETEST, cause="gpu.xid")[0].stage is S.TESTING
+
+
+@pytest.mark.parametrize(
+    ("policy", "evict_at", "announce"),
+    [
+        (replace(POLICY, drain_seconds=100.0), 150.0, False),
+        (replace(POLICY, drain=OnDrain.CHECKPOINT, checkpoint_seconds=60.0), 110.0, True),
+        (replace(POLICY, drain=OnDrain.EVICT), 50.0, False),
+    ],
+)
+def test_when_running_work_leaves_a_drained_node_is_the_pools_choice(
+    policy: Policy, evict_at: float, announce: bool
+) -> None:
+    node = NodeState(name="n1", stage=S.ALLOCATED)
+    (drain,) = step(node, NodeEvent(kind=H.FAILED, cause="gpu.xid"), 50.0, policy)[1]
+    assert (drain.verb, drain.evict_at, drain.announce) == (Verb.DRAIN, evict_at, announce)
 
 
 @pytest.mark.parametrize("stage", [S.READY, S.ALLOCATED])

@@ -340,7 +340,7 @@ def test_a_spare_is_promoted_for_every_node_that_left() -> None:
     out = [node(0, Stage.QUARANTINED, cause="operator"), *spares]
     assert Clock(*out, policy=Policy(spares=3), count=4).tick() == {"n1": [Verb.UNCORDON]}
     gone = [node(0, Stage.REMOVED), *spares]
-    assert Clock(*gone, policy=Policy(spares=3), count=4).tick() == {"n1": [Verb.UNCORDON]}
+    assert Clock(*gone, policy=Policy(spares=3), count=4).tick() == {}  # gone for good
     none = Clock(*nodes, policy=Policy(spares=0), count=4)
     assert set(none.tick()) == {"n1", "n2", "n3"}
     few = Clock(*nodes, policy=Policy(spares=9), count=4)
@@ -369,3 +369,26 @@ def test_a_breakers_incident_ends_when_there_is_room_or_nobody_left() -> None:
     (closed,) = nobody.state.incidents.take_changed()
     assert closed.reason.endswith("no node is kept in service by it any more")
     assert nobody.state.incidents.absorbed == set()
+
+
+@pytest.mark.parametrize(("hours", "late"), [(23.9, False), (24.1, True)])
+def test_a_drain_without_an_end_is_an_incident_until_it_ends(hours: float, late: bool) -> None:
+    clock = Clock(node(stage=Stage.DRAINING, cause="gpu.xid", jobs=frozenset({"7"}), since=NOW), scheduled=True)
+    clock.tick(NOW + hours * 3600)
+    assert ("node/n0/drain" in clock.state.incidents.open) is late
+    if late:
+        assert clock.state.incidents.open["node/n0/drain"].reason == "n0 drains for more than 24 h: 7 still runs"
+        clock.state.put(replace(clock.state.nodes["n0"], stage=Stage.QUARANTINED, jobs=frozenset(), cause="operator"))
+        clock.tick(NOW + hours * 3600 + 1)
+        assert "node/n0/drain" not in clock.state.incidents.open
+
+
+@pytest.mark.parametrize(("seconds", "late"), [(3600.0, False), (3601.0, True)])
+def test_a_test_without_an_answer_is_an_incident_until_it_is_answered(seconds: float, late: bool) -> None:
+    clock = Clock(node(stage=Stage.TESTING, since=NOW, asked_at=NOW))
+    clock.tick(NOW + seconds)
+    assert ("node/n0/test" in clock.state.incidents.open) is late
+    if late:
+        clock.state.put(replace(clock.state.nodes["n0"], stage=Stage.READY, tests=0, asked_at=None))
+        clock.tick(NOW + seconds + 1)
+        assert "node/n0/test" not in clock.state.incidents.open

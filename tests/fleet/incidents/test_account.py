@@ -49,7 +49,7 @@ def test_an_account_is_priced_by_what_is_measured() -> None:
     told = account(FINDING, _panel(), TOPOLOGY, PROGRAMME)
     assert told.bill.gpu_hours_per_hour == pytest.approx(20), "2.0 s became 2.5 s: a fifth of 100 GPUs"
     assert told.bill.gpu_hours == pytest.approx(20 * told.lasted_seconds / 3600, rel=0.02)
-    assert "it costs run llama 20 GPU-hours an hour (40 USD an hour)" in told.sentence
+    assert "run llama is losing the work of 20 GPUs (40.00 USD/h compute)" in told.sentence
     assert told.on_call == {"facilities": "Dana"} and told.rivals[0].cause == "rack/r1"
     assert [moment.domain for moment in told.timeline] == ["cooling", "runtime"]
     assert any(chart.subject == "cdu/c2" for chart in told.charts)
@@ -73,11 +73,11 @@ def test_five_layers_and_no_dollar_twice() -> None:
     loss = Loss(subject="job/a", gpus=100, share_so_far=0.2, share_now=0.4, day_value=24_000, float_days=0.0)
     told = bill([loss], Prices(gpu_hour=2.0, people=2, people_hours=3, wage=100), hours=2.0, horizon_hours=10.0)
     layers = {layer.name: layer for layer in told.layers}
-    assert layers["rollback"].so_far == pytest.approx(100 * 2.0 * 0.2 * 2)
-    assert layers["rollback"].if_it_goes_on == pytest.approx(100 * 2.0 * (0.2 * 2 + 0.4 * 10))
+    assert layers["direct compute"].so_far == pytest.approx(100 * 2.0 * 0.2 * 2)
+    assert layers["direct compute"].if_it_goes_on == pytest.approx(100 * 2.0 * (0.2 * 2 + 0.4 * 10))
     assert layers["labour"].so_far == 400 and layers["labour"].if_it_goes_on == 600
     assert layers["schedule slip"].so_far == pytest.approx(24_000 * 0.4 / 24)
-    assert layers["direct compute"].so_far == 0 and layers["reserved capacity"].so_far == 0
+    assert layers["rollback"].so_far == 0 and layers["reserved capacity"].so_far == 0
     assert told.total_so_far == pytest.approx(80 + 400 + 400)
 
 

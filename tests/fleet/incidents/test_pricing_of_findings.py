@@ -31,13 +31,16 @@ def loss(subject: str = "job/llama", share: float | None = 0.5, **more: object) 
 
 
 def said(*found: Loss, hours: float = 1.0, **on_call: str) -> str:
-    return sentence(finding(), found, bill(found, Prices(gpu_hour=2.0), hours), on_call)
+    return sentence(finding(), found, bill(found, Prices(gpu_hour=2.0), hours), on_call, 2.0)
 
 
 def test_the_sentence_of_a_measured_loss() -> None:
     """Half of eight GPUs at 2.00 are 8 USD an hour; labour is paid once and grows no further."""
-    assert said(loss()) == "cdu/c2: coolant flow is low; it costs run llama 4 GPU-hours an hour (8 USD an hour)"
-    assert said(loss(), hours=0.0) == "cdu/c2: coolant flow is low; it costs run llama 4 GPU-hours an hour"
+    text = "cdu/c2: coolant flow is low; run llama is losing the work of 4 GPUs"
+    assert said(loss()) == f"{text} (8.00 USD/h compute)"
+    assert said(loss(), loss("job/b")).endswith(
+        "run llama and run b are losing the work of 8 GPUs (16.00 USD/h compute)"
+    )
 
 
 def test_the_sentence_of_what_nobody_measured_and_of_nobody_hurt() -> None:
@@ -49,10 +52,10 @@ def test_the_sentence_of_what_nobody_measured_and_of_nobody_hurt() -> None:
 
 def test_a_milestone_that_slips_is_told() -> None:
     text = said(loss(milestone="v1"))
-    assert "v1" in text
-    assert "if it goes on for 24 h more" in text
-    assert "goes on" not in said(loss())
-    assert "goes on" not in said(loss(share=None, milestone="v1"))
+    assert text.endswith("run llama is losing the work of 4 GPUs (8.00 USD/h compute) and delays v1 by 12 h per day")
+    assert said(loss(milestone="v1", day_value=2400.0)).endswith("delays v1 by 12 h per day (50 USD/h)")
+    assert "delays" not in said(loss())
+    assert "delays" not in said(loss(share=None, milestone="v1"))
 
 
 def test_a_story_that_goes_on_keeps_its_beginning() -> None:

@@ -15,7 +15,7 @@ TAINT = {"key": "holdfast/untested", "effect": "NoSchedule"}
 @pytest.fixture(scope="module")
 def controller(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
     more = f'observe_seconds = 1\n[kubernetes]\nkubeconfig = "{cluster.kubeconfig("controller")}"\n'
-    policy = "dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 100\n"
+    policy = "dry_run = false\ndrain = 'evict'\nbreaker_share = 1.0\nbreaker_nodes = 100\n"
     with running(tmp_path_factory.mktemp("controller"), more=more, policy=policy) as made:
         yield made
 

@@ -24,7 +24,7 @@ def controllers(cluster: Cluster) -> Any:
 
 
 def test_it_is_installed_upgraded_and_leaves_nothing_but_its_memory(cluster: Cluster) -> None:
-    notes = released(cluster, "install", str(CHART), "--create-namespace")
+    notes = released(cluster, "install", str(CHART), "--create-namespace", *chosen(()))
     label = f"kubectl label namespace {NAMESPACE} pod-security.kubernetes.io/enforce=privileged"
     assert label in notes and "agent.requireActive" in notes
     [controller] = controllers(cluster)

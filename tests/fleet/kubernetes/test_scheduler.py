@@ -34,7 +34,7 @@ def controller(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> It
             cluster.processes.pop(name).wait()
 
 
-POLICY = "dry_run = false\nbreaker_share = 1.0\nbreaker_nodes = 100\n"
+POLICY = "dry_run = false\ndrain = 'evict'\nbreaker_share = 1.0\nbreaker_nodes = 100\n"
 
 
 def queue(cluster: Cluster, name: str, node: str, gpus: int, **meta: Any) -> None:

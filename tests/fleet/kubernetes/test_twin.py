@@ -51,7 +51,7 @@ def test_a_broken_twin_is_cordoned_emptied_reset_tested_and_opened(cluster: Clus
     home = tmp_path / "twin"
     make_node(home, name=node)
     more = CONFIG.format(kubeconfig=cluster.kubeconfig("controller"), holdfast=HOLDFAST, home=home)
-    policy = "dry_run = false\nbreaker_share = 1.0\n"
+    policy = "dry_run = false\ndrain = 'evict'\nbreaker_share = 1.0\n"
     with (
         running(tmp_path / "controller", more=more, policy=policy) as controller,
         agent_on_twin(home, node, controller),

@@ -10,6 +10,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import create_engine, text
 
 from holdfast.fleet.store import Store, StoreError
+from holdfast.fleet.store.errors import public
 from holdfast.fleet.store.schema import PARTITIONED, metadata
 from holdfast.model.lifecycle import NodeState
 
@@ -78,3 +79,10 @@ def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     store.close()
     assert set(modes.values()) == {0o600}
+
+
+def test_a_client_does_not_learn_the_databases_host_or_user() -> None:
+    engine = StoreError('store postgresql+psycopg://holdfast@10.0.0.5/fleet: connection to server at "10.0.0.5" failed')
+    assert "10.0.0.5" not in public(engine)
+    assert "holdfast@" not in public(engine)
+    assert public(StoreError("action 7: there is none of this number")) == "action 7: there is none of this number"

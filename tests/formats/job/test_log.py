@@ -160,3 +160,38 @@ def test_no_log_is_too_strange(lines: list[str], noise: bytes) -> None:
     log.feed(noise)
     log.feed("\n".join(lines).encode())
     assert all(one.event.line > 0 for one in log.finish())
+
+
+def test_a_storm_is_counted_to_its_end_and_hides_nothing_behind_it() -> None:
+    log = JobLog()
+    for number in range(40):
+        lines = [f"RuntimeError: Connection refused {number * 250 + one}" for one in range(250)]
+        log.feed(("\n".join(lines) + "\n").encode())
+    log.feed(b"n1:1:2 [0] misc/ibvwrap.cc:1 NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory\n")
+    found = log.finish()
+    assert sum(one.event.count for one in found if one.event.kind == "exception") == 10_000
+    assert [one.cause for one in found if one.word("problem") == "rdma_memlock"] == ["launcher.setup"]
+
+
+@pytest.mark.parametrize(
+    ("line", "role"),
+    [
+        ("n1:1:2 [0] NCCL INFO NET/Plugin : libnccl-net.so: cannot open shared object file: No such file", None),
+        ("WARNING 02-25 11:12:31 x.py:1] OSError: [Errno 24] Too many open files", "hint"),
+        ("ERROR 02-25 11:12:31 x.py:1] cannot accept: Too many open files", "strong"),
+        ("  --limit N   raise it when Too many open files is reported", None),
+    ],
+)
+def test_the_level_of_a_line_decides_how_much_a_problem_counts(line: str, role: str | None) -> None:
+    log = JobLog()
+    log.feed((line + "\n").encode())
+    roles = [one.role for one in log.finish() if one.word("problem")]
+    assert roles == ([role] if role else [])
+
+
+def test_the_line_below_last_error_is_what_nccl_reported() -> None:
+    log = JobLog()
+    log.feed(
+        b"[rank7]: Last error:\n[rank7]: Cuda failure 217 'peer access is not supported between these two devices'\n"
+    )
+    assert "nccl_peer_access" in [one.word("problem") for one in log.finish()]

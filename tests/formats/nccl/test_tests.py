@@ -91,6 +91,26 @@ def test_which_collective_ran():
     assert parse(GATHER).operation == ""
 
 
+ROOTED_HEAD = "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong"
+
+
+@pytest.mark.parametrize(
+    ("front", "reduces", "operation"),
+    [
+        ("sum -1", True, "all_reduce"),
+        ("sum 0", True, "reduce"),
+        ("none 0", False, ""),
+        ("-1", False, ""),
+        ("none -1", False, ""),
+    ],
+)
+def test_a_row_without_a_reduction_is_read_and_a_sum_with_a_root_is_a_reduce(front, reduces, operation):
+    found = parse(f"{ROOTED_HEAD}\n 1024 256 float {front} 10.0 0.10 0.10 0 11.0 0.09 0.09 0\n")
+    (row,) = found.rows
+    assert (row.seconds, row.wrong, row.reduces) == (pytest.approx(10e-6), 0, reduces)
+    assert found.operation == operation
+
+
 NO_ADAPTER = (
     "n1:1:1 [0] NCCL INFO NET/IB : No device found.\nn1:1:1 [0] NCCL INFO NET/IB : Using [RO]; OOB eth0:10.0.0.1<0>\n"
 )

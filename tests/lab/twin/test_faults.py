@@ -40,9 +40,9 @@ def _place(fault: Fault) -> dict[str, object]:
     return {"gpu": 3} if fault.on == "gpu" else {"port": "mlx5_4"} if fault.on == "port" else {}
 
 
-@pytest.mark.parametrize("name", sorted(all_faults()))
+@pytest.mark.parametrize("name", sorted(all_faults("nvidia")))
 def test_a_fault_shows_and_clearing_it_leaves_no_trace(node: Node, name: str) -> None:
-    fault = all_faults()[name]
+    fault = all_faults("nvidia")[name]
     before = _world(node)
     during: list[dict[str, bytes]] = []
     inject(node, name, now=NOW + 10, pause=lambda _: during.append(_world(node)), **_place(fault))  # type: ignore[arg-type]
@@ -65,11 +65,11 @@ def test_every_act_is_used_and_every_used_act_exists() -> None:
 
 def test_faults_on_one_gpu_leave_the_other_gpus_alone(node: Node) -> None:
     others = [bytes(node.state.gpu[index]) for index in range(8) if index != 3]
-    for name, fault in all_faults().items():
+    for name, fault in all_faults("nvidia").items():
         if fault.on == "gpu":
             inject(node, name, gpu=3, now=NOW)
     assert [bytes(node.state.gpu[index]) for index in range(8) if index != 3] == others
-    for name, fault in all_faults().items():
+    for name, fault in all_faults("nvidia").items():
         if fault.on == "gpu":
             clear(node, name, gpu=3)
 

@@ -12,7 +12,7 @@ from holdfast.lab.twin.error import TwinError
 from holdfast.lab.twin.fleet.chance import Chance
 from holdfast.lab.twin.fleet.kinds import kinds, scenario, scenarios
 from holdfast.lab.twin.fleet.orders import Order
-from holdfast.lab.twin.fleet.simulation import HEARTBEAT_SECONDS, Simulation, Told
+from holdfast.lab.twin.fleet.simulation import HEARTBEAT_SECONDS, NodeUpdate, Simulation
 from holdfast.model.health import Health
 from holdfast.model.job import JobState
 from holdfast.model.lifecycle import Verb
@@ -21,9 +21,9 @@ from holdfast.node import checks
 HOUR = 3600.0
 
 
-def obeying(simulation: Simulation, seconds: float, step: float = 10.0) -> list[Told]:
+def obeying(simulation: Simulation, seconds: float, step: float = 10.0) -> list[NodeUpdate]:
     """A controller in three lines: whoever fails is reset, then rebooted, and tested after each."""
-    told: list[Told] = []
+    told: list[NodeUpdate] = []
     number = 0
     for node in simulation.nodes:
         number += 1

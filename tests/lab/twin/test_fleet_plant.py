@@ -9,7 +9,6 @@ import pytest
 
 from holdfast import seams
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.notifications.alertmanager import Alerts, AlertSettings
 from holdfast.fleet.controller.seam_loop import SeamWatch
 from holdfast.fleet.controller.seam_settings import SeamFiles, SeamSettings
 from holdfast.fleet.decisions.lifecycle.policy import Policy
@@ -17,12 +16,13 @@ from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.fleet.incidents.ranks import SeamRanks
 from holdfast.fleet.incidents.topology import with_the_fleet
 from holdfast.fleet.incidents.window import SeamWindow
+from holdfast.fleet.notifications.alertmanager import Alerts, AlertSettings
 from holdfast.fleet.store import Store
 from holdfast.formats.topology.file import read
 from holdfast.lab.twin.fleet.kinds import scenario
 from holdfast.lab.twin.fleet.orders import Order
 from holdfast.lab.twin.fleet.progress import Teller
-from holdfast.lab.twin.fleet.simulation import Simulation, Told
+from holdfast.lab.twin.fleet.simulation import NodeUpdate, Simulation
 from holdfast.lab.twin.fleet.site import topology
 from holdfast.lab.twin.fleet.wire import Agent
 from holdfast.model.job import Job, JobState
@@ -41,7 +41,7 @@ def opened(nodes: int = 64) -> Simulation:
     return simulation
 
 
-def moments(simulation: Simulation, until: float) -> Iterator[tuple[float, list[Told]]]:
+def moments(simulation: Simulation, until: float) -> Iterator[tuple[float, list[NodeUpdate]]]:
     """Whoever is closed for a test or a fault is opened again: nobody judges here."""
     at = simulation.now
     while at < until:
@@ -145,7 +145,7 @@ def test_what_strikes_again_is_one_incident_each_time(tmp_path: Path, monkeypatc
     assert found == 3 * [("node/n057/gpu/0", "gpu.slow"), ("cdu/cdu1", "cooling.flow_low")]
 
 
-def _take(agent: Agent, said: Told, simulation: Simulation, window: SeamWindow, ranks: SeamRanks) -> None:
+def _take(agent: Agent, said: NodeUpdate, simulation: Simulation, window: SeamWindow, ranks: SeamRanks) -> None:
     job = simulation.jobs.running.get(agent.node.job)
     agent.say(said, "run", lambda at: (BEGAN + at) / SPEED, simulation.chance, job, simulation.plant)
     for _, body in agent.waiting:

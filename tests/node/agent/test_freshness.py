@@ -18,7 +18,7 @@ from holdfast.runtime.source import Source
 DAY = 86400.0
 START = 1_700_000_000.0
 CADENCES = (2.0, 10.0, 59.0, 60.0, 61.0, 300.0, 600.0)
-JUDGED_SECONDS = 30.0
+JUDGED_SECONDS = 60.0
 
 
 class Healthy:
@@ -57,7 +57,7 @@ class Day:
             while not missing and judged + JUDGED_SECONDS < arrives:
                 judged += JUDGED_SECONDS
                 self._ask(judged)
-            if not missing and self._chance.random() < by_name[name].every / 600.0:
+            if not missing and self._chance.random() < by_name[name].every / 2400.0:
                 self.node._dirty.update(self.node.questions)
                 self._ask(arrives - 0.001)  # values are oldest just before the next arrives
                 judged = arrives
@@ -87,6 +87,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Healthy:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_a_healthy_day_with_slow_sources_has_no_verdict_change(healthy: Healthy) -> None:
     day = healthy.day(DAY, {}, seed=1)
     assert day.asked > DAY / JUDGED_SECONDS

@@ -29,11 +29,11 @@ def look(home: twin.Node, stage: str = "passive") -> Node:
     return look_at(load_settings(str(home.directory / "holdfast.toml")), stage=stage)
 
 
-@pytest.mark.parametrize("name", [name for name in twin.all_faults() if name not in HANGS])
+@pytest.mark.parametrize("name", [name for name in twin.all_faults("nvidia") if name not in HANGS])
 def test_a_fault_that_needs_nothing_shows_in_one_look_and_the_others_say_what_they_need(
     home: twin.Node, name: str
 ) -> None:
-    fault = twin.all_faults()[name]
+    fault = twin.all_faults("nvidia")[name]
     twin.inject(home, name, pause=lambda seconds: None)
     seen = look(home).verdicts
     twin.clear(home, name)

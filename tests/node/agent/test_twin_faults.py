@@ -80,9 +80,9 @@ def _broken(watched: Watched, fault: Fault) -> set[str]:
     return set()
 
 
-@pytest.mark.parametrize("name", [name for name in twin.all_faults() if name not in HANGS])
+@pytest.mark.parametrize("name", [name for name in twin.all_faults("nvidia") if name not in HANGS])
 def test_a_fault_turns_exactly_its_checks_and_clearing_it_turns_them_back(watched: Watched, name: str) -> None:
-    fault = twin.all_faults()[name]
+    fault = twin.all_faults("nvidia")[name]
     assert watched.bad() == {}, "the test before left something behind"
     step = 1.0 if fault.on == "port" else ROUND
     place = _place(fault)

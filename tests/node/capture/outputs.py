@@ -237,3 +237,23 @@ SLURM_JSON = """{"meta": {"slurm": {"version": {"major": "25", "minor": "05"}}},
 NO_DRIVER = (
     "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest ..."
 )
+SINFO_LONG = """Tue Nov 17 01:00:00 2026
+NODELIST   NODES PARTITION       STATE CPUS    S:C:T MEMORY TMP_DISK WEIGHT AVAIL_FE REASON
+gpu01          1      gpu*        idle 128    2:64:1 1000000       0      1   (null) none
+gpu02          1      gpu*       down* 128    2:64:1 1000000       0      1   (null) Not responding
+"""
+SINFO_REASONS = """REASON               USER      TIMESTAMP           NODELIST
+Not responding       slurm     2026-11-16T10:00:00 gpu[03-04]
+bad gpu              root      2026-11-16T11:00:00 gpu07
+"""
+NVLINK_ERRORS = """GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)
+\t Link 0: Replay Errors: 7
+\t Link 0: Recovery Errors: 0
+\t Link 0: CRC Errors: 1200
+"""
+ROCM_TABLE = """=================== ROCm System Management Interface ===================
+============================= Concise Info =============================
+GPU  Temp (DieEdge)  AvgPwr  SCLK    MCLK     Fan  Perf  PwrCap  VRAM%  GPU%
+0    45.0c           90.0W   800Mhz  1600Mhz  0%   auto  560.0W    0%   3%
+1    46.0c           91.0W   800Mhz  1600Mhz  0%   auto  560.0W    0%   0%
+"""

@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import os
 import tarfile
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -68,6 +70,10 @@ CASES = {
     "exporter, xid": (o.EXPORTER.format(xid=79), "dcgm-exporter", "fail", "Xid is 79"),
     "exporter, application": (o.EXPORTER.format(xid=43), "dcgm-exporter", "pass", ""),
     "sinfo without a header": (o.SINFO_HEADERLESS, "Slurm nodes", "fail", "c2"),
+    "sinfo -l": (o.SINFO_LONG, "Slurm nodes", "fail", "gpu02"),
+    "sinfo -R": (o.SINFO_REASONS, "Slurm nodes", "degraded", "bad gpu"),
+    "nvlink errors": (o.NVLINK_ERRORS, "nvidia-smi nvlink", "degraded", "1200"),
+    "rocm-smi table": (o.ROCM_TABLE, "rocm-smi", "pass", ""),
     "scontrol": (o.SCONTROL, "Slurm nodes", "fail", "GPU fell off the bus"),
     "slurm json": (o.SLURM_JSON, "Slurm nodes", "degraded", "bad cable"),
 }
@@ -104,6 +110,16 @@ def test_packing_does_not_matter(tmp_path, packed):
         (tmp_path / "smi.txt").write_text(o.smi_text())
         (tmp_path / "readme.md").write_text("nothing that is known")
         found = check_file(str(tmp_path), Settings())
+    assert (found.tools, found.health.value) == (["nvidia-smi -q"], "fail")
+
+
+def test_a_pipe_is_read_as_a_file_is(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_text(o.smi_text()))
+    writer.start()
+    found = check_file(str(path), Settings())
+    writer.join()
     assert (found.tools, found.health.value) == (["nvidia-smi -q"], "fail")
 
 

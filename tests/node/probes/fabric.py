@@ -12,7 +12,7 @@ LIMIT = ["rate", "40mbit", "burst", "64kb", "latency", "50ms"]
 
 @dataclass(frozen=True)
 class Fabric:
-    """h1 and h2 are on the eastern bridge, h3 and h4 on the western one."""
+    """The first half of the hosts is on the eastern bridge (h1 and h2 of four), the others on the western one."""
 
     prefix: str
     hosts: Path
@@ -27,6 +27,22 @@ class Fabric:
         """Both ways, as a worn cable is slow both ways."""
         self.tc(name, "qdisc", "add", "dev", "eth0", "root", "tbf", *LIMIT)
         self.tc("sw", "qdisc", "add", "dev", f"p{name}", "root", "tbf", *LIMIT)
+
+    def limit_sending(self, name: str) -> None:
+        self.tc(name, "qdisc", "add", "dev", "eth0", "root", "tbf", *LIMIT)
+
+    def lose(self, name: str, percent: int) -> None:
+        """So much of what a host sends, and of what it receives, is dropped at random."""
+        for hook, direction in (("input", "iifname"), ("output", "oifname")):
+            for words in (
+                "add table inet loss",
+                f"add chain inet loss {hook} {{ type filter hook {hook} priority 0 ; }}",
+                f"add rule inet loss {hook} {direction} != lo numgen random mod 100 < {percent} drop",
+            ):
+                run("ip", "netns", "exec", self.space(name), "nft", words)
+
+    def set_mtu(self, name: str, size: int) -> None:
+        run("ip", "-n", self.space(name), "link", "set", "eth0", "mtu", str(size))
 
     def limit_pair(self, one: str, other: str) -> None:
         for here, there in ((one, other), (other, one)):
@@ -50,10 +66,10 @@ def run(*words: str) -> None:
 
 
 @contextmanager
-def fabric(folder: Path) -> Iterator[Fabric]:
+def fabric(folder: Path, hosts: int = 4) -> Iterator[Fabric]:
     prefix = f"hf{os.getpid() % 10000}"
     made = Fabric(prefix, folder / "hosts.txt")
-    sides = {"h1": "east", "h2": "east", "h3": "west", "h4": "west"}
+    sides = {f"h{number}": "east" if 2 * number <= hosts else "west" for number in range(1, hosts + 1)}
     try:
         run("ip", "netns", "add", made.space("sw"))
         switch = ("ip", "-n", made.space("sw"), "link")

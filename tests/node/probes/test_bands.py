@@ -1,6 +1,7 @@
 """Every band by itself on synthetic sessions: random base values and noise, one part at fault, and none."""
 
 import random
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -201,7 +202,74 @@ def test_who_is_waited_for_last_is_not_given_less_than_no_time(seconds, began, t
     assert no_answer(seconds, began) == text
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.floats(2e-5, 1e-3), st.floats(0.05, 0.4))
+def test_a_host_that_only_lacks_a_cpu_is_not_the_fabric_s_fault(seed, base, noise):
+    exchanges = sessions(seed, base, noise, stall=lambda one, other: 0.05 if "h3" in (one, other) else 0.0)
+    explained = [
+        replace(one, waits=tuple(max(0.0, took - base) if took > STALL else 0.0 for took in one.latencies))
+        for one in exchanges
+    ]
+    assert names(judge(exchanges, [], PARTS)) == [("node/h3", bands.TAIL)]
+    assert names(judge(explained, [], PARTS)) == []
+
+
+def test_waits_never_make_an_exchange_faster_than_the_fastest():
+    exchange = Exchange(one="a", other="b", latencies=(1.0, 5.0, 5.0), waits=(0.0, 4.5, 1.0))
+    assert exchange.without_waits == (1.0, 1.0, 4.0)
+    assert Exchange(one="a", other="b", latencies=(1.0, 5.0)).without_waits == (1.0, 5.0)
+
+
 def test_the_tail_is_the_mean_of_the_slowest_hundredth_and_of_two_at_least():
     assert bands.tail([1.0] * 198 + [3.0, 5.0]) == 4.0
     assert bands.tail([1.0, 2.0, 4.0]) == 3.0
     assert bands.tail([0.0] * 296 + [4.0] * 3 + [5.0]) == pytest.approx(13 / 3)
+
+
+def test_a_single_pair_is_not_named_by_small_payloads_and_is_by_large_ones():
+    stalls = sessions(5, 1e-4, 0.2, stall=lambda one, other: 0.2 if (one, other) == ("h4", "h5") else 0.0)
+    assert names(judge(stalls, [], PARTS)) == []
+    slow = [
+        replace(one, bytes_per_second={8 << 20: 1e7}) if (one.one, one.other) == ("h4", "h5") else one
+        for one in sessions(5, 1e-4, 0.2)
+    ]
+    assert names(judge(slow, [], PARTS)) == [("pair/h4+h5", "bandwidth at 8 MiB")]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([2, 3]))
+def test_a_lossy_node_that_is_slow_too_does_not_make_its_leaf_slow(seed, half):
+    """Under load a pair of its neighbour was slow once as well: what h3 explains must not speak for the leaf."""
+    hosts = [f"h{number}" for number in range(1, 2 * half + 1)]
+    sides = {name: "east" if number < half else "west" for number, name in enumerate(hosts)}
+    bad, neighbour = hosts[half], hosts[half + 1]
+    chance = random.Random(seed)
+
+    def make(sender, receiver, round):
+        share = 0.05 * (bad in (sender, receiver))
+        return sent(sender, receiver, lost_out=share, lost_back=share, round=round, chance=chance)
+
+    both = [ends for one, other in combinations(hosts, 2) for ends in ((one, other), (other, one))]
+    lossy = [make(sender, receiver, round) for round in (1, 2) for sender, receiver in both]
+    exchanges = []
+    for number, one in enumerate(sessions(seed, 1e-4, 0.2, hosts=hosts)):
+        slow = 0.1 if bad in (one.one, one.other) else 0.4 if neighbour in (one.one, one.other) and number % 2 else 1.0
+        exchanges.append(
+            replace(one, bytes_per_second={size: rate * slow for size, rate in one.bytes_per_second.items()})
+        )
+    found = names(judge(exchanges, lossy, leaf_parts(sides)))
+    assert found[0] == (f"node/{bad}", bands.PACKET_LOSS)
+    assert not any(part.startswith(("leaf/", "uplinks/", "trunk/")) for part, _ in found)
+
+
+def test_where_all_cpus_are_busy_a_tail_below_their_waits_names_no_one_and_one_far_above_does():
+    def busy(seed, stall):
+        made = sessions(seed, 1e-4, 0.2, stall=lambda one, other: stall if "h3" in (one, other) else 0.0)
+        late = [
+            replace(one, latencies=tuple(took + 0.004 * (n % 40 == 0) * ("h6" in (one.one, one.other)) for n, took in enumerate(one.latencies)))
+            for one in made
+        ]  # fmt: skip
+        return [replace(one, waits=tuple(0.012 * (n % 50 == 0) for n in range(len(one.latencies)))) for one in late]
+
+    assert names(judge(busy(1, 0.0), [], PARTS)) == []
+    assert names(judge(busy(1, 0.05), [], PARTS)) == [("node/h3", bands.TAIL)]

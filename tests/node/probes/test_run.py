@@ -58,6 +58,28 @@ def test_the_limited_part_is_named_and_no_other(tmp_path, case):
         check_limited(made, subject)
 
 
+FAULTS = {
+    "packet loss": lambda made: made.lose("h3", 5),
+    "MTU mismatch": lambda made: made.set_mtu("h3", 1400),
+    "slow sending": lambda made: made.limit_sending("h3"),
+}
+
+
+@pytest.mark.slow
+@needs_namespaces
+@pytest.mark.skipif(not shutil.which("nft"), reason="packets are dropped with nft (nftables)")
+@pytest.mark.parametrize("cause", FAULTS)
+def test_the_node_is_named_with_its_cause(tmp_path, cause):
+    with fabric(tmp_path) as made:
+        FAULTS[cause](made)
+        code, document = run("--hosts", str(made.hosts), "--pair-bytes", "2MiB", "--patience-seconds", "30")
+    assert [(one["subject"], one["cause"]) for one in document["suspects"]] == [("node/h3", cause)]
+    assert code == 2
+    assert {one["source"] for one in document["references"] if one["band"] == "latency"} == {
+        "the other pairs of this run"
+    }
+
+
 @pytest.mark.soak
 @needs_namespaces
 @pytest.mark.parametrize("case", LIMITS)

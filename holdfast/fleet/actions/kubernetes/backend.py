@@ -7,6 +7,7 @@ somebody did meanwhile.
 import hashlib
 import json
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -142,6 +143,9 @@ class Kubernetes:
         how = f"{node.name} takes no new work ({'cordon and ' if cordon else ''}taint {words.UNTESTED}: {note})"
         if cordon and node.unschedulable and not node.closed_by_us:
             how += "; the cordon made by another stays theirs"
+        if leaving and time.time() < action.evict_at:
+            how += self._let_finish(action, leaving)
+            leaving = []
         sent = self._eviction.send_away(leaving)
         how += f"; {sent.said}" if leaving else ""
         if sent.held:
@@ -149,6 +153,23 @@ class Kubernetes:
         if not (changed or told.changed or sent.evicted):
             return nothing_to_do(f"already so: {how}{told.complaint}")
         return done(how + told.complaint)
+
+    def _let_finish(self, action: Action, pods: list[KubernetesPod]) -> str:
+        """Running work stays until the deadline of the policy; with a checkpoint it is told when that is."""
+        until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(action.evict_at))
+        if action.announce:
+            for pod in pods:
+                self._announce(pod, until)
+        return f"; {len(pods)} pods may finish until {until}" + (", and were told" if action.announce else "")
+
+    def _announce(self, pod: KubernetesPod, until: str) -> None:
+        """An annotation, which a pod reads through the downward API."""
+        change = {"metadata": {"annotations": {words.EVICT_AT: until}}}
+        try:
+            self._api.patch(f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", change)
+        except Refused as error:
+            if error.status != NOT_FOUND:
+                raise
 
     def _open(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
         if node.created is not None and node.created > (action.at if action.tested_at is None else action.tested_at):

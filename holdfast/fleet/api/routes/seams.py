@@ -10,7 +10,7 @@ from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.runbook import RunbookView
 from holdfast.fleet.api.service import Asked
-from holdfast.fleet.incidents.views import SeamsView, SignalsRequest, SignalsTaken
+from holdfast.fleet.incidents.views import PlannedWorksView, PlannedWorkView, SeamsView, SignalsRequest, SignalsTaken
 from holdfast.model.incident import Incident
 
 
@@ -46,4 +46,22 @@ async def tell_signals(service: Asked, request: Request[Any, Any, Any], data: Si
     return service.tell_signals(caller_of(request), data)
 
 
-ROUTES = [show_incident, show_runbook, list_seams, tell_signals]
+@get("/v1/planned", opt={"right": "read"}, tags=["fleet"])
+async def list_planned(service: Asked) -> PlannedWorksView:
+    """Announced work that is not long over."""
+    return await service.planned()
+
+
+@post("/v1/planned", opt={"right": "operate"}, status_code=200, tags=["fleet"])
+async def announce(service: Asked, request: Request[Any, Any, Any], data: PlannedWorkView) -> PlannedWorksView:
+    """Announces work, or changes what was announced under the same name. What it explains opens no incident."""
+    return await service.announce(data, caller_of(request))
+
+
+@post("/v1/planned/{name:str}/withdraw", opt={"right": "operate"}, status_code=200, tags=["fleet"])
+async def withdraw(service: Asked, request: Request[Any, Any, Any], name: str) -> PlannedWorksView:
+    """Withdraws announced work: findings count again."""
+    return await service.withdraw(name, caller_of(request))
+
+
+ROUTES = [show_incident, show_runbook, list_seams, tell_signals, list_planned, announce, withdraw]

@@ -5,9 +5,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from holdfast.fleet.decisions.lifecycle.memory import OPERATOR, counts, note
-from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, OnUnknown, OnUnknownTest, Policy
+from holdfast.fleet.decisions.lifecycle.policy import OnDegraded, OnDrain, OnUnknown, OnUnknownTest, Policy
 from holdfast.fleet.decisions.lifecycle.table import IN_SERVICE, TABLE, Move
 from holdfast.model.lifecycle import IN_USE, Action, EventKind, NodeEvent, NodeState, Stage, Verb, changed
 
@@ -39,7 +40,17 @@ def step(node: NodeState, event: NodeEvent, now: float, policy: Policy) -> tuple
         after = changed(after, asked_at=now)
     reason = f"{move.text}: {event.reason}" if event.reason else move.text
     cause = SPARE_CAUSE if move.to is _S.SPARE else event.cause
-    return after, [Action(node=node.name, verb=v, reason=reason, cause=cause, at=now) for v in verbs], reason
+    return (
+        after,
+        [Action(node=node.name, verb=v, reason=reason, cause=cause, at=now, **_eviction(v, now, own)) for v in verbs],
+        reason,
+    )
+
+
+def _eviction(verb: Verb, now: float, policy: Policy) -> dict[str, Any]:
+    if verb is not _V.DRAIN:
+        return {}
+    return {"evict_at": policy.evict_at(now), "announce": policy.drain is OnDrain.CHECKPOINT}
 
 
 def _reason(node: NodeState, event: NodeEvent, move: Move) -> str:
@@ -117,6 +128,11 @@ def _removed_at_once(node: NodeState, event: NodeEvent, policy: Policy, move: Mo
     return move if node.jobs else Move(_S.REMOVED, move.verbs, "removed by an operator")
 
 
+def _operators_own(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
+    """A re-test releases no quarantine that an operator asked for."""
+    return Move(None, (), "quarantined by an operator: release it") if node.cause == OPERATOR else move
+
+
 def _goes_on(node: NodeState, event: NodeEvent, policy: Policy, move: Move) -> Move:
     """What runs here ends in its own time; the test comes after it, as after any workload."""
     return Move(_S.ALLOCATED, (), "released by an operator; tested when its work has ended") if node.jobs else move
@@ -156,6 +172,7 @@ _REFINEMENTS: dict[tuple[Stage, EventKind], Callable[[NodeState, NodeEvent, Poli
     (_S.DRAINING, _H.RELEASE): _goes_on,
     (_S.DRAINING, _H.REMOVE): _removed_at_once,
     (_S.QUARANTINED, _H.NEXT_REPAIR): _next_repair,
+    (_S.QUARANTINED, _H.RETEST): _operators_own,
     (_S.SPARE, _H.PROMOTED): _promoted,
     **{(stage, _H.DEGRADED): _degraded for stage in IN_SERVICE},
     **{(stage, _H.BLIND): _blind for stage in IN_SERVICE},

@@ -143,5 +143,4 @@ _NOTES: dict[EventKind, Callable[[NodeState, NodeEvent, float, Policy], NodeStat
     _H.QUARANTINE: _by_an_operator,
     _H.REMOVE: _by_an_operator,
     _H.RELEASE: _brought_back,
-    _H.ENROLLED: _brought_back,
 }

@@ -29,6 +29,14 @@ class OnDegraded(StrEnum):
     FAIL = "fail"  # as if it had failed
 
 
+class OnDrain(StrEnum):
+    """What becomes of running work on a node that is drained, where the scheduler can send it away (Kubernetes)."""
+
+    FINISH = "finish"  # it may finish until `drain_seconds`, then it is evicted
+    CHECKPOINT = "checkpoint"  # it is told, has `checkpoint_seconds` to write a checkpoint, then it is evicted
+    EVICT = "evict"  # it is evicted at once
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     dry_run: bool = True
@@ -41,6 +49,12 @@ class Policy:
     """A node that is not back from a reset within this counts as not repaired; an inspection may take longer."""
     flush_seconds: float = 120.0
     """A node is released when training state in its memory is in storage, or after this time. 0: no wait."""
+    drain: OnDrain = OnDrain.FINISH
+    """Running work on a node to be drained: finish, checkpoint or evict. Slurm lets it finish in any case."""
+    drain_seconds: float = 86_400.0
+    """A node that drains for longer is an incident. With drain = "finish" its work is evicted then."""
+    checkpoint_seconds: float = 600.0
+    """With drain = "checkpoint": so long work has for its checkpoint, then it is evicted."""
     repair_steps: tuple[Verb, ...] = (Verb.RESET_GPU, Verb.REBOOT, Verb.INSPECT)
     """Repair steps, one after another while the same cause comes back."""
     automatic_repair_steps: int = 2
@@ -92,6 +106,11 @@ class Policy:
     """Probing of the fabric between idle nodes: `[probes]`, off until it is switched on."""
     pools: Mapping[str, "Policy"] = field(default_factory=dict)
     """What is otherwise in some pools: whole policies, made from `[pool.NAME]` over the rest of the file."""
+
+    def evict_at(self, since: float) -> float:
+        """When running work leaves a node that is drained since then."""
+        waits = {OnDrain.FINISH: self.drain_seconds, OnDrain.CHECKPOINT: self.checkpoint_seconds}
+        return since + waits.get(self.drain, 0.0)
 
     def of(self, pool: str) -> "Policy":
         return self.pools.get(pool, self)

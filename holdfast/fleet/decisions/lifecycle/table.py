@@ -49,7 +49,7 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
     (_S.RESETTING, _H.RESET_DONE): Move(_S.TESTING, (_V.RETEST,), "reset; tested in full before it returns"),
     (_S.RESETTING, _H.RESET_FAILED): Move(_S.QUARANTINED, (), "the reset did not succeed"),
     (_S.REMOVED, _H.RELEASE): Move(_S.TESTING, (_V.CORDON, _V.RETEST), "brought back by an operator; tested first"),
-    (_S.REMOVED, _H.ENROLLED): Move(_S.TESTING, (_V.CORDON, _V.RETEST), "enrolled again after repair"),
+    (_S.REMOVED, _H.ENROLLED): Move(None, (), "stays removed until an operator releases it"),
     **{
         (s, _H.JOB_STARTED): Move(_S.ALLOCATED, (_V.TICKET,), "a workload started on an untested node: check the gate")
         for s in (_S.PROVISIONING, _S.TESTING, _S.CLEANING)
@@ -78,6 +78,6 @@ TABLE: dict[tuple[Stage, EventKind], Move] = {
         (s, _H.REMOVE): Move(_S.DRAINING, (_V.DRAIN,), "to be removed; running work finishes first")
         for s in (_S.ALLOCATED, _S.DRAINING)
     },
-    **{(s, _H.HELD): Move(None, (), "observed only") for s in _S if s is not _S.REMOVED},
+    **{(s, _H.HELD): Move(None, (), "held") for s in _S if s is not _S.REMOVED},
     **{(s, _H.FREED): Move(None, (), "no longer held") for s in _S},
 }

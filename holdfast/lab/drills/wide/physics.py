@@ -70,16 +70,16 @@ def truth(course: Course) -> Truths:
     limited = np.minimum(1.0, np.maximum(course.limit * 1.0 / np.maximum(draw, 0.05), 0.02) ** (1 / k["clock_power"]))
     limited = np.where(course.limit < 0.999, limited, 1.0)
     clock = np.minimum(np.minimum(limited, course.brake), course.slow)
-    heat = _heat(course, clock, use, draw)
-    clock = np.minimum(clock, heat["clock"])
+    warmth, cooled = _heat(course, clock, draw)
+    clock = np.minimum(clock, cooled)
     span = k["full_watts"] - k["idle_watts"]
     watts = k["idle_watts"] + span * draw * clock ** k["clock_power"]
     jobs = _jobs(course, clock, states)
-    found: Truths = {**heat["signals"], **_power(course, watts, limited), **_fabric(course, states, jobs)}
+    found: Truths = {**warmth, **_power(course, watts), **_fabric(course, states, jobs)}
     gpus = tuple(site.gpu_names)
     reasons = (
         CAP * ((course.limit < 0.999) & (limited < 0.99))
-        + THERMAL * (heat["clock"] < 0.985)
+        + THERMAL * (cooled < 0.985)
         + BRAKE * (course.brake < 0.985)
         + SLOWED * (course.slow < 0.985)
     )
@@ -156,7 +156,7 @@ def lagged(values: Floats, step: float, inertia: float) -> Floats:
     return found
 
 
-def _heat(course: Course, clock: Floats, use: Floats, draw: Floats) -> dict[str, object]:
+def _heat(course: Course, clock: Floats, draw: Floats) -> tuple[Truths, Floats]:
     site, k = course.site, course.site.constants
     hours = course.times / 3600
     ambient = lagged(k["ambient"] + k["ambient_trend"] * hours + course.ambient, site.step, 200.0)
@@ -201,10 +201,10 @@ def _heat(course: Course, clock: Floats, use: Floats, draw: Floats) -> dict[str,
         "fan_speed_ratio": (tuple(site.node_names), fans),
         "gpu_temperature_celsius": (tuple(site.gpu_names), heat),
     }
-    return {"signals": signals, "clock": left}
+    return signals, left
 
 
-def _power(course: Course, watts: Floats, limited: Floats) -> Truths:
+def _power(course: Course, watts: Floats) -> Truths:
     site, k = course.site, course.site.constants
     node = watts.reshape(site.nodes, site.per_node, -1).sum(axis=1) + k["host_watts"]
     rack = np.stack([node[site.rack_of == place].sum(axis=0) for place in range(len(site.racks))])

@@ -64,7 +64,7 @@ def _spoiled(panel: Panel, situation: Situation) -> Panel:
             rows = [row for row, one in enumerate(table.subjects) if one.startswith(prefixes)]
             if rows:
                 values = table.values.copy()
-                values[np.ix_(rows, np.flatnonzero(late))] = np.nan
+                values[np.ix_(np.array(rows), np.flatnonzero(late))] = np.nan
                 tables[name] = Table(table.subjects, values)
     return replace(panel, tables=tables)
 

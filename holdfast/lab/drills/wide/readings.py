@@ -8,7 +8,7 @@ from holdfast.fleet.incidents.window import HELD_CADENCES, held
 from holdfast.lab.drills.wide.physics import Course, Truths
 from holdfast.lab.drills.wide.site import Floats
 from holdfast.model.job import Job, JobState
-from holdfast.model.panel import Panel, Table
+from holdfast.model.panel import Panel, Table, Values
 
 METERED = {
     "ambient_celsius": 0.8, "cdu_flow_litres_per_minute": 0.85, "cdu_supply_celsius": 0.85, "cdu_return_celsius": 0.6,
@@ -72,7 +72,7 @@ def read(
     return Panel(times, tables, tuple(sorted(course.events, key=lambda event: event.at)), jobs)
 
 
-def _instrument(course: Course, name: str, values: Floats, cadence: float, luck: np.random.Generator) -> Floats:
+def _instrument(course: Course, name: str, values: Floats, cadence: float, luck: np.random.Generator) -> Values:
     site, k = course.site, course.site.constants
     unit = name.rpartition("_")[2]
     relative, absolute = BY_NAME.get(name) or NOISE.get(unit, (0.02, 0.0))

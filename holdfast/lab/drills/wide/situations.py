@@ -268,7 +268,7 @@ def metadata(s: Stager) -> Situation:
 
 def one_writer(s: Stager) -> Situation:
     node = s.work_node()
-    s.course.writers[node] = 1 + s.between(2.0, 6.0) * (s.level(steady=True) > 0)
+    s.course.writers[node] = 1 + s.between(2.0, 6.0) * (s.level(steady=True) > 0).astype(np.float64)
     return Situation(
         truths=(s.truth(s.site.node_names[node], "storage.one_writer"),),
         needed=("rank_checkpoint_seconds", "job_checkpoint_seconds"),
@@ -370,7 +370,7 @@ def store_burst(s: Stager) -> Situation:
 def quota(s: Stager) -> Situation:
     """One job may write less than before; storage is as fast as ever for all others."""
     work = s.site.works[-1]
-    s.course.quota[work.name] = 1 - s.between(0.3, 0.6) * (s.level(steady=True) > 0)
+    s.course.quota[work.name] = 1 - s.between(0.3, 0.6) * (s.level(steady=True) > 0).astype(np.float64)
     return Situation(
         needed=("job_checkpoint_seconds", "storage_write_bytes_per_second", "storage_latency_seconds"),
         tolerated=frozenset({(work.subject, "job.slowdown")}),

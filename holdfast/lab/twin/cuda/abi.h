@@ -37,10 +37,10 @@ typedef struct cudaIpcMemHandle_st {
 
 #define API __attribute__((visibility("default")))
 
-/* runtime.c: the state file, the device that this thread has chosen, and what it was told last. */
+/* runtime.c: the state file, the device that this thread has chosen, and what it returned last. */
 struct state *twin_state(void);
 int current_device(void);
 cudaError_t device_answers(int device);
-cudaError_t told(cudaError_t answer);
+cudaError_t returned(cudaError_t answer);
 
 #endif

@@ -184,7 +184,7 @@ static cudaError_t copy(char *to, const char *from, size_t size, enum cudaMemcpy
     pthread_mutex_lock(&mutex);          \
     cudaError_t answer = (doing);        \
     pthread_mutex_unlock(&mutex);        \
-    return told(answer)
+    return returned(answer)
 
 API cudaError_t cudaMalloc(void **pointer, size_t size) { ALONE(allocate(pointer, size)); }
 
@@ -254,7 +254,7 @@ API cudaError_t cudaMemGetInfo(size_t *unused, size_t *total)
         uint64_t used = used_bytes(device);
         *unused = used < *total ? *total - used : 0;
     }
-    return told(answer);
+    return returned(answer);
 }
 
 static cudaError_t lock_pages(char *base, size_t size)

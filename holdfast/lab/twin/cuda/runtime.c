@@ -47,7 +47,7 @@ struct state *twin_state(void)
 
 int current_device(void) { return device; }
 
-cudaError_t told(cudaError_t answer)
+cudaError_t returned(cudaError_t answer)
 {
     if (answer != cudaSuccess)
         last = answer;
@@ -68,7 +68,7 @@ API cudaError_t cudaGetDeviceCount(int *count)
 {
     *count = 0;
     if (!twin_state())
-        return told(cudaErrorNoDevice);
+        return returned(cudaErrorNoDevice);
     *count = (int)twin_state()->device_count;
     return cudaSuccess;
 }
@@ -78,16 +78,16 @@ API cudaError_t cudaSetDevice(int number)
     cudaError_t answer = device_answers(number);
     if (answer == cudaSuccess)
         device = number;
-    return told(answer);
+    return returned(answer);
 }
 
 API cudaError_t cudaDeviceGetPCIBusId(char *text, int length, int number)
 {
     if (!twin_state() || number < 0 || number >= (int)twin_state()->device_count)
-        return told(cudaErrorInvalidDevice);
+        return returned(cudaErrorInvalidDevice);
     const char *bus_id = twin_state()->device[number].bus_id;
     if ((int)strlen(bus_id) + 1 > length)
-        return told(cudaErrorInvalidValue);
+        return returned(cudaErrorInvalidValue);
     strcpy(text, bus_id);
     return cudaSuccess;
 }
@@ -99,14 +99,14 @@ API cudaError_t cudaDeviceGetByPCIBusId(int *number, const char *text)
             *number = at;
             return cudaSuccess;
         }
-    return told(cudaErrorInvalidDevice);
+    return returned(cudaErrorInvalidDevice);
 }
 
 API cudaError_t cudaDeviceCanAccessPeer(int *can, int number, int peer)
 {
     if (!twin_state() || number < 0 || peer < 0 || number >= (int)twin_state()->device_count
         || peer >= (int)twin_state()->device_count)
-        return told(cudaErrorInvalidDevice);
+        return returned(cudaErrorInvalidDevice);
     *can = number != peer && !twin_state()->no_peer_access;
     return cudaSuccess;
 }
@@ -114,7 +114,7 @@ API cudaError_t cudaDeviceCanAccessPeer(int *can, int number, int peer)
 API cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     (void)stream;
-    return told(device_answers(device));
+    return returned(device_answers(device));
 }
 
 API cudaError_t cudaGetLastError(void)

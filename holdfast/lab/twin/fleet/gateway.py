@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast.lab.twin.fleet")
 EVERY_SECONDS = 0.5
 MOST_AT_ONCE = 2_000
-OLDEST_SECONDS = 60.0  # what could not be told for so long is not worth telling any more
+OLDEST_SECONDS = 60.0  # what could not be sent for so long is not worth sending any more
 
 
 class Gateway:
@@ -30,11 +30,11 @@ class Gateway:
         cadence = max(self._plant.step_seconds / speed, 1e-3)
         while True:
             await asyncio.sleep(EVERY_SECONDS)
-            told = self._told(wall)
-            for first in range(0, len(told), MOST_AT_ONCE):
-                await self._tell({"signals": told[first : first + MOST_AT_ONCE], "cadence_seconds": cadence})
+            unsent = self._unsent(wall)
+            for first in range(0, len(unsent), MOST_AT_ONCE):
+                await self._tell({"signals": unsent[first : first + MOST_AT_ONCE], "cadence_seconds": cadence})
 
-    def _told(self, wall: Callable[[float], float]) -> list[dict[str, object]]:
+    def _unsent(self, wall: Callable[[float], float]) -> list[dict[str, object]]:
         now = time.time()
         aged = [(one, max(0.0, now - wall(one.at))) for one in self._plant.take()]
         return [

@@ -52,7 +52,7 @@ class Strike:
     at: float
     kind: str  # of hazards.toml, or of what can go wrong in a plant
     within: float = 0.0
-    lasts: float = 0.0  # 0: until it is mended
+    lasts: float = 0.0  # 0: until it is repaired
     every: float = 0.0  # happens again so many seconds later; 0: once
     behind: str = ""
     of: int = 1  # the node it strikes, or whose neighbours

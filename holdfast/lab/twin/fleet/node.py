@@ -46,7 +46,9 @@ class FleetNode:
     name: str
     place: Mapping[str, str]
     faults: list[Fault] = field(default_factory=list)
-    told: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)  # check -> state, subjects; no passes
+    reported: dict[str, tuple[str, tuple[str, ...]]] = field(
+        default_factory=dict
+    )  # check -> state, subjects; no passes
     session: int = 1
     struck: int = 0  # faults so far
     down: bool = False  # rebooting: says nothing
@@ -86,12 +88,12 @@ class FleetNode:
             bad = verdict.health is not Health.PASS
             subjects = tuple(row.subject for row in verdict.rows if bad and row.health is verdict.health)
             state = (verdict.health.value, subjects)
-            before = self.told.get(check, (Health.PASS.value, ()))
+            before = self.reported.get(check, (Health.PASS.value, ()))
             if state == before:
                 continue
-            self.told[check] = state
+            self.reported[check] = state
             if not bad:
-                del self.told[check]
+                del self.reported[check]
             found.append(
                 VerdictChange(
                     at=now,

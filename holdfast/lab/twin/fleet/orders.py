@@ -1,4 +1,4 @@
-"""What the simulated agents do when they are told to: each order once, after the time it takes, with its chance."""
+"""What the simulated agents do when they are ordered to: each order once, after the time it takes, with its chance."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SUITE_SECONDS = 120.0
 RESET_SECONDS = 25.0
 REBOOT_SECONDS = 240.0
+INSPECT_SECONDS = 3600.0  # until a technician has come and changed what is broken
 BLIND_SHARE = 0.01  # of suites that could not see enough
 MOST_REMEMBERED = 32
 GATE = {"cordon": False, "drain": False, "uncordon": True}
@@ -50,6 +51,8 @@ class OrderBook:
         elif order.verb == "reboot":
             self._later(node, order, REBOOT_SECONDS, self._rebooted)
             node.down = True
+        elif order.verb == "inspect":
+            self._later(node, order, INSPECT_SECONDS, self._inspected)
         else:
             self.answer(node, outcome_of(order, ok=False, reason=f"this agent does not know how to {order.verb!r}"))
 
@@ -63,8 +66,8 @@ class OrderBook:
         health, cause, reason = node.suite()
         if self._fleet.chance.uniform("blind", node.index, order.id) < BLIND_SHARE and health is Health.PASS:
             health, cause, reason = Health.UNKNOWN, "dcgm.diag", "the diagnosis did not end within its time"
-        told = outcome_of(order, ok=True, health=health.value, cause=cause, reason=reason, began=began)
-        self.answer(node, told)
+        update = outcome_of(order, ok=True, health=health.value, cause=cause, reason=reason, began=began)
+        self.answer(node, update)
         if health is Health.PASS:
             self._fleet.passed(node)
 
@@ -83,6 +86,12 @@ class OrderBook:
         node.session += 1
         self._cure(node, order)
         self.answer(node, outcome_of(order, ok=True, reason="the node was rebooted and is back", began=began))
+
+    def _inspected(self, node: FleetNode, order: Order, began: float) -> None:
+        """The simulated technician: whatever is broken in the node is changed."""
+        self._fleet.mend(node, list(node.faults))
+        why = "a technician inspected the node and changed the broken parts"
+        self.answer(node, outcome_of(order, ok=True, reason=why, began=began))
 
     def _cure(self, node: FleetNode, order: Order) -> None:
         self._fleet.mend(node, [fault for fault in node.faults if self._cures(node, order, fault)])

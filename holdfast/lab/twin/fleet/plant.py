@@ -33,7 +33,7 @@ CDU = (
 RACK = ("rack_inlet_celsius", "rack_flow_litres_per_minute", "rack_power_watts")
 ROOM = ("ambient_celsius",)
 NODE = ("fan_speed_ratio", "node_inlet_celsius", "node_power_watts")
-MOST_KEPT = 20_000  # readings that wait to be told
+MOST_KEPT = 20_000  # readings that wait to be sent
 
 
 class SiteReading(NamedTuple):
@@ -77,11 +77,13 @@ class FleetPlant:
         """One of the plant's own faults; those that are over are forgotten."""
         units = dict(zip(self._called("cdu"), self.layout.cdus, strict=True))
         racks = dict(zip(self._called("rack"), self.layout.racks, strict=True))
-        told = {**units, **racks}.get(strike.subject)
-        if told is None:
+        update = {**units, **racks}.get(strike.subject)
+        if update is None:
             return  # a fleet too small to have it
         end = now + strike.lasts if strike.lasts else float("inf")
-        fault = Fault(kind=strike.kind, subject=told, start=now, magnitude=strike.magnitude, ramp=strike.ramp, end=end)
+        fault = Fault(
+            kind=strike.kind, subject=update, start=now, magnitude=strike.magnitude, ramp=strike.ramp, end=end
+        )
         self.cooling.faults = Faults((*(one for one in self.cooling.faults.all if one.end > now), fault))
 
     def take(self) -> list[SiteReading]:
@@ -113,8 +115,8 @@ class FleetPlant:
         self.cooling.step(now, self.gpu_watts, rack_watts)
         self._feel(self._fleet.nodes)
         power = {"rack_power_watts": rack_watts, "node_power_watts": node_watts}
-        told = self._measure.read({**self.cooling.tell(), **power})
-        for name, values in told.items():
+        update = self._measure.read({**self.cooling.tell(), **power})
+        for name, values in update.items():
             self._waiting += [
                 SiteReading(now, about, name, float(value))
                 for about, value in zip(self._subjects[name], values, strict=True)

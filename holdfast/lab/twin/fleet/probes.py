@@ -25,7 +25,7 @@ class ProbeMeetings:
         """Refused while work is here; else it waits for its peer, though not for ever."""
         ask = order.probe
         if ask is None or node.job or node.working_on:
-            why = f"the node is in use ({node.job or 'an order'})" if ask else "nobody to meet is named"
+            why = f"the node is in use ({node.job or 'an order'})" if ask else "no partner is named"
             self._fleet.orders.answer(node, outcome_of(order, ok=False, reason=why))
             return
         node.probing = order.id

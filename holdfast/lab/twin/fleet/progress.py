@@ -16,13 +16,13 @@ Wall = Callable[[float], float]
 
 @dataclass(slots=True)
 class Teller:
-    """Of one node: what its ranks told last, so that they go on from there."""
+    """Of one node: what its ranks reported last, so that they go on from there."""
 
     job: TrainingJob | None = None
     session: str = ""
     step: int = 0
     until: float = 0.0
-    told_at: float = 0.0
+    reported_at: float = 0.0
     last: tuple[RankWindow, ...] = ()
 
     def windows(self, node: FleetNode, job: TrainingJob | None, now: float, wall: Wall) -> tuple[RankWindow, ...]:
@@ -31,16 +31,16 @@ class Teller:
             self._begin(job)
             if ended:
                 return ended
-            if job is not None:  # heard of at once, so that nobody takes it for one that tells nothing
+            if job is not None:  # heard of at once, so that it is not taken for one that reports nothing
                 return tuple(self._hello(node, gpu, job, wall(now)) for gpu in range(GPUS))
-        if job is None or wall(now) - self.told_at < EVERY_SECONDS:
+        if job is None or wall(now) - self.reported_at < EVERY_SECONDS:
             return ()
         made = job.since_checkpoint(now)
         if job.saved + made <= self.step:
             return ()
         until = job.stretch_began + made * job.step_seconds
         self.last = tuple(self._rank(node, gpu, job, until, made, wall) for gpu in range(GPUS))
-        self.step, self.until, self.told_at = job.saved + made, until, wall(now)
+        self.step, self.until, self.reported_at = job.saved + made, until, wall(now)
         return self.last
 
     def _begin(self, job: TrainingJob | None) -> None:

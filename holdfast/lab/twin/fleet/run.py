@@ -18,7 +18,7 @@ from holdfast.lab.twin.fleet.wire import Agent, enrolment
 log = logging.getLogger("holdfast.lab.twin.fleet")
 
 TURN_SECONDS = 0.05
-TOLD_SECONDS = 10.0
+REPORT_SECONDS = 10.0
 LONGEST_PAUSE_SECONDS = 5.0
 
 
@@ -83,7 +83,7 @@ class FleetRun:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def wall(self, virtual: float) -> float:
-        """The controller lives in real time: what happened at a virtual moment was told at this one."""
+        """The controller lives in real time: what happened at a virtual moment was reported at this one."""
         return self._wall + virtual / self.target.speed
 
     async def _pace(self) -> None:
@@ -94,16 +94,16 @@ class FleetRun:
             await asyncio.sleep(TURN_SECONDS)
         log.info("%d nodes are enrolled", self.counts.enrolled)
         self._wall, self._started = time.time(), time.monotonic()
-        told_at = self._started
+        reported_at = self._started
         while True:
             now = time.monotonic()
-            for told in self.simulation.advance((now - self._started) * self.target.speed):
-                agent = self._agents[told.node]
+            for update in self.simulation.advance((now - self._started) * self.target.speed):
+                agent = self._agents[update.node]
                 job = self.simulation.jobs.running.get(agent.node.job)
-                agent.say(told, self._run, self.wall, self.simulation.chance, job, self.simulation.plant)
+                agent.say(update, self._run, self.wall, self.simulation.chance, job, self.simulation.plant)
                 self._offer(agent)
-            if now - told_at >= TOLD_SECONDS:
-                told_at = now
+            if now - reported_at >= REPORT_SECONDS:
+                reported_at = now
                 self._tell()
             await asyncio.sleep(TURN_SECONDS)
 

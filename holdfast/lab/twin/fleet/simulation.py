@@ -25,7 +25,7 @@ YEAR_SECONDS = 365.25 * 86400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class NodeUpdate:
     """What one node's agent says at one moment; the session tells its lives apart."""
 
     at: float
@@ -47,7 +47,7 @@ class Simulation:
         self.tells_progress = scenario.tells_progress
         self._shape = infant_shape
         self.nodes = [FleetNode(i, name, place) for i, (name, place) in enumerate(places(scenario, nodes))]
-        self._told: list[Told] = []
+        self._updates: list[NodeUpdate] = []
         self._tested = False
         self.jobs = Jobs(self.clock, self.chance, self.nodes, self._tell_job, scenario.runs)
         self.orders = OrderBook(self)
@@ -68,11 +68,11 @@ class Simulation:
     def now(self) -> float:
         return self.clock.now
 
-    def advance(self, until: float) -> list[Told]:
+    def advance(self, until: float) -> list[NodeUpdate]:
         """Everything that is said up to this moment, in order."""
         self.clock.advance(until)
-        told, self._told = self._told, []
-        return told
+        updates, self._updates = self._updates, []
+        return updates
 
     def tell(
         self,
@@ -87,8 +87,8 @@ class Simulation:
         """Every word also says which jobs are there, so that one lost word is made up for by the next."""
         if node.down or not (changes or events or outcomes or heartbeat):
             return
-        self._told.append(
-            Told(
+        self._updates.append(
+            NodeUpdate(
                 at=self.clock.now,
                 node=node.index,
                 session=node.session,

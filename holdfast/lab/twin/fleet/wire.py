@@ -11,14 +11,14 @@ from holdfast.lab.twin.fleet.digest import digest
 from holdfast.lab.twin.fleet.keeping import kept
 from holdfast.lab.twin.fleet.node import FleetNode
 from holdfast.lab.twin.fleet.progress import Teller
-from holdfast.lab.twin.fleet.simulation import Told
+from holdfast.lab.twin.fleet.simulation import NodeUpdate
 from holdfast.lab.twin.fleet.training import TrainingJob
 from holdfast.model.wire.report import Report
 
 if TYPE_CHECKING:
     from holdfast.lab.twin.fleet.plant import FleetPlant
 
-MOST_WAITING = 200  # reports of one node while nobody takes them; then heartbeats go first
+MOST_WAITING = 200  # reports of one node while the controller is away; then heartbeats go first
 
 
 class Agent:
@@ -38,7 +38,7 @@ class Agent:
 
     def say(
         self,
-        told: Told,
+        update: NodeUpdate,
         run: str,
         wall: Callable[[float], float],
         chance: Chance,
@@ -46,26 +46,26 @@ class Agent:
         plant: "FleetPlant | None" = None,
     ) -> None:
         """Make a report of it and let it wait. `wall` turns virtual seconds into the controller's time."""
-        if told.session != self.session:
-            self.session, self.seq = told.session, 0
+        if update.session != self.session:
+            self.session, self.seq = update.session, 0
         self.seq += 1
-        self.beats += told.heartbeat
+        self.beats += update.heartbeat
         report = Report(
             node=self.node.name,
-            session=f"{run}-{told.session}",
+            session=f"{run}-{update.session}",
             seq=self.seq,
-            at=wall(told.at),
-            heartbeat=told.heartbeat,
-            changes=tuple(replace(change, at=wall(change.at)) for change in told.changes),
-            events=tuple(replace(event, at=wall(event.at)) for event in told.events),
-            outcomes=tuple(replace(outcome, began=wall(outcome.began)) for outcome in told.outcomes),
-            jobs=tuple(replace(job, start=wall(job.start or 0.0)) for job in told.jobs),
-            digest=digest(self.node, told.at, chance, plant) if told.heartbeat and self.beats % 2 else b"",
-            progress=self.teller.windows(self.node, job, told.at, wall) if self.teller and told.heartbeat else (),
+            at=wall(update.at),
+            heartbeat=update.heartbeat,
+            changes=tuple(replace(change, at=wall(change.at)) for change in update.changes),
+            events=tuple(replace(event, at=wall(event.at)) for event in update.events),
+            outcomes=tuple(replace(outcome, began=wall(outcome.began)) for outcome in update.outcomes),
+            jobs=tuple(replace(job, start=wall(job.start or 0.0)) for job in update.jobs),
+            digest=digest(self.node, update.at, chance, plant) if update.heartbeat and self.beats % 2 else b"",
+            progress=self.teller.windows(self.node, job, update.at, wall) if self.teller and update.heartbeat else (),
             keepers=kept(self.node, job) if self.teller else (),
             twin=True,
         )
-        self.waiting.append((not told.heartbeat, msgspec.json.encode(report)))
+        self.waiting.append((not update.heartbeat, msgspec.json.encode(report)))
         if len(self.waiting) > MOST_WAITING:
             oldest = next((i for i, (news, _) in enumerate(self.waiting) if not news), 0)
             del self.waiting[oldest]

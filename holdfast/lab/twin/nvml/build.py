@@ -1,4 +1,4 @@
-"""The NVML library: its own sources, and an honest stub for every function that nobody has simulated yet."""
+"""The NVML library: its own sources, and an honest stub for every function that is not simulated."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -30,6 +30,6 @@ def _sources() -> dict[str, str]:
 
 
 def _stubs(names: list[str]) -> str:
-    """Functions nobody has simulated yet are present, so that clients link, and honest. Weak: a real one wins."""
+    """Functions that are not simulated are present, so that clients link, and honest. Weak: a real one wins."""
     stub = "API __attribute__((weak)) result {}(void) {{ return NOT_SUPPORTED; }}\n"
     return '#include "abi.h"\n' + "".join(stub.format(name) for name in names)

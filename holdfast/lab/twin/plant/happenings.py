@@ -22,7 +22,7 @@ class Happenings:
     power: Power
     luck: np.random.Generator
     events: list[Event] = field(default_factory=list)
-    _told: set[tuple[int, str]] = field(default_factory=set)
+    _reported: set[tuple[int, str]] = field(default_factory=set)
 
     def step(self, now: float, seconds: float, runs: list[Run]) -> None:
         for number, fault in enumerate(self.faults):
@@ -90,9 +90,9 @@ class Happenings:
             self._say("port_up", now + 2, one.subject, "link up")
 
     def _first(self, number: int, what: str) -> bool:
-        if (number, what) in self._told:
+        if (number, what) in self._reported:
             return False
-        self._told.add((number, what))
+        self._reported.add((number, what))
         return True
 
     def _say(self, kind: str, at: float, subject: str, text: str, **detail: str) -> None:

@@ -8,12 +8,13 @@ from holdfast.node.checks.check import Check, Limits
 from holdfast.node.checks.event_rows import Grade, code_and_text, node_verdict, since
 from holdfast.node.checks.fabric.rdma_ports import expected_ports
 
+_KINDS = ("mlx5", "nic")  # NVIDIA's adapters, and those of other makes
 _OF_A_CABLE = ("module_unplugged", "module_error")  # of no interest where no cable is meant to be
 _ONLY_EVIDENCE = ("access_register_failed", "insufficient_power")  # adapters in good health say so too
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    said = since(window, limits["forget_seconds"], "mlx5")
+    said = since(window, limits["forget_seconds"], *_KINDS)
     events = [event for event in said if event.severity != "info"]
     wanted = _adapters_with_expected_ports(window)
     replugged = _plugged_again(said)
@@ -55,7 +56,7 @@ CHECK = Check(
     about="node",
     part="fabric",
     reads=("kmsg_records_total",),
-    hears=("mlx5",),
+    hears=_KINDS,
     judge=judge,
     failure_class=FailureClass.CRASH,
     remedy="drain the node and restart it; if it comes back, inspect adapter, module, cable and the power of its slot",

@@ -37,8 +37,41 @@ _RULES = (
     _Rule("port_hw_local_ack_timeout_err_total", "local_ack_timeout_err_per_second", _SECOND, False),
     _Rule("port_hw_roce_slow_restart_total", "roce_slow_restart_per_second", _SECOND, False),
     _Rule("port_hw_rx_icrc_encapsulated_total", "rx_icrc_encapsulated_per_hour", _HOUR, False),
+    _Rule("port_hw_roce_adp_retrans_to_total", "retransmission_timeouts_per_second", _SECOND, False),
+    _Rule("port_hw_req_transport_retries_exceeded_total", "retries_exceeded_per_hour", _HOUR, False),
+    _Rule("port_net_rx_crc_errors_total", "rx_crc_errors_per_hour", _HOUR, True),
+    # Broadcom (bnxt_re)
+    _Rule("port_hw_rx_roce_discards_total", "roce_discards_per_second", _SECOND, False),
+    _Rule("port_hw_tx_roce_discards_total", "roce_discards_per_second", _SECOND, False),
+    _Rule("port_hw_rx_roce_errors_total", "roce_errors_per_second", _SECOND, True),
+    _Rule("port_hw_tx_roce_errors_total", "roce_errors_per_second", _SECOND, True),
+    _Rule("port_hw_max_retry_exceeded_total", "retries_exceeded_per_hour", _HOUR, False),
+    _Rule("port_hw_to_retransmits_total", "retransmission_timeouts_per_second", _SECOND, False),
+    _Rule("port_hw_unrecoverable_err_total", "retries_exceeded_per_hour", _HOUR, False),
+    # AMD Pensando (ionic)
+    _Rule("port_hw_tx_rdma_retx_pkts_total", "retransmitted_packets_per_second", _SECOND, False),
+    _Rule("port_hw_req_tx_retry_excd_err_total", "retries_exceeded_per_hour", _HOUR, False),
+    _Rule("port_hw_rx_rdma_mtu_discard_pkts_total", "mtu_discards_per_hour", _HOUR, False),
+    # AWS (efa)
+    _Rule("port_hw_rx_drops_total", "roce_discards_per_second", _SECOND, False),
+    _Rule("port_hw_retrans_pkts_total", "retransmitted_packets_per_second", _SECOND, False),
+    _Rule("port_hw_retrans_timeout_events_total", "retransmission_timeouts_per_second", _SECOND, False),
+    _Rule("port_hw_impaired_remote_conn_events_total", "impaired_connections_per_hour", _HOUR, False),
 )
-_REORDERED = ("port_hw_out_of_sequence_total", "port_hw_packet_seq_err_total")  # adaptive routing makes them grow too
+_REPORTED = (  # said, and never a fault by themselves
+    ("port_hw_out_of_sequence_total", "adaptive routing reorders too"),
+    ("port_hw_packet_seq_err_total", "adaptive routing reorders too"),
+    ("port_hw_seq_err_naks_rcvd_total", "adaptive routing reorders too"),
+    ("port_hw_req_rx_pkt_seq_err_total", "adaptive routing reorders too"),
+    ("port_hw_np_ecn_marked_roce_packets_total", "congestion"),
+    ("port_hw_rp_cnp_handled_total", "congestion"),
+    ("port_hw_rx_ecn_marked_pkts_total", "congestion"),
+    ("port_hw_rx_cnp_pkts_total", "congestion"),
+    ("port_hw_rx_rdma_ecn_pkts_total", "congestion"),
+    ("port_hw_rx_rdma_cnp_pkts_total", "congestion"),
+    ("port_hw_unresponsive_remote_events_total", "the other end did not answer"),
+    ("port_net_rx_dropped_total", "the host or the adapter had no buffer"),
+)
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -86,11 +119,11 @@ def _saturated(window: Window, port: Subject) -> list[str]:
 
 
 def _reordering(window: Window, port: Subject) -> list[str]:
-    """Packets that came in another order: reported, and never a fault by themselves."""
-    grown = {name: increase(window.runs(port, name)) for name in _REORDERED}
+    """Reordering, congestion and what the other end did: reported with what it means."""
+    grown = ((name, increase(window.runs(port, name)), meaning) for name, meaning in _REPORTED)
     return [
-        f"{local_name(port)}: {_plain(name)} grew by {count:.0f} in {window.span / _MINUTE:.0f} min"
-        for name, count in grown.items()
+        f"{local_name(port)}: {_plain(name)} grew by {count:.0f} in {window.span / _MINUTE:.0f} min: {meaning}"
+        for name, count, meaning in grown
         if count
     ]
 
@@ -132,6 +165,14 @@ CHECK = Check(
         "local_ack_timeout_err_per_second": 1.0,
         "roce_slow_restart_per_second": 10.0,
         "rx_icrc_encapsulated_per_hour": 0.0,
+        "rx_crc_errors_per_hour": 120.0,
+        "roce_discards_per_second": 100.0,
+        "roce_errors_per_second": 1.0,
+        "retries_exceeded_per_hour": 0.0,
+        "retransmission_timeouts_per_second": 1.0,
+        "retransmitted_packets_per_second": 1000.0,
+        "mtu_discards_per_hour": 0.0,
+        "impaired_connections_per_hour": 10.0,
         "fail_times_limit": 100.0,
     },
 )

@@ -1,5 +1,7 @@
 """Has a GPU joined the NVLink fabric? Until it has, NVLink traffic and CUDA start-up fail on NVSwitch machines."""
 
+from collections import Counter
+
 from holdfast.catalog.gpus import is_virtual, lacking
 from holdfast.model.health import FailureClass, Health
 from holdfast.model.subject import Subject
@@ -35,7 +37,39 @@ _CONFIGURATION = {
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
-    return conclude(_judge_gpu(window, gpu, limits) for gpu in gpus(window, STATE))
+    everyone = gpus(window, STATE)
+    common = _common_partition(window, everyone)
+    findings = [_judge_gpu(window, gpu, limits) for gpu in everyone]
+    joined = [_in_partition(window, gpu, common, finding) for gpu, finding in zip(everyone, findings, strict=True)]
+    return conclude(joined, (f"NVLink cluster {common[0]}, clique {common[1]:.0f}",) if common else ())
+
+
+def _partition(window: Window, gpu: Subject) -> tuple[str, float] | None:
+    """The cluster and the clique that a GPU has joined: only GPUs of one clique reach each other by NVLink."""
+    cluster, clique = window.value(gpu, "gpu_fabric_cluster"), window.number(gpu, "gpu_fabric_clique")
+    joined = window.number(gpu, STATE) == COMPLETED
+    return (str(cluster), clique) if joined and cluster is not None and clique is not None else None
+
+
+def _common_partition(window: Window, everyone: tuple[Subject, ...]) -> tuple[str, float] | None:
+    found = Counter(place for gpu in everyone if (place := _partition(window, gpu)))
+    return found.most_common(1)[0][0] if found else None
+
+
+def _in_partition(
+    window: Window, gpu: Subject, common: tuple[str, float] | None, finding: GpuFinding | None
+) -> GpuFinding | None:
+    mine = _partition(window, gpu)
+    if finding is None or finding.row.health is not Health.PASS or mine is None or common is None:
+        return finding
+    model = model_of(window, gpu)
+    if model and not model.nvswitch and not mine[0].strip("0"):
+        said = f"this {model.name} has joined no NVLink cluster: it reaches no GPU outside its own tray"
+        return GpuFinding(Row(gpu, Health.FAIL, mine[0], reason=said))
+    if mine != common:
+        said = f"in NVLink cluster {mine[0]}, clique {mine[1]:.0f}; the other GPUs of this node are in {common[1]:.0f}"
+        return GpuFinding(Row(gpu, Health.FAIL, mine[1], common[1], said))
+    return finding
 
 
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:

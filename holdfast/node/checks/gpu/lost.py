@@ -12,6 +12,7 @@ from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus
 from holdfast.node.checks.gpu.place import ADDRESS, LOST, places, subject_of
 
 FALLEN_OFF_THE_BUS = "79"  # the Xid
+AMD_LOST = "lost"
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
@@ -27,9 +28,9 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _events(window: Window) -> Iterator[Event]:
-    for event in window.events("xid", "gpu_lost"):
+    for event in window.events("xid", "gpu_lost", "amdgpu"):
         named = event.subject or event.device
-        if named and (event.kind == "gpu_lost" or str(event.code) == FALLEN_OFF_THE_BUS):
+        if named and (event.kind == "gpu_lost" or str(event.code) in (FALLEN_OFF_THE_BUS, AMD_LOST)):
             yield event
 
 
@@ -71,6 +72,9 @@ def _missing(window: Window, gpu: Subject, everyone: tuple[Subject, ...]) -> Gpu
 
 
 def _only_on_the_bus(window: Window, everyone: tuple[Subject, ...]) -> Iterator[GpuFinding]:
+    silent = [gpu for gpu in everyone if window.number(gpu, "gpu_responding") == 0.0]
+    if any(window.value(gpu, ADDRESS) is None for gpu in silent):
+        return  # the driver lists it, and it does not even say where it is: gpu.responding tells
     listed = _listed(window, everyone)
     excluded = str(window.value(window.node, "gpu_excluded") or "").split(",")
     for device in window.inventory.expected("pci") if listed else ():
@@ -105,5 +109,5 @@ CHECK = Check(
     remedy="drain and reboot the node; if the GPU does not come back or is lost again, reseat or replace it",
     owner="hardware",
     span=600.0,
-    hears=("xid", "gpu_lost"),
+    hears=("xid", "gpu_lost", "amdgpu"),
 )

@@ -8,7 +8,8 @@ from holdfast.model.verdict import Row, Verdict
 from holdfast.model.window import Window, increase
 from holdfast.node.checks import single_reading
 from holdfast.node.checks.check import Check, Limits
-from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus, unknown
+from holdfast.node.checks.gpu.facts import GpuFinding, conclude, gpus, model_of, unknown
+from holdfast.node.checks.gpu.nvlink_lanes import untold
 
 RECOVERY = "gpu_nvlink_recovery_errors_total"
 CRC = "gpu_nvlink_crc_errors_total"
@@ -22,8 +23,10 @@ def judge(window: Window, limits: Limits) -> Verdict:
 
 
 def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | None:
+    model = model_of(window, gpu)
     if window.number(gpu, "gpu_nvlink_active_lanes") is None:
-        return None
+        return untold(window, gpu, model)
+    make = "XGMI" if model and model.vendor == "AMD" else "NVLink"
     if all(window.number(gpu, name) is None for name in (RECOVERY, CRC, REPLAY)):
         return unknown(window, gpu, RECOVERY)
     crc, replay = _fastest(window, gpu, CRC), _fastest(window, gpu, REPLAY)
@@ -31,14 +34,14 @@ def _judge_gpu(window: Window, gpu: Subject, limits: Limits) -> GpuFinding | Non
     where = f" (links with errors: {links})" if links else ""
     limit = limits["crc_fail_per_second"]
     if crc >= limit:
-        return GpuFinding(Row(gpu, Health.FAIL, crc, limit, f"{crc:.0f} NVLink CRC errors a second{where}"))
+        return GpuFinding(Row(gpu, Health.FAIL, crc, limit, f"{crc:.0f} {make} CRC errors a second{where}"))
     recoveries = increase(window.runs(gpu, RECOVERY))
     if recoveries > limits["recoveries"]:
-        said = f"{recoveries:.0f} NVLink recoveries in the last {window.span / 60:.0f} minutes{where}"
+        said = f"{recoveries:.0f} {make} recoveries in the last {window.span / 60:.0f} minutes{where}"
         return GpuFinding(Row(gpu, Health.DEGRADED, recoveries, limits["recoveries"], said))
     limit = limits["repeats_per_second"]
     if max(crc, replay) >= limit:
-        said = f"{crc:.1f} NVLink CRC errors and {replay:.1f} replays a second{where}"
+        said = f"{crc:.1f} {make} CRC errors and {replay:.1f} replays a second{where}"
         return GpuFinding(Row(gpu, Health.DEGRADED, max(crc, replay), limit, said))
     return _by_rate(window, gpu, limits) or GpuFinding(_passing(window, gpu, recoveries, limits))
 

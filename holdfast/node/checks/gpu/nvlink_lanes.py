@@ -22,7 +22,7 @@ def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
     if window.number(gpu, "gpu_mig_mode") and (split := _split(window, gpu, model, active)):
         return split
     if active is None:
-        return _without_bridge(gpu, model) if model and _silent(window, gpu) else None
+        return untold(window, gpu, model) or (_without_bridge(gpu, model) if model and _silent(window, gpu) else None)
     lanes = _lanes(window, gpu, model)
     if lanes is None:
         name = window.value(gpu, "gpu_model")
@@ -32,9 +32,18 @@ def _judge_gpu(window: Window, gpu: Subject) -> GpuFinding | None:
         return _without_lanes(window, gpu, model)
     if active < lanes:
         down = window.value(gpu, "gpu_nvlink_down_links")
-        said = f"{active:.0f} of {lanes:.0f} NVLink lanes are up" + (f"; down: {down}" if down else "")
+        links = model.link_name if model else "NVLink lanes"
+        said = f"{active:.0f} of {lanes:.0f} {links} are up" + (f"; down: {down}" if down else "")
         return GpuFinding(Row(gpu, Health.FAIL, active, lanes, said))
     return GpuFinding(Row(gpu, Health.PASS, active, lanes))
+
+
+def untold(window: Window, gpu: Subject, model: GpuModel | None) -> GpuFinding | None:
+    """An AMD GPU whose driver does not report its links, as before gpu_metrics 1.7; they cannot be asked about."""
+    if model is None or model.vendor != "AMD" or not _silent(window, gpu):
+        return None
+    said = "this amdgpu driver does not report the state of XGMI links (gpu_metrics 1.7 and later do)"
+    return GpuFinding(Row(gpu, Health.NOT_APPLICABLE, reason=said))
 
 
 def _lanes(window: Window, gpu: Subject, model: GpuModel | None) -> float | None:

@@ -47,6 +47,9 @@ def _retired(window: Window, gpu: Subject, limits: Limits) -> GpuFinding:
     """GPUs before the A100 retire pages instead of remapping rows."""
     pages = sum(window.number(gpu, f"gpu_retired_pages_{kind}_bit") or 0.0 for kind in ("single", "double"))
     limit = limits["retired_pages"]
+    if failed := window.number(gpu, "gpu_retired_pages_failed"):
+        said = f"{failed:.0f} bad memory pages could not be retired"
+        return GpuFinding(Row(gpu, Health.FAIL, failed, 0.0, said), REPLACE)
     if pages >= limit:
         said = f"{pages:.0f} memory pages are retired"
         return GpuFinding(Row(gpu, Health.FAIL, pages, limit, said), REPLACE)

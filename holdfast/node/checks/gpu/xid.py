@@ -1,4 +1,7 @@
-"""gpu.xid: has the driver reported an error of a GPU that needs more than a restart of the program?"""
+"""gpu.xid: has the driver reported an error of a GPU that needs more than a restart of the program?
+
+NVIDIA's driver numbers its errors (Xid); amdgpu prints them in words, which the catalog of kernel messages knows.
+"""
 
 from dataclasses import replace
 
@@ -36,12 +39,15 @@ _FAILING = frozenset(
 _DEGRADING = frozenset({"drain_p2p", "reset_gpu_when_idle", "update_software", "check_uvm_setting"})
 _RECOVERY = 154
 _MEMORY_MANAGER = "uvm"  # the part of the driver that all GPUs of a node share; what it says is about the node
+_AMD = "amdgpu"
+_AMD_RESET_DONE = "reset_ok"
+_AMD_ENDED_BY_RESET = frozenset({"reset", "ring_timeout", "poison", "firmware_hang", "page_fault"})
 _PROGRAM_FAULTS = frozenset({13, 31})  # a program's fault, unless many programs have it on one GPU and on no other
 
 
 def judge(window: Window, limits: Limits) -> Verdict:
     by_gpu: dict[Subject, list[Event]] = {gpu: [] for gpu in window.inventory.expected("gpu")}
-    for event in since(window, limits["forget_seconds"], "xid", _MEMORY_MANAGER):
+    for event in since(window, limits["forget_seconds"], "xid", _MEMORY_MANAGER, _AMD):
         by_gpu.setdefault(subject_of(window, event), []).append(event)
     if not by_gpu and "gpu" not in window.inventory.lacks:
         why = f"no GPU is known on this node: {window.why_absent(window.node, 'gpu_lost')}"
@@ -70,7 +76,9 @@ def _standing(events: list[Event]) -> list[Event]:
     """The events that no later 154 has taken back, one that asks for nothing any more. They are in their order, which
     tells before from after where their times do not."""
     asks = [index for index, event in enumerate(events) if event.code == _RECOVERY and event.action == "ignore"]
-    return events[asks[-1] :] if asks else events
+    events = events[asks[-1] :] if asks else events
+    done = max((index for index, event in enumerate(events) if event.code == _AMD_RESET_DONE), default=-1)
+    return [event for index, event in enumerate(events) if index > done or event.code not in _AMD_ENDED_BY_RESET]
 
 
 def _named_cause(event: Event, events: list[Event]) -> Event:
@@ -87,6 +95,9 @@ def _health(event: Event) -> Health:
     """What the line says of its severity comes before what the catalog says of its code."""
     if event.kind == _MEMORY_MANAGER:
         return Health.FAIL
+    if event.kind == _AMD:
+        bad = event.action in _FAILING
+        return Health.FAIL if bad and event.severity == "fatal" else Health.DEGRADED if bad else Health.PASS
     fact = catalog.find(event.code) if isinstance(event.code, int) else None
     if event.action == catalog.FOLLOW_154:
         return Health.FAIL if event.severity == "fatal" else Health.PASS
@@ -116,6 +127,9 @@ def _reason(events: list[Event], now: float) -> str:
     if event.kind == _MEMORY_MANAGER:
         ago = max(now - event.at, 0)
         return f"the driver's memory manager gave up {ago:.0f} s ago: no GPU of this node can be used [{event.text}]"
+    if event.kind == _AMD:
+        what = str(event.code).replace("_", " ")
+        return f"the amdgpu driver reported {what} {max(now - event.at, 0):.0f} s ago [{event.text}]"
     meaning = catalog.find(event.code).meaning if isinstance(event.code, int) else ""
     more = f" and {len(events) - 1} more" if len(events) > 1 else ""
     times = f", {event.count} times" if event.count > 1 else ""
@@ -124,11 +138,11 @@ def _reason(events: list[Event], now: float) -> str:
 
 CHECK = Check(
     name="gpu.xid",
-    asks="Has the driver reported an Xid that needs more than a restart of the program?",
+    asks="Has the driver reported an Xid or another error that needs more than a restart of the program?",
     about="gpu",
     part="gpu",
     reads=("kmsg_records_total",),
-    hears=("xid", _MEMORY_MANAGER, GAP),
+    hears=("xid", _MEMORY_MANAGER, _AMD, GAP),
     judge=judge,
     failure_class=FailureClass.CRASH,
     remedy="follow the action of the Xid in the evidence",

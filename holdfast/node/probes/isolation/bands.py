@@ -6,7 +6,7 @@ that never arrive are the exception: none is right, whatever the others show.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
@@ -15,6 +15,8 @@ from holdfast.node.probes.isolation.isolation import Baseline, Limits, Measured,
 from holdfast.node.probes.isolation.pairing import Pair, pair
 
 TAIL_SHARE = 0.01  # of the exchanges: one lost packet in a hundred makes about so many long
+SMALL_PAYLOAD_SESSIONS = 3  # two of a pair may be a busy moment each: a single pair is not named by small payloads
+LARGE_BYTES = 1 << 20  # below, the time of an exchange is latency and CPU rather than bandwidth
 LEAST_LOST = 0.002  # a share of lost datagrams below this is not told from none
 ENOUGH_SMALL = 0.5  # so many small datagrams must arrive before the large ones mean anything
 PACKET_LOSS, FRAME_SIZE, BANDWIDTH, LATENCY, TAIL = (
@@ -37,6 +39,15 @@ class Exchange:
     rail: str = ""
     bytes_per_second: Mapping[int, float] = field(default_factory=dict)  # by payload size
     latencies: tuple[float, ...] = ()  # seconds of each small exchange
+    waits: tuple[float, ...] = ()  # for how many of them an end had no CPU
+
+    @property
+    def without_waits(self) -> tuple[float, ...]:
+        """What the fabric may be blamed for: never less than the fastest exchange took."""
+        if not self.waits:
+            return self.latencies
+        least = min(self.latencies)
+        return tuple(max(least, took - waited) for took, waited in zip(self.latencies, self.waits, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +99,7 @@ class _Band:
     limits: Limits
     text: Callable[[float], str]  # of a measured value
     source: str
+    least_slow: int = 2  # sessions that must show it
 
     @property
     def reference(self) -> Reference:
@@ -99,34 +111,24 @@ class _Band:
 def judge(
     exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams], parts: Parts
 ) -> tuple[list[Named], list[Reference]]:
-    """The parts at fault, each once, and the references. What one band explains is no news in the next."""
+    """The parts at fault, each once, and the references. What one band explains speaks for nothing else in the next: a
+    lossy node is slow too, and must not make its leaf look slow."""
     named: dict[str, Named] = {}
     found_bands = _bands(exchanges, datagrams)
     for band in found_bands:
-        for suspect in isolation.suspects(band.measured, parts, band.baseline, band.limits):
-            if not suspect.confirmed:
-                continue
-            words = _evidence(suspect, band)
+        for suspect in _confirmed(band, band.measured, parts):
             if known := named.get(suspect.part):
-                named[suspect.part] = Named(
-                    suspect=known.suspect, band=known.band, evidence=(*known.evidence, words[0])
-                )
-            elif not _explained(suspect, named.values(), parts):
-                named[suspect.part] = Named(suspect=suspect, band=band.name, evidence=words)
+                said = (*known.evidence, _evidence(suspect, band)[0])
+                named[suspect.part] = Named(suspect=known.suspect, band=known.band, evidence=said)
+        rest = [one for one in band.measured if named.keys().isdisjoint(isolation.uses(one, parts))]
+        for suspect in _confirmed(band, rest, parts):
+            named[suspect.part] = Named(suspect=suspect, band=band.name, evidence=_evidence(suspect, band))
     return list(named.values()), [band.reference for band in found_bands]
 
 
-def _explained(suspect: Suspect, named: Iterable[Named], parts: Parts) -> bool:
-    """Every pair that speaks against it runs over something that is named already."""
-    known = [one.suspect.part for one in named]
-    return bool(known) and all(
-        any(part in _uses(one, other, parts) for part in known) for one, other in suspect.evidence
-    )
-
-
-def _uses(one: str, other: str, parts: Parts) -> set[str]:
-    here, there = pair(one, other)
-    return {f"node/{here}", f"node/{there}", f"pair/{here}+{there}", *parts(one, other)}
+def _confirmed(band: _Band, measured: Sequence[Measured], parts: Parts) -> list[Suspect]:
+    found = isolation.suspects(measured, parts, band.baseline, band.limits)
+    return [one for one in found if one.confirmed and one.slow >= band.least_slow]
 
 
 def _bands(exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams]) -> list[_Band]:
@@ -137,12 +139,14 @@ def _bands(exchanges: Sequence[Exchange], datagrams: Sequence[Datagrams]) -> lis
             for one in exchanges
             if size in one.bytes_per_second
         ]
-        found.append(_learned(f"{BANDWIDTH} at {_size(size)}", rates, 0.05, Limits(), _rate, "bytes_per_second"))
+        spread, limits = (0.05, Limits()) if size >= LARGE_BYTES else (0.4, Limits(least_loss=0.6))
+        found.append(_learned(f"{BANDWIDTH} at {_size(size)}", rates, spread, limits, _rate, "bytes_per_second"))
     timed = [one for one in exchanges if one.latencies]
     usual = [Measured(one.one, one.other, 1.0 / median(one.latencies), one.rail) for one in timed]
-    tails = [Measured(one.one, one.other, 1.0 / tail(one.latencies), one.rail) for one in timed]
-    found.append(_learned(LATENCY, usual, 0.2, Limits(least_loss=0.5), _seconds, "seconds"))
-    found.append(_learned(TAIL, tails, 0.7, Limits(least_loss=0.67), _seconds, "seconds"))
+    floor = median([tail(one.waits) for one in timed if one.waits] or [0.0])  # below it, CPUs decide and not the fabric
+    tails = [Measured(one.one, one.other, 1.0 / max(floor, tail(one.without_waits)), one.rail) for one in timed]
+    found.append(_learned(LATENCY, usual, 0.3, Limits(least_loss=0.6), _seconds, "seconds"))
+    found.append(_learned(TAIL, tails, 0.7, Limits(least_loss=0.875), _seconds, "seconds"))
     return [band for band in found if band.measured]
 
 
@@ -155,9 +159,16 @@ def tail(latencies: Sequence[float]) -> float:
 def _learned(
     name: str, measured: Sequence[Measured], spread: float, limits: Limits, text: Callable[[float], str], unit: str
 ) -> _Band:
-    source = "the other pairs of this run"
-    baseline = isolation.learn(measured, spread)
-    return _Band(name=name, unit=unit, measured=measured, baseline=baseline, limits=limits, text=text, source=source)
+    return _Band(
+        name=name,
+        unit=unit,
+        measured=measured,
+        baseline=isolation.learn(measured, spread),
+        limits=limits,
+        text=text,
+        source="the other pairs of this run",
+        least_slow=2 if spread <= isolation.LEAST_SPREAD else SMALL_PAYLOAD_SESSIONS,
+    )
 
 
 def _loss(datagrams: Sequence[Datagrams]) -> _Band:

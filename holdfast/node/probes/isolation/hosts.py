@@ -79,7 +79,7 @@ def _from_lines(text: str, origin: str) -> list[Host]:
 def _from_toml(text: str, origin: str) -> list[Host]:
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise HostsError(f"{origin}: {error}") from None
     tables = document.get("host")
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):

@@ -145,7 +145,7 @@ class _Trial:
         self._least = max(baseline.least_shift, -math.log(1 - limits.least_loss))
         self._pairs = [pair(one.one, one.other) for one in measured]
         self._moments = _moments(measured)
-        over = [{*parts(_place(one.one, one.rail), _place(one.other, one.rail)), *_own_parts(one)} for one in measured]
+        over = [uses(one, parts) for one in measured]
         slow = set().union(*(over[index] for index, shift in enumerate(self._shift) if shift <= -self._least))
         self._users: dict[str, list[int]] = {part: [] for part in sorted(slow)}
         for index, used in enumerate(over):
@@ -269,6 +269,11 @@ def _shift(one: Measured, baseline: Baseline, limits: Limits) -> float:
     floor = baseline.centre - 4 * limits.bounded * baseline.spread
     rate = math.log(one.bytes_per_second) if one.bytes_per_second > 0 else floor
     return max(rate, floor) - baseline.centre
+
+
+def uses(one: Measured, parts: Parts) -> set[str]:
+    """Every part that a measurement ran over."""
+    return {*parts(_place(one.one, one.rail), _place(one.other, one.rail)), *_own_parts(one)}
 
 
 def _place(name: str, rail: str) -> str:

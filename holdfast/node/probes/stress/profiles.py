@@ -38,7 +38,7 @@ def shipped() -> dict[str, Profile]:
 def read(text: str, origin: str) -> dict[str, Profile]:
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ProfileError(f"{origin}: not valid TOML: {error}") from None
     return {name: _profile(name, table, origin) for name, table in tables.items()}
 

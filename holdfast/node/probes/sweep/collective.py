@@ -8,6 +8,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from holdfast.node.probes.sweep.run_delay import RunDelay
+
 PERIOD = 97  # of the pattern; a small prime, so that shifted and swapped pieces do not look right
 MOST_REPEATS = 200
 LEAST_REPEATS = 5
@@ -120,26 +122,29 @@ def measure(operation: str, size: int, budget_seconds: float, device: str, spoil
     return Timing(seconds, slowest, bool(_greatest(float(wrong), device)))
 
 
-def latencies(operation: str, size: int, device: str) -> list[float]:
+def latencies(operation: str, size: int, device: str) -> list[tuple[float, float]]:
     """Many small exchanges in a row without a barrier between them: one lost packet makes one of them long.
 
-    All ranks agree after each batch whether there is time for another.
+    Of each the seconds it took, and for how many of them this process had no CPU: a busy host is no slow fabric. All
+    ranks agree after each batch whether there is time for another.
     """
     rank, world = dist.get_rank(), dist.get_world_size()
     exchange = EXCHANGES[operation]
     elements = max(world, size // 4 // world * world)
     sent = exchange.fill(rank, world, elements).to(device)
     got = torch.empty_like(exchange.expect(rank, world, elements).to(device))
-    found: list[float] = []
-    start = time.perf_counter()
+    found: list[tuple[float, float]] = []
+    start, delay = time.perf_counter(), RunDelay()
     dist.barrier()
     while len(found) < LATENCY_REPEATS and _greatest(time.perf_counter() - start, device) < LATENCY_SECONDS:
         for _ in range(LATENCY_BATCH):
-            before = time.perf_counter()
+            waited, before = delay.seconds(), time.perf_counter()
             exchange.run(sent, got)
             if device != "cpu":
                 torch.cuda.synchronize()
-            found.append(time.perf_counter() - before)
+            seconds = time.perf_counter() - before
+            found.append((seconds, delay.seconds() - waited))
+    delay.close()
     return found
 
 

@@ -88,11 +88,16 @@ class Pairs:
             int(lines[0]["bytes"]): int(lines[0]["bytes"]) / max(median(line["seconds"]) for line in lines)
             for lines in zip(*(answer["rows"] for answer in answers), strict=False)
         }
-        ends = zip(*(answer.get("latencies", ()) for answer in answers), strict=False)
+        timed = list(zip(*(answer.get("latencies", ()) for answer in answers), strict=False))
         for name, answer in zip((one, other), answers, strict=True):
             self.cpu_wait[name].append(float(answer.get("cpu_wait_ratio", 0.0)))
         return Exchange(
-            one=one, other=other, rail=rail, bytes_per_second=rates, latencies=tuple(max(both) for both in ends)
+            one=one,
+            other=other,
+            rail=rail,
+            bytes_per_second=rates,
+            latencies=tuple(max(seconds for seconds, _ in both) for both in timed),
+            waits=tuple(sum(waited for _, waited in both) for both in timed),
         )
 
     def exchange_datagrams(self, names: Sequence[str], leaves: Mapping[str, str], tell: Tell) -> None:
@@ -155,4 +160,4 @@ class Pairs:
 def _timed(exchange: Exchange) -> dict[str, float]:
     if not exchange.latencies:
         return {}
-    return {"latency_seconds": median(exchange.latencies), "tail_seconds": tail(exchange.latencies)}
+    return {"latency_seconds": median(exchange.latencies), "tail_seconds": tail(exchange.without_waits)}

@@ -5,7 +5,6 @@ with it. Whatever goes wrong is said in one sentence: a host that cannot take pa
 """
 
 import datetime
-import glob
 import json
 import os
 import platform
@@ -15,11 +14,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import IO, Any
 
 from holdfast.node.probes.sweep import datagrams
 from holdfast.node.probes.sweep.interface import interface_of
+from holdfast.node.probes.sweep.run_delay import RunDelay
 from holdfast.node.probes.sweep.seats import Seats
 
 PINNED = ("NCCL_ALGO", "NCCL_PROTO")
@@ -129,24 +129,18 @@ def exchange(command: dict[str, Any], answers: IO[str]) -> dict[str, Any]:
         os.environ.setdefault("NCCL_DEBUG_SUBSYS", "INIT,NET")
         _choose_gpu(command.get("gpu", 0))
     with pinned(command.get("environment", {})), _cpu_wait() as waited:
-        found = _in_group(command, answers)
-    return {**found, "cpu_wait_ratio": waited()}
+        return {**_in_group(command, answers), "cpu_wait_ratio": waited()}
 
 
 @contextmanager
 def _cpu_wait() -> Iterator[Callable[[], float]]:
-    """The share of the time that this process was ready to run and had no CPU."""
-    before, start = _run_delay(), time.monotonic()
-    yield lambda: max(0.0, _run_delay() - before) / max(1e-3, time.monotonic() - start)
-
-
-def _run_delay() -> float:
-    """Seconds on a run queue, of the thread that waited longest."""
-    delays = [0.0]
-    for path in glob.glob("/proc/self/task/*/schedstat"):
-        with suppress(OSError, ValueError, IndexError), open(path, encoding="ascii") as file:
-            delays.append(int(file.read().split()[1]) / 1e9)
-    return max(delays)
+    """The share of the time that a thread of this process was ready to run and had no CPU."""
+    delay, start = RunDelay(), time.monotonic()
+    before = delay.seconds()
+    try:
+        yield lambda: max(0.0, delay.seconds() - before) / max(1e-3, time.monotonic() - start)
+    finally:
+        delay.close()
 
 
 def _choose_gpu(number: int) -> None:

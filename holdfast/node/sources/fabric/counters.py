@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection
+from functools import lru_cache
 
 from holdfast.formats.fabric import infiniband
 from holdfast.model import subject
@@ -9,9 +10,11 @@ from holdfast.model.signal import Reading, Signal
 from holdfast.model.subject import Subject
 from holdfast.node.sources.fabric.ports import PortPlace, find_ports, root_of
 from holdfast.node.sources.open_files import CounterFile, close_all, said
+from holdfast.node.sources.small_file import text_or_nothing
 
 _READABLE = "port_counters_readable"  # absent, with the files named, where one exists and makes no sense
 _NOT_KEPT = "N/A"  # how a driver says that the device does not keep this counter
+_INTERFACE_COUNTERS = ("rx_crc_errors", "rx_errors", "rx_dropped", "tx_errors", "tx_dropped")
 _LEFT_OUT = ("lifespan",)  # how long the driver caches the others, in milliseconds: no counter
 
 
@@ -109,14 +112,28 @@ def _counters_of(node: str, place: PortPlace) -> list[_Counter]:
         _Counter(where, place, f"counters/{name}", *infiniband.counter_signal(name))
         for name in _names(place, "counters")
     ]
-    return counters + [
+    counters += [
         _Counter(where, place, f"hw_counters/{name}", infiniband.hw_counter_signal(name), 1)
         for name in _names(place, "hw_counters")
+    ]
+    return counters + [
+        _Counter(where, place, path, f"port_net_{os.path.basename(path)}_total", 1) for path in _interface_files(place)
     ]
 
 
 def _listed(place: PortPlace) -> int:
-    return len(_names(place, "counters")) + len(_names(place, "hw_counters"))
+    return len(_names(place, "counters")) + len(_names(place, "hw_counters")) + len(_interface_files(place))
+
+
+@lru_cache(maxsize=256)
+def _interface_files(place: PortPlace) -> list[str]:
+    """Error counts of the network interface over an Ethernet port; an InfiniBand port has its own."""
+    if text_or_nothing(f"{place.path}/link_layer") != "Ethernet":
+        return []
+    name = text_or_nothing(f"{place.path}/gid_attrs/ndevs/0")
+    folder = os.path.join(os.path.dirname(os.path.dirname(place.path)), "device", "net", name, "statistics")
+    paths = (os.path.join(folder, counter) for counter in _INTERFACE_COUNTERS) if name else ()
+    return [path for path in paths if os.path.exists(path)]
 
 
 def _names(place: PortPlace, folder: str) -> list[str]:

@@ -9,8 +9,8 @@ from holdfast.node.sources.file_watch import FileWatch
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _RECORD_BYTES = 64 * 1024  # more than the kernel puts into one record
-_MAX_RECORDS_PER_READ = 20_000
-_MAX_BYTES_PER_READ = 4 * 1024 * 1024
+_MAX_RECORDS_PER_READ = 4_000
+_MAX_BYTES_PER_READ = 512 * 1024  # a storm is read in pieces: its peak is what the process keeps
 
 
 class KmsgReader(Protocol):

@@ -112,6 +112,21 @@ def numbers(tree: Tree) -> Iterator[int]:
         yield content[0]
 
 
+def has_tensors(tree: Tree) -> bool:
+    return next(numbers(tree), None) is not None
+
+
+def layouts(tree: Tree) -> dict[int, tuple[list[int], Any]]:
+    """Full shape and region of each distributed tensor, by its number."""
+    if not isinstance(tree, list):
+        return {}
+    kind, content = tree
+    if kind == "shard":
+        return {content[0]: (content[1], content[2])} if content[2] is not None else {}
+    parts = [part[1] for part in content] if kind == "dict" else content if kind in _SEQUENCES else []
+    return {number: layout for part in parts for number, layout in layouts(part).items()}
+
+
 def has_shards(tree: Tree) -> bool:
     """Whether pieces of distributed tensors are in it, which can only be loaded beside a state that has them."""
     if not isinstance(tree, list):

@@ -31,16 +31,16 @@ class Account:
         return KeeperProgress(job, self._parts.flushing.unsaved(), self._holdings())
 
     def _holdings(self) -> Holdings:
-        vault, crew = self._parts.vault, self._parts.replication.crew
+        store, members = self._parts.store, self._parts.replication.members
         return Holdings(
             node=_words(str(self._about["node"]))[:255],
-            run=crew.attempt if crew else "",
+            run=members.attempt if members else "",
             ranks=_some(self._parts.flushing.own_ranks),
-            world=crew.world if crew else 0,
-            replicas=1 + len(crew.partners) if crew else 0,
-            committed_step=min(max(vault.committed, -1), LARGEST_STEP),
-            used_bytes=vault.used_bytes(),
-            budget_bytes=vault.budget_bytes,
+            world=members.world if members else 0,
+            replicas=1 + len(members.partners) if members else 0,
+            committed_step=min(max(store.committed, -1), LARGEST_STEP),
+            used_bytes=store.used_bytes(),
+            budget_bytes=store.budget_bytes,
             steps=self._steps(),
             troubles=self._troubles(),
             storage_unknown=self._unknown,
@@ -54,7 +54,7 @@ class Account:
         ours, stored, on_gpus = self._parts.flushing.own_ranks, self._stored, self._parts.shelf.steps()
         own: dict[int, set[int]] = {}
         partners: dict[int, set[int]] = {}
-        for copy in self._parts.vault.held():
+        for copy in self._parts.store.held():
             (own if copy.rank in ours else partners).setdefault(copy.step, set()).add(copy.rank)
         tellable = {step for step in (*own, *partners, *stored) if 0 <= step <= LARGEST_STEP}
         newest = sorted(tellable, reverse=True)[:MOST_STEPS]

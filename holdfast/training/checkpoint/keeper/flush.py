@@ -10,7 +10,7 @@ from pathlib import Path
 
 from holdfast.training.checkpoint.format.message import EncodingError
 from holdfast.training.checkpoint.keeper.pacing import Pace, behind_training
-from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
+from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 
 LOG = logging.getLogger(__name__)
 WRITERS = 4  # keepers that write at the same time at most, as long as writing takes as long as it did before
@@ -23,14 +23,14 @@ class Flushing:
     def __init__(
         self,
         folder: Path,
-        vault: Vault,
+        store: ShardStore,
         troubles: dict[str, str],
         pace: Pace,
         place: str = "",  # where steps are stored, if not in the job's folder
         keep: int = STEPS_KEPT,
         keep_every: int = 0,
     ) -> None:
-        self._folder, self._vault, self._troubles, self._pace = folder, vault, troubles, pace
+        self._folder, self._store, self._troubles, self._pace = folder, store, troubles, pace
         self.place, self._keep, self._keep_every = place or str(folder), keep, keep_every
         self.turn = 0  # of this keeper among all
         self._own: set[int] = set()
@@ -61,7 +61,7 @@ class Flushing:
     def store(self, copy: Copy, tried: Tried) -> bool:
         """Queue a copy; False where it is gone already. It is kept from being written over only while it is written:
         storage that hangs must not take one buffer after the other from the training."""
-        if not self._vault.has(copy):
+        if not self._store.has(copy):
             return False
         self._waiting.put((copy, tried))
         return True
@@ -100,8 +100,8 @@ class Flushing:
 
     def _due(self) -> list[Copy]:
         """Own ranks' first, and of those the committed step: that one makes a whole."""
-        committed = self._vault.committed
-        held = self._vault.held()
+        committed = self._store.committed
+        held = self._store.held()
         newest = {copy.rank: copy.step for copy in held}
         due = [copy for copy in held if copy.step in (committed, newest[copy.rank])]
         return sorted(due, key=lambda copy: (copy.rank not in self._own, copy.step != committed, copy.rank))
@@ -128,7 +128,7 @@ class Flushing:
 
     def _write(self, copy: Copy) -> bool | None:
         """Whether it is in storage now; None where it was gone before. Whoever calls has the lock."""
-        with self._vault.reading(copy.rank, copy.step) as still_there:
+        with self._store.reading(copy.rank, copy.step) as still_there:
             if still_there is not copy:
                 return None
             try:

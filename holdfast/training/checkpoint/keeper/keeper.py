@@ -21,9 +21,9 @@ from holdfast.training.checkpoint.keeper.agent_connection import AgentLine
 from holdfast.training.checkpoint.keeper.flush import STEPS_KEPT, Flushing
 from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace
 from holdfast.training.checkpoint.keeper.peers import Answerer
-from holdfast.training.checkpoint.keeper.ranks import Desk, Parts
+from holdfast.training.checkpoint.keeper.ranks import Parts, RankServer
 from holdfast.training.checkpoint.keeper.replication import Replication
-from holdfast.training.checkpoint.keeper.shard_store import Vault
+from holdfast.training.checkpoint.keeper.shard_store import ShardStore
 from holdfast.training.checkpoint.keeper.site import SiteError, job_secret, node_name, own_address, socket_path
 from holdfast.training.checkpoint.keeper.storing import Storing
 from holdfast.training.checkpoint.keeper.wire import Process
@@ -61,25 +61,30 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, lambda *_: stop.set())
-    vault = Vault(int(options.memory_bytes) or default_budget())
+    store = ShardStore(int(options.memory_bytes) or default_budget())
     troubles: dict[str, str] = {}
     gaps = Gaps()
     pace = Pace(options.bytes_per_second, gaps)
-    replication = Replication(vault, secret, pace, troubles)
+    replication = Replication(store, secret, pace, troubles)
     host, _, port = options.listen.partition(":")
-    answerer = Answerer(host or own_address(), int(port or 0), secret, vault, replication.notice)
-    about = {"job": options.job, "node": options.node, "address": answerer.address, "budget_bytes": vault.budget_bytes}
+    answerer = Answerer(host or own_address(), int(port or 0), secret, store, replication.notice)
+    about = {
+        "job": options.job,
+        "node": options.node,
+        "address": answerer.address,
+        "budget_bytes": store.budget_bytes,
+    }
     slow = Pace(options.storage_bytes_per_second)
-    flushing = Flushing(folder, vault, troubles, slow, options.storage, options.keep, options.keep_every)
-    storing = Storing(vault, flushing, replication.ask, troubles)
-    parts = Parts(vault, replication, flushing, storing, secret, troubles, gaps, pace, Shelf(troubles))
-    desk = Desk(path, parts, about)
-    desk.start()
+    flushing = Flushing(folder, store, troubles, slow, options.storage, options.keep, options.keep_every)
+    storing = Storing(store, flushing, replication.ask, troubles)
+    parts = Parts(store, replication, flushing, storing, secret, troubles, gaps, pace, Shelf(troubles))
+    server = RankServer(path, parts, about)
+    server.start()
     AgentLine(Account(about, flushing.place, parts).told, flushing.flush)
-    LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, vault.budget_bytes)
+    LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, store.budget_bytes)
     supervisor = Process(supervisor_of(os.getpid()))
     while not stop.wait(1.0):
-        idle = desk.idle_seconds()
+        idle = server.idle_seconds()
         if idle > GPU_LINGER_SECONDS:
             parts.shelf.clear()
         patience = min(options.linger_seconds, options.orphan_seconds) if supervisor.ended() else options.linger_seconds
@@ -88,7 +93,7 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
             break
     stored = flushing.flush(options.flush_seconds)
     LOG.info("ending; flushed to storage: %s", ", ".join(f"step {step}" for step in stored) or "nothing")
-    desk.close()
+    server.close()
     path.unlink(missing_ok=True)
     answerer.close()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from holdfast.training.checkpoint.format.increments import checked_parts
 from holdfast.training.checkpoint.keeper.pacing import Pace, behind_training
-from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, Vault
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
 from holdfast.training.checkpoint.keeper.wire import (
     CHUNK,
     Channel,
@@ -75,10 +75,10 @@ class Caller:
         self._answer()
         return sum(end - start for start, end in places)
 
-    def get(self, rank: int, step: int, vault: Vault) -> Copy:
-        """Fetch a copy into the vault."""
+    def get(self, rank: int, step: int, store: ShardStore) -> Copy:
+        """Fetch a copy into the shard store."""
         self._channel.send({"do": "get", "rank": rank, "step": step})
-        return take(self._channel, self._answer()["row"], vault)
+        return take(self._channel, self._answer()["row"], store)
 
     def tell(self, message: Message) -> Message:
         self._channel.send(message)
@@ -91,10 +91,12 @@ class Caller:
         return answer
 
 
-def take(source: Channel, row: object, vault: Vault, base: Copy | None = None, parts: Sequence[object] = ()) -> Copy:
+def take(
+    source: Channel, row: object, store: ShardStore, base: Copy | None = None, parts: Sequence[object] = ()
+) -> Copy:
     """Receive a copy, or what changed since `base`, and keep it only if it is as a whole what was announced."""
     rank, step, attempt, world, size, digest = checked_row(row)
-    pages = vault.reserve(rank, size)
+    pages = store.reserve(rank, size)
     try:
         places = [(0, size)]
         if base is not None:
@@ -105,10 +107,10 @@ def take(source: Channel, row: object, vault: Vault, base: Copy | None = None, p
         if pages.digest(size) != digest:
             raise WireError(f"rank {rank} step {step} arrived damaged")
     except OSError:
-        vault.give_up(rank, pages)
+        store.give_up(rank, pages)
         raise
     copy = Copy(rank, step, attempt, world, size, digest, pages)
-    vault.add(copy)
+    store.add(copy)
     return copy
 
 
@@ -124,8 +126,8 @@ def checked_row(row: object) -> tuple[int, int, str, int, int, str]:
 class Answerer:
     """Listens for other keepers; one thread each."""
 
-    def __init__(self, host: str, port: int, secret: bytes, vault: Vault, notice: Notice) -> None:
-        self._secret, self._vault, self._notice = secret, vault, notice
+    def __init__(self, host: str, port: int, secret: bytes, store: ShardStore, notice: Notice) -> None:
+        self._secret, self._store, self._notice = secret, store, notice
         self._listener = socket.create_server((host, port))
         self.address = f"{host}:{self._listener.getsockname()[1]}"
         self._strangers = threading.BoundedSemaphore(MOST_STRANGERS)
@@ -184,12 +186,12 @@ class Answerer:
         match order:
             case {"do": "put", "row": [int(rank), int(step), *_], "committed": int(committed), "safe": list(safe)}:
                 if 0 <= committed < step:
-                    self._vault.commit(committed)
-                self._vault.protect_only(rank, [one for one in safe if isinstance(one, int)])
+                    self._store.commit(committed)
+                self._store.protect_only(rank, [one for one in safe if isinstance(one, int)])
 
     def _accept_parts(self, peer: Channel, row: object, step: int, parts: Sequence[object]) -> None:
         rank, _, attempt, _, size, _ = checked_row(row)
-        with self._vault.reading(rank, step) as base:
+        with self._store.reading(rank, step) as base:
             if base is None or base.attempt != attempt or base.size != size:
                 peer.send({"error": f"step {step} of rank {rank} is not here to build on"})
                 return
@@ -197,21 +199,21 @@ class Answerer:
 
     def _accept_copy(self, peer: Channel, row: object, base: Copy | None = None, parts: Sequence[object] = ()) -> None:
         rank, _, _, _, size, _ = checked_row(row)
-        self._vault.give_up(rank, self._vault.reserve(rank, size))  # is there room, before a byte is sent
+        self._store.give_up(rank, self._store.reserve(rank, size))  # is there room, before a byte is sent
         try:
             checked_parts(parts, size)
         except ValueError as error:
             raise WireError(str(error)) from error
         peer.send({})
         try:
-            take(peer, row, self._vault, base, parts)
+            take(peer, row, self._store, base, parts)
         except WireError as error:
             peer.send({"error": str(error)})
             raise
         peer.send({})
 
     def _hand_out(self, peer: Channel, rank: int, step: int) -> None:
-        with self._vault.reading(rank, step) as copy:
+        with self._store.reading(rank, step) as copy:
             if copy is None:
                 peer.send({"error": f"step {step} of rank {rank} is not here"})
                 return

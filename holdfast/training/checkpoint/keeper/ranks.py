@@ -17,8 +17,8 @@ from holdfast.training.checkpoint.keeper.flush import Flushing
 from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace, behind_training
 from holdfast.training.checkpoint.keeper.peers import Caller
-from holdfast.training.checkpoint.keeper.replication import Crew, Replication
-from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, Vault
+from holdfast.training.checkpoint.keeper.replication import Members, Replication
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
 from holdfast.training.checkpoint.keeper.storing import Storing
 from holdfast.training.checkpoint.keeper.wire import (
     Message,
@@ -40,7 +40,7 @@ PREDECESSOR_SECONDS = 10.0  # how long a killed process may need to disappear be
 class Parts:
     """What the keeper is made of."""
 
-    vault: Vault
+    store: ShardStore
     replication: Replication
     flushing: Flushing
     storing: Storing
@@ -51,11 +51,11 @@ class Parts:
     shelf: Shelf
 
 
-class Desk:
+class RankServer:
     """Accepts the ranks of this node."""
 
     def __init__(self, path: Path, parts: "Parts", about: Message) -> None:
-        self.vault, self.replication, self.flushing = parts.vault, parts.replication, parts.flushing
+        self.store, self.replication, self.flushing = parts.store, parts.replication, parts.flushing
         self.storing, self.secret, self.troubles, self.about = parts.storing, parts.secret, parts.troubles, about
         self.gaps, self.pace, self.shelf = parts.gaps, parts.pace, parts.shelf
         self.hashing = ThreadPoolExecutor(1, "hashing", initializer=behind_training)  # while the next step computes
@@ -69,7 +69,7 @@ class Desk:
         self._listener.listen(64)
 
     def start(self) -> None:
-        threading.Thread(target=accept_for_ever, args=(self._listener, self._serve), name="desk", daemon=True).start()
+        threading.Thread(target=accept_for_ever, args=(self._listener, self._serve), name="server", daemon=True).start()
 
     def close(self) -> None:
         close_listener(self._listener)
@@ -90,7 +90,7 @@ class Desk:
 
     def rows(self) -> list[list[object]]:
         """What is held here, in host or GPU memory."""
-        held = [copy.row() for copy in self.vault.held()]
+        held = [copy.row() for copy in self.store.held()]
         return held + [row for row in self.shelf.rows() if row not in held]
 
     def attach(self, rank: int, visit: "Visit") -> None:
@@ -126,8 +126,8 @@ class Desk:
 class Visit:
     """One rank's connection."""
 
-    def __init__(self, desk: Desk, client: socket.socket) -> None:
-        self._desk, self._client = desk, client
+    def __init__(self, server: RankServer, client: socket.socket) -> None:
+        self._server, self._client = server, client
         self.pid = 0
         self.process = Process(0)
         self._rank, self._world = -1, 0
@@ -158,7 +158,7 @@ class Visit:
             except (OSError, KeyError, TypeError, ValueError) as error:
                 answer, fds = {"error": str(error)}, ()
             with suppress(OSError):  # it may be gone, but what it said before it went is still to be read and done
-                send(self._client, {**answer, "troubles": dict(self._desk.troubles)}, fds)
+                send(self._client, {**answer, "troubles": dict(self._server.troubles)}, fds)
 
     def leave_if_ended(self) -> None:
         if self.process.ended():
@@ -167,40 +167,42 @@ class Visit:
 
     def leave(self) -> None:
         for pages in self._lent.values():
-            self._desk.vault.give_up(self._rank, pages)
-        self._desk.gaps.left(self._rank)
-        self._desk.detach(self)
+            self._server.store.give_up(self._rank, pages)
+        self._server.gaps.left(self._rank)
+        self._server.detach(self)
         self.process.close()
 
     def _attach(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        if order["job"] != self._desk.about["job"]:
-            raise WireError(f"this keeper serves job {self._desk.about['job']}, not {order['job']}")
+        if order["job"] != self._server.about["job"]:
+            raise WireError(f"this keeper serves job {self._server.about['job']}, not {order['job']}")
         self.pid = int(order["pid"])
-        self._desk.attach(int(order["rank"]), self)
+        self._server.attach(int(order["rank"]), self)
         self._rank, self._world = int(order["rank"]), int(order["world"])
-        self._desk.shelf.greet(self._rank)
-        mark = self._desk.gaps.mark_of(self._rank)
-        return {**self._desk.about, "held": self._desk.rows(), "on_gpu": self._desk.shelf.rows()}, (mark.fd,)
+        self._server.shelf.greet(self._rank)
+        mark = self._server.gaps.mark_of(self._rank)
+        return {**self._server.about, "held": self._server.rows(), "on_gpu": self._server.shelf.rows()}, (mark.fd,)
 
     def _join(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        crew = Crew(
+        members = Members(
             attempt=str(order["attempt"]),
             world=self._world,
-            node=self._desk.about["node"],
+            node=self._server.about["node"],
             addresses={str(node): str(address) for node, address in order["addresses"].items()},
             partners=tuple(order["partners"]),
             counter=str(order["counter"]),
         )
-        begins = self._desk.replication.join(crew)
-        self._desk.flushing.expect(self._rank)
-        self._desk.flushing.turn = sorted(crew.addresses).index(crew.node) if crew.node in crew.addresses else 0
+        begins = self._server.replication.join(members)
+        self._server.flushing.expect(self._rank)
+        self._server.flushing.turn = (
+            sorted(members.addresses).index(members.node) if members.node in members.addresses else 0
+        )
         if begins:  # the others of this node may have saved by now
-            self._desk.storing.begin(crew.attempt)
-            self._desk.flushing.begin(crew.attempt, int(order["step"]))
-            self._desk.vault.rewind(int(order["step"]))
-            self._desk.shelf.rewind(int(order["step"]))
+            self._server.storing.begin(members.attempt)
+            self._server.flushing.begin(members.attempt, int(order["step"]))
+            self._server.store.rewind(int(order["step"]))
+            self._server.shelf.rewind(int(order["step"]))
         if begins and order.get("stores"):
-            self._desk.flushing.prepare()
+            self._server.flushing.prepare()
         return {}, ()
 
     def _reserve(self, order: Message) -> tuple[Message, tuple[int, ...]]:
@@ -208,14 +210,16 @@ class Visit:
 
     def _room(self, order: Message) -> Pages:
         size, step = int(order["size"]), order.get("step")
-        if isinstance(step, int) and step <= self._desk.vault.committed:
-            raise WireError(f"all ranks have saved step {self._desk.vault.committed}: only a load leads back before it")
+        if isinstance(step, int) and step <= self._server.store.committed:
+            raise WireError(
+                f"all ranks have saved step {self._server.store.committed}: only a load leads back before it"
+            )
         try:
-            pages = self._desk.vault.reserve(self._rank, size, float(order["patience"]))
+            pages = self._server.store.reserve(self._rank, size, float(order["patience"]))
         except Full:
-            if not self._desk.replication.withdraw(self._rank):
+            if not self._server.replication.withdraw(self._rank):
                 raise
-            pages = self._desk.vault.reserve(self._rank, size)
+            pages = self._server.store.reserve(self._rank, size)
         self._lent[pages.number] = pages
         return pages
 
@@ -231,40 +235,40 @@ class Visit:
     def _keep(self, pages: Pages, order: Message) -> Copy:
         size = min(int(order["size"]), pages.size)
         step, attempt = int(order["step"]), str(order["attempt"])
-        digest = self._desk.hashing.submit(pages.digest, size).result()
+        digest = self._server.hashing.submit(pages.digest, size).result()
         copy = Copy(self._rank, step, attempt, self._world, size, digest, pages)
-        self._desk.vault.add(copy)
+        self._server.store.add(copy)
         if order["store"]:
-            self._desk.storing.offer(copy)
-        self._desk.replication.submit(copy)
+            self._server.storing.offer(copy)
+        self._server.replication.submit(copy)
         return copy
 
     def _lend(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        return self._desk.shelf.lend(self._rank, int(order["size"]), int(order["budget"]), str(order["gpu"])), ()
+        return self._server.shelf.lend(self._rank, int(order["size"]), int(order["budget"]), str(order["gpu"])), ()
 
     def _land(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         """What the rank copied into GPU memory is taken to host memory; from there it goes the way of all copies."""
         pages = self._lent.pop(order["buffer"])
         try:
-            self._desk.shelf.take(self._rank, int(order["step"]), int(order["size"]), order["sums"], pages)
+            self._server.shelf.take(self._rank, int(order["step"]), int(order["size"]), order["sums"], pages)
         except OSError:
-            self._desk.vault.give_up(self._rank, pages)
+            self._server.store.give_up(self._rank, pages)
             raise
         copy = self._keep(pages, order)
-        self._desk.shelf.landed(copy)
+        self._server.shelf.landed(copy)
         return {"digest": copy.digest}, ()
 
     def _fetch_gpu(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        return self._desk.shelf.fetch(self._rank, int(order["step"])), ()
+        return self._server.shelf.fetch(self._rank, int(order["step"])), ()
 
     def _fetch(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         """A copy, this rank's if no other is named: of this node's memory, or brought here from another keeper's."""
         rank, step, address = int(order.get("rank", self._rank)), int(order["step"]), str(order["address"])
         if address:
-            self._desk.vault.protect_only(rank, ())  # the run in which they counted is over
-            with Caller(address, self._desk.secret) as caller:
-                caller.get(rank, step, self._desk.vault)
-        with self._desk.vault.reading(rank, step) as copy:
+            self._server.store.protect_only(rank, ())  # the run in which they counted is over
+            with Caller(address, self._server.secret) as caller:
+                caller.get(rank, step, self._server.store)
+        with self._server.store.reading(rank, step) as copy:
             if copy is None:
                 raise WireError(f"step {step} of rank {rank} is not here")
             answer, fds = self._show(copy.pages)
@@ -272,19 +276,23 @@ class Visit:
 
     def _drop(self, order: Message) -> tuple[Message, tuple[int, ...]]:
         rank = int(order.get("rank", self._rank))
-        self._desk.vault.drop(rank, int(order["step"]))
+        self._server.store.drop(rank, int(order["step"]))
         if rank != self._rank:  # it was here for a load only
-            self._desk.vault.trim(rank)
+            self._server.store.trim(rank)
         return {}, ()
 
     def _flush(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        return {"stored": self._desk.flushing.flush(float(order["seconds"]))}, ()
+        return {"stored": self._server.flushing.flush(float(order["seconds"]))}, ()
 
     def _status(self, order: Message) -> tuple[Message, tuple[int, ...]]:
-        vault = self._desk.vault
-        status: dict[str, Any] = {"committed": vault.committed, "used_bytes": vault.used_bytes(), "keeper": os.getpid()}
-        status["ranks"], status["idle_seconds"] = self._desk.attached(), self._desk.idle_seconds()
-        status["sent_bytes"] = self._desk.replication.sent_bytes
-        status["communicating"] = self._desk.gaps.communicating()
-        status["waited_for_gaps_seconds"] = self._desk.pace.waited_seconds
-        return {**self._desk.about, **status, "held": self._desk.rows(), "on_gpu": self._desk.shelf.rows()}, ()
+        store = self._server.store
+        status: dict[str, Any] = {
+            "committed": store.committed,
+            "used_bytes": store.used_bytes(),
+            "keeper": os.getpid(),
+        }
+        status["ranks"], status["idle_seconds"] = self._server.attached(), self._server.idle_seconds()
+        status["sent_bytes"] = self._server.replication.sent_bytes
+        status["communicating"] = self._server.gaps.communicating()
+        status["waited_for_gaps_seconds"] = self._server.pace.waited_seconds
+        return {**self._server.about, **status, "held": self._server.rows(), "on_gpu": self._server.shelf.rows()}, ()

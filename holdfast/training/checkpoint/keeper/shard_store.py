@@ -37,7 +37,7 @@ class Copy:
         return [self.rank, self.step, self.attempt, self.world, self.size, self.digest]
 
 
-class Vault:
+class ShardStore:
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
         self.committed = -1
@@ -73,7 +73,7 @@ class Vault:
                 self._changed.wait(left)
 
     def add(self, copy: Copy) -> None:
-        """The buffer of this copy is filled and is now what the vault answers for its rank and step."""
+        """The buffer of this copy is filled and is now what the shard store answers for its rank and step."""
         with self._changed:
             self._take_back(copy.rank, copy.pages)
             self._let_go(self._copies.pop((copy.rank, copy.step), None))

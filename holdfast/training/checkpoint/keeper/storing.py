@@ -12,7 +12,7 @@ from functools import partial
 
 from holdfast.training.checkpoint.keeper.flush import Flushing
 from holdfast.training.checkpoint.keeper.quorum import Answer, Share
-from holdfast.training.checkpoint.keeper.shard_store import Copy, Vault
+from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from holdfast.training.checkpoint.keeper.wire import Message
 
 LOG = logging.getLogger(__name__)
@@ -22,8 +22,8 @@ Ask = Callable[[Message], Message]  # the keeper that counts
 
 
 class Storing:
-    def __init__(self, vault: Vault, flushing: Flushing, ask: Ask, troubles: dict[str, str]) -> None:
-        self._vault, self._flushing, self._ask, self._troubles = vault, flushing, ask, troubles
+    def __init__(self, store: ShardStore, flushing: Flushing, ask: Ask, troubles: dict[str, str]) -> None:
+        self._store, self._flushing, self._ask, self._troubles = store, flushing, ask, troubles
         self._attempt = ""
         self._shares: dict[int, Share] = {}
         self._held: dict[int, Copy] = {}  # what is held ready and not decided on
@@ -36,7 +36,7 @@ class Storing:
         """A new run: what the last one held ready is nobody's concern; what was chosen is still written."""
         with self._changed:
             for copy in self._held.values():
-                self._vault.want(copy, False)
+                self._store.want(copy, False)
             self._attempt, self._shares, self._held, self._unsaid = attempt, {}, {}, set()
 
     def offer(self, copy: Copy) -> None:
@@ -45,7 +45,7 @@ class Storing:
                 return
             share = self._shares.setdefault(copy.rank, Share())
             if share.offer(copy.step):
-                self._vault.want(copy)
+                self._store.want(copy)
                 self._held[copy.rank] = copy
             else:
                 self._say_left_out(copy, f"an earlier step of rank {copy.rank} is still on its way")
@@ -96,7 +96,7 @@ class Storing:
     def _notice_loss(self, rank: int, share: Share) -> None:
         """Where room was scarce the copy may be gone."""
         copy = self._held.get(rank)
-        if copy is not None and not self._vault.has(copy):
+        if copy is not None and not self._store.has(copy):
             self._lose(copy, share)
 
     def _lose(self, copy: Copy, share: Share) -> None:
@@ -119,12 +119,12 @@ class Storing:
         elif not share.open:
             self._say_left_out(copy, answer.why)
             del self._held[rank]
-            self._vault.want(copy, False)
+            self._store.want(copy, False)
 
     def _tried(self, copy: Copy, share: Share, was_there: bool) -> None:
         with self._changed:
             share.let_go()
-            self._vault.want(copy, False)
+            self._store.want(copy, False)
             if not was_there:
                 self._say_lost(copy)
 

@@ -1,6 +1,7 @@
-"""Steps in storage, in the format of torch.distributed.checkpoint: each rank's shard is a checkpoint of its own.
+"""Steps in storage, in the format of torch.distributed.checkpoint: the step as a whole, and each rank's shard alone.
 
-    dir/step-00001000/rank-00003/.metadata  __0_0.distcp     what torch.distributed.checkpoint reads
+    dir/step-00001000/.metadata                              the whole step for torch.distributed.checkpoint
+    dir/step-00001000/rank-00003/.metadata  __0_0.distcp     this rank's shard for torch.distributed.checkpoint
     dir/step-00001000/rank-00003/holdfast.index              where each part lies and its hash; written last
 
 Holdfast reads by its own index, since torch's is a pickle. A step is whole when every rank's index is there.
@@ -28,7 +29,16 @@ from holdfast.training.checkpoint.candidates import Candidate
 from holdfast.training.checkpoint.format.encoding import DTYPES
 from holdfast.training.checkpoint.format.message import EncodingError, pack, unpack
 from holdfast.training.checkpoint.format.shard import ALIGN, About, Shard
-from holdfast.training.checkpoint.storage.target import INDEX, Target, rank_name, target_of, write_synced
+from holdfast.training.checkpoint.storage.metadata import name_of, values_of, whole_step
+from holdfast.training.checkpoint.storage.target import (
+    INDEX,
+    METADATA,
+    Target,
+    rank_name,
+    step_name,
+    target_of,
+    write_synced,
+)
 from holdfast.training.checkpoint.untrusted_steps import noted, trusted
 
 LOG = logging.getLogger(__name__)
@@ -44,12 +54,15 @@ def write(place: Place, shard: Shard, attempt: str) -> str:
     name = rank_name(about.step, about.rank)
     try:
         with target.drafting(name) as draft:
-            parts, places = _write_parts(draft, shard)
+            parts, places, values = _write_parts(draft, shard)
             story = [about.job, about.rank, about.world, about.step, attempt]
             texts = {"names": shard.names, "notes": list(shard.notes)}
-            body = pack({"about": story, "tree": shard.tree, **texts, "parts": parts, "places": places})
+            body = pack(
+                {"about": story, "tree": shard.tree, **texts, "parts": parts, "places": places, "values": values}
+            )
             write_synced(draft / INDEX, xxhash.xxh3_128_digest(body) + body)
             target.publish(draft, name)
+        _complete(target, about.step, attempt)
     except RuntimeError as error:  # torch's writer speaks of positions in a file where the file system is full
         size, free = sum(tensor.nbytes for tensor in shard.tensors), target.free_bytes()
         if free is not None and free < size:
@@ -58,10 +71,27 @@ def write(place: Place, shard: Shard, attempt: str) -> str:
     return name
 
 
-def _write_parts(draft: Path, shard: Shard) -> tuple[list[str], list[list[Any]]]:
-    """What torch writes, and where it put each tensor: file, offset, length and hash of the bytes there."""
+def _complete(target: Target, step: int, attempt: str) -> None:
+    """Once every rank's shard is there: torch's index of the whole step. Whoever comes last writes it."""
+    names = [name for name in target.names(f"{step_name(step)}/rank-*/{INDEX}") if RANK.fullmatch(name.split("/")[1])]
+    try:
+        first = checked_index(target.read(names[0]))
+        if len(names) != first["about"][2]:
+            return
+        indexes = [first, *(checked_index(target.read(name)) for name in names[1:])]
+        if {index["about"][4] for index in indexes} == {attempt}:
+            target.write(f"{step_name(step)}/{METADATA}", whole_step(indexes))
+    except (OSError, KeyError, TypeError, ValueError, IndexError) as error:
+        LOG.warning("step %d has no index for torch: %s", step, error)
+
+
+def _write_parts(draft: Path, shard: Shard) -> tuple[list[str], list[list[Any]], dict[str, list[Any]]]:
+    """What torch writes, and where it put each tensor (file, offset, length and hash of the bytes there) and value."""
     names = _unique(shard.names)
     state: dict[str, Any] = dict(zip(names, shard.tensors, strict=True))
+    values = {name_of(path): value for path, value in values_of(shard.tree)}
+    values = {name: value for name, value in values.items() if name not in {*names, DESCRIPTION}}
+    state |= values
     state[DESCRIPTION] = torch.frombuffer(bytearray(pack(shard.tree)), dtype=torch.uint8)
     planner = DefaultSavePlanner(flatten_state_dict=False)
     planner.set_up_planner(state, is_coordinator=True)
@@ -72,7 +102,8 @@ def _write_parts(draft: Path, shard: Shard) -> tuple[list[str], list[list[Any]]]
     results: list[WriteResult] = writer.write_data(plan, planner).wait()
     writer.finish(metadata, [results])
     where = {result.index.fqn: result.storage_data for result in results}
-    return names, [_place(draft, where[name], state[name]) for name in names]
+    found = {name: [where[name].relative_path, where[name].offset, where[name].length] for name in values}
+    return names, [_place(draft, where[name], state[name]) for name in names], found
 
 
 def _place(draft: Path, place: Any, tensor: torch.Tensor) -> list[Any]:
@@ -149,7 +180,7 @@ def writer(place: Place, step: int, rank: int) -> str:
 def _read_tensor(folder: Path, name: str, offset: int, length: int, digest: str, *where: Any) -> torch.Tensor:
     if "/" in name or name.startswith("..") or length < 0:
         raise EncodingError(f"not a file of this checkpoint: {name[:60]}")
-    raw = np.empty(length, dtype=np.uint8)
+    raw: Any = np.empty(length, dtype=np.uint8)
     with open(folder / name, "rb", buffering=0) as file:
         file.seek(offset)
         view, got = memoryview(raw), 0

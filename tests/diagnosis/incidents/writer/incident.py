@@ -17,8 +17,8 @@ class Incident:
     action: str | None = None
     subject: str = ""  # how the subject ends, '' where nothing tells it
     exclude: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()  # further causes that must be told
-    never: tuple[str, ...] = ()  # causes that must not be told at all
+    also: tuple[str, ...] = ()  # further causes that must be reported
+    never: tuple[str, ...] = ()  # causes that must not be reported at all
     checkpoint: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
 

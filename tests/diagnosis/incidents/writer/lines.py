@@ -119,7 +119,7 @@ def traceback(
 
 
 def elastic(seconds: float, rank: int, local: int, host: str, code: int, others: tuple[int, ...] = ()) -> list[str]:
-    """torchrun's last words: the others are told to end, then a table with the first failure at its end."""
+    """torchrun's last words: the others are reported to end, then a table with the first failure at its end."""
     stamp = at(seconds).strftime("%Y-%m-%d_%H:%M:%S")
     signal = {-9: "SIGKILL", -11: "SIGSEGV", -6: "SIGABRT", -7: "SIGBUS"}.get(code, "")
     why = f"Signal {-code} ({signal}) received by PID {3300 + rank}" if code < 0 else "To enable traceback see the docs"

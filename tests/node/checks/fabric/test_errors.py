@@ -51,7 +51,7 @@ def test_packets_out_of_order_are_told_and_no_fault_because_adaptive_routing_mak
     samples = ((0, 1000), (450, 1000), (900, 1_001_000))
     verdict = ask(f"port_hw_{name}_total", *samples, beside="port_symbol_error_total")
     assert verdict.health is Health.PASS
-    assert f"nic mlx5_0/1: hw_{name} grew by 1000000 in 15 min" in verdict.evidence
+    assert f"nic mlx5_0/1: hw_{name} grew by 1000000 in 15 min: adaptive routing reorders too" in verdict.evidence
 
 
 def test_large_totals_that_stand_still_pass() -> None:
@@ -237,3 +237,11 @@ def test_only_a_counter_at_its_end_is_told_to_stand_still() -> None:
 def test_packets_in_order_are_not_told_of() -> None:
     samples = ((0, 1000), (450, 1000), (900, 1000))
     assert ask("port_hw_out_of_sequence_total", *samples, beside="port_symbol_error_total").evidence == ()
+
+
+def test_a_link_downed_counter_at_its_maximum_is_told() -> None:
+    at_rest = ask("port_link_downed_total", (0, 255), (600, 255), beside="port_symbol_error_total")
+    assert any("link_downed stands at 255, its maximum" in line for line in at_rest.evidence)
+    assert "link_downed" in at_rest.rows[0].reason
+    below = ask("port_link_downed_total", (0, 254), (600, 254), beside="port_symbol_error_total")
+    assert not any("link_downed" in line for line in below.evidence)

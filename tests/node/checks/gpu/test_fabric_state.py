@@ -149,3 +149,21 @@ def test_an_h100_passed_to_a_virtual_machine_without_switches_is_not_asked() -> 
     switches = Signal("node/n1", "nvswitch_devices", 4.0)
     tray.history.add(Reading(source="fabric_manager", at=0.0, signals=[switches]))
     assert tray.row(CHECK).health is Health.FAIL
+
+
+CLUSTER = "0b3e" * 8
+
+
+def test_a_gpu_in_another_clique_than_its_tray_fails_alone() -> None:
+    tray = Tray(model="NVIDIA GB200").read(
+        0.0, **fabric(3), gpu_fabric_cluster=CLUSTER, gpu_fabric_clique={0: 1.0, 1: 1.0, 2: 7.0, 3: 1.0}
+    )
+    assert tray.healths(CHECK) == [Health.PASS, Health.PASS, Health.FAIL, Health.PASS]
+    assert "clique 7" in tray.row(CHECK, 2).reason
+    assert any("clique 1" in line for line in tray.ask(CHECK).evidence)
+
+
+def test_a_gb200_in_no_cluster_fails_and_an_h100_may_be_in_none() -> None:
+    alone = {"gpu_fabric_cluster": "0" * 32, "gpu_fabric_clique": 0.0}
+    assert Tray(model="NVIDIA GB200").read(0.0, **fabric(3), **alone).row(CHECK).health is Health.FAIL
+    assert Tray().read(0.0, **fabric(3), **alone).row(CHECK).health is Health.PASS

@@ -246,3 +246,11 @@ def test_the_last_fatal_error_of_a_switch_is_the_one_that_is_told() -> None:
     row = judged(nvswitch_sxid.CHECK, SXID % "20034, Fatal", SXID % "20009, Fatal").rows[0]
     assert row.reason.startswith("fatal SXid 20009 (")
     assert ", 2 in all [" in row.reason
+
+
+def test_a_failing_adapter_of_another_make_fails_as_well() -> None:
+    from holdfast.node.checks.fabric.driver import CHECK
+
+    (event,) = KernelLog().feed(b"bnxt_en 0000:5c:00.0 ens5np0: Detected firmware fatal condition, resetting\n")
+    assert (event.kind, event.code, event.device, event.severity) == ("nic", "firmware_fatal", "0000:5c:00.0", "fatal")
+    assert "nic" in CHECK.hears

@@ -1,0 +1,65 @@
+"""A loop in the style of nanoGPT: random blocks of a text, AdamW, one file. Killed at any step it goes on bit for bit.
+
+    python examples/nanogpt.py --dir /tmp/nanogpt --steps 40
+    holdfast run -- torchrun --nproc-per-node=4 examples/nanogpt.py --dir /tmp/nanogpt --steps 40
+
+Batches are drawn with torch.randint, so `Random()` is all that the order of the data needs.
+"""
+
+import math
+
+import torch
+from outcome import arguments, finish, maybe_die
+from torch import nn
+
+from holdfast.training import Checkpoint, Random
+
+BLOCK, BATCH, WIDTH = 16, 4, 32
+TEXT = torch.tensor(list(b"It keeps fleets of GPUs productive. " * 50))
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.token, self.place = nn.Embedding(128, WIDTH), nn.Embedding(BLOCK, WIDTH)
+        self.block = nn.TransformerEncoderLayer(WIDTH, 4, 4 * WIDTH, dropout=0.1, batch_first=True)
+        self.head = nn.Linear(WIDTH, 128)
+
+    def forward(self, text: torch.Tensor) -> torch.Tensor:
+        hidden = self.token(text) + self.place(torch.arange(BLOCK))
+        return self.head(self.block(hidden, src_mask=nn.Transformer.generate_square_subsequent_mask(BLOCK)))
+
+
+def get_batch() -> tuple[torch.Tensor, torch.Tensor]:
+    starts = torch.randint(len(TEXT) - BLOCK - 1, (BATCH,))
+    return (
+        torch.stack([TEXT[at : at + BLOCK] for at in starts]),
+        torch.stack([TEXT[at + 1 : at + BLOCK + 1] for at in starts]),
+    )
+
+
+def main() -> None:
+    options = arguments(__doc__)
+    torch.manual_seed(1337)
+    model = Model()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    ckpt = Checkpoint(options.dir, replicas=options.replicas)
+    state = {"model": model, "optimizer": optimizer, "random": Random()}
+    step = ckpt.load(state) or 0
+    while step < options.steps:
+        for group in optimizer.param_groups:
+            group["lr"] = 1e-3 * (0.1 + 0.9 * (1 + math.cos(math.pi * step / options.steps)) / 2)
+        inputs, targets = get_batch()
+        loss = nn.functional.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        step += 1
+        ckpt.save(step, state)
+        maybe_die(options, step)
+    finish(options, model, step)
+    ckpt.close()
+
+
+if __name__ == "__main__":
+    main()

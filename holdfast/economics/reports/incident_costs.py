@@ -1,0 +1,115 @@
+"""What a month's incidents cost: by cause and by owner, with labour, slip, the dearest ones and the trend by week."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+HOUR = 3600.0
+WEEK = 7 * 86_400.0
+DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priced:
+    """One incident, by the part of it that lies in the month."""
+
+    subject: str
+    kind: str
+    owner: str
+    opened: float
+    closed: float | None
+    begin: float
+    end: float
+    gpu_hours: float
+    held_back: float  # GPU-hours of jobs that were slow or stood still
+    redone: float  # GPU-hours of work done again
+    compute: float
+    reserved: float
+    rollback: float
+    labour: float
+    slip: float | None
+    delay_hours: float
+
+    @property
+    def total(self) -> float:
+        return self.compute + self.reserved + self.rollback + self.labour + (self.slip or 0.0)
+
+
+def priced(rows: Iterable[dict[str, Any]], begin: float, end: float) -> list[Priced]:
+    """The incidents that a seam found and that lay in the month, dearest first. One that lasts beyond it counts by the
+    share of its time."""
+    found = []
+    for row in rows:
+        account = row.get("account")
+        if not account:
+            continue
+        since = float(account["since"])
+        until = since + float(account["lasted_seconds"])
+        first, last = max(since, begin), min(until, end)
+        if last <= first:
+            continue
+        found.append(_priced(row, account, first, last, (last - first) / (until - since)))
+    return sorted(found, key=lambda one: (-one.total, one.subject))
+
+
+def _priced(row: dict[str, Any], account: dict[str, Any], first: float, last: float, share: float) -> Priced:
+    bill = account["bill"]
+    layers = {layer["name"]: layer["so_far"] for layer in bill["layers"]}
+    hours = float(account["lasted_seconds"]) / HOUR
+    losses = [one for one in account["losses"] if one.get("gpus")]
+    slip = layers.get("schedule slip")
+    return Priced(
+        subject=row["subject"],
+        kind=account["kind"],
+        owner=(account.get("owners") or ["no owner named"])[0],
+        opened=row["opened"],
+        closed=row.get("closed"),
+        begin=first,
+        end=last,
+        gpu_hours=share * bill["gpu_hours"],
+        held_back=share * sum(_held_back(one, hours) for one in losses),
+        redone=share * sum(one["gpus"] * one.get("rework_hours", 0.0) for one in losses),
+        compute=share * (layers.get("direct compute") or 0.0),
+        reserved=share * (layers.get("reserved capacity") or 0.0),
+        rollback=share * (layers.get("rollback") or 0.0),
+        labour=share * (layers.get("labour") or 0.0),
+        slip=None if slip is None else share * slip,
+        delay_hours=share * bill["finish_shift_hours"],
+    )
+
+
+def _held_back(loss: dict[str, Any], hours: float) -> float:
+    slow, down = float(loss.get("share_so_far") or 0.0), float(loss.get("down_hours", 0.0))
+    return float(loss["gpus"]) * (slow * hours + down)
+
+
+def grouped(found: Sequence[Priced], of: Callable[[Priced], str]) -> list[tuple[str, list[Priced]]]:
+    """By cause or by owner, dearest first."""
+    groups: dict[str, list[Priced]] = {}
+    for one in found:
+        groups.setdefault(of(one), []).append(one)
+    return sorted(groups.items(), key=lambda item: (-sum(one.total for one in item[1]), item[0]))
+
+
+def weeks(found: Sequence[Priced], begin: float, end: float) -> list[tuple[float, float]]:
+    """By week of the month: when it begins, and GPU-hours that incidents took in it."""
+    made = []
+    at = begin
+    while at < end:
+        until = min(at + WEEK, end)
+        made.append((at, sum(_within(one, at, until) for one in found)))
+        at = until
+    return made
+
+
+def forecast(found: Sequence[Priced], begin: float, end: float, month_end: float) -> float | None:
+    """What incidents will have cost by the end of a month that is not over, if it goes on as so far."""
+    lived = end - begin
+    if lived < DAY or month_end <= end:
+        return None
+    return sum(one.total for one in found) * (month_end - begin) / lived
+
+
+def _within(one: Priced, begin: float, end: float) -> float:
+    shared = max(0.0, min(one.end, end) - max(one.begin, begin))
+    return one.gpu_hours * shared / (one.end - one.begin)

@@ -1,0 +1,64 @@
+"""Has an incident ended? Only what its own instruments show answers that: silence, or no baseline, is no recovery."""
+
+import numpy as np
+
+from holdfast.model.account import Account, Chart
+from holdfast.model.panel import Panel
+
+BACK = 0.5  # of the way from what was bad to what was usual
+LEAST_MOVE = 0.01  # of the larger of both: a chart that hardly moved proves nothing
+LAST_POINTS = 5
+FORGOTTEN_SECONDS = 86_400.0
+"""Not found for a day though all of it is measured: what is measured now is the new usual."""
+
+
+def recovered(account: Account, lately: Panel, unseen_seconds: float) -> bool:
+    """`lately`: the last minutes of the window. `unseen_seconds`: since it was last found.
+
+    The charts of the account hold what was usual before it began and how bad it was, so that a restarted controller
+    can judge too. Each of them that moved and is measured must be back; at least one must be measured.
+    """
+    if not account.charts:
+        return True
+    read = [(chart, now) for chart in account.charts if (now := _now(chart, lately)) is not None]
+    if not read:
+        return False
+    if unseen_seconds >= FORGOTTEN_SECONDS:
+        return True
+    own = [pair for pair in read if pair[0].subject in _named(account)] or read
+    judged = 0
+    for chart, now in own:
+        before, bad = _usual(chart, account), _bad(chart, account)
+        if before is None:
+            continue
+        judged += 1
+        if bad is None or abs(bad - before) <= LEAST_MOVE * max(abs(bad), abs(before)):
+            continue  # it was silent and speaks, or never moved
+        if abs(now - before) > BACK * abs(bad - before):
+            return False
+    return judged > 0
+
+
+def _named(account: Account) -> set[str]:
+    """The cause: the first place of its paths."""
+    return {line.split(">")[0].strip() for line in account.path}
+
+
+def _now(chart: Chart, lately: Panel) -> float | None:
+    row = lately.row(chart.signal, chart.subject)
+    seen = row[np.isfinite(row)] if row is not None else np.empty(0)
+    return float(np.median(seen)) if len(seen) else None
+
+
+def _usual(chart: Chart, account: Account) -> float | None:
+    seen = [value for at, value in _points(chart) if at < account.since - chart.step and value is not None]
+    return float(np.median(seen)) if seen else None
+
+
+def _bad(chart: Chart, account: Account) -> float | None:
+    seen = [value for at, value in _points(chart) if at >= account.since and value is not None]
+    return float(np.median(seen[-LAST_POINTS:])) if seen else None
+
+
+def _points(chart: Chart) -> list[tuple[float, float | None]]:
+    return [(chart.start + number * chart.step, value) for number, value in enumerate(chart.values)]

@@ -1,0 +1,176 @@
+"""The `gpu_metrics` file of amdgpu: a C structure whose layout its first four bytes name.
+
+Layouts are those of drivers/gpu/drm/amd/include/kgd_pp_interface.h. Revisions do not only append: only the exact one is
+read. A field that the firmware does not fill has all bits set.
+"""
+
+import struct
+from collections.abc import Mapping
+from typing import NamedTuple
+
+_HEADER = struct.Struct("<HBB")
+_SIZES = {"B": 1, "H": 2, "I": 4, "Q": 8}
+
+
+class Place(NamedTuple):
+    offset: int
+    kind: str  # of struct: H, I or Q
+    times: int = 1
+
+
+class Metrics(NamedTuple):
+    revision: str
+    values: Mapping[str, float]
+    lists: Mapping[str, tuple[float, ...]]
+
+
+_AVERAGE = {  # 1.1 to 1.3: MI100 and MI200
+    "temperature_edge": Place(4, "H"),
+    "temperature_hotspot": Place(6, "H"),
+    "temperature_mem": Place(8, "H"),
+    "gfx_activity": Place(16, "H"),
+    "umc_activity": Place(18, "H"),
+    "socket_power": Place(22, "H"),
+    "gfxclk": Place(54, "H"),
+    "uclk": Place(58, "H"),
+    "throttle_status": Place(68, "I"),
+    "pcie_link_width": Place(74, "H"),
+    "pcie_link_speed": Place(76, "H"),
+}
+_CURRENT = {  # the first 16 bytes of 1.4 to 1.8: MI300 and later
+    "temperature_hotspot": Place(4, "H"),
+    "temperature_mem": Place(6, "H"),
+    "temperature_vrsoc": Place(8, "H"),
+    "socket_power": Place(10, "H"),
+    "gfx_activity": Place(12, "H"),
+    "umc_activity": Place(14, "H"),
+}
+
+
+def _links(start: int) -> dict[str, Place]:
+    names = ("pcie_link_width", "pcie_link_speed", "xgmi_link_width", "xgmi_link_speed")
+    return {name: Place(start + 2 * index, "H") for index, name in enumerate(names)}
+
+
+def _residencies(start: int) -> dict[str, Place]:
+    names = ("accumulation", "prochot", "ppt", "socket_thermal", "vr_thermal", "hbm_thermal")
+    return {f"{name}_residency": Place(start + 4 * index, "I") for index, name in enumerate(names)}
+
+
+_1_7 = {
+    **_CURRENT,
+    **_residencies(40),
+    **_links(68),
+    "pcie_l0_to_recovery": Place(104, "Q"),
+    "pcie_replay": Place(112, "Q"),
+    "xgmi_read_kilobytes": Place(136, "Q", 8),
+    "xgmi_write_kilobytes": Place(200, "Q", 8),
+    "xgmi_link_status": Place(264, "H", 8),
+    "gfxclk": Place(296, "H", 8),
+    "uclk": Place(336, "H"),
+    "partitions": Place(338, "H"),
+}
+LAYOUTS: Mapping[tuple[int, int], Mapping[str, Place]] = {
+    (1, 1): _AVERAGE,
+    (1, 2): _AVERAGE,
+    (1, 3): {**_AVERAGE, "independent_throttle_status": Place(112, "Q")},
+    (1, 4): {
+        **_CURRENT,
+        "throttle_status": Place(40, "I"),
+        **_links(48),
+        "pcie_l0_to_recovery": Place(80, "Q"),
+        "pcie_replay": Place(88, "Q"),
+        "gfxclk": Place(240, "H", 8),
+        "uclk": Place(280, "H"),
+    },
+    (1, 5): {
+        **_CURRENT,
+        "throttle_status": Place(72, "I"),
+        **_links(80),
+        "pcie_l0_to_recovery": Place(112, "Q"),
+        "pcie_replay": Place(120, "Q"),
+        "gfxclk": Place(280, "H", 8),
+        "uclk": Place(320, "H"),
+    },
+    (1, 6): {
+        **_CURRENT,
+        **_residencies(32),
+        **_links(60),
+        "pcie_l0_to_recovery": Place(96, "Q"),
+        "pcie_replay": Place(104, "Q"),
+        "gfxclk": Place(264, "H", 8),
+        "uclk": Place(304, "H"),
+    },
+    (1, 7): _1_7,
+    (1, 8): _1_7,  # differs only behind what is read here
+}
+
+
+def parse(raw: bytes) -> Metrics | str:
+    """The values the firmware filled, or why there are none. Never raises."""
+    if len(raw) < _HEADER.size:
+        return f"{len(raw)} bytes are no gpu_metrics"
+    size, form, content = _HEADER.unpack_from(raw)
+    revision = f"{form}.{content}"
+    layout = LAYOUTS.get((form, content))
+    if layout is None:
+        return f"revision {revision} of gpu_metrics is not known"
+    if size != len(raw):
+        return f"gpu_metrics {revision} says that it has {size} bytes, and has {len(raw)}"
+    values: dict[str, float] = {}
+    lists: dict[str, tuple[float, ...]] = {}
+    for name, place in layout.items():
+        if place.offset + _SIZES[place.kind] * place.times > len(raw):
+            return f"gpu_metrics {revision} is too short for {name}"
+        empty = (1 << 8 * _SIZES[place.kind]) - 1
+        found = struct.unpack_from(f"<{place.times}{place.kind}", raw, place.offset)
+        known = tuple(float(value) for value in found if value != empty)
+        if place.times > 1:
+            lists[name] = known
+        if known:
+            values[name] = max(known)
+    return Metrics(revision, values, lists)
+
+
+# What the bits mean for whoever asks why clocks are low, as bits of NVML's clock event reasons.
+POWER_CAP, HARDWARE_SLOWDOWN, THERMAL, POWER_BRAKE = 0x04, 0x08, 0x40, 0x80
+_INDEPENDENT = (  # mask of indep_throttle_status, what it is
+    (0x00000000000000FF, POWER_CAP),
+    (0x00000000FFFF0000, POWER_CAP),  # current limits
+    (0x0000FFFF00000000, THERMAL),
+    (0x0300000000000000, THERMAL),  # voltage regulators too hot
+    (0x0C00000000000000, POWER_BRAKE),  # PROCHOT from outside
+)
+_MI300 = ((0x1, POWER_BRAKE), (0x2, POWER_CAP), (0x4, THERMAL), (0x8, THERMAL), (0x10, THERMAL))
+_RESIDENCIES = {"prochot": POWER_BRAKE, "ppt": POWER_CAP, "socket_thermal": THERMAL, "vr_thermal": THERMAL,
+                "hbm_thermal": THERMAL}  # fmt: skip
+LEAST_SHARE = 0.05  # of the time between two readings that a limiter has to hold to count
+
+
+def clock_reasons(now: Metrics, before: Metrics | None) -> int | None:
+    """Why the clocks are held back; None where this needs an earlier reading or the firmware does not tell."""
+    if (status := now.values.get("independent_throttle_status")) is not None:
+        return _bits(int(status), _INDEPENDENT)
+    if (status := now.values.get("throttle_status")) is not None and now.revision in ("1.4", "1.5"):
+        return _bits(int(status), _MI300)
+    ticks = _grown(now, before, "accumulation")
+    if before is None or not ticks:
+        return None
+    reasons = 0
+    for name, bit in _RESIDENCIES.items():
+        if _grown(now, before, name) / ticks >= LEAST_SHARE:
+            reasons |= bit
+    return reasons
+
+
+def _bits(status: int, meanings: tuple[tuple[int, int], ...]) -> int:
+    found = 0
+    for mask, bit in meanings:
+        found |= bit if status & mask else 0
+    return found
+
+
+def _grown(now: Metrics, before: Metrics | None, name: str) -> float:
+    key = f"{name}_residency"
+    step = now.values.get(key, 0.0) - (before.values.get(key, 0.0) if before else 0.0)
+    return step if step >= 0 else now.values.get(key, 0.0)

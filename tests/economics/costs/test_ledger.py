@@ -1,0 +1,155 @@
+"""The ledger of loss: what is lost is attributed once, whoever claims it, and the layers of a month sum to it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.economics.costs.finding import Prices, bill
+from holdfast.economics.costs.ledger import HOUR, Claim, Course, Ledger, Lost
+from holdfast.model.account import Loss
+
+MONTH = 30 * 24
+JOBS = {"job/a": 1024, "job/b": 64, "job/c": 256}
+
+
+def _course(slow: list[float], down: list[float], redone: list[tuple[float, float]] = []) -> Course:  # noqa: B006
+    """One span an hour."""
+    return Course(
+        times=[HOUR * (n + 1) for n in range(len(slow))], step=HOUR, slow=slow, down=down, redone=redone
+    )  # fmt: skip
+
+
+def test_two_incidents_on_one_job_share_its_hours() -> None:
+    ledger = Ledger()
+    course = _course([0.5] * 4, [0.0] * 4)
+    claims = {"cdu/c1": Claim(0.0, frozenset({"job/a"})), "link/l1": Claim(2 * HOUR, frozenset({"job/a"}))}
+    ledger.attribute({"job/a": course}, claims)
+    assert ledger.of("cdu/c1", "job/a") == Lost(slow=0.5 + 0.5 + 0.25 + 0.25)
+    assert ledger.of("link/l1", "job/a") == Lost(slow=0.25 + 0.25)
+    assert ledger.job("job/a").hours == pytest.approx(2.0)
+
+
+def test_what_was_attributed_is_not_attributed_again() -> None:
+    ledger = Ledger()
+    course = _course([0.5] * 4, [0.0] * 4)
+    for _ in range(3):
+        ledger.attribute({"job/a": course}, {"x": Claim(0.0, frozenset({"job/a"}))})
+    ledger.attribute({"job/a": course}, {"y": Claim(0.0, frozenset({"job/a"}))})
+    assert ledger.of("x", "job/a").slow == 2.0 and ledger.of("y", "job/a").slow == 0.0
+
+
+def test_what_no_incident_claims_waits_for_one() -> None:
+    ledger = Ledger()
+    course = _course([0.5] * 4, [0.0] * 4)
+    ledger.attribute({"job/a": course}, {})
+    ledger.attribute({"job/a": course}, {"x": Claim(HOUR, frozenset({"job/a"}))})
+    assert ledger.of("x", "job/a").slow == pytest.approx(1.5)
+
+
+def test_a_restored_incident_goes_on_and_a_closed_one_is_forgotten() -> None:
+    ledger = Ledger()
+    ledger.restore("x", "job/a", Lost(slow=1.0), 2 * HOUR)
+    ledger.attribute({"job/a": _course([0.5] * 4, [0.0] * 4)}, {"x": Claim(0.0, frozenset({"job/a"}))})
+    assert ledger.of("x", "job/a").slow == pytest.approx(2.0)
+    ledger.close("x")
+    assert ledger.job("job/a").hours == 0.0
+
+
+shares = st.lists(st.floats(0, 1), min_size=MONTH // 24, max_size=MONTH // 24)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, MONTH / 24), st.sets(st.sampled_from(sorted(JOBS)), min_size=1)), min_size=1, max_size=6
+    ),
+    st.tuples(shares, shares, shares),
+    st.lists(st.tuples(st.integers(1, MONTH // 24), st.floats(0.1, 3.0)), max_size=5),
+)
+def test_the_layers_of_all_incidents_sum_to_what_the_ledger_lost(
+    incidents: list[tuple[float, set[str]]],
+    slow: tuple[list[float], list[float], list[float]],
+    restarts: list[tuple[int, float]],
+) -> None:
+    """A month with incidents that overlap: compute, reserved capacity and rollback of all of them, to the cent."""
+    courses = {
+        job: _course(of, [float(one > 0.9) for one in of], [(HOUR * at, hours) for at, hours in restarts])
+        for job, of in zip(JOBS, slow, strict=True)
+    }
+    courses = {
+        job: _course(
+            [0.0 if d else s for s, d in zip(one.slow, one.down, strict=True)], list(one.down), list(one.redone)
+        )
+        for job, one in courses.items()
+    }
+    claims = {f"root/{n}": Claim(at * HOUR, frozenset(jobs)) for n, (at, jobs) in enumerate(incidents)}
+    ledger = Ledger()
+    ledger.attribute(courses, claims)
+    prices = Prices(gpu_hour=2.0, alternative_gpu_hour=3.0, queued_chance=0.5, people=0.0)
+    hours = MONTH / 24.0
+    total = 0.0
+    for root in claims:
+        losses = []
+        for job, gpus in JOBS.items():
+            lost = ledger.of(root, job)
+            losses.append(
+                Loss(subject=job, gpus=gpus, share_so_far=lost.slow / hours, share_now=0.0, down_hours=lost.down,
+                     rework_hours=lost.redone)
+            )  # fmt: skip
+        total += sum(layer.so_far or 0.0 for layer in bill(losses, prices, hours).layers)
+    expected = 0.0
+    for job, gpus in JOBS.items():
+        mine = [claim.since for claim in claims.values() if job in claim.jobs]
+        if not mine:
+            continue
+        one = courses[job]
+        for at, s, d in zip(one.times, one.slow, one.down, strict=True):
+            if at > min(mine):
+                expected += gpus * (2.0 * (s + d) + 0.5 * (3.0 - 2.0) * d)
+        expected += sum(gpus * 2.0 * redone for at, redone in one.redone if at > min(mine))
+    assert total == pytest.approx(expected)
+
+
+def test_a_hung_job_of_1024_gpus_for_six_hours_by_hand() -> None:
+    """docs/incidents.md prices it: 1,024 x 6 h x 2.35 direct, 1,024 x 6 h x 0.75 x 0.5 reserved, half an interval."""
+    ledger = Ledger()
+    course = _course([0.0] * 8, [0.0, *[1.0] * 6, 0.0], [(7 * HOUR, 0.5)])
+    ledger.attribute({"job/llama": course}, {"job/llama": Claim(HOUR, frozenset({"job/llama"}))})
+    lost = ledger.of("job/llama", "job/llama")
+    assert lost == Lost(down=6.0, redone=0.5)
+    loss = Loss(subject="job/llama", gpus=1024, share_so_far=0.0, share_now=0.0, down_hours=6.0, rework_hours=0.5)
+    prices = Prices(gpu_hour=2.35, alternative_gpu_hour=3.1, queued_chance=0.5)
+    costs = {layer.name: layer.so_far for layer in bill([loss], prices, 6.0).layers}
+    assert costs["direct compute"] == pytest.approx(14_438.40)
+    assert costs["reserved capacity"] == pytest.approx(2_304.00)
+    assert costs["rollback"] == pytest.approx(1_203.20)
+    assert costs["labour"] == pytest.approx(560.0)
+
+
+def test_a_job_killed_four_times_by_hand() -> None:
+    """256 GPUs, 12 minutes down and 20 minutes repeated each time."""
+    ledger = Ledger()
+    down = [0.2 if n in (2, 5, 8, 11) else 0.0 for n in range(14)]
+    course = _course([0.0] * 14, down, [((n + 1) * HOUR, 1 / 3) for n in (2, 5, 8, 11)])
+    ledger.attribute({"job/gemma": course}, {"node/n7": Claim(0.0, frozenset({"job/gemma"}))})
+    lost = ledger.of("node/n7", "job/gemma")
+    assert (lost.down, lost.redone) == (pytest.approx(0.8), pytest.approx(4 / 3))
+    loss = Loss(subject="job/gemma", gpus=256, share_so_far=0.0, share_now=0.0, down_hours=lost.down,
+                rework_hours=lost.redone)  # fmt: skip
+    costs = {layer.name: layer.so_far for layer in bill([loss], Prices(gpu_hour=2.35), 14.0).layers}
+    assert costs["direct compute"] == pytest.approx(481.28)
+    assert costs["rollback"] == pytest.approx(802.13, abs=0.01)
+
+
+@pytest.mark.parametrize(("float_days", "slip"), [(0.0, 200.0), (0.5, 100.0), (1.0, 0.0)])
+def test_a_milestone_has_one_float_and_one_slip(float_days: float, slip: float) -> None:
+    """Two incidents delay it by 6 and 18 hours: a day together. A day is worth 200; each bills its part."""
+
+    def slip_of(hours: float, *more: Loss) -> float:
+        loss = Loss(subject="job/a", gpus=8, share_so_far=hours / 24, share_now=0.0, milestone="v1", day_value=200.0,
+                    float_days=float_days, milestone_hours=24.0)  # fmt: skip
+        return bill([loss, *more], Prices(), 24.0).layers[4].so_far or 0.0
+
+    assert slip_of(6.0) + slip_of(18.0) == pytest.approx(slip)
+    beside = Loss(subject="job/b", gpus=8, share_so_far=0.1, share_now=0.0, milestone="v1", day_value=200.0,
+                  float_days=float_days, milestone_hours=24.0)  # fmt: skip
+    assert slip_of(6.0, beside) == pytest.approx(slip_of(6.0)), "two jobs of one milestone delay it once"

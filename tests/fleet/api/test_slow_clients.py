@@ -1,0 +1,102 @@
+"""Slow clients: they are cut off, and they do not take the descriptors that others need."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import uvicorn
+
+from holdfast.fleet.api import connections
+from holdfast.fleet.api.connections import Connections, limited
+
+
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    more = True
+    while more:
+        message = await receive()
+        more = message.get("more_body", False)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+class Quiet(uvicorn.Server):
+    def install_signal_handlers(self) -> None: ...
+
+
+async def served(limits: Connections, use: Callable[[int], Awaitable[None]]) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(application, http=limited(limits), log_config=None, lifespan="off", access_log=False)
+    server = Quiet(config)
+    task = asyncio.create_task(server.serve([listener]))
+    while not server.started:
+        await asyncio.sleep(0)
+    try:
+        await use(listener.getsockname()[1])
+    finally:
+        server.should_exit = server.force_exit = True
+        await task
+
+
+async def ended(port: int, sent: bytes) -> bytes:
+    """What the server answered to a request that never ends, until it closed the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    found = b""
+    with suppress(ConnectionError):
+        found = await reader.read()
+    writer.close()
+    return found
+
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+SLOW = [
+    pytest.param(b"", id="nothing"),
+    pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n", id="half a header"),
+    pytest.param(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc", id="half a body"),
+    pytest.param(GET + b"GET / HT", id="half a second request"),
+]
+
+
+@pytest.mark.parametrize("sent", SLOW)
+def test_a_request_that_does_not_arrive_is_cut_off(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 0.05)
+    limits = Connections(8, 8)
+
+    async def use(port: int) -> None:
+        answer = await ended(port, sent)
+        assert (b"200" in answer) == sent.startswith(GET)
+        while limits.count:
+            await asyncio.sleep(0)
+
+    asyncio.run(served(limits, use))
+
+
+def test_one_address_leaves_connections_for_the_others() -> None:
+    limits = Connections(per_address=5, total=8)
+
+    async def use(port: int) -> None:
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+        while limits.refused < 15:
+            await asyncio.sleep(0)
+        assert limits.count == 5
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
+        writer.write(GET)
+        assert b"200" in await reader.readuntil(b"ok")
+        for _, one in [*held, (reader, writer)]:
+            one.close()
+        while limits.count:
+            await asyncio.sleep(0)
+        assert not limits.open
+
+    asyncio.run(served(limits, use))
+
+
+def test_limits_follow_what_the_process_may_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (20_512, 20_512))
+    assert (Connections().total, Connections().per_address) == (20_000, 10_000)
+    monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (256, 256))
+    assert (Connections().total, Connections().per_address) == (64, 32)

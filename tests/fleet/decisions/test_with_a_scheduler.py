@@ -1,0 +1,285 @@
+"""Decisions and a scheduler together, in any order: no job starts where it must not, nothing is reset that is in use.
+
+The scheduler is a model with Slurm's habits: a drain lets running work finish, it forgets what it has not heard since
+its start, it may be away or hang, an administrator resumes, downs and reboots nodes, and a job starts in every gap.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from holdfast.fleet.controller.orders import fits
+from holdfast.fleet.decisions.fleet import RESETS, SCHEDULING, Fleet
+from holdfast.fleet.decisions.lifecycle.policy import Policy
+from holdfast.fleet.decisions.slurm_reconciler import SlurmReconciler
+from holdfast.model.lifecycle import OUT_OF_SERVICE, Action, EventKind, Stage, Verb
+from holdfast.model.node_status import NodeStatus
+from holdfast.model.records import Step
+from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
+
+NAMES = tuple(f"n{number}" for number in range(6))
+POLICY = Policy(dry_run=False, breaker_share=0.5, flush_seconds=0.0, degraded_repeats=2)
+nodes = st.sampled_from(NAMES)
+
+
+@dataclass
+class Machine:
+    """A node as the scheduler and the hardware have it."""
+
+    drained: bool = False
+    ours: bool = False
+    down: bool = False
+    known: bool = True
+    jobs: set[str] = field(default_factory=set)
+    tested: bool = False  # the mark on the node: used by a job, or taken by a failure
+    fails: bool = False
+
+
+class WithAScheduler(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1_000.0
+        self.fleet = Fleet(POLICY, scheduled=True)
+        self.keeper = SlurmReconciler()
+        self.machines = {name: Machine() for name in NAMES}
+        self.away = False
+        self.todo: list[Action] = []
+        self.count = 0
+
+    @initialize()
+    def begins(self) -> None:
+        for number, name in enumerate(NAMES):
+            self.take(self.fleet.enrol(name, "default", {"leaf": f"l{number // 3}"}, self.now))
+        self.work(len(self.todo))
+        for name in NAMES:
+            self.test(name, "pass")
+        self.work(len(self.todo))
+
+    # ------------------------------------------------ the nodes and their agents
+
+    @rule(name=nodes, check=st.sampled_from(["gpu.lost", "fabric.errors"]), after=st.sampled_from(["fail", "degraded"]))
+    def turns_bad(self, name: str, check: str, after: str) -> None:
+        self.machines[name].fails |= after == "fail"
+        self.machines[name].tested &= after != "fail"  # the agent withdraws its mark before anybody hears of it
+        self.verdict(name, check, after)
+
+    @rule(name=nodes, check=st.sampled_from(["gpu.lost", "fabric.errors"]))
+    def turns_well(self, name: str, check: str) -> None:
+        self.machines[name].fails = False
+        for one in ("gpu.lost", "fabric.errors"):
+            self.verdict(name, one, "pass")
+
+    def verdict(self, name: str, check: str, after: str) -> None:
+        change = VerdictChange(at=self.now, check=check, before="", after=after, reason=after)
+        self.report(name, changes=(change,))
+
+    @rule(name=nodes, health=st.sampled_from(["pass", "pass", "fail"]))
+    def is_tested(self, name: str, health: str) -> None:
+        if self.fleet.nodes[name].stage is Stage.TESTING and not self.machines[name].jobs:
+            self.test(name, "fail" if self.machines[name].fails else health)
+
+    def test(self, name: str, health: str) -> None:
+        self.now += 1.0
+        self.machines[name].tested = health == "pass"
+        outcome = OrderOutcome(order=1, verb="retest", ok=True, health=health, cause="gpu.lost", began=self.now - 0.5)
+        self.report(name, outcomes=(outcome,))
+
+    def report(self, name: str, **facts: object) -> None:
+        self.count += 1
+        report = Report(node=name, session="s", seq=self.count, at=self.now, **facts)  # type: ignore[arg-type]
+        self.take(self.fleet.take(report, self.now))
+
+    # ------------------------------------------------ the scheduler and its users
+
+    @rule(name=nodes)
+    def a_job_comes(self, name: str) -> None:
+        """It starts wherever the scheduler lets it and the prolog does not refuse."""
+        machine = self.machines[name]
+        if machine.drained or machine.down or not machine.known or self.away:
+            return
+        if not self.prolog(name):
+            machine.drained, machine.ours = True, True  # the gate drains with our note before it refuses
+            return
+        state = self.fleet.nodes[name]
+        assert not machine.fails, state
+        assert not state.held, state
+        assert state.stage in (Stage.READY, Stage.ALLOCATED), state
+        self.count += 1
+        machine.jobs.add(f"j{self.count}")
+        machine.tested = False
+
+    def prolog(self, name: str) -> bool:
+        """The real rules: the verdict on the node, the controller's answer, and the mark of the last test."""
+        machine = self.machines[name]
+        return not machine.fails and machine.tested and not self.fleet.closed(name)
+
+    @rule(name=nodes)
+    def a_job_ends(self, name: str) -> None:
+        machine = self.machines[name]
+        if machine.jobs:
+            machine.jobs.pop()
+            machine.tested = False
+            if not self.away:
+                machine.drained, machine.ours = True, machine.ours or not machine.drained  # the epilog
+
+    @rule(name=nodes, what=st.sampled_from(["resume", "down", "reboot", "drain"]))
+    def an_administrator(self, name: str, what: str) -> None:
+        machine = self.machines[name]
+        if self.away:
+            return
+        if what == "resume":
+            machine.drained = machine.ours = machine.down = False
+        elif what == "drain":
+            machine.drained, machine.ours = True, False
+        else:
+            machine.down = what == "down"
+            machine.jobs.clear()
+            machine.tested &= what != "reboot"
+
+    @rule()
+    def scheduler_goes(self) -> None:
+        self.away = True
+
+    @rule()
+    def scheduler_returns(self) -> None:
+        """It has to hear of each node first."""
+        if self.away:
+            self.away = False
+            for machine in self.machines.values():
+                machine.known = False
+
+    @rule(name=nodes)
+    def registers(self, name: str) -> None:
+        self.machines[name].known = True
+
+    # ------------------------------------------------ the controller
+
+    @rule()
+    def looks(self) -> None:
+        if self.away:
+            return
+        self.now += 1.0
+        statuses = [self.status(name) for name in NAMES]
+        settled = [one for one in statuses if self.fleet.nodes[one.node].since < self.now]
+        self.take(self.fleet.observe(settled, self.now, self.now))
+        self.todo += self.keeper.due(settled, self.fleet.nodes, self.now)
+
+    def status(self, name: str) -> NodeStatus:
+        machine = self.machines[name]
+        accepts = machine.known and not machine.drained and not machine.down
+        return NodeStatus(
+            node=name,
+            accepts_work=accepts,
+            cordoned=machine.drained,
+            down=machine.down,
+            busy=bool(machine.jobs) and machine.known,
+            known=machine.known,
+            ours=machine.drained and machine.ours,
+            jobs=frozenset(machine.jobs) if machine.known else frozenset(),
+        )
+
+    @rule(count=st.integers(1, 5), ok=st.booleans())
+    def works(self, count: int, ok: bool) -> None:
+        self.work(count, ok)
+
+    def work(self, count: int, ok: bool = True) -> None:
+        """The oldest actions. One that the scheduler does not take is tried again, for ever."""
+        waiting: list[Action] = []
+        for _ in range(min(count, len(self.todo))):
+            action = self.todo.pop(0)
+            if not fits(action.verb, self.fleet.nodes[action.node]):
+                continue
+            if action.verb in RESETS:
+                if not self.fleet.may_reset(action.node, self.now):
+                    waiting.append(action)
+                    continue
+                self.reset(action, ok)
+            elif action.verb in SCHEDULING:
+                waiting += [] if self.schedule(action) else [action]
+        self.todo = waiting + self.todo
+
+    def reset(self, action: Action, ok: bool) -> None:
+        machine = self.machines[action.node]
+        assert machine.drained, (action, machine)
+        assert not machine.jobs, (action, machine)
+        machine.tested = False
+        self.take(self.fleet.acted(action.node, action.verb, ok, "done", self.now))
+
+    def schedule(self, action: Action) -> bool:
+        machine = self.machines[action.node]
+        if self.away:
+            return False
+        if action.verb is Verb.UNCORDON:
+            if machine.drained and machine.ours and not machine.down:
+                machine.drained = machine.ours = False
+        elif not machine.drained:
+            machine.drained, machine.ours = True, True
+        self.fleet.acted(action.node, action.verb, True, "done", self.now)
+        return True
+
+    @rule(seconds=st.sampled_from([1.0, 10.0, 35.0, 70.0, 700.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+        self.fleet.heard.update(dict.fromkeys(NAMES, self.now))
+        self.take(self.fleet.tick(self.now))
+
+    @rule(name=nodes, kind=st.sampled_from([EventKind.QUARANTINE, EventKind.RELEASE, EventKind.RETEST]))
+    def an_operator(self, name: str, kind: EventKind) -> None:
+        self.take(self.fleet.operator(name, kind, "because", "ann", self.now))
+
+    def take(self, steps: list[Step]) -> None:
+        self.todo += [action for step in steps for action in step.actions]
+
+    @rule(name=nodes, waits=st.sampled_from([1.0, 35.0, 70.0]))
+    def fails_while_the_scheduler_restarts(self, name: str, waits: float) -> None:
+        """In the middle of a job. Afterwards the scheduler shows the node before it has heard of it."""
+        self.a_job_comes(name)
+        self.looks()
+        self.scheduler_goes()
+        self.turns_bad(name, "gpu.lost", "fail")
+        self.time_passes(waits)
+        self.works(5, True)
+        self.scheduler_returns()
+        for _ in range(3):
+            self.looks()
+            self.time_passes(1.0)
+            self.works(5, True)
+
+    # ------------------------------------------------ what must hold
+
+    @invariant()
+    def what_failed_takes_no_work(self) -> None:
+        for name, machine in self.machines.items():
+            state = self.fleet.nodes[name]
+            assert not (machine.fails and state.takes_work), state
+
+    @invariant()
+    def nothing_leaves_draining_while_it_may_be_in_use(self) -> None:
+        for name, machine in self.machines.items():
+            if self.fleet.nodes[name].stage is Stage.RESETTING:
+                assert not machine.jobs, name
+
+    @invariant()
+    def what_is_out_of_service_was_not_tested_since(self) -> None:
+        for state in self.fleet.nodes.values():
+            assert state.stage not in OUT_OF_SERVICE or state.tested_at is None
+
+
+def test_small_counts() -> None:
+    run_state_machine_as_test(WithAScheduler, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))
+
+
+@pytest.mark.soak
+def test_full_counts() -> None:
+    many = settings(max_examples=5_000, stateful_step_count=80, deadline=None)
+    run_state_machine_as_test(WithAScheduler, settings=many)
+
+
+def test_a_state_that_is_unknown_to_the_scheduler_is_never_empty() -> None:
+    seen = NodeStatus(node="n1", accepts_work=False, cordoned=True, down=False, busy=False)
+    assert seen.drained_and_empty
+    for change in ({"known": False}, {"cordoned": False}, {"accepts_work": True}, {"busy": True}, {"jobs": {"7"}}):
+        assert not replace(seen, **change).drained_and_empty  # type: ignore[arg-type]

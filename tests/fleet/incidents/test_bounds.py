@@ -1,0 +1,96 @@
+"""Floods of one caller or user: the window, the job table and the ranks of others stay as they are."""
+
+import pytest
+
+from holdfast.fleet.api.problem import Problem
+from holdfast.fleet.controller.seam_loop import AGENT_SHARE, MOST_EVENTS_A_MINUTE, SHARE_SECONDS, Share
+from holdfast.fleet.incidents import window as window_module
+from holdfast.fleet.incidents.ranks import HELD_SECONDS, SeamRanks
+from holdfast.fleet.incidents.window import SeamWindow
+from holdfast.fleet.jobs import service as jobs_module
+from holdfast.fleet.jobs.service import JobService
+from holdfast.model.wire.progress import RankWindow
+
+
+def window(job: str, owner: str = "uid-1", rank: int = 0, at: float = 100.0, **more: object) -> RankWindow:
+    facts = {"world": 100_000, "session": f"{owner}-{job}", "began": at - 10, "steps": 1, "seconds": 1.0, **more}
+    return RankWindow(job=job, owner=owner, rank=rank, at=at, **facts)  # type: ignore[arg-type]
+
+
+def test_a_caller_has_a_share_of_the_window() -> None:
+    share = Share(AGENT_SHARE)
+    share.take([(f"job/a{number}", "x") for number in range(AGENT_SHARE)], 0, 1_000.0)
+    share.take([("job/a1", "x")], 0, 1_001.0)
+    with pytest.raises(Problem) as refused:
+        share.take([("job/new", "x")], 0, 1_002.0)
+    assert refused.value.status == 429
+    share.take([("job/new", "x")], 0, 1_000.0 + SHARE_SECONDS)
+
+
+def test_a_caller_has_a_share_of_the_events() -> None:
+    share = Share(AGENT_SHARE)
+    share.take([], MOST_EVENTS_A_MINUTE, 60.0)
+    with pytest.raises(Problem):
+        share.take([], 1, 119.0)
+    share.take([], 1, 120.0)
+
+
+def test_the_window_has_a_limit_over_all_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_module, "MOST_ROWS", 10)
+    held = SeamWindow(lambda: 100.0)
+    for number in range(20):
+        held.put(100.0, f"job/{number}", ("gpu_power_watts", "ambient_celsius")[number % 2], 20.0, 10.0)
+    held.put(100.0, "job/0", "gpu_power_watts", 21.0, 10.0)
+    assert sum(len(table.subjects) for table in held.panel().tables.values()) == 10
+    assert held.refused == 10
+
+
+def test_another_users_rank_does_not_replace_the_victims() -> None:
+    ranks = SeamRanks()
+    list(ranks.hear("n1", [window("llama", "uid-1", 3)]))
+    before = ranks.edges()
+    assert list(ranks.hear("n9", [window("llama", "uid-2", 3, at=101.0)])) == [], "no signal of another's job"
+    assert list(ranks.hear("n9", [window("llama", "uid-2", 3, at=102.0, ended="closed")])) == []
+    assert ranks.edges() == before
+    assert list(ranks.hear("n1", [window("llama", "uid-1", 3, at=103.0)]))
+    later = 103.0 + HELD_SECONDS
+    assert list(ranks.hear("n9", [window("llama", "uid-2", 3, at=later)])), "the name is free again"
+    assert "node/n9" in str(ranks.edges())
+    assert "node/n1" not in str(ranks.edges())
+
+
+def test_one_user_has_no_more_than_its_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.fleet.incidents.ranks.MOST_RANKS_OF_USER", 5)
+    ranks = SeamRanks()
+    list(ranks.hear("n1", [window("flood", "uid-1", rank) for rank in range(50)]))
+    list(ranks.hear("n2", [window("victim", "uid-2", rank) for rank in range(3)]))
+    assert len([edge for edge in ranks.edges() if "/rank/" in str(edge)]) == 8
+    list(ranks.hear("n1", [window("flood", "uid-1", 0, ended="closed"), window("flood", "uid-1", 7)]))
+    assert len([edge for edge in ranks.edges() if "/rank/" in str(edge)]) == 8
+
+
+def test_a_flood_of_one_users_jobs_costs_no_other_user_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_module, "MOST_JOBS", 20)
+    monkeypatch.setattr(jobs_module, "MOST_JOBS_OF_USER", 10)
+    table = JobService()
+    for user in ("uid-1", "uid-2", "uid-3"):
+        table._take_window("n1", window("train", user), 1.0)
+    for number in range(100):
+        table._take_window("n2", window(f"flood{number}", "uid-9"), 10.0 + number)
+    for number in range(15):
+        table._take_window("n3", window("one", f"uid-{100 + number}"), 500.0 + number)
+    kept = [owner for _, owner in table._jobs]
+    assert {"uid-1", "uid-2", "uid-3"} <= set(kept)
+    assert len(kept) == 20
+    assert ("flood99", "uid-9") in table._jobs, "of its own jobs the newest are left"
+
+
+def test_a_flood_of_ranks_is_bounded_by_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_module, "MOST_RANKS_OF_USER", 30)
+    table = JobService()
+    for rank in range(100):
+        table._take_window("n1", window("a", "uid-1", rank), 1.0)
+        table._take_window("n1", window("b", "uid-1", rank), 1.0)
+    assert table._ranks["uid-1"] == 30
+    table._take_window("n2", window("a", "uid-2", 99), 1.0)
+    assert table._ranks["uid-2"] == 1

@@ -1,0 +1,190 @@
+"""Every reader of bytes and text from outside: what `make fuzz` calls, found by looking for them.
+
+A reader is a public function whose first argument is text or bytes, in a package that reads the outside. Those of
+holdfast.formats are found by themselves. Any other module that decodes JSON, TOML, pickles or packed bytes must be
+named in READERS or in excused.txt, or the contract test fails.
+"""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import holdfast
+from holdfast import formats
+
+ROOT = Path(holdfast.__file__).parent
+DECODING = {"json.loads", "tomllib.loads", "msgspec.json.decode", "pickle.loads", "struct.unpack", "yaml.safe_load",
+            "msgspec.json.Decoder", "csv.reader", "struct.iter_unpack", "struct.unpack_from"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Target:
+    name: str
+    call: Callable[[Any], object]
+    takes: type  # str or bytes
+    module: str
+
+
+def _policy(text: str) -> object:
+    from holdfast.fleet.policy import file
+
+    return file.parse(text, "fuzz.toml")
+
+
+def _facility(text: str) -> object:
+    from holdfast.fleet.controller import facility_file
+
+    return facility_file.parse(text, "fuzz.toml")
+
+
+def _controller(text: str) -> object:
+    from holdfast.fleet.controller import settings
+
+    return settings.parse(text, "fuzz.toml")
+
+
+def _promql(text: str) -> object:
+    from holdfast.fleet.facility import promql
+
+    return promql.samples(_json_object(text))
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    import json
+
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _ingest(body: bytes) -> object:
+    from holdfast.fleet.api import ingest
+
+    return ingest.decode(body)
+
+
+def _digest(body: bytes) -> object:
+    from holdfast.model.wire import digest
+
+    return digest.unpack(body)
+
+
+def _document(text: str) -> object:
+    from holdfast.config.tables import Document
+
+    return Document(text, "fuzz.toml")
+
+
+def _hostnames(text: str) -> object:
+    from holdfast.fleet.controller.enrolment import address_fits
+
+    return address_fits(text, text)
+
+
+def _agent(text: str) -> object:
+    from holdfast.model import settings
+
+    return settings.parse(text, "fuzz.toml", {})
+
+
+def _manifest(text: str) -> object:
+    from holdfast.model import manifest
+
+    return manifest.parse(text, "fuzz.toml")
+
+
+def _hosts(text: str) -> object:
+    from holdfast.node.probes.isolation import hosts
+
+    return hosts.parse(text, "fuzz.toml")
+
+
+def _profiles(text: str) -> object:
+    from holdfast.node.probes.stress import profiles
+
+    return profiles.read(text, "fuzz.toml")
+
+
+# What is not in holdfast.formats: name of the module that reads, and how it is called.
+READERS: dict[str, tuple[Callable[[Any], object], type]] = {
+    "fleet/api/ingest.py": (_ingest, bytes),
+    "fleet/policy/file.py": (_policy, str),
+    "fleet/controller/facility_file.py": (_facility, str),
+    "fleet/controller/settings.py": (_controller, str),
+    "fleet/facility/promql.py": (_promql, str),
+    "fleet/controller/enrolment.py": (_hostnames, str),
+    "model/wire/digest.py": (_digest, bytes),
+    "config/tables.py": (_document, str),
+    "model/settings.py": (_agent, str),
+    "model/manifest.py": (_manifest, str),
+    "node/probes/isolation/hosts.py": (_hosts, str),
+    "node/probes/stress/profiles.py": (_profiles, str),
+}
+
+
+def text_functions(module: Any) -> Iterator[tuple[str, Callable[[Any], object], type]]:
+    """Public functions of a module that take one text or bytes, with defaults for all else."""
+    for name, found in inspect.getmembers(module, inspect.isfunction):
+        if name.startswith("_") or found.__module__ != module.__name__:
+            continue
+        parameters = list(inspect.signature(found).parameters.values())
+        rest_has_defaults = all(
+            one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters[1:]
+        )
+        if not parameters or not rest_has_defaults:
+            continue
+        try:
+            kind = typing.get_type_hints(found).get(parameters[0].name)
+        except NameError:
+            continue
+        if kind in (str, bytes):
+            yield name, found, kind
+
+
+# Public, but called with what another reader has matched already.
+EXCUSED_FUNCTIONS = {"formats.fabric.subnet.guid_of"}
+
+
+def _dump(body: bytes) -> object:
+    from holdfast.formats.pytorch import flight_recorder
+
+    return flight_recorder.parse(body, "rank0")
+
+
+def targets() -> list[Target]:
+    found = []
+    for info in pkgutil.walk_packages(formats.__path__, "holdfast.formats."):
+        if info.ispkg:
+            continue
+        module = importlib.import_module(info.name)
+        short = info.name.removeprefix("holdfast.")
+        found += [Target(f"{short}.{name}", call, kind, info.name) for name, call, kind in text_functions(module)]
+    found = [one for one in found if one.name not in EXCUSED_FUNCTIONS]
+    found.append(
+        Target("formats.pytorch.flight_recorder.parse", _dump, bytes, "holdfast.formats.pytorch.flight_recorder")
+    )
+    for path, (call, kind) in READERS.items():
+        module_name = "holdfast." + path.removesuffix(".py").replace("/", ".")
+        found.append(Target(path, call, kind, module_name))
+    return found
+
+
+def decoding_modules() -> set[str]:
+    """Modules outside holdfast.formats that decode something."""
+    found = set()
+    for path in ROOT.rglob("*.py"):
+        relative = str(path.relative_to(ROOT))
+        if relative.startswith("formats/"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in DECODING:
+                found.add(relative)
+    return found

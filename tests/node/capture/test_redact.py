@@ -1,0 +1,92 @@
+"""Redaction: whatever stands around it, an address, a name or a secret does not survive; what is needed does."""
+
+import re
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from holdfast.node.capture.redact import KEPT_ADDRESSES, Redactor
+
+KEY = b"k" * 32
+AROUND = st.sampled_from(
+    ["{}", "from {} port 22", "addr={},", "[{}]", '"{}"', "({})", "a {}\nb", "inet {}/24 brd", "{}:8080"]
+)
+NAME = st.from_regex(r"[a-z]{2,6}[0-9]{2,4}(-[a-z]{2,4})?", fullmatch=True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.ip_addresses(v=4).map(str), AROUND)
+def test_no_ipv4_address_survives(address, around):
+    assume(address not in KEPT_ADDRESSES)
+    assert address not in Redactor(KEY).text(around.format(address))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.ip_addresses(v=6), AROUND.filter(lambda around: ":8080" not in around))
+def test_no_ipv6_address_survives(address, around):
+    for text in (address.compressed, address.exploded):
+        assume(text not in KEPT_ADDRESSES and "." not in text)
+        assert text not in Redactor(KEY).text(around.format(text))
+
+
+@settings(max_examples=200, deadline=None)
+@given(NAME, st.sampled_from(["{}", "{}.cluster.local", "on {}:", "node/{}/gpu/3", "host={};", "{}-eth0", "/{}/"]))
+def test_no_name_of_this_machine_survives(name, around):
+    assert not re.search(rf"(?<![a-z0-9]){name}(?![a-z0-9])", Redactor(KEY, [name]).text(around.format(name)))
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("export HF_TOKEN=abcdef123456", "abcdef123456"),
+        ("Authorization: Bearer abc.def.ghi123", "abc.def.ghi123"),
+        ("curl -u x https://me:pass1@example.org/x", "pass1"),
+        ('{"api_key": "s3cr3tvalue"}', "s3cr3tvalue"),
+        ("AKIAIOSFODNN7EXAMPLE here", "AKIAIOSFODNN7EXAMPLE"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----", "MIIabc"),
+        ("cd /home/jdoe/run && ls", "jdoe"),
+        ("Accepted publickey for alice from host", "alice"),
+        ("UserId=bob(1001) GroupId=x", "bob"),
+        ("Linux version 6.1 (builder@buildhost)", "buildhost"),
+        ("Nov 17 01:00:00 gpu-rack7-n3 kernel: x", "gpu-rack7-n3"),
+        ("Serial Number : 1650000000001", "1650000000001"),
+        ("Port GUID: 0x506b4b03005c2740", "506b4b03005c2740"),
+        ("GPU UUID : GPU-5269b708-678a-b1a8-60f0-c90406537486", "5269b708"),
+        ("link/infiniband 00:00:10:49:fe:80:00:00:00:00:00:00:50:6b:4b:03:00:5c:27:40 brd", "50:6b:4b:03"),
+        ("login01.hpc.example.edu said", "example.edu"),
+    ],
+)
+def test_secrets_users_serials_and_hosts_do_not_survive(text, gone):
+    assert gone not in Redactor(KEY).text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NVRM: Xid (PCI:0000:9b:00): 79, GPU has fallen off the bus.",
+        "0000:9b:00.0 3D controller: NVIDIA Corporation Device 2330",
+        "mlx5_core 0000:1a:00.0: Port: 1 Link DOWN",
+        "Driver Version : 570.86.15",
+        "[Tue Nov 17 01:00:00 2026] listening on 127.0.0.1",
+        "Reason=bad cable [root@2026-11-17T01:00:00]",
+        "gpu_temperature_celsius 41.5",
+        "rate: 400 Gb/sec (4X NDR)",
+    ],
+)
+def test_what_a_diagnosis_needs_stays(text):
+    assert Redactor(KEY, ["n17"], ["jane"]).text(text) == text
+
+
+def test_a_pseudonym_is_equal_within_a_bundle_and_leads_nowhere():
+    first, other = Redactor(b"a" * 32, ["n17"]), Redactor(b"b" * 32, ["n17"])
+    assert first.text("n17 and n17.example.org").count(first.name("n17")) >= 1
+    assert first.text("10.0.0.1") == first.text("10.0.0.1") != first.text("10.0.0.2")
+    assert first.text("10.0.0.1") != other.text("10.0.0.1")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=300))
+def test_no_text_breaks_it(text):
+    redactor = Redactor(KEY, ["n17"], ["jane"])
+    redactor.text(text)
