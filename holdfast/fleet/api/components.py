@@ -3,14 +3,18 @@
 A component records each failure and each success where it runs, in any thread. The API only reads.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from holdfast.runtime import clock
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 LONGEST_ERROR = 300
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,3 +83,19 @@ def described(error: BaseException | str) -> str:
         except Exception:  # noqa: BLE001  __str__ is foreign code too
             text = type(error).__name__
     return " ".join(text.split())[:LONGEST_ERROR].encode("utf-8", "replace").decode()
+
+
+class Contained(Exception):
+    """Stands for an exception that asyncio cannot carry out of a thread: SystemExit, StopIteration and the like."""
+
+
+def in_thread(do: Callable[..., T], *arguments: object) -> T:
+    """Call foreign code in a thread of a pool. What asyncio cannot pass on to a task becomes Contained."""
+    try:
+        return do(*arguments)
+    except (StopIteration, asyncio.CancelledError) as error:
+        raise Contained(described(error)) from error
+    except Exception:
+        raise
+    except BaseException as error:
+        raise Contained(described(error)) from error

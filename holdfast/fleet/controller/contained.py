@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TypeVar
 
 from holdfast.fleet.api.components import Components, ComponentView, described
 from holdfast.fleet.api.problem import Problem
@@ -20,11 +19,6 @@ REPORT_SECONDS = 5.0
 FAILURES_OF_AN_INCIDENT = 3  # in a row: one hiccup is a line in the log, not an incident
 CAUSE = "controller.component"
 Sleep = Callable[[float], Awaitable[None]]
-T = TypeVar("T")
-
-
-class Contained(Exception):
-    """Stands for an exception that asyncio cannot carry out of a thread: SystemExit, StopIteration and the like."""
 
 
 async def keep_running(
@@ -54,18 +48,6 @@ async def keep_running(
 def _is_cancelled() -> bool:
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
-
-
-def in_thread(do: Callable[..., T], *arguments: object) -> T:
-    """Call foreign code in a thread of a pool. What asyncio cannot pass on to a task becomes Contained."""
-    try:
-        return do(*arguments)
-    except (StopIteration, asyncio.CancelledError) as error:
-        raise Contained(described(error)) from error
-    except Exception:
-        raise
-    except BaseException as error:
-        raise Contained(described(error)) from error
 
 
 async def report_components(components: Components, writer: Writer, sleep: Sleep = asyncio.sleep) -> None:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from holdfast.fleet.api.components import Components, described
-from holdfast.fleet.controller.contained import in_thread
+from holdfast.fleet.api.components import Components, described, in_thread
 from holdfast.fleet.incidents.views import SourceView
 from holdfast.fleet.incidents.window import SeamWindow
 from holdfast.model.signal import Reading

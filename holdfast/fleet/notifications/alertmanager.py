@@ -16,8 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.fleet.actions.secret import Secret
-from holdfast.fleet.api.components import Components, described
-from holdfast.fleet.controller.contained import in_thread
+from holdfast.fleet.api.components import Components, described, in_thread
 from holdfast.model.account import Account
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.runtime import http
