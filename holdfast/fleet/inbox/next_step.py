@@ -99,7 +99,7 @@ def of_node(node: NodeState, verdicts: Sequence[VerdictChange], policy: Policy) 
         return _step(node, worst, WaitsFor.HOLDFAST, "No new work starts. When its work has ended, it is quarantined.")
     if node.stage is Stage.RESETTING:
         return _step(node, worst, WaitsFor.HOLDFAST, f"Repair step {node.repair_step} runs; the full test follows.")
-    if node.stage is Stage.TESTING and node.failed:
+    if node.stage is Stage.TESTING and (node.failed or worst is not None):
         return _step(node, worst, WaitsFor.HOLDFAST, "The full test runs. If it passes, the node returns to service.")
     if worst is None or worst.after not in BAD:
         return None
@@ -146,7 +146,7 @@ def _worst(node: NodeState, verdicts: Sequence[VerdictChange]) -> VerdictChange 
 def _first_act(book: runbooks.Runbook | None, node: str, subjects: Sequence[str]) -> str:
     if book is None or not book.act:
         return ""
-    return runbooks.fill(book, values(node, subjects, book.name)).act[0]
+    return runbooks.fill(book, values(node, subjects, book.name)).act[0].replace("`", "")
 
 
 def _commands(book: runbooks.Runbook | None, node: str, subjects: Sequence[str]) -> tuple[str, ...]:

@@ -73,3 +73,14 @@ def test_a_held_node_points_to_the_incident_and_not_to_itself() -> None:
     node = NodeState(name="n1", stage=Stage.READY, held="leaf/l1", failed=True)
     found = of_node(node, [verdict("fabric.port_down")], POLICY)
     assert found is not None and found.waits_for is WaitsFor.INCIDENT and "leaf/l1" in found.text
+
+
+def test_a_node_under_test_waits_for_its_test_and_not_for_a_person() -> None:
+    found = of_node(NodeState(name="n1", stage=Stage.TESTING), [verdict()], POLICY)
+    assert found is not None and found.waits_for is WaitsFor.HOLDFAST
+    assert of_node(NodeState(name="n1", stage=Stage.TESTING), [], POLICY) is None
+
+
+def test_a_remedy_is_a_sentence_without_the_marks_of_commands() -> None:
+    found = of_verdict(verdict("agent.silent"), "n1")
+    assert found.text and "`" not in found.text
