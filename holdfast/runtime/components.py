@@ -16,7 +16,6 @@ FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 LONGEST_ERROR = 300
 
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
