@@ -157,7 +157,7 @@ class Action:
     at: float = 0.0
     tested_at: float | None = None  # when the test began that this rests on: a mark made since then stays
     evict_at: float = 0.0  # of a drain: when running work is sent away; until then it may finish
-    announce: bool = False  # of a drain: running work is told of `evict_at`, to write a checkpoint
+    announce: bool = False  # of a drain: running work learns `evict_at`, to write a checkpoint
 
     @property
     def key(self) -> str:

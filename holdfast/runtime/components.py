@@ -17,7 +17,6 @@ LONGEST_PAUSE_SECONDS = 60.0
 LONGEST_ERROR = 300
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentView:
     """One component that has failed at least once since this controller started."""

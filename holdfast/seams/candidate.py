@@ -14,7 +14,7 @@ class Candidate:
     cause: Subject
     kind: str
     signs: list[Symptom]
-    """Its own instruments: what moved on the cause itself or is nobody else's doing."""
+    """Its own instruments: what moved on the cause itself or is no one else's doing."""
     reach: frozenset[Subject]
     """Whom it can touch."""
     explains: frozenset[str]
@@ -25,7 +25,7 @@ class Candidate:
     """When, where an event and no instrument tells it."""
     score: float = NOTHING_YET
     most: float = 4.0
-    """The score it cannot pass, where it is concluded from a pattern that nobody's instrument confirms."""
+    """The score it cannot pass, where it is concluded from a pattern that no one's instrument confirms."""
     proven: bool = False
     """Bad in itself, whether or not anybody suffers from it yet."""
     said: list[str] = field(default_factory=list)

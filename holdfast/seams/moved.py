@@ -43,8 +43,8 @@ class Moves:
 
     def symptoms(self) -> list[Symptom]:
         name = self.signal.name
-        told = zip(self.rows.tolist(), self.since.tolist(), self.before.tolist(), self.now.tolist(), strict=True)
-        return [Symptom(self.subjects[row], name, since, before, now) for row, since, before, now in told]
+        reported = zip(self.rows.tolist(), self.since.tolist(), self.before.tolist(), self.now.tolist(), strict=True)
+        return [Symptom(self.subjects[row], name, since, before, now) for row, since, before, now in reported]
 
     def keep(self, wanted: npt.NDArray[np.bool_]) -> "Moves":
         """Only some of those that moved."""
@@ -140,8 +140,8 @@ def resolution(values: Values) -> Values:
     steps = np.abs(np.diff(values, axis=1))
     steps = np.where(np.isnan(steps) | (steps <= 1e-6 * np.nanmax(np.abs(values), initial=0.0)), np.inf, steps)
     least = steps.min(axis=1, initial=np.inf)
-    told = np.isfinite(steps).sum(axis=1) >= LEAST_STEPS
-    found: Values = np.where(told, least, 0.0).astype(np.float32)
+    reported = np.isfinite(steps).sum(axis=1) >= LEAST_STEPS
+    found: Values = np.where(reported, least, 0.0).astype(np.float32)
     return found
 
 
@@ -155,7 +155,7 @@ def _high(values: Values) -> Values:
 
 
 def _dense(table: Table) -> Table:
-    """A value told now and then holds until the next; before the first, what was told first is taken."""
+    """A value reported now and then holds until the next; before the first, what was reported first is taken."""
     values = _held(table.values)
     first = np.argmax(~np.isnan(values), axis=1)
     known = values[np.arange(len(values)), first]

@@ -160,7 +160,7 @@ def _weigh(scene: Scene, story: Story, needing: Sequence[Symptom], taken: set[in
 
 
 def _late(story: Story, seconds: float) -> None:
-    """An effect does not come before its cause, unless one of two clocks is wrong: then nobody can be sure."""
+    """An effect does not come before its cause, unless one of two clocks is wrong: then no one can be sure."""
     story.score -= AGAINST_THE_LATE
     story.doubts.append(f"it moved {seconds:.0f} s after what it would have caused")
     story.most = min(story.most, MOST_OF_THE_LATE)

@@ -35,7 +35,7 @@ class Scene:
         self._wholes: dict[tuple[Subject, ...], list[Subject]] = {}
         self._down: dict[tuple[Subject, tuple[str, ...] | None], frozenset[Subject]] = {}
         self.distrusted: set[tuple[str, Subject]] = set()
-        """Instruments found broken: what they say moves nobody."""
+        """Instruments found broken: what they say moves no one."""
 
     @property
     def now(self) -> float:
@@ -86,7 +86,7 @@ class Scene:
         }
 
     def usual(self, signal: str, subject: Subject) -> float:
-        """Its value in the calm beginning; not a number where nobody saw it."""
+        """Its value in the calm beginning; not a number where no one saw it."""
         return self._value(signal, subject, now=False)
 
     def recent(self, signal: str, subject: Subject) -> float:
@@ -172,7 +172,7 @@ class Scene:
 
     @cached_property
     def loaded(self) -> frozenset[Subject]:
-        """Nodes that work now. Where nobody tells, all of them."""
+        """Nodes that work now. Where no one tells, all of them."""
         table = self.moves("gpu_utilization_ratio")
         if not table.subjects:
             return frozenset(self.nodes_seen("gpu_temperature_celsius"))

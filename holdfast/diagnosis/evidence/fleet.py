@@ -65,18 +65,18 @@ def _verdict(node: str, entry: Mapping[str, Any]) -> Evidence | None:
         return None
     meaning = job_errors.of_verdict(check, after)
     severity = "fatal" if after == "fail" else "warning"
-    return _told("verdict", check, entry, severity, meaning.role, meaning.cause)
+    return _reported("verdict", check, entry, severity, meaning.role, meaning.cause)
 
 
 def _transition(node: str, entry: Mapping[str, Any]) -> Evidence | None:
     """Only a node that stopped reporting says something that its verdicts do not."""
     kind = str((entry.get("facts") or {}).get("kind", ""))
     if kind != "blind":
-        return _told("transition", kind, entry, "info", "note", "")
-    return _told("transition", kind, entry, "warning", "weak", "host.other")
+        return _reported("transition", kind, entry, "info", "note", "")
+    return _reported("transition", kind, entry, "warning", "weak", "host.other")
 
 
-def _told(kind: str, code: str, entry: Mapping[str, Any], severity: str, role: str, cause: str) -> Evidence:
+def _reported(kind: str, code: str, entry: Mapping[str, Any], severity: str, role: str, cause: str) -> Evidence:
     says = f"{entry.get('title', '')}: {entry.get('detail', '')}".strip(": ")
     event = Event(
         kind=kind, code=code, at=float(entry.get("at") or 0.0), text=says, severity=severity, action="see_node",

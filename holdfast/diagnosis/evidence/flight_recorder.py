@@ -21,7 +21,7 @@ def evidence(standings: Iterable[Standing], files: Mapping[int, str]) -> list[Ev
 
 
 def _one(standing: Standing, files: Mapping[int, str]) -> Evidence:
-    cause = _CAUSES.get(standing.place, "")  # everybody inside and nobody out: they wait, and no rank is to blame
+    cause = _CAUSES.get(standing.place, "")  # everybody inside and no one out: they wait, and no rank is to blame
     role = ("strong" if standing.confidence >= _SURE else "weak") if cause else "watchdog"
     ranks = ", ".join(map(str, standing.ranks))
     detail: dict[str, Value] = {

@@ -42,7 +42,7 @@ def _address(device: str) -> str:
 
 
 def _ranks(evidence: Sequence[Evidence]) -> tuple[int, ...]:
-    """Those that the lines name; who says so is meant only where they name nobody."""
+    """Those that the lines name; the host of the line only where they name none."""
     named: set[int] = set()
     for one in evidence:
         named |= {int(word) for word in one.word("ranks").replace(",", " ").split() if word.isdecimal()}

@@ -1,6 +1,6 @@
 """Where a job's ranks stand in their collectives: who is missing, at another one, stuck, or only waiting.
 
-A rank waits for the members of its group that have not enqueued what it has. Whoever is waited for and waits for nobody
+A rank waits for the members of its group that have not enqueued what it has. Whoever is waited for and waits for no one
 is where the hang began; a rank that is waited for and itself waits is a victim in the middle.
 """
 
@@ -22,7 +22,7 @@ class Place(StrEnum):
     NOT_JOINED = "not_joined"
     MISMATCH = "mismatch"
     BEHIND = "behind"  # its peers finished what it has not
-    INSIDE = "inside"  # everybody joined and nobody came out
+    INSIDE = "inside"  # everybody joined and no one came out
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Standing:
 
 
 def standings(dumps: Sequence[Dump]) -> list[Standing]:
-    """What the dumps of one job say together. Nothing for a job in which nobody waits."""
+    """What the dumps of one job say together. Nothing for a job in which no one waits."""
     field = _Field(dumps)
     found = [*field.mismatches(), *field.roots()]
     if not found:
@@ -117,7 +117,7 @@ class _Field:
         return self._standing(place, (rank,), first, waiting, confidence=self._trust_in_silence() if silent else 0.95)
 
     def _trust_in_silence(self) -> float:
-        """A rank that left no dump died, or nobody collected it: the more are missing, the likelier the latter."""
+        """A rank that left no dump died, or no one collected it: the more are missing, the likelier the latter."""
         return 0.9 * len(self.dumps) / (len(self.dumps) + len(self.silent))
 
     def behind(self) -> list[Standing]:
@@ -135,7 +135,7 @@ class _Field:
         return _merged(found)
 
     def inside(self) -> list[Standing]:
-        """Everybody joined, nobody came out: the first such operation, which names no rank."""
+        """Everybody joined, no one came out: the first such operation, which names no rank."""
         pending = [operation for operations in self.pending.values() for operation in operations]
         if not pending:
             return []

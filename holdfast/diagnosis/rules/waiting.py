@@ -124,7 +124,7 @@ def _absent(waiting: Waiting, evidence: Sequence[Evidence]) -> Candidate | None:
     if not waited or not missing or len(missing) > max(1, len(known) // 4) or len(known) > _MOST_RANKS:
         return None
     timeouts = [one for one in waiting.reported if one.event.code == "timeout"] or [*waiting.reported]
-    base = 0.5 if worlds or len(waited) > 1 else 0.35  # of one that speaks alone nobody knows how many there are
+    base = 0.5 if worlds or len(waited) > 1 else 0.35  # of one that speaks alone no one knows how many there are
     candidate = Candidate(causes.find("job.rank_missing"), ranks=missing, evidence=timeouts[:3], base=base)
     candidate.note = "every other rank wrote that it waits"
     return candidate

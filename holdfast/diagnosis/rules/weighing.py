@@ -7,7 +7,7 @@ from holdfast.diagnosis.rules.candidate import Candidate
 from holdfast.diagnosis.rules.waiting import Waiting
 from holdfast.model.evidence import Evidence
 
-CLOCK_SKEW_SECONDS = 120.0  # between hosts; more is seen by nobody from logs alone
+CLOCK_SKEW_SECONDS = 120.0  # between hosts; more is seen by no one from logs alone
 BEFORE_SECONDS = 900.0  # what happened longer before the wait began did not begin it
 _LONGEST_WAIT_SECONDS = 1800.0  # of the watchdogs in use: a scheduler may tell so late that a job failed
 

@@ -1,7 +1,7 @@
 """How often to write checkpoints, and what a run then delivers.
 
 d is the time a write stops the run, M the mean time between the job's failures, R the time of a restart, tau the
-computing time between writes (Young's is often told as the whole period). Failures are independent with a constant
+computing time between writes (Young's is often reported as the whole period). Failures are independent with a constant
 rate and may strike writes and restarts too.
 """
 

@@ -25,7 +25,7 @@ class Incident:
     people: float = 0.0
     people_hours: float = 0.0  # of each
     wage: float = 140.0
-    day_value: float | None = None  # of the schedule; nobody publishes one
+    day_value: float | None = None  # of the schedule; no one publishes one
     float_days: float = 0.0
     critical_chance: float = 1.0
     milestone_hours: float = 0.0  # that other incidents delay the same milestone together with this one

@@ -43,7 +43,7 @@ def single_waste(level: Level) -> float:
 
 
 def schedule(levels: Sequence[Level]) -> Schedule:
-    """The best nested schedule of levels told from the cheapest up.
+    """The best nested schedule of levels, given from the cheapest up.
 
     With multiples K_i of the first interval t, waste = A/t + B t/2 + C, A = sum d_i/K_i, B = sum lambda_i K_i;
     so t = sqrt(2 A/B), and only the whole numbers are searched, around the free optimum.

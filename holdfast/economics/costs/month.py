@@ -20,7 +20,7 @@ UNSEEN = "before anybody watched"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told(Change):
+class StageChange(Change):
     cause: str = ""
     reason: str = ""
 
@@ -45,14 +45,14 @@ class Slice:
 
 def slices(
     nodes: Sequence[str],
-    changes: Sequence[Told],
+    changes: Sequence[StageChange],
     jobs: Sequence[Job],
     begin: float,
     end: float,
     checkpoint_interval: float = 0.0,
 ) -> list[Slice]:
     """The whole month of every node, without gap or overlap."""
-    stories: dict[str, list[Told]] = {name: [] for name in nodes}
+    stories: dict[str, list[StageChange]] = {name: [] for name in nodes}
     for change in sorted(changes, key=lambda one: one.at):
         stories.setdefault(change.node, []).append(change)
     ran: dict[str, list[Job]] = {}
@@ -84,8 +84,8 @@ def _allocated(one: Slice) -> bool:
     return one.part in ("productive", "degraded")
 
 
-def _staged(node: str, story: Sequence[Told], begin: float, end: float) -> list[Slice]:
-    """By the stages of the node's life. What was before its first change nobody knows."""
+def _staged(node: str, story: Sequence[StageChange], begin: float, end: float) -> list[Slice]:
+    """By the stages of the node's life. What was before its first change no one knows."""
     found: list[Slice] = []
     since, part, cause, out, seen, degraded = begin, "unknown", UNSEEN, "", "", ""
     for change in story:
@@ -101,7 +101,7 @@ def _staged(node: str, story: Sequence[Told], begin: float, end: float) -> list[
     return found
 
 
-def _out_by(change: Told, before: str, seen: str) -> tuple[str, str]:
+def _out_by(change: StageChange, before: str, seen: str) -> tuple[str, str]:
     """Why a node is out of service, and what was seen; nothing once it is ready again. What follows,
     such as a person who takes the node, is not the reason that it is out."""
     if change.after in IDLE or change.after is Stage.ALLOCATED:
@@ -112,7 +112,7 @@ def _out_by(change: Told, before: str, seen: str) -> tuple[str, str]:
     return before, seen
 
 
-def _degraded_by(change: Told, before: str) -> str:
+def _degraded_by(change: StageChange, before: str) -> str:
     if change.happening is EventKind.DEGRADED:
         return change.cause or "degraded"
     return "" if change.happening in (EventKind.RECOVERED, EventKind.TEST_PASSED) else before
@@ -129,7 +129,7 @@ def _meaning(stage: Stage, out: str, degraded: str) -> tuple[str, str]:
 
 
 def _for_whom(one: Slice, jobs: Sequence[Job], checkpoint_interval: float) -> list[Slice]:
-    """Allocated time is shared out to the jobs that ran there then; two at once on a node are told as the first."""
+    """Allocated time is shared out to the jobs that ran there then; two at once on a node count as the first."""
     found: list[Slice] = []
     since = one.begin
     for job in sorted((job for job in jobs if job.start is not None), key=lambda job: job.start or 0.0):

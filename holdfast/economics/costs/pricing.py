@@ -51,7 +51,7 @@ class Recovery:
 def restart_hours(recovery: Recovery) -> Mapping[str, float]:
     """GPU-hours that one failure costs, as in SemiAnalysis's goodput expense (April 2026), not a swapped copy of it.
 
-    cold: the job waits for the repair; hot: a spare takes over, only the blast radius waits; tolerant: nobody
+    cold: the job waits for the repair; hot: a spare takes over, only the blast radius waits; tolerant: no one
     rolls back, the job moves over.
     """
     lost = recovery.identify_hours + recovery.checkpoint_hours / 2 + recovery.start_hours

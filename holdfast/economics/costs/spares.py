@@ -45,7 +45,7 @@ class Crews:
     """Repair with so many crews, each on one node at a time: what is out, waiting or in work."""
 
     crews: int
-    load: float  # nodes that would be in work if nobody ever waited
+    load: float  # nodes that would be in work if no one ever waited
 
     def __post_init__(self) -> None:
         if self.load >= self.crews:

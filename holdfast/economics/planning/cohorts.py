@@ -12,7 +12,7 @@ CHANCE = 0.05  # below it a difference is called one
 
 
 def figures(lives: Sequence[Lifetime], against: Sequence[Lifetime]) -> list[Figure]:
-    """Nothing of lifetimes that were not told one by one."""
+    """Nothing of lifetimes that were not given one by one."""
     return [*_survival(lives), *_ageing(lives), *(_difference(lives, against) if against else ())]
 
 
@@ -43,7 +43,7 @@ def _ageing(lives: Sequence[Lifetime]) -> list[Figure]:
 
 def _difference(lives: Sequence[Lifetime], against: Sequence[Lifetime]) -> list[Figure]:
     found = compare(lives, against)
-    verdict = "they differ" if found.p < CHANCE else "no difference can be told"
+    verdict = "they differ" if found.p < CHANCE else "no difference can be found"
     chance = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
     shown = f"{found.ratio:.3g} (95 %: {found.low:.3g} to {found.high:.3g}); log-rank {chance}: {verdict}"
     document = {name: getattr(found, name) for name in ("ratio", "low", "high", "chi_square", "p")}

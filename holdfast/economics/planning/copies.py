@@ -14,7 +14,7 @@ from holdfast.economics.planning.words import percent, time
 
 _DOMAIN = re.compile(r"(?P<name>[^=]+)=(?P<nodes>[0-9]+)@(?P<rate>[0-9.eE+-]+)")
 MOST_COPIES, MOST_DOMAIN_RATE = 16, 365.0
-CERTAIN = 1 - 1e-9  # nobody knows anything rarer
+CERTAIN = 1 - 1e-9  # no one knows anything rarer
 DEAD_AT_ONCE = (2, 3, 4)
 
 
@@ -61,7 +61,7 @@ NO_COPIES = CopyTexts()
 
 
 def copies_of(asked: Asked, gpus: float, per_gpu_year: float, texts: CopyTexts) -> Copies | None:
-    """None if nobody said how many copies there are."""
+    """None if no one said how many copies there are."""
     if texts.copies is None:
         if texts.rebuild is not None or texts.domains or texts.apart:
             raise BadNumber("--copies is missing: expected how many nodes hold a copy of everything, such as 2")

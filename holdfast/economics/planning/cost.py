@@ -56,7 +56,7 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
     ]
     notes = ["reserved capacity counts only what another use would have paid more: the paid hours are the first layer"]
     if five[-1].cost is None:
-        notes.append("schedule slip needs --day-value: nobody publishes what a day is worth")
+        notes.append("schedule slip needs --day-value: no one publishes what a day is worth")
     notes += _half_told(wanted)
     movable = [f.name for f in fields(incident) if isinstance(getattr(incident, f.name), float)]
     present = {name: name.replace("_", " ") for name in movable if getattr(incident, name) > 0 and name not in _SHARES}
@@ -77,7 +77,7 @@ PAIRS = (("slow", "slow_for"), ("blast", "repair"), ("alternative", "queued"), (
 
 
 def _half_told(wanted: Wanted) -> list[str]:
-    """Numbers that are multiplied with one that nobody gave."""
+    """Numbers that are multiplied with one that no one gave."""
     alone = [
         (one, other)
         for pair in PAIRS
@@ -109,7 +109,7 @@ def _layer(cost: float | None, inputs: str) -> str:
 
 
 def _incident(asked: Asked, wanted: Wanted) -> Incident:
-    def hours(name: str, text: str | None, default: str = "0s", why: str = "not told") -> float:
+    def hours(name: str, text: str | None, default: str = "0s", why: str = "not given") -> float:
         return asked.duration(name, text, default, why) / 3600
 
     paid, price_source = wage()
@@ -125,15 +125,15 @@ def _incident(asked: Asked, wanted: Wanted) -> Incident:
         diagnose_hours=hours("diagnose", wanted.diagnose),
         restore_hours=hours("restore", wanted.restore),
         rework_hours=hours("rework", wanted.rework, "30m", "half of an hourly interval"),
-        slow_share=asked.share("slow", wanted.slow, "0", "not told"),
+        slow_share=asked.share("slow", wanted.slow, "0", "not given"),
         slow_hours=hours("slow-for", wanted.slow_for),
-        blast_gpus=asked.number("blast", wanted.blast, "GPUs", "0", "not told", MOST_MACHINES),
+        blast_gpus=asked.number("blast", wanted.blast, "GPUs", "0", "not given", MOST_MACHINES),
         repair_hours=hours("repair", wanted.repair),
         alternative_price=asked.number(
-            "alternative", wanted.alternative, "dollars per GPU-hour", "0", "not told", MOST_PRICE
+            "alternative", wanted.alternative, "dollars per GPU-hour", "0", "not given", MOST_PRICE
         ),
-        queued_chance=asked.share("queued", wanted.queued, "0", "not told"),
-        people=asked.number("people", wanted.people, "people", "0", "not told", MOST_PEOPLE),
+        queued_chance=asked.share("queued", wanted.queued, "0", "not given"),
+        people=asked.number("people", wanted.people, "people", "0", "not given", MOST_PEOPLE),
         people_hours=hours("hours", wanted.hours),
         wage=asked.number("wage", wanted.wage, "dollars per hour", f"{paid:g}", price_source, MOST_PRICE),
         day_value=value,

@@ -64,7 +64,7 @@ def _run(
     exponent = _exponent(asked, network_exponent)
     state_bytes = asked.size("state", state, "5TB", "a frontier model's weights and optimiser")
     link = asked.bandwidth("bandwidth", bandwidth, *(ONE_LINK if exponent else STORAGE))
-    gpus = asked.number("state-gpus", state_gpus, "GPUs", "16384", "the size whose state is told")
+    gpus = asked.number("state-gpus", state_gpus, "GPUs", "16384", "the size whose state is given")
     seconds = asked.duration("restart", restart, "10m", "0s leaves restarts out, as published limits do")
     asked.note("growing", float(growing), "flag", "yes" if growing else "no", "the model grows with the cluster")
     return Run(
@@ -87,7 +87,7 @@ def _figures(run: Run, chosen: Rate, half: float, most: float | None) -> list[Fi
         Figure("gpus_at_50_percent", half, "50 % productive up to", _or_never(half)),
         Figure("wall_gpus", walls, "the wall: a write takes as long as the time between failures", shown),
         Figure("restart_wall_gpus", stall, "failures come as fast as restarts at", f"{count(stall)} GPUs"),
-        Figure("write_seconds_at_reference", write, "a write at the told size", time(write)),
+        Figure("write_seconds_at_reference", write, "a write at the given size", time(write)),
     ]
 
 

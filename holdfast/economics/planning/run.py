@@ -11,7 +11,7 @@ from holdfast.economics.planning.inputs import Asked
 from holdfast.economics.planning.rate import Rate
 from holdfast.economics.planning.words import percent, time
 
-STANDSTILL = 1e-3  # productive share below which nobody runs anything
+STANDSTILL = 1e-3  # productive share below which no one runs anything
 RESTART_WHY = "ten minutes; measure yours: detect, schedule, load, warm up"
 
 
@@ -80,7 +80,7 @@ def refuse_standstill(share: float, run: Run, every: str) -> None:
 
 
 def _write(asked: Asked, wanted: Wanted) -> float:
-    """How long a write stops the run, told outright or by size and bandwidth."""
+    """How long a write stops the run, given outright or by size and bandwidth."""
     if wanted.write is not None:
         if wanted.bandwidth is not None:
             raise BadNumber("--write and --bandwidth say the same twice: expected one of them")

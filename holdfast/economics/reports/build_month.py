@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.client import history
 from holdfast.client.client import Client
-from holdfast.economics.costs.month import Told, slices
+from holdfast.economics.costs.month import StageChange, slices
 from holdfast.economics.reports import month_page, price_sheet
 from holdfast.economics.reports.incident_costs import priced
 from holdfast.economics.reports.month import GROUPS, Month, summed
@@ -50,10 +50,10 @@ def limits(month: str, now: float) -> tuple[float, float]:
     return float(begin), min(float(end), now)
 
 
-def _changes(client: Client) -> list[Told]:
+def _changes(client: Client) -> list[StageChange]:
     """All of them: the last change before the month gives a node's stage at its beginning."""
     return [
-        Told(
+        StageChange(
             node=row["node"],
             at=row["at"],
             before=Stage(row["before"]),

@@ -100,10 +100,10 @@ def _moment(line: int, text: str | None) -> float:
         seconds = float(text or "")
     except ValueError:
         try:
-            told = datetime.fromisoformat((text or "").strip())
+            reported = datetime.fromisoformat((text or "").strip())
         except ValueError:
             raise BadLog(f"line {line}: expected a time such as 2026-01-31 12:00:00, found {text!r}") from None
-        return (told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp()
+        return (reported if reported.tzinfo else reported.replace(tzinfo=UTC)).timestamp()
     if not abs(seconds) < 1e12:
         raise BadLog(f"line {line}: expected a time, found {text!r}")
     return seconds

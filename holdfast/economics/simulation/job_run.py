@@ -11,7 +11,7 @@ from holdfast.economics.simulation.work import Point, Work
 class Phase(Enum):
     QUEUED = "queued"  # holds no node
     WAITING = "waiting"  # holds some, lacks others
-    STOPPED = "stopped"  # nobody knows yet why it does not run
+    STOPPED = "stopped"  # no one knows yet why it does not run
     STARTING = "starting"
     RUNNING = "running"
     DONE = "done"

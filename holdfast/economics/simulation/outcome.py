@@ -53,7 +53,7 @@ def _ledger(world: World) -> Ledger:
 
 
 def _job_parts(run: JobRun) -> dict[str, float]:
-    """Node-seconds. Work that a node corrupts and nobody has noticed is unknown."""
+    """Node-seconds. Work that a node corrupts and no one has noticed is unknown."""
     work, nodes = run.work, run.job.nodes
     kept = (work.productive, work.degraded, work.checkpoint)
     unknown = 0.0

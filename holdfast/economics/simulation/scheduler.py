@@ -1,4 +1,4 @@
-"""Who gets which nodes: whole gangs, higher priorities first, and nobody slips past a job that waits."""
+"""Who gets which nodes: whole gangs, higher priorities first, and no one slips past a job that waits."""
 
 from bisect import insort
 from collections.abc import Callable

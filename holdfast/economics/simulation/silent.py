@@ -1,4 +1,4 @@
-"""Failures that nobody sees at once: slow nodes, which slow their whole job, and nodes that compute wrong numbers."""
+"""Failures that no one sees at once: slow nodes, which slow their whole job, and nodes that compute wrong numbers."""
 
 from collections.abc import Callable
 from typing import Any

@@ -52,11 +52,11 @@ def _check_text(where: str, template: str) -> None:
 
 def _values(action: Action) -> dict[str, str]:
     """One printable line each, and none that a command could take for an option."""
-    told = {
+    reported = {
         "node": action.node,
         "verb": action.verb.value,
         "reason": action.reason,
         "cause": action.cause,
         "key": action.key,
     }
-    return {name: slurm.plain(text).lstrip("-") for name, text in told.items()}
+    return {name: slurm.plain(text).lstrip("-") for name, text in reported.items()}

@@ -14,7 +14,7 @@ from holdfast.runtime import clock
 CACHE_SECONDS = 120.0  # a revocation is taken by the leader, which forgets at once; others learn of it in this time
 MOST_CACHED = 50_000
 LONGEST_TOKEN = 512
-LAST_SHARE = 1 / 3  # of a credential's life, in which its holder is told to get another
+LAST_SHARE = 1 / 3  # of a credential's life, in which its holder is asked to get another
 _READERS = frozenset({Role.VIEWER, Role.OPERATOR, Role.ADMIN})
 MAY = {
     "report": frozenset({Role.AGENT}),

@@ -1,6 +1,6 @@
 """The board: what the fleet looks like now. The controller writes it after each commit; the API only reads it.
 
-It belongs to the event loop: nothing here waits, and nobody else touches it.
+It belongs to the event loop: nothing here waits, and no one else touches it.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from holdfast.model.health import Health
 from holdfast.model.lifecycle import NodeState, Stage
 from holdfast.runtime.components import Components
 
-MOST_WAITING = 1_000  # events a slow watcher may lag behind before it is told to look again
+MOST_WAITING = 1_000  # events a slow watcher may lag behind before it is asked to look again
 
 Message = tuple[str, bytes]  # name of the event, its JSON
 
@@ -42,7 +42,7 @@ class Board:
         self.demo = demo
         self.time_factor = time_factor
         self.leading = False
-        self.read = False  # before the store was read, nobody can say which nodes there are
+        self.read = False  # before the store was read, no one can say which nodes there are
         self.leader = ""
         self.views: dict[str, NodeView] = {}
         self.watchers: set[Watcher] = set()
@@ -91,10 +91,10 @@ class Board:
         """At most what changed: called every second or so."""
         if not self.watchers:
             return
-        told = msgspec.json.encode(self.fleet())
-        if told != self._fleet_told:
-            self._fleet_told = told
-            self.tell("fleet", msgspec.Raw(told))
+        reported = msgspec.json.encode(self.fleet())
+        if reported != self._fleet_told:
+            self._fleet_told = reported
+            self.tell("fleet", msgspec.Raw(reported))
 
     # Read by the API
 

@@ -133,7 +133,7 @@ class Service(Protocol):
     def withdraw(self, name: str, caller: Caller) -> Awaitable[PlannedWorksView]: ...
 
     def note(self, entry: AuditEntry) -> None:
-        """For the audit log, of a request that was refused; nobody waits for it."""
+        """For the audit log, of a request that was refused; no one waits for it."""
         ...
 
 

@@ -17,10 +17,10 @@ class Clocks:
     def __init__(self) -> None:
         self._behind: dict[str, float] = {}  # only of those that are off
 
-    def seconds_behind(self, node: str, told: bytes, now: float) -> float:
+    def seconds_behind(self, node: str, reported: bytes, now: float) -> float:
         """What must be added to this agent's times. Nothing where it does not say what its clock shows."""
         kept = self._behind.get(node, 0.0)
-        shown = _seconds(told)
+        shown = _seconds(reported)
         if shown is None or abs(now - shown - kept) <= TOLERATED_SECONDS:
             return kept
         self._behind[node] = now - shown
@@ -29,9 +29,9 @@ class Clocks:
         return self._behind.get(node, 0.0)
 
 
-def _seconds(told: bytes) -> float | None:
+def _seconds(reported: bytes) -> float | None:
     try:
-        shown = float(told)
+        shown = float(reported)
     except ValueError:
         return None
     return shown if isfinite(shown) and abs(shown) <= LARGEST_SECONDS else None

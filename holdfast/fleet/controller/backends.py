@@ -26,7 +26,7 @@ _NEEDS_A_DOER = frozenset({Verb.RETEST, Verb.RESET_GPU, Verb.REBOOT, Verb.INSPEC
 class Record:
     """Stands where no back end is set up: the gate and people read the stage, so a cordon is done by being recorded.
 
-    A reset that nobody can carry out did not happen, and is said to have failed.
+    A reset that no one can carry out did not happen, and is said to have failed.
     """
 
     name = RECORD

@@ -88,7 +88,7 @@ def show_training(trainings: JobService, name: str, transaction: Transaction, fr
 
 
 def _answers_alone(transaction: Transaction, report: Report) -> Report:
-    """Outcomes that answer an open order of ours; late, repeated and invented ones move nobody."""
+    """Outcomes that answer an open order of ours; late, repeated and invented ones move no one."""
     if not report.outcomes:
         return report
     ended = (_end_order(transaction, report.node, outcome) for outcome in report.outcomes)

@@ -27,7 +27,7 @@ ChangeFilter = tuple[str, bytes]
 class DrillPlayer:
     def __init__(self, limit_seconds: float = LIMIT_SECONDS) -> None:
         self._limit = limit_seconds
-        self._told: list[ChangeFilter] = []
+        self._reported: list[ChangeFilter] = []
         self._news = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
@@ -43,7 +43,7 @@ class DrillPlayer:
             id=number, drill=ask.drill, title=shipped()[ask.drill].title, seed=ask.seed, by=by, at=time.time(),
             state="playing", share=0.0, reason="",
         )  # fmt: skip
-        self._told = []
+        self._reported = []
         self._tell(run)
         self._task = asyncio.create_task(self._play(ask, number))
         return run
@@ -62,12 +62,12 @@ class DrillPlayer:
             raise Problem(503, f"{MOST_WATCHERS} watch already", {"Retry-After": "10"})
         self._watchers += 1
         try:
-            mine, seen = self._told, 0
+            mine, seen = self._reported, 0
             while True:
-                for told in mine[seen:]:
-                    yield told
+                for reported in mine[seen:]:
+                    yield reported
                 seen = len(mine)
-                if self._told is not mine or self.run is None or self.run.state != "playing":
+                if self._reported is not mine or self.run is None or self.run.state != "playing":
                     return
                 await self._wait()
         finally:
@@ -89,7 +89,7 @@ class DrillPlayer:
         self._put("run", msgspec.json.encode(run))
 
     def _put(self, name: str, data: bytes) -> None:
-        self._told.append((name, data))
+        self._reported.append((name, data))
         self._news.set()
         self._news = asyncio.Event()
 

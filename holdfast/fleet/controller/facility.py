@@ -82,7 +82,7 @@ class Facility:
         before = self.views[source.name]
         if bool(before.blind) != bool(reading.blind):
             log.warning("%s: %s", source.name, reading.blind or "can be read again")
-        told = [f"{about} {signal}: {why}" for (about, signal), why in reading.absent.items()]
+        reported = [f"{about} {signal}: {why}" for (about, signal), why in reading.absent.items()]
         since = (before.blind_since or reading.at) if reading.blind else None
         self.views[source.name] = replace(
             before,
@@ -90,5 +90,5 @@ class Facility:
             values=len(reading.signals),
             blind=reading.blind,
             blind_since=since,
-            absent=tuple(told[:MOST_TROUBLES]),
+            absent=tuple(reported[:MOST_TROUBLES]),
         )

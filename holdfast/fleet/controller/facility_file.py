@@ -76,6 +76,6 @@ def _source(document: Document, name: str, place: str, table: Any) -> Source:
 
 
 def _inner(document: Document, kind: type[Any], row: Any, place: str) -> dict[str, Any]:
-    """Checked here, where a mistake can be told with its place; made again with the whole."""
+    """Checked here, where a mistake can be found with its place; made again with the whole."""
     document.fill(kind, row, place)
     return dict(row)

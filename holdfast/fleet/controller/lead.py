@@ -69,7 +69,7 @@ class Lead:
 
     @property
     def sure(self) -> bool:
-        """Whether nobody else can lead at this moment. Asked from any thread before something is done in the world: a
+        """Whether no one else can lead at this moment. Asked from any thread before something is done in the world: a
         process that was stopped wakes in the middle of its work, and must not go on with it."""
         return self.epoch is not None and self._clock() < self._until
 

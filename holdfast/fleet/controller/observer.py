@@ -53,7 +53,7 @@ async def observe_slurm(
 
 @dataclass(slots=True)
 class Accounting:
-    """What ended while nobody looked for longer than Slurm itself remembers: sacct knows, where a site runs it."""
+    """What ended while no one looked for longer than Slurm itself remembers: sacct knows, where a site runs it."""
 
     slurm: Slurm
     caught_up_at: float | None = None
@@ -91,10 +91,12 @@ class Seen:
         current = [s for s in look.statuses if s.node in lives and lives[s.node].since < look.began]
         unsettled = {name for name, life in lives.items() if life.since >= look.began}
         known = self._known_jobs(transaction)
-        told = {job.id: job for job in (*self.waiting, *missed, *look.jobs) if job.nodes and known.get(job.id) != job}
-        waiting = {id: job for id, job in told.items() if _over(job) and not unsettled.isdisjoint(job.nodes)}
+        reported = {
+            job.id: job for job in (*self.waiting, *missed, *look.jobs) if job.nodes and known.get(job.id) != job
+        }
+        waiting = {id: job for id, job in reported.items() if _over(job) and not unsettled.isdisjoint(job.nodes)}
         self.waiting = tuple(waiting.values())
-        changed = [job for id, job in told.items() if id not in waiting]
+        changed = [job for id, job in reported.items() if id not in waiting]
         unseen = _unseen([job for job in changed if not _told_before(job, known.get(job.id))], lives)
         self._remember(known, changed)
         transaction.decide(
@@ -114,7 +116,7 @@ class Seen:
         )
 
     def _known_jobs(self, transaction: Transaction) -> dict[str, Job]:
-        """Only what is new is told on: the same thousand jobs are not written every few seconds."""
+        """Only what is new is passed on: the same thousand jobs are not written every few seconds."""
         if self.jobs is None:
             known = transaction.store.jobs(None, transaction.now - FIRST_LOOK_BACK_SECONDS, MOST_REMEMBERED)
             self.jobs = {job.id: job for job in known if job.source == "slurm" and not job.step}
@@ -133,7 +135,7 @@ def _over(job: Job) -> bool:
 
 
 def _told_before(job: Job, known: Job | None) -> bool:
-    """That this run of it ended is known; what is new is only how it is told."""
+    """That this run of it ended is known; what is new is only how it is reported."""
     return known is not None and _over(known) and known.start == job.start
 
 

@@ -29,7 +29,7 @@ def fits(verb: Verb, node: NodeState) -> bool:
 class Given:
     stored: StoredAction
     due: float = 0.0  # when to hand it over (again)
-    handed_over: float | None = None  # for the first time: nobody began it before
+    handed_over: float | None = None  # for the first time: no one began it before
 
 
 class Orders:

@@ -140,7 +140,7 @@ class SeamWatch:
         for about, name, value in self._ranks.hear(report.node, report.progress):
             self.window.put(at, about, name, value, WINDOW_SECONDS * self._factor)
 
-    def told(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
+    def reported(self, caller: Caller, ask: SignalsRequest) -> SignalsTaken:
         """An agent speaks for jobs and services, not for what it cannot see; a person or a site's program for all."""
         now = clock.now()
         if caller.role is Role.AGENT:
@@ -260,8 +260,8 @@ class SeamWatch:
     def _topology(self, jobs: Sequence[Job]) -> Topology:
         """Made anew only when a node moved or a job came or went: it is large, and remembers what it worked out."""
         places = {name: view.place for name, view in self._board.views.items()}
-        told = tuple(sorted((name, tuple(sorted(place.items()))) for name, place in places.items()))
-        key = (told, tuple(jobs), self._ranks.version)
+        reported = tuple(sorted((name, tuple(sorted(place.items()))) for name, place in places.items()))
+        key = (reported, tuple(jobs), self._ranks.version)
         if key != self._places[0]:
             self._places = (key, with_the_fleet(self._files.topology, places, jobs, self._ranks.edges()))
         return self._places[1]
@@ -313,16 +313,16 @@ class SeamWatch:
         no blame. If it lasts, the old one is over, for its cause turned out to be another."""
         kept: dict[str, Account] = {}
         over: dict[str, str] = {}
-        for root, told in found.items():
-            hurt = {*told.victims, root}
+        for root, reported in found.items():
+            hurt = {*reported.victims, root}
             rivals = [one for one in self._known if one not in found and hurt & {*self._known[one].account.victims}]
-            if root not in self._known and told.kind == SLOW_GPU and self._suffers(root):
+            if root not in self._known and reported.kind == SLOW_GPU and self._suffers(root):
                 continue
             if root in self._known or not rivals:
-                kept[root] = told
+                kept[root] = reported
             elif now - self._waiting.setdefault(root, now) >= self._patience(root, rivals):
-                kept[root] = told
-                over |= dict.fromkeys(rivals, f"the cause turned out to be {told.kind} on {root}")
+                kept[root] = reported
+                over |= dict.fromkeys(rivals, f"the cause turned out to be {reported.kind} on {root}")
             else:
                 for one in rivals:
                     self._known[one].seen = now
@@ -364,15 +364,15 @@ class SeamWatch:
                 self._known[one.subject] = _Known(one.account, now, clock.now())
                 restored(self._ledger, one.subject, one.account)
 
-    def _on_the_clock(self, told: Account) -> Account:
+    def _on_the_clock(self, reported: Account) -> Account:
         if self._factor == 1:
-            return told
+            return reported
         return replace(
-            told,
-            since=self._clock(told.since),
-            timeline=tuple(replace(one, at=self._clock(one.at)) for one in told.timeline),
+            reported,
+            since=self._clock(reported.since),
+            timeline=tuple(replace(one, at=self._clock(one.at)) for one in reported.timeline),
             charts=tuple(
-                replace(one, start=self._clock(one.start), step=one.step / self._factor) for one in told.charts
+                replace(one, start=self._clock(one.start), step=one.step / self._factor) for one in reported.charts
             ),
         )
 
@@ -392,8 +392,8 @@ def _standing(transaction: Transaction, fresh: Sequence[bool]) -> list[Incident]
 def _tell(
     due: dict[str, Account], over: dict[str, str], transaction: Transaction, fresh: Sequence[bool]
 ) -> list[Incident]:
-    for root, told in due.items():
-        transaction.decide(transaction.fleet.found(root, told, transaction.now))
+    for root, reported in due.items():
+        transaction.decide(transaction.fleet.found(root, reported, transaction.now))
     for root, why in over.items():
         transaction.fleet.incidents.over(root, transaction.now, why)
     return _standing(transaction, fresh)

@@ -226,7 +226,7 @@ def _difference(before: Policy, after: Policy) -> str:
 
 
 class _Quiet(uvicorn.Server):
-    """Ends when told, and lets us end after it: uvicorn itself would raise the signal again, past our own clean-up.
+    """Ends when asked, and lets us end after it: uvicorn itself would raise the signal again, past our own clean-up.
 
     Streams never end by themselves; who watches is let go first.
     """

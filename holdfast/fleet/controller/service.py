@@ -172,7 +172,7 @@ class ControllerService:
         return stopped
 
     async def trainings(self) -> TrainingsView:
-        """Known to whoever leads: agents tell it to nobody else."""
+        """Known to whoever leads: agents tell it to no one else."""
         shown: TrainingsView = await self._ask(self._trainings.list)
         return shown
 
@@ -220,7 +220,7 @@ class ControllerService:
             raise Problem(409, words, code="no_seams")
         if not self.board.leading:
             raise elsewhere(self.board.leader)
-        return self.seams.told(caller, ask)
+        return self.seams.reported(caller, ask)
 
     async def open_session(self, caller: Caller) -> tuple[str, float]:
         opened: tuple[str, float] = await self._ask(partial(deeds.open_session, caller))
@@ -243,7 +243,7 @@ class ControllerService:
             return
         try:
             self.writer.put(Work(partial(deeds.note, entry)))
-        except Problem:  # the queue is full; who was refused must still be told why
+        except Problem:  # the queue is full; who was refused must still learn why
             log.warning("not audited: %s %s by %s: %s", entry.verb, entry.target, entry.who, entry.outcome)
 
     def _is_written(self, entry: AuditEntry) -> bool:

@@ -68,7 +68,7 @@ class Writer:
         self._queue: queue.SimpleQueue[Work] = queue.SimpleQueue()
         self._fleet: Fleet | None = None
         self._orders = Orders()
-        self._told = ChangeFilter()
+        self._reported = ChangeFilter()
         self._next_commit = 0.0
         self._stopping = threading.Event()
         self._next_tick = self._next_sweep = 0.0
@@ -85,7 +85,7 @@ class Writer:
         return self._lead.sure
 
     def dry_run(self, node: str) -> bool:
-        """Whether what is done to this node is only told. While its pool is not known, the most careful holds."""
+        """Whether what is done to this node is only reported. While its pool is not known, the most careful holds."""
         if (fleet := self._fleet) is not None:
             return fleet.dry_run(node)
         return self.policy.dry_run or any(pool.dry_run for pool in self.policy.pools.values())
@@ -248,7 +248,7 @@ class Writer:
         self._tell(
             News(
                 answers=[(w.future, r) for w, r in zip(batch, results, strict=True) if w.future is not None],
-                lives=self._told.changed(fleet, touched, now),
+                lives=self._reported.changed(fleet, touched, now),
                 steps=transaction.steps,
                 incidents=transaction.incidents,
                 heard=transaction.heard,
@@ -268,10 +268,10 @@ class Writer:
         self._tell(News(leader=self._lead.leader, leading=self._lead.epoch is not None))
 
     def _tell_everything(self, fleet: Fleet) -> None:
-        now, self._told = self._clock(), ChangeFilter()
+        now, self._reported = self._clock(), ChangeFilter()
         self._tell(
             News(
-                lives=self._told.changed(fleet, fleet.nodes, now),
+                lives=self._reported.changed(fleet, fleet.nodes, now),
                 now=now,
                 everything=True,
                 leader=self._lead.leader,

@@ -102,9 +102,9 @@ class StorageSource:
             child.kill()  # one that hangs in the kernel goes when its mount answers
             return self._blind(now, f"{self.settings.path} has not answered for {time.monotonic() - since:.0f} s")
         self._out.clear()
-        return self._told(child, now)
+        return self._reported(child, now)
 
-    def _told(self, child: subprocess.Popen[bytes], now: float) -> Reading:
+    def _reported(self, child: subprocess.Popen[bytes], now: float) -> Reading:
         said, complaint = _words(child.stdout), _words(child.stderr)
         if child.returncode != 0:
             last = complaint.strip().rsplit("\n", 1)[-1] or f"ended with code {child.returncode}"

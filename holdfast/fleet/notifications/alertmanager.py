@@ -1,7 +1,7 @@
 """Alerts of seams: one per root, to Alertmanager and to web hooks, in the words that join rack, run and money.
 
-Alertmanager is told again and again while it lasts, as it expects; a web hook is told once when it opens, when its
-cause turns out to be another, and when it ends. After a restart a hook may be told again: its key is then the same.
+Alertmanager gets it again and again while it lasts, as it expects; a web hook gets it once when it opens, when its
+cause turns out to be another, and when it ends. After a restart a hook may be reported again: its key is then the same.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class AlertHook:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertSettings:
     alertmanagers: tuple[str, ...] = ()
-    """Addresses such as http://alertmanager:9093; every one of a cluster is told."""
+    """Addresses such as http://alertmanager:9093; every one of a cluster gets each alert."""
     repeat_seconds: float = 60.0
     runbooks: str = ""
     """Where the runbooks are to be read: runbooks/KIND.md stands under it."""
@@ -73,17 +73,17 @@ class _Post:
 class Alerts:
     settings: AlertSettings
     components: Components = field(default_factory=Components)
-    _told: dict[str, tuple[tuple[str, str], Incident]] = field(default_factory=dict)
-    """By root: kind and severity as they were told, and of what."""
+    _reported: dict[str, tuple[tuple[str, str], Incident]] = field(default_factory=dict)
+    """By root: kind and severity as they were reported, and of what."""
     _repeated: dict[str, float] = field(default_factory=dict)
     _posts: list[_Post] = field(default_factory=list)
 
     def stand(self, open_: Sequence[Incident]) -> None:
-        """How the seams' incidents stand now; what is new against the last time is told."""
+        """How the seams' incidents stand now; what is new against the last time is reported."""
         now = time.time()  # Alertmanager compares it with its own clock
         standing = {one.subject: one for one in open_}
-        for root in self._told.keys() - standing.keys():
-            (_, severity), known = self._told.pop(root)
+        for root in self._reported.keys() - standing.keys():
+            (_, severity), known = self._reported.pop(root)
             self._repeated.pop(root, None)
             self._alertmanagers(root, [alert(known, severity, now, self.settings.runbooks)])
             self._hooks("closed", known)
@@ -91,39 +91,38 @@ class Alerts:
             self._stands(root, incident, now)
 
     def _stands(self, root: str, incident: Incident, now: float) -> None:
-        before = self._told.get(root)
+        before = self._reported.get(root)
         called = (incident.cause, _severity(incident, before[0] if before else ("", "")))
         repeated = self._repeated.get(root)
         due = repeated is None or time.monotonic() - repeated >= self.settings.repeat_seconds
         another = before is not None and before[0] != called
-        self._told[root] = (called, incident)
+        self._reported[root] = (called, incident)
         if before is None or another:
             self._hooks("changed" if another else "opened", incident)
         if not (due or another):
             return
         self._repeated[root] = time.monotonic()
         runbooks = self.settings.runbooks
-        told = [alert(incident, called[1], now + LASTS_REPEATS * self.settings.repeat_seconds, runbooks)]
+        reported = [alert(incident, called[1], now + LASTS_REPEATS * self.settings.repeat_seconds, runbooks)]
         if another and before is not None:  # under its old labels it ends in the same breath
-            told.append(alert(before[1], before[0][1], now, runbooks))
-        self._alertmanagers(root, told)
+            reported.append(alert(before[1], before[0][1], now, runbooks))
+        self._alertmanagers(root, reported)
 
     def _hooks(self, happened: str, incident: Incident) -> None:
         body = json.dumps(message(happened, incident, self.settings.runbooks)).encode()
-        key = (
-            f"{incident.id}:{incident.cause}:{self._told[incident.subject][0][1] if happened != 'closed' else happened}"
-        )
+        state = happened if happened == "closed" else self._reported[incident.subject][0][1]
+        key = f"{incident.id}:{incident.cause}:{state}"
         self._posts += [_Post(hook, key, body) for hook in self.settings.webhook]
 
-    def _alertmanagers(self, root: str, told: list[dict[str, Any]]) -> None:
+    def _alertmanagers(self, root: str, reported: list[dict[str, Any]]) -> None:
         """What waits still of the same root is out of date, unless it ends something."""
-        body = json.dumps(told).encode()
+        body = json.dumps(reported).encode()
         for url in self.settings.alertmanagers:
             hook = AlertHook(url=url.rstrip("/") + "/api/v2/alerts")
             stale = (one for one in self._posts if one.hook.url == hook.url and one.key == root and one.ends == 0)
             for one in list(stale):
                 self._posts.remove(one)
-            self._posts.append(_Post(hook, root, body, ends=len(told) - 1))
+            self._posts.append(_Post(hook, root, body, ends=len(reported) - 1))
 
     async def run(self) -> None:
         """Sends what waits; an address that does not answer holds up no other."""
@@ -182,7 +181,7 @@ def _severity(incident: Incident, before: tuple[str, str]) -> str:
 def alert(incident: Incident, severity: str, ends: float, runbooks: str) -> dict[str, Any]:
     """As Alertmanager takes it. Labels name the root and nothing that changes, so that it stays one alert."""
     account = incident.account or Account(kind=incident.cause, confidence=0.0, since=incident.opened, lasted_seconds=0)
-    told = message("firing", incident, runbooks)
+    reported = message("firing", incident, runbooks)
     return {
         "labels": {
             "alertname": "HoldfastSeam",
@@ -192,11 +191,11 @@ def alert(incident: Incident, severity: str, ends: float, runbooks: str) -> dict
             "owner": account.owners[0] if account.owners else "unowned",
         },
         "annotations": {
-            "summary": told["sentence"],
-            "runbook_url": told["runbook"],
+            "summary": reported["sentence"],
+            "runbook_url": reported["runbook"],
             "path": "\n".join(account.path[:10]),
-            "cost_so_far": f"{told['cost_so_far']:.0f} {account.bill.currency}",
-            "cost_if_it_goes_on": f"{told['cost_if_it_goes_on']:.0f} {account.bill.currency}",
+            "cost_so_far": f"{reported['cost_so_far']:.0f} {account.bill.currency}",
+            "cost_if_it_goes_on": f"{reported['cost_if_it_goes_on']:.0f} {account.bill.currency}",
             "incident": incident.id,
         },
         "startsAt": _time(min(incident.opened, ends)),

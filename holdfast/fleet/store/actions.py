@@ -1,7 +1,7 @@
 """Actions from proposal to outcome. Each is claimed by the leader alone; what a dead one claimed is claimable again.
 
 An action whose back end cannot be looked at is marked as begun before it is performed. One that was begun and not ended
-may have run: whoever claims it next is told so, and does not simply perform it again.
+may have run: whoever claims it next is reported so, and does not simply perform it again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,8 +36,8 @@ def propose(connection: Connection, proposed: Sequence[Action], epoch: int) -> N
     if not proposed:
         return
     insert = insert_into(connection, actions).on_conflict_do_nothing(index_elements=["key"])
-    told = insert.returning(actions.c.id, actions.c.node, actions.c.attempts, actions.c.at)
-    new = connection.execute(told, [_row(action) for action in proposed]).mappings()
+    reported = insert.returning(actions.c.id, actions.c.node, actions.c.attempts, actions.c.at)
+    new = connection.execute(reported, [_row(action) for action in proposed]).mappings()
     note(connection, [_step(row, Outcome.PROPOSED, "", epoch, row["at"]) for row in new])
 
 
@@ -123,8 +123,8 @@ def finish(
     mine = [actions.c.id == action_id, actions.c.state.in_(_OPEN)]
     if outcome is not Outcome.ABANDONED:
         mine.append(actions.c.claimed_epoch == epoch)
-    told = update(actions).where(*mine).values(**ended).returning(actions.c.id, actions.c.node, actions.c.attempts)
-    row = connection.execute(told).mappings().one_or_none()
+    reported = update(actions).where(*mine).values(**ended).returning(actions.c.id, actions.c.node, actions.c.attempts)
+    row = connection.execute(reported).mappings().one_or_none()
     if row is None:
         _refuse_if_open(connection, action_id, epoch)
         return []

@@ -19,7 +19,7 @@ class StaleEpoch(StoreError):
 
 
 def public(error: StoreError) -> str:
-    """What a client is told: the engine's own words name the database's host and user, and are for the log."""
+    """What a client is shown: the engine's own words name the database's host and user, and are for the log."""
     return (
         "the store cannot be used now; the controller's log says why" if str(error).startswith("store ") else str(error)
     )

@@ -12,7 +12,7 @@ FENCED = "holdfast.fenced"  # the epoch that was found to lead, in the transacti
 
 
 def lead(connection: Connection, holder: str, now: float | None, lease_seconds: float) -> int | None:
-    """Take the lead if nobody holds it; the new epoch, or None while another's lease runs. A holder is one process."""
+    """Take the lead if no one holds it; the new epoch, or None while another's lease runs. A holder is one process."""
     moment = clock(connection) if now is None else now
     vacant = {"id": 1, "holder": "", "epoch": 0, "until": 0.0}
     connection.execute(insert_into(connection, leader).on_conflict_do_nothing(), vacant)
@@ -45,7 +45,7 @@ def current(connection: Connection) -> Leader | None:
 
 
 def fence(connection: Connection, epoch: int) -> None:
-    """Refuse all that is not the leader's. Until this transaction ends nobody else can take the lead, so that once is
+    """Refuse all that is not the leader's. Until this transaction ends no one else can take the lead, so that once is
     enough for it."""
     if connection.info.get(FENCED) == epoch:
         return

@@ -1,4 +1,4 @@
-"""What meetings of two nodes proved of the fabric between them, as it was told."""
+"""What meetings of two nodes proved of the fabric between them, as it was reported."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from holdfast.fleet.store.text import clean
 from holdfast.model.wire.probe import Proof
 
 
-def save(connection: Connection, told: Sequence[Proof]) -> None:
+def save(connection: Connection, reported: Sequence[Proof]) -> None:
     rows = [
         {
             "at": proof.at,
@@ -19,7 +19,7 @@ def save(connection: Connection, told: Sequence[Proof]) -> None:
             "bytes_per_second": proof.bytes_per_second,
             "note": clean(proof.note),
         }
-        for proof in told
+        for proof in reported
     ]
     insert_many(connection, proofs, rows)
 

@@ -26,9 +26,9 @@ _forget_nodes = delete(job_nodes).where(
 )
 
 
-def save_jobs(connection: Connection, told: Sequence[Job]) -> None:
-    """A job as its source tells it now, in place of what it told before."""
-    latest = {(clean(job.source), clean(job.id), clean(job.step)): job for job in told}
+def save_jobs(connection: Connection, reported: Sequence[Job]) -> None:
+    """A job as its source tells it now, in place of what it reported before."""
+    latest = {(clean(job.source), clean(job.id), clean(job.step)): job for job in reported}
     if not latest:
         return
     insert = insert_into(connection, jobs)
@@ -63,9 +63,9 @@ def find_jobs(
     return [decode(body, Job) for (body,) in connection.execute(asked)]
 
 
-def save_incidents(connection: Connection, told: Sequence[Incident], epoch: int) -> None:
+def save_incidents(connection: Connection, reported: Sequence[Incident], epoch: int) -> None:
     fence(connection, epoch)
-    insert_many(connection, incidents, [_incident_row(incident) for incident in told], _TOLD_ANEW)
+    insert_many(connection, incidents, [_incident_row(incident) for incident in reported], _TOLD_ANEW)
 
 
 def _incident_row(incident: Incident) -> dict[str, Any]:

@@ -192,10 +192,10 @@ class Store(Kept):
         with self._reading() as connection:
             return records.find_jobs(connection, node, since, most, until)
 
-    def save_incidents(self, told: Sequence[Incident], epoch: int) -> None:
+    def save_incidents(self, reported: Sequence[Incident], epoch: int) -> None:
         """Each at most once."""
         with self._writing() as connection:
-            records.save_incidents(connection, told, epoch)
+            records.save_incidents(connection, reported, epoch)
 
     def incidents(self, state: IncidentState | None = None, most: int | None = 1_000) -> list[Incident]:
         with self._reading() as connection:
@@ -218,17 +218,17 @@ class Store(Kept):
         with self._writing() as connection:
             return seam_documents.remove(connection, kind, name)
 
-    def save_proofs(self, told: Sequence[Proof]) -> None:
+    def save_proofs(self, reported: Sequence[Proof]) -> None:
         with self._writing() as connection:
-            proofs.save(connection, told)
+            proofs.save(connection, reported)
 
     def proofs(self, since: float = 0.0, most: int = 100_000) -> list[Proof]:
         with self._reading() as connection:
             return proofs.since(connection, since, most)
 
-    def save_trainings(self, told: Sequence[Training]) -> None:
+    def save_trainings(self, reported: Sequence[Training]) -> None:
         with self._writing() as connection:
-            trainings.save(connection, told)
+            trainings.save(connection, reported)
 
     def trainings(self, most: int) -> list[Training]:
         """The newest first."""

@@ -20,7 +20,7 @@ Place = tuple[float, int, int]  # time, chapter, id: the order of the story, and
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One table's part. Of things at the same moment, the consequence is told after (in time) what led to it."""
+    """One table's part. Of things at the same moment, the consequence comes after (in time) what led to it."""
 
     table: Table
     tell: Callable[[Any], StoryLine]
@@ -31,7 +31,7 @@ def story(connection: Connection, node: str, limit: int, before: str) -> StoryPa
     most = max(1, min(limit, MOST_LINES))
     place = _parse(before) if before else None
     parts = [_read(connection, number, node, most + 1, place) for number in range(len(CHAPTERS))]
-    merged = list(heapq.merge(*parts, key=lambda told: told[0], reverse=True))
+    merged = list(heapq.merge(*parts, key=lambda reported: reported[0], reverse=True))
     lines = tuple(line for _, line in merged[:most])
     older = _cursor(merged[most - 1][0]) if len(merged) > most else ""
     return StoryPage(lines=lines, older=older)

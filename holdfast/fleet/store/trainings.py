@@ -12,9 +12,11 @@ from holdfast.model.records import Training
 _NEWER = "ON CONFLICT (name, owner) DO UPDATE SET at = excluded.at, body = excluded.body"
 
 
-def save(connection: Connection, told: Sequence[Training]) -> None:
+def save(connection: Connection, reported: Sequence[Training]) -> None:
     """Each job at most once."""
-    rows = [{"name": clean(one.name), "owner": clean(one.owner), "at": one.at, "body": clean(one.body)} for one in told]
+    rows = [
+        {"name": clean(one.name), "owner": clean(one.owner), "at": one.at, "body": clean(one.body)} for one in reported
+    ]
     insert_many(connection, trainings, rows, _NEWER)
 
 

@@ -34,8 +34,8 @@ class _Sums:
         self.wait += row.wait
         self.checkpoint += row.checkpoint
         self.tokens = min(self.tokens + row.tokens, LARGEST)
-        self.loss = _told(row.loss, self.loss)
-        self.gradient_norm = _told(row.gradient_norm, self.gradient_norm)
+        self.loss = _reported(row.loss, self.loss)
+        self.gradient_norm = _reported(row.gradient_norm, self.gradient_norm)
         _keep(self.own, row.compute)
         for name, seconds in (row.links or {}).items():
             if name in self.links or len(self.links) < MOST_LINKS:
@@ -51,7 +51,7 @@ class WindowTally:
         self._sums = _Sums()
         self._split, self._saved, self._dropped = False, -1, 0
         self._at, self._step = hello.began, -1
-        self._told: tuple[int, int] | None = None  # step and saved step of the last cut
+        self._reported: tuple[int, int] | None = None  # step and saved step of the last cut
         self._ended = ""
 
     def add(self, steps: Steps) -> None:
@@ -71,9 +71,9 @@ class WindowTally:
     def cut(self, now: float) -> RankWindow | None:
         """What came since the last cut; None where there is nothing to tell."""
         sums, self._sums = self._sums, _Sums()
-        if not sums.steps and not self._ended and self._told == (self._step, self._saved):
+        if not sums.steps and not self._ended and self._reported == (self._step, self._saved):
             return None
-        self._told = (self._step, self._saved)
+        self._reported = (self._step, self._saved)
         hello = self.hello
         return RankWindow(
             job=hello.job,
@@ -129,7 +129,7 @@ def windows(messages: Iterable[Message], owner: str) -> list[RankWindow]:
     return [one for one in found if one is not None and (one.steps or one.ended)]
 
 
-def _told(value: float | None, before: float | None) -> float | None:
+def _reported(value: float | None, before: float | None) -> float | None:
     return value if value is not None and isfinite(value) else before
 
 

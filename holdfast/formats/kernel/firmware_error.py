@@ -138,14 +138,14 @@ class FirmwareErrors:
     def _pcie_error(self) -> Event:
         severity = _PCIE_SEVERITY.get(self._word or self._record_word, "info")
         bits = self._registers.get("cor" if severity == aer.CORRECTABLE else "uncor", 0)
-        return _pcie_event(self._told(), self._device, severity, bits)
+        return _pcie_event(self._reported(), self._device, severity, bits)
 
     def _machine_check(self) -> Event:
         severity, action = _MACHINE_CHECK.get(self._word or self._record_word, ("info", "ignore"))
         detail: dict[str, Value] = {"section": self._section} if self._section else {}
-        return self._told().event("mce", code="firmware", severity=severity, action=action, detail=detail)
+        return self._reported().event("mce", code="firmware", severity=severity, action=action, detail=detail)
 
-    def _told(self) -> Line:
+    def _reported(self) -> Line:
         """The record in one line."""
         said = [f"event severity: {self._record_word}"]
         said += [f"section_type: {self._section}"] if self._section else []

@@ -69,7 +69,7 @@ class Repeats:
         """The repeats as events, few for a storm however long, dated well enough to tell one hour from another."""
         for repeated in self._all:
             if repeated.again:
-                yield from _told(repeated.event, repeated.again)
+                yield from _reported(repeated.event, repeated.again)
 
 
 def _shape(raw: bytes, ending: bytes) -> bytes:
@@ -77,13 +77,13 @@ def _shape(raw: bytes, ending: bytes) -> bytes:
     return raw[:2] + raw[2 : len(raw) - len(ending)].translate(_DIGITS)
 
 
-def _told(event: Event, lines: list[tuple[bytes, int]]) -> Iterator[Event]:
+def _reported(event: Event, lines: list[tuple[bytes, int]]) -> Iterator[Event]:
     """Lines within an hour as two events, so that their count and their end are known; a longer time is halved."""
     first, last = decode(*lines[0]), decode(*lines[-1])
     if len(lines) > 2 and _time(last) - _time(first) > FOLD_SECONDS:
         half = len(lines) // 2
-        yield from _told(event, lines[:half])
-        yield from _told(event, lines[half:])
+        yield from _reported(event, lines[:half])
+        yield from _reported(event, lines[half:])
         return
     if len(lines) > 1:
         yield _at(event, first, len(lines) - 1)

@@ -104,8 +104,8 @@ def _dump(raw: Mapping[str, Any], name: str) -> Dump:
     reported = raw.get("pg_status")
     status = {str(one): progress for one, progress in reported.items()} if isinstance(reported, dict) else {}
     local = _local_ids(status, groups, entries)
-    enqueued = _told(status, local, entries, "last_enqueued_collective")
-    completed = _told(status, local, entries, "last_completed_collective")
+    enqueued = _reported(status, local, entries, "last_enqueued_collective")
+    completed = _reported(status, local, entries, "last_completed_collective")
     if entries and int(entries[0].get("record_id") or 0) <= 1:  # nothing was overwritten: what is not there never was
         enqueued = {group.key: 0 for group in groups.values()} | enqueued
     operations = tuple(_operation(entry, groups, completed) for entry in _worth_keeping(entries))
@@ -224,7 +224,7 @@ def _global(local: int, group: ProcessGroup) -> int:
     return group.ranks[local] if local < len(group.ranks) else local
 
 
-def _told(
+def _reported(
     status: Mapping[str, Any], local: Mapping[str, str], entries: Sequence[Mapping[str, Any]], what: str
 ) -> dict[str, int]:
     """Progress as the status tells it. In a group that also sends and receives, one number counts both: not reported.

@@ -1,6 +1,6 @@
 """Redaction: names, addresses, users, secrets and serial numbers become pseudonyms that stay equal within a bundle.
 
-What must be told apart stays apart (two GPUs have two pseudonyms), what must be matched still matches (a GPU's UUID in
+What must differ stays apart (two GPUs have two pseudonyms), what must be matched still matches (a GPU's UUID in
 two files), and nothing leads back: pseudonyms are keyed with a random key that is not stored. Pure but for the key.
 """
 

@@ -55,7 +55,7 @@ def _falling(scene: Scene, rack: Subject, beside: float) -> bool:
 
 
 def _inferred(scene: Scene, rack: Subject) -> Candidate:
-    """Nobody measures the rack's flow: all of its nodes hot, those of its sisters not, fans as ever."""
+    """No one measures the rack's flow: all of its nodes hot, those of its sisters not, fans as ever."""
     nodes = scene.nodes_under(rack, COOLS)
     hot = [scene.hot[node] for node in nodes if node in scene.hot]
     one = _candidate(scene, rack, [])

@@ -22,30 +22,30 @@ EVENT_SECONDS = 600.0
 
 def explain(scene: Scene) -> Iterator[Candidate]:
     capped = {**scene.nodes_with_reasons(POWER_CAP), **scene.nodes_where(LIMIT)}
-    told = {place: sign for signal in TOLD_LIMITS for place, sign in scene.fell(signal).items()}
-    for place, signs in _holders(scene, capped, told):
-        yield _held(scene, place, "power.cap", signs, told.get(place))
+    reported = {place: sign for signal in TOLD_LIMITS for place, sign in scene.fell(signal).items()}
+    for place, signs in _holders(scene, capped, reported):
+        yield _held(scene, place, "power.cap", signs, reported.get(place))
     braked = {**_brake_events(scene), **scene.nodes_with_reasons(POWER_BRAKE)}
     for place, signs in _holders(scene, braked, {}):
         yield _held(scene, place, "power.brake", signs, None)
 
 
-def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], told: Symptom | None) -> Candidate:
+def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], reported: Symptom | None) -> Candidate:
     one = Candidate(
         cause=place,
         kind=kind,
-        signs=signs if told is None else [told, *signs],
+        signs=signs if reported is None else [reported, *signs],
         reach=scene.reach(place, POWERS),
         explains=POWER,
         proven=all(sign.signal != EVENT for sign in signs),  # the devices say so themselves, now
     )
     what = "braked" if kind == "power.brake" else "held to a lower power"
     one.speaks(3.5 if one.proven else 2.5, f"GPUs of {len(signs)} nodes behind {place} are {what}")
-    if told is not None:
-        one.speaks(2.0, weigh.moved_text(told, " W"))
-    if place.startswith("feed/") and told is None:
+    if reported is not None:
+        one.speaks(2.0, weigh.moved_text(reported, " W"))
+    if place.startswith("feed/") and reported is None:
         one.doubt(1.0, "nothing tells that feed from the others behind the same racks")
-    elif told is None and any(up in scene.fell(HEALTHY) for up in scene.topology.up(place, ("powers",))):
+    elif reported is None and any(up in scene.fell(HEALTHY) for up in scene.topology.up(place, ("powers",))):
         one.doubt(4.0, "a supply that it hangs on has failed: what is left holds it back")
     hot = [sign for sign in signs if (whole_of(sign.subject) or sign.subject) in scene.hot]
     if kind == "power.cap" and signs and len(hot) >= 0.5 * len(signs):
@@ -56,16 +56,16 @@ def _held(scene: Scene, place: Subject, kind: str, signs: list[Symptom], told: S
 
 
 def _holders(
-    scene: Scene, held: Mapping[Subject, Symptom], told: Mapping[Subject, Symptom]
+    scene: Scene, held: Mapping[Subject, Symptom], reported: Mapping[Subject, Symptom]
 ) -> Iterator[tuple[Subject, list[Symptom]]]:
     """Nodes held back, as the fewest things they hang on: a rack if all of it is, a feed if all its racks are."""
     racks = _fully(scene, held, "rack/", set(held))
-    # One node of one is no rack: then nobody can tell whether the node or the rack is meant.
-    whole = {rack: nodes for rack, nodes in racks.items() if len(nodes) > 1 or rack in told}
+    # One node of one is no rack: then no one can tell whether the node or the rack is meant.
+    whole = {rack: nodes for rack, nodes in racks.items() if len(nodes) > 1 or rack in reported}
     feeds = _fully(scene, held, "feed/", set(held))
-    several = {feed: nodes for feed, nodes in feeds.items() if len(_racks_of(nodes, whole)) > 1 or feed in told}
-    named = {place: nodes for place, nodes in several.items() if place in told}
-    chosen = named or ({} if any(rack in told for rack in whole) else several)
+    several = {feed: nodes for feed, nodes in feeds.items() if len(_racks_of(nodes, whole)) > 1 or feed in reported}
+    named = {place: nodes for place, nodes in several.items() if place in reported}
+    chosen = named or ({} if any(rack in reported for rack in whole) else several)
     covered = {node for nodes in chosen.values() for node in nodes}
     for place, nodes in chosen.items():
         yield place, [held[node] for node in sorted(nodes)]

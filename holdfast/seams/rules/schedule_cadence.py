@@ -13,9 +13,9 @@ from holdfast.seams.seam import Seam
 INTERVAL = "job_checkpoint_interval_seconds"
 TAKES = "job_checkpoint_seconds"
 MTBF = "job_mtbf_seconds"
-LONGEST_MTBF = 24 * 3600.0  # of a job that nobody has seen die
+LONGEST_MTBF = 24 * 3600.0  # of a job that no one has seen die
 LEAST_FAILURES = 2
-FAILURES_OF_A_RATE = 4  # where nobody changed the interval: two in a bad hour are no rate
+FAILURES_OF_A_RATE = 4  # where no one changed the interval: two in a bad hour are no rate
 NEVER_WRITTEN = 60.0  # taken for a checkpoint where none was finished yet: a job may die before its first
 EXCESS = 0.04  # of all time lost beyond what the best interval would lose
 FACTOR = 2.0  # an interval within this of the best one is good enough
@@ -68,9 +68,9 @@ def _judge(scene: Scene, job: Subject, interval: float, takes: float, written: b
 
 
 def _mtbf(scene: Scene, job: Subject, deaths: list[float]) -> tuple[float, str]:
-    told = scene.panel.row(MTBF, job)
-    if told is not None and len(told) and isfinite(float(told[-1])):
-        return float(told[-1]), MTBF
+    reported = scene.panel.row(MTBF, job)
+    if reported is not None and len(reported) and isfinite(float(reported[-1])):
+        return float(reported[-1]), MTBF
     span = scene.now - float(scene.panel.times[0])
     how = f"{len(deaths)} failures in {span:.0f} s"
     if len(deaths) >= LEAST_FAILURES:

@@ -37,7 +37,7 @@ def _judge(scene: Scene, node: Subject, job: Subject, since: float) -> Iterator[
     if slower is None or not parts:
         return
     lost = 1 - slower.before / slower.now
-    cost = _told(scene, REPLACING, job) or _told(scene, RESTART, job) or WITHOUT
+    cost = _reported(scene, REPLACING, job) or _reported(scene, RESTART, job) or WITHOUT
     held = scene.now - max(since, slower.since)
     if held * lost < cost:
         return
@@ -54,7 +54,7 @@ def _judge(scene: Scene, node: Subject, job: Subject, since: float) -> Iterator[
     yield one
 
 
-def _told(scene: Scene, signal: str, job: Subject) -> float:
+def _reported(scene: Scene, signal: str, job: Subject) -> float:
     row = scene.panel.row(signal, job)
     return float(row[-1]) if row is not None and row[-1] == row[-1] else 0.0
 

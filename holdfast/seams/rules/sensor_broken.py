@@ -1,4 +1,4 @@
-"""Does an instrument stick, vanish or say what cannot be? Then what it says moves nobody."""
+"""Does an instrument stick, vanish or say what cannot be? Then what it says moves no one."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -156,7 +156,7 @@ def _silent_domains(scene: Scene, lost: Sequence[Lie]) -> Iterator[tuple[str, li
 
 
 def _silent_jobs(scene: Scene) -> list[Lie]:
-    """Several jobs of which nothing is told any more though their GPUs work on. One that ended or waits is silent by
+    """Several jobs that report nothing any more though their GPUs work on. One that ended or waits is silent by
     right, and one alone may hang."""
     tables = {name: scene.panel.of(name) for name in scene.panel.tables if name.startswith("job_")}
     found = [lie for lie in silences(tables, scene.panel.times) if scene.jobs.get(lie.subject, NOWHERE) <= scene.loaded]

@@ -60,7 +60,7 @@ def _wandering(scene: Scene, signal: str) -> Iterator[Candidate]:
 
 def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candidate | None:
     """None where a witness moved too, or where none of them could have been seen to."""
-    told = []
+    reported = []
     for signal, who in witnesses:
         change = _change(scene, signal, who(scene, sign.subject), sign.since)
         if change is None:
@@ -75,8 +75,8 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
         if same and least < 2 * _coarseness(scene, signal, who(scene, sign.subject)):
             continue  # too coarse to have shown it
         if not same or abs(sign.now - sign.before) >= _least(signal, change):
-            told.append(f"{signal} of {change.seen} beside it is as ever")
-    if not told:
+            reported.append(f"{signal} of {change.seen} beside it is as ever")
+    if not reported:
         return None
     one = Candidate(
         cause=sign.subject,
@@ -88,7 +88,7 @@ def _alone(scene: Scene, sign: Symptom, witnesses: tuple[Witness, ...]) -> Candi
         most=ALONE_IN_EARNEST if sign.signal in MAY_BE_SO else 4.0,
     )
     one.speaks(3.0, f"{sign.subject} {sign.signal} went from {sign.before:.4g} to {sign.now:.4g} alone")
-    for words in told:
+    for words in reported:
         one.speaks(0.5, words)
     one.unknown.append(f"{sign.subject} {sign.signal}: not known while its instrument drifts")
     return one

@@ -85,7 +85,7 @@ def _jobs(scene: Scene, one: Candidate, place: Subject) -> bool:
 
 
 def _wrote_since(scene: Scene, job: Subject, since: float) -> bool:
-    """Was a checkpoint of the job told after that?"""
+    """Was a checkpoint of the job reported after that?"""
     row = scene.panel.row(CHECKPOINT, job)
     if row is None:
         return False

@@ -27,7 +27,7 @@ def stacks(looks: Sequence[Look], file: Path) -> None:
 
 def ask_for_dumps(folder: Path, patience_seconds: float = DUMP_SECONDS) -> int:
     """How many ranks were asked. PyTorch reads a pipe per rank and writes its dump beside it; a rank whose watchdog
-    is gone has nobody at its pipe, and is not waited for."""
+    is gone has no one at its pipe, and is not waited for."""
     asked = [pipe for pipe in sorted(folder.glob("*.pipe")) if _knock(pipe)]
     deadline = time.monotonic() + patience_seconds
     while asked and time.monotonic() < deadline and not all(_dump_of(pipe).exists() for pipe in asked):

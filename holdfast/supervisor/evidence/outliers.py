@@ -12,7 +12,7 @@ _OWN_LIBRARY = ("torch", "python3", "<frozen")
 
 
 def evidence(looks: Sequence[Look], at: float) -> list[Evidence]:
-    """Of the ranks that differ from the majority; nothing where there is no majority or nobody differs."""
+    """Of the ranks that differ from the majority; nothing where there is no majority or no one differs."""
     found = [_stopped(one, at) for one in looks if one.state == "T"]
     found += [_blocked(one, at) for one in looks if one.state == "D"]
     alive = [one for one in looks if one.state not in ("T", "D", "X")]
@@ -45,8 +45,8 @@ def _is_library(frame: str) -> bool:
 def _elsewhere(one: Look, usual: Look, alike: Sequence[Look], at: float) -> Evidence:
     both_wait = one.in_collective and usual.in_collective
     cause = "job.collective_mismatch" if both_wait else "job.rank_slow"
-    says = f"rank {one.rank} is in {_told(one)} while {_ranks(alike)} {'are' if len(alike) > 1 else 'is'} in "
-    return _evidence(one, cause, says + _told(usual), at)
+    says = f"rank {one.rank} is in {_reported(one)} while {_ranks(alike)} {'are' if len(alike) > 1 else 'is'} in "
+    return _evidence(one, cause, says + _reported(usual), at)
 
 
 def _stopped(one: Look, at: float) -> Evidence:
@@ -54,7 +54,7 @@ def _stopped(one: Look, at: float) -> Evidence:
 
 
 def _blocked(one: Look, at: float) -> Evidence:
-    where = _told(one) if one.frames else "the kernel"
+    where = _reported(one) if one.frames else "the kernel"
     return _evidence(one, "storage.stall", f"rank {one.rank} cannot be interrupted in {where}: input or output", at)
 
 
@@ -63,7 +63,7 @@ def _evidence(one: Look, cause: str, says: str, at: float) -> Evidence:
     return Evidence(event=event, file="stacks", host=one.host, rank=one.rank, role="strong", cause=cause)
 
 
-def _told(one: Look) -> str:
+def _reported(one: Look) -> str:
     own = next((frame for frame in one.frames if not _is_library(frame)), "")
     inner = one.frames[0]
     return inner if own in ("", inner) else f"{inner.partition(' ')[0]}, called from {own}"

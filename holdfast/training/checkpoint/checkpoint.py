@@ -163,7 +163,7 @@ class Checkpoint:
             self._say("distrust", f"steps {since} to {until} are suspect and could not be marked: {error}")
 
     def not_a_number(self, step: int, why: str) -> None:
-        """What was no number so soon after a load came with it: next time the next tier is asked, and nobody for what
+        """What was no number so soon after a load came with it: next time the next tier is asked, and no one for what
         this run saved since."""
         if self._loaded is not None and 0 <= step - self._loaded.step <= SOON_STEPS:
             tier = suspects.STORAGE if self.loaded_from.startswith("storage") else suspects.MEMORY

@@ -127,7 +127,7 @@ class Keeper:
         return self._ask({"do": "lend", **order}, answer_seconds=GPU_SECONDS)
 
     def land(self, order: Message) -> None:
-        """The buffer in GPU memory is filled: the keeper takes it to host memory, and nobody waits for that."""
+        """The buffer in GPU memory is filled: the keeper takes it to host memory, and no one waits for that."""
         self._say({"do": "land", **order})
 
     def fetch_gpu(self, step: int) -> Message:

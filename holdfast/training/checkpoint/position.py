@@ -267,7 +267,7 @@ def _feed(value: object, digest: Any, depth: int) -> bool:
 
 
 def _set_epoch(loader: Any, epoch: int) -> None:
-    """Of the first part of the loader that can be told: the same epoch gives the same order after a restart."""
+    """Of the first part of the loader that can be found: the same epoch gives the same order after a restart."""
     sampler = getattr(loader, "sampler", None)
     batch_sampler = getattr(loader, "batch_sampler", None)
     for part in (sampler, batch_sampler, getattr(batch_sampler, "sampler", None), getattr(loader, "dataset", None)):

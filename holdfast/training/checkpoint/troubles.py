@@ -1,4 +1,4 @@
-"""What goes wrong now: what this rank knows itself, and what its keeper told last. Each is logged once."""
+"""What goes wrong now: what this rank knows itself, and what its keeper reported last. Each is logged once."""
 
 import logging
 
@@ -8,7 +8,7 @@ LOG = logging.getLogger("holdfast.checkpoint")
 class Troubles:
     def __init__(self) -> None:
         self._own: dict[str, str] = {}
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
 
     def say(self, what: str, sentence: str) -> None:
         _log_new({what: sentence}, self._own)
@@ -18,13 +18,13 @@ class Troubles:
         for one in what:
             self._own.pop(one, None)
 
-    def hear(self, told: dict[str, str]) -> None:
+    def hear(self, reported: dict[str, str]) -> None:
         """What the keeper says no more is mended."""
-        _log_new(told, self._told)
-        self._told = dict(told)
+        _log_new(reported, self._reported)
+        self._reported = dict(reported)
 
     def all(self) -> dict[str, str]:
-        return {**self._told, **self._own}
+        return {**self._reported, **self._own}
 
 
 def _log_new(said: dict[str, str], known: dict[str, str]) -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
 
-WILD = 1e12  # told of a number that no rounding makes
+WILD = 1e12  # reported a number that no rounding makes
 MARGIN = 16.0  # times the spread that rounding is expected to have
 SAMPLED_ROWS = 1024  # of one product; a larger batch is looked at in part
 
@@ -86,10 +86,12 @@ def error(layer: nn.Linear, given: torch.Tensor, output: torch.Tensor) -> torch.
     # in FP64: the norm of a row with one number gone wild must not become infinite and excuse it
     spread = result.norm(dim=-1, dtype=torch.float64) + size
     roundings = _precision(output, given) * spread + torch.finfo(torch.float32).tiny
-    told = difference.double() / (MARGIN * roundings)
+    reported = difference.double() / (MARGIN * roundings)
     known = torch.isfinite(result.sum(-1)) & torch.isfinite(expected)
-    told = torch.where(known, told, torch.zeros_like(told))
-    return torch.where(_out_of_nothing(layer, result, size, output.dtype), torch.full_like(told, WILD), told).max()
+    reported = torch.where(known, reported, torch.zeros_like(reported))
+    return torch.where(
+        _out_of_nothing(layer, result, size, output.dtype), torch.full_like(reported, WILD), reported
+    ).max()
 
 
 def _out_of_nothing(layer: nn.Linear, result: torch.Tensor, size: torch.Tensor, kind: torch.dtype) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Numbers that a GPU has not computed yet, looked at when they are there: nobody waits for them."""
+"""Numbers that a GPU has not computed yet, looked at when they are there: no one waits for them."""
 
 from collections import deque
 from typing import Any, Generic, TypeVar

@@ -31,7 +31,7 @@ Number = float | torch.Tensor | None
 
 
 class Distrusting(Protocol):
-    """What can be told that its steps are not to be trusted; a Checkpoint is one."""
+    """What can be found that its steps are not to be trusted; a Checkpoint is one."""
 
     def distrust(self, since: int, until: int, why: str) -> None: ...
 
@@ -54,7 +54,7 @@ class Guard:
         vote_every: int = 100,  # steps between comparisons with the replicas; 0 is never
         checksum_every: int = 20,  # steps between checked products; 0 is never
         layers: list[str] | None = None,  # names of the Linear layers to check in turn; all if not given
-        checkpoint: Distrusting | None = None,  # is told which of its steps are suspect
+        checkpoint: Distrusting | None = None,  # is reported which of its steps are suspect
         replica: str = "",  # ranks with different names are not expected to hold the same
         progress: Telling | None = None,  # tells of errors that the agent of the node saw
     ) -> None:
@@ -112,14 +112,14 @@ class Guard:
 
     def replay(self, compute: Compute, batch: object, observed: torch.Tensor, before: dict[str, Any]) -> Replayed:
         """Compute the last step again, here and on the next rank; for all ranks together. See guard_replay."""
-        told = replay(self._circle, compute, batch, observed, before)
+        reported = replay(self._circle, compute, batch, observed, before)
         step = self._ended[-1][0] if self._ended else -1
         since = {Cause.TRANSIENT: step, Cause.PERSISTENT: min(self.last_good, step - 1) + 1}
-        told = replace(told, step=step, since=since.get(told.cause, -1))
-        LOG.warning("%s", told.sentence())
-        if told.suspect and self._checkpoint is not None and self._marks(told.ranks):
-            self._checkpoint.distrust(told.since, self._next_vote(told.step), told.sentence())
-        return told
+        reported = replace(reported, step=step, since=since.get(reported.cause, -1))
+        LOG.warning("%s", reported.sentence())
+        if reported.suspect and self._checkpoint is not None and self._marks(reported.ranks):
+            self._checkpoint.distrust(reported.since, self._next_vote(reported.step), reported.sentence())
+        return reported
 
     def close(self) -> None:
         self._checksums.close()

@@ -29,7 +29,7 @@ class Cause(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Replayed:
     cause: Cause
-    ranks: tuple[int, ...]  # who computed something else; empty where nobody did
+    ranks: tuple[int, ...]  # who computed something else; empty where no one did
     what: str
     step: int = -1  # the one that was computed again
     since: int = -1  # the first step whose checkpoints are suspect; -1: none is
@@ -59,9 +59,9 @@ def replay(circle: Circle, compute: Compute, batch: object, observed: torch.Tens
     """For all ranks together. `before` is `Random().state_dict()` from the start of the step, for dropout."""
     first = _bits(observed)
     again = _bits(_run(compute, batch, before))
-    told = circle.share([_pack(batch), _pack(before)])
+    reported = circle.share([_pack(batch), _pack(before)])
     left = (circle.rank - 1) % circle.world
-    theirs = _bits(_run(compute, _unpack(told[left][0]), _unpack(told[left][1])))
+    theirs = _bits(_run(compute, _unpack(reported[left][0]), _unpack(reported[left][1])))
     rows = circle.share([first, again, theirs])
     return judge([(row[0], row[1]) for row in rows], [rows[(rank + 1) % circle.world][2] for rank in range(len(rows))])
 

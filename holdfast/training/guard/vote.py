@@ -9,7 +9,7 @@ Ballot = Mapping[str, int]  # bucket: the number of what this rank holds of it
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`minority` is certain only where `named`: of two that differ nobody knows which one is right."""
+    """`minority` is certain only where `named`: of two that differ no one knows which one is right."""
 
     minority: tuple[int, ...] = ()
     named: bool = False
@@ -36,7 +36,7 @@ def count(ballots: Sequence[Ballot]) -> Result:
 
 
 def _others(held: Mapping[int, int]) -> set[int]:
-    """Those outside of a true majority; nobody where there is none."""
+    """Those outside of a true majority; no one where there is none."""
     number, times = Counter(held.values()).most_common(1)[0]
     return {rank for rank in held if held[rank] != number} if 2 * times > len(held) else set()
 

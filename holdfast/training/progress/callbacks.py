@@ -64,8 +64,8 @@ def transformers(job: str = "", **options: Any) -> Any:
 
         def on_log(self, arguments: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
             """They log after a step: the next one carries it."""
-            told = logs or {}
-            self.progress.note(loss=told.get("loss"), gradient_norm=told.get("grad_norm"))
+            reported = logs or {}
+            self.progress.note(loss=reported.get("loss"), gradient_norm=reported.get("grad_norm"))
 
         def on_save(self, arguments: Any, state: Any, control: Any, **more: Any) -> None:
             self.progress.saved(state.global_step)

@@ -1,4 +1,4 @@
-"""How a training gets on, told by itself: where each step's time went, on which rank.
+"""How a training gets on, reported by itself: where each step's time went, on which rank.
 
 with Progress(job="llama") as progress:
     progress.watch(model)  # under DDP or FSDP2: tells waiting for other ranks apart from computing
@@ -84,9 +84,9 @@ class Progress:
         return self._sender.refused
 
     def happened(self) -> list[tuple[float, str]]:
-        """Errors of this rank's hardware that the agent told of since the last time: when, and what."""
-        told = self._sender.happened
-        return [told.popleft() for _ in range(len(told))]
+        """Errors of this rank's hardware that the agent reported since the last time: when, and what."""
+        reported = self._sender.happened
+        return [reported.popleft() for _ in range(len(reported))]
 
     def close(self) -> None:
         self._sender.close()
@@ -125,7 +125,7 @@ class Progress:
 
     def note(self, **values: Any) -> None:
         """loss and gradient_norm of this step, or of the next where none is open; numbers or tensors. A tensor is read
-        later, where nobody waits."""
+        later, where no one waits."""
         self._noted.update(
             {name: value.detach() if hasattr(value, "detach") else value for name, value in values.items()}
         )
@@ -164,7 +164,7 @@ class Progress:
 
     def watch(self, model: Any, checkpoint: Communicating | None = None) -> bool:
         """Tell waiting for other ranks apart from computing, under DDP and, on CPUs, FSDP2. False, and said, for any
-        other model. The keeper of a checkpoint is told when this rank communicates, so that it sends in between."""
+        other model. The keeper of a checkpoint is reported when this rank communicates, so that it sends in between."""
         self._checkpoint = checkpoint
         from torch.distributed.fsdp import FSDPModule
         from torch.nn.parallel import DistributedDataParallel
@@ -226,7 +226,7 @@ def _resolved(
     noted: dict[str, Any],
     links: dict[str, float],
 ) -> ProgressStep | None:
-    """The step as it is told; None while the device has not come to its end."""
+    """The step as it is reported; None while the device has not come to its end."""
     number, at, total, data, waited, saved = host
     begun, ended, waits = device
     if begun is not None:
@@ -242,7 +242,7 @@ def _resolved(
 
 
 def _not_apart(why: str) -> bool:
-    LOG.warning("waiting is not told apart from computing: %s; put `waiting` around communication", why)
+    LOG.warning("waiting is not distinguished from computing: %s; put `waiting` around communication", why)
     return False
 
 

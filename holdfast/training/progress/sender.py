@@ -1,4 +1,4 @@
-"""Takes steps to the agent of this node, or into a file where there is none. On a thread of its own: nobody waits."""
+"""Takes steps to the agent of this node, or into a file where there is none. On a thread of its own: no one waits."""
 
 import contextlib
 import os
@@ -45,10 +45,10 @@ class Sender:
         self._dropped = 0
         self.split = False
         self.saved_step = -1
-        self._told: tuple[int, bool] = (-1, False)
+        self._reported: tuple[int, bool] = (-1, False)
         self._introduced = False  # does the file say who wrote it?
         self.refused = ""  # why the agent does not want to hear us
-        self.happened: deque[tuple[float, str]] = deque(maxlen=MOST_HAPPENED)  # errors of the hardware, as it told
+        self.happened: deque[tuple[float, str]] = deque(maxlen=MOST_HAPPENED)  # errors of the hardware, as it reported
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="holdfast-progress", daemon=True)
         self._thread.start()
@@ -83,11 +83,11 @@ class Sender:
                 break  # the device is not there yet; those behind it are not either
             self._waiting.popleft()
             rows.append(row)
-        if rows or self._told != (self.saved_step, self.split):
+        if rows or self._reported != (self.saved_step, self.split):
             self._tell(rows)
 
     def _tell(self, rows: list[ProgressStep]) -> None:
-        self._told = (self.saved_step, self.split)
+        self._reported = (self.saved_step, self.split)
         for start in range(0, len(rows) or 1, MOST_ROWS // 4):
             part = rows[start : start + MOST_ROWS // 4]
             self._deliver(Steps(part, self.split, self.saved_step, self._dropped))

@@ -1,7 +1,7 @@
 """Waiting for other ranks under FSDP2, whose collectives run inside forward and backward: they are timed one by one.
 
 On a CPU a collective is waited for where it is called. On a GPU the call returns at once and the device waits later, in
-torch's own code: there the waiting cannot be told apart from here, and that is said.
+torch's own code: there the waiting cannot be distinguished from here, and that is said.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Waiting = Callable[[], AbstractContextManager[None]]
 
 
 class NotApart(ValueError):
-    """Why waiting cannot be told apart from computing here, in a few words."""
+    """Why waiting cannot be distinguished from computing here, in a few words."""
 
 
 def watch(model: Any, waiting: Waiting) -> None:

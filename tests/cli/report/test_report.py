@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.cli.app import run
-from holdfast.economics.costs.month import Told, slices
+from holdfast.economics.costs.month import StageChange, slices
 from holdfast.economics.reports import build_month
 from holdfast.economics.reports import month_page as report_page
 from holdfast.economics.reports import price_sheet as report_sheet
@@ -41,9 +41,9 @@ def sheet(tmp_path: Path) -> str:
     return str(path)
 
 
-def story(node: str) -> list[Told]:
-    def at(day: float, after: Stage, kind: EventKind, cause: str = "") -> Told:
-        return Told(node=node, at=day * DAY, before=Stage.READY, after=after, happening=kind, cause=cause)
+def story(node: str) -> list[StageChange]:
+    def at(day: float, after: Stage, kind: EventKind, cause: str = "") -> StageChange:
+        return StageChange(node=node, at=day * DAY, before=Stage.READY, after=after, happening=kind, cause=cause)
 
     return [
         at(-1, Stage.ALLOCATED, EventKind.JOB_STARTED),

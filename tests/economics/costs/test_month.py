@@ -3,15 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.economics.costs.month import Told, outages, slices
+from holdfast.economics.costs.month import StageChange, outages, slices
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import EventKind, Stage
 
 S, H = Stage, EventKind
 
 
-def change(at: float, before: Stage, after: Stage, kind: EventKind, cause: str = "", node: str = "n1") -> Told:
-    return Told(node=node, at=at, before=before, after=after, happening=kind, cause=cause)
+def change(at: float, before: Stage, after: Stage, kind: EventKind, cause: str = "", node: str = "n1") -> StageChange:
+    return StageChange(node=node, at=at, before=before, after=after, happening=kind, cause=cause)
 
 
 STORY = [
@@ -68,7 +68,7 @@ jobs = st.builds(
 
 
 @given(st.lists(changes, max_size=8), st.lists(jobs, max_size=4), st.floats(0, 60))
-def test_every_second_is_told_once(story: list[Told], ran: list[Job], interval: float) -> None:
+def test_every_second_is_told_once(story: list[StageChange], ran: list[Job], interval: float) -> None:
     found = slices(["n1"], story, ran, 0, 100, interval)
     reached = 0.0
     for one in found:
@@ -78,7 +78,7 @@ def test_every_second_is_told_once(story: list[Told], ran: list[Job], interval: 
 
 
 def parts(
-    story: list[Told], ran: list[Job] | None = None, interval: float = 0.0
+    story: list[StageChange], ran: list[Job] | None = None, interval: float = 0.0
 ) -> list[tuple[float, float, str, str]]:
     found = slices(["n1"], story, ran or [], 0, 100, interval)
     return [(one.begin, one.end, one.part, one.cause) for one in found]

@@ -40,7 +40,7 @@ def test_two_cohorts_differ_or_not() -> None:
     assert shown.endswith("log-rank p < 0.001: they differ")
     assert document["p"] < 0.001 and document["low"] > 1
     _, same = by_key(short, list(short))["failures_beside_the_other_cohort"]  # type: ignore[misc]
-    assert same.endswith("log-rank p = 1.000: no difference can be told")
+    assert same.endswith("log-rank p = 1.000: no difference can be found")
     assert "failures_beside_the_other_cohort" not in by_key(short)
 
 

@@ -51,7 +51,7 @@ PASSED = Notice("True", "FullSuitePassed")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NoticeResult:
     changed: bool
     complaint: str = ""
 
@@ -139,7 +139,7 @@ class Kubernetes:
         if dry_run:
             return _would(action, node, plan(node), leaving)
         changed = self._change(node, plan)
-        told = self._tell(action, OUT_OF_SERVICE if cordon else UNTESTED, note)
+        reported = self._tell(action, OUT_OF_SERVICE if cordon else UNTESTED, note)
         how = f"{node.name} takes no new work ({'cordon and ' if cordon else ''}taint {words.UNTESTED}: {note})"
         if cordon and node.unschedulable and not node.closed_by_us:
             how += "; the cordon made by another stays theirs"
@@ -150,17 +150,17 @@ class Kubernetes:
         how += f"; {sent.said}" if leaving else ""
         if sent.held:
             return failed(how, retryable=True)
-        if not (changed or told.changed or sent.evicted):
-            return nothing_to_do(f"already so: {how}{told.complaint}")
-        return done(how + told.complaint)
+        if not (changed or reported.changed or sent.evicted):
+            return nothing_to_do(f"already so: {how}{reported.complaint}")
+        return done(how + reported.complaint)
 
     def _let_finish(self, action: Action, pods: list[KubernetesPod]) -> str:
-        """Running work stays until the deadline of the policy; with a checkpoint it is told when that is."""
+        """Running work stays until the deadline of the policy; with a checkpoint it learns when that is."""
         until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(action.evict_at))
         if action.announce:
             for pod in pods:
                 self._announce(pod, until)
-        return f"; {len(pods)} pods may finish until {until}" + (", and were told" if action.announce else "")
+        return f"; {len(pods)} pods may finish until {until}" + (", and were notified" if action.announce else "")
 
     def _announce(self, pod: KubernetesPod, until: str) -> None:
         """An annotation, which a pod reads through the downward API."""
@@ -179,10 +179,10 @@ class Kubernetes:
         if dry_run:
             return _would(action, node, marks.release(node), [])
         changed = self._change(node, marks.release)
-        told = self._tell(action, PASSED, words.note("", action.reason))
-        if not (changed or told.changed):
-            return nothing_to_do(f"nothing of ours keeps {node.name} from work{stays}{told.complaint}")
-        return done(f"lifted our marks from {node.name}{stays or ': it takes work'}{told.complaint}")
+        reported = self._tell(action, PASSED, words.note("", action.reason))
+        if not (changed or reported.changed):
+            return nothing_to_do(f"nothing of ours keeps {node.name} from work{stays}{reported.complaint}")
+        return done(f"lifted our marks from {node.name}{stays or ': it takes work'}{reported.complaint}")
 
     def _prefer(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
         last = action.verb is Verb.CHOOSE_LAST
@@ -210,20 +210,20 @@ class Kubernetes:
                 node = self._node(node.name)
         raise NoAnswer(f"{node.name} was changed by others {_ATTEMPTS} times while we tried", retryable=True)
 
-    def _tell(self, action: Action, notice: Notice, message: str) -> Told:
+    def _tell(self, action: Action, notice: Notice, message: str) -> NoticeResult:
         """The condition and an event. A server that forbids them has still done what matters."""
         node = self._node(action.node)
         change = marks.condition(node, notice.status, notice.reason, message, action.at)
         if change is None:
-            return Told(False)
+            return NoticeResult(False)
         try:
             self._api.patch(f"{_NODES}/{node.name}/status", change, STRATEGIC)
             self._event(node, action, notice.event, notice.reason, message)
         except Refused as error:
             if error.retryable:
                 raise
-            return Told(False, f"; but condition or event could not be written: {error}")
-        return Told(True)
+            return NoticeResult(False, f"; but condition or event could not be written: {error}")
+        return NoticeResult(True)
 
     def _event(self, node: KubernetesNode, action: Action, kind: str, reason: str, message: str) -> None:
         """Named after the deed, so that a second try does not tell it twice."""

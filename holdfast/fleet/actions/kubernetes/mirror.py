@@ -19,7 +19,7 @@ PAUSE_SECONDS = 1.0
 
 
 class Mirror(Generic[T]):
-    """One kind of object. Its thread ends with the process, or when it is told to stop and its watch next ends."""
+    """One kind of object. Its thread ends with the process, or when it is asked to stop and its watch next ends."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Mirror(Generic[T]):
         return version
 
     def _follow(self, version: str) -> None:
-        """Until told to stop, or until the server no longer knows the version: then everything is read again."""
+        """Until asked to stop, or until the server no longer knows the version: then everything is read again."""
         while not self._stopping.is_set():
             for news in self._api.watch(self._path, version, WATCH_SECONDS, **self._query):
                 item = words.table(news, "object")

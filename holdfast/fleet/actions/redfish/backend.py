@@ -138,7 +138,7 @@ class Redfish:
 
 
 def _reset(bmc: RedfishSession, system: Resource) -> tuple[str, list[str]]:
-    """Where to post a reset, and which kinds the firmware allows: told in place or on a page of its own."""
+    """Where to post a reset, and which kinds the firmware allows: reported in place or on a page of its own."""
     actions = system.get("Actions")
     reset = actions.get(_RESET) if isinstance(actions, dict) else None
     if not isinstance(reset, dict) or not isinstance(reset.get("target"), str):

@@ -86,7 +86,7 @@ class Slurm:
     # ------------------------------------------------------------ looking
 
     def look(self) -> Look:
-        """Nodes before jobs: a node that looks empty while a job is starting there is then told of the job."""
+        """Nodes before jobs: a node that looks empty while a job is starting there then shows the job."""
         began = clock.now()
         nodes = self._commands.nodes()
         shown_at = clock.now()

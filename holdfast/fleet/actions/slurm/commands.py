@@ -64,7 +64,7 @@ class SlurmCommands:
 
     def nodes(self) -> list[SlurmNode]:
         """All nodes, by the first way that this version of Slurm understands; it is remembered."""
-        trouble = NoAnswer("Slurm told of no nodes", retryable=True)
+        trouble = NoAnswer("Slurm reported no nodes", retryable=True)
         for reader in list(self._readers):
             try:
                 nodes = reader()
@@ -95,10 +95,10 @@ class SlurmCommands:
         except NoAnswer as error:
             if error.retryable:
                 raise
-            told = slurm_jobs.from_json(self.ask("squeue", "-a", "--json"))
-            if told is None:
+            reported = slurm_jobs.from_json(self.ask("squeue", "-a", "--json"))
+            if reported is None:
                 raise
-            jobs = [job for job in told if not node or node in job.nodes]
+            jobs = [job for job in reported if not node or node in job.nodes]
         return [job for job in jobs if job.state.holds_nodes or (ended and job.end is not None)]
 
     def accounted(self, since: float) -> list[Job]:

@@ -1,6 +1,6 @@
 """Since when a mark of a script stands on a node, by our own clock. A test covers what was seen before it began.
 
-Slurm tells the time of a note in whole seconds and by its own clock. So two marks are told apart by what they say, and
+Slurm tells the time of a note in whole seconds and by its own clock. So two marks differ by what they say, and
 each counts from the moment in which we first saw it: later than it was made, never earlier. Only what stood there
 before this controller's first look has nothing but Slurm's time.
 """

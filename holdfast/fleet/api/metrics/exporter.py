@@ -24,13 +24,13 @@ async def metrics(service: Asked) -> Response[str]:
     """For Prometheus."""
     incidents = await asyncio.to_thread(service.store.incidents, IncidentState.OPEN, None)
     jobs = await job_metrics.running(service)
-    told = (
+    reported = (
         *_fleet(service.board),
         *incident_metrics.incidents(incidents),
         *job_metrics.jobs(jobs),
         *_controller(service),
     )
-    return Response(as_text(told), media_type=CONTENT_TYPE)
+    return Response(as_text(reported), media_type=CONTENT_TYPE)
 
 
 def _fleet(board: Board) -> Iterable[Metric]:

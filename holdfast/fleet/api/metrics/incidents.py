@@ -40,10 +40,10 @@ def incidents(found: Sequence[Incident]) -> Iterable[Metric]:
     for name, words, value in _PROGRESS:
         yield gauge(f"holdfast_incident_{name}", words, INCIDENT, {_named(one): value(bill) for one, bill in billed})
     for name, words, money in _MONEY:
-        told: dict[tuple[str, ...], float | None] = {
+        reported: dict[tuple[str, ...], float | None] = {
             (*_named(one), layer.name, bill.currency): money(layer) for one, bill in billed for layer in bill.layers
         }
-        priced = {labels: value for labels, value in told.items() if value is not None}
+        priced = {labels: value for labels, value in reported.items() if value is not None}
         yield gauge(f"holdfast_incident_{name}", words, (*INCIDENT, "layer", "currency"), priced)
 
 

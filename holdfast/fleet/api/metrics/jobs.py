@@ -16,7 +16,7 @@ _CODES = {Health.PASS: 0, Health.DEGRADED: 1, Health.FAIL: 2, Health.UNKNOWN: 3,
 _VALUES: tuple[tuple[str, str, Callable[[TrainingDetail], float | None]], ...] = (
     ("health", "0 pass, 1 degraded, 2 fail, 3 unknown.", lambda one: _CODES[one.health]),
     ("ranks", "Ranks that the job has.", lambda one: one.world),
-    ("ranks_heard", "Ranks that told their progress lately.", lambda one: one.ranks_heard),
+    ("ranks_heard", "Ranks that reported their progress lately.", lambda one: one.ranks_heard),
     ("step", "The last step that was made.", lambda one: one.step),
     ("step_seconds", "What a step takes now.", lambda one: one.step_seconds),
     ("usual_step_seconds", "What a step usually takes.", lambda one: one.usual_step_seconds),
@@ -35,12 +35,12 @@ _VALUES: tuple[tuple[str, str, Callable[[TrainingDetail], float | None]], ...] =
 
 
 def _step(number: int) -> float | None:
-    """None where there is none, or nobody tells."""
+    """None where there is none, or no one tells."""
     return number if number >= 0 else None
 
 
 async def running(service: Service) -> list[TrainingDetail]:
-    """Of jobs that tell their progress and have not ended, those heard last; none where nobody leads here."""
+    """Of jobs that tell their progress and have not ended, those heard last; none where no one leads here."""
     if not service.board.leading:
         return []
     try:
@@ -56,8 +56,8 @@ async def running(service: Service) -> list[TrainingDetail]:
 
 def jobs(found: Sequence[TrainingDetail]) -> Iterable[Metric]:
     for name, words, value in _VALUES:
-        told = {(one.job, one.owner): value(one) for one in found}
-        yield gauge(f"holdfast_job_{name}", words, JOB, {job: one for job, one in told.items() if one is not None})
+        reported = {(one.job, one.owner): value(one) for one in found}
+        yield gauge(f"holdfast_job_{name}", words, JOB, {job: one for job, one in reported.items() if one is not None})
     yield gauge(
         "holdfast_job_gpu_hours",
         "Where its GPU-hours went; the parts add up to the whole.",

@@ -70,7 +70,7 @@ async def list_transitions(service: Asked, since: Since = 0.0, limit: Most = 1_0
 async def list_jobs(
     service: Asked, node: str = "", since: Since = 0.0, until: Until = None, limit: Most = 1_000
 ) -> JobsView:
-    """Latest start first: those that run or ended since. The next page: until the start of the last one told."""
+    """Latest start first: those that run or ended since. The next page: until the start of the last one reported."""
     return JobsView(jobs=tuple(await asyncio.to_thread(service.store.jobs, node or None, since, limit, until)))
 
 

@@ -19,13 +19,13 @@ async def show_parts(service: Asked, name: str) -> PartsView:
     """Its GPUs over the last hour, the outages of its ports and its past tests, as far as they are remembered."""
     if service.board.node(name) is None:
         raise Problem(404, f"no node is called {name[:80]!r}")
-    told = service.digests(name)
+    reported = service.digests(name)
     page = await asyncio.to_thread(service.store.story, name, MOST_LINES)
     actions = await asyncio.to_thread(service.store.actions, name, MOST_ACTIONS)
     outages, tests = outages_of(page.lines), tests_of(actions)
     return PartsView(
-        times=tuple(at for at, _ in told),
-        gpus=gpus_of(told),
+        times=tuple(at for at, _ in reported),
+        gpus=gpus_of(reported),
         outages=outages[:MOST_OUTAGES],
         tests=tests[:MOST_TESTS],
         note=f"looked for in the last {MOST_LINES:,} lines of the story" if page.older else "",

@@ -25,7 +25,7 @@ async def show_probe_run(service: Asked, number: int) -> ProbeRunView:
 
 @post(PATH + "/{number:int}/stop", opt={"right": "operate"}, status_code=200, tags=["fleet"])
 async def stop_probe_run(service: Asked, request: Request[Any, Any, Any], number: int) -> ProbeRunView:
-    """End a run: its nodes are told with their next acknowledgement."""
+    """End a run: its nodes learn it with their next acknowledgement."""
     return await service.stop_run(number, caller_of(request))
 
 

@@ -22,7 +22,7 @@ async def show_incident(service: Asked, wanted: str) -> Incident:
 
 @get("/v1/runbooks/{wanted:path}", opt={"right": "read"}, tags=["fleet"])
 async def show_runbook(service: Asked, wanted: str) -> RunbookView:
-    """What to look at, do and leave in one incident, with its names filled in; without steps where nobody wrote any."""
+    """What to look at, do and leave in one incident, with its names filled in; without steps where no one wrote any."""
     return runbook.of(await _incident(service, wanted))
 
 

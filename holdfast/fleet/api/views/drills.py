@@ -56,5 +56,5 @@ class DrillPlayer(Protocol):
     def cancel(self) -> Awaitable[DrillRunView]: ...
 
     def watch(self) -> AsyncIterator[tuple[str, bytes]]:
-        """What was told of the run so far and is told from now on, as named JSON; ends when the run does."""
+        """What the run reported so far and reports from now on, as named JSON; ends when the run does."""
         ...

@@ -49,11 +49,11 @@ class PartsView:
     """Newest first."""
     tests: tuple[TestView, ...]
     note: str
-    """What was left out, and why; '' where all is told."""
+    """What was left out, and why; '' where all is reported."""
 
 
-def gpus_of(told: Sequence[tuple[float, bytes]]) -> tuple[GpuView, ...]:
-    minutes = [digest.unpack(one) for _, one in told]
+def gpus_of(reported: Sequence[tuple[float, bytes]]) -> tuple[GpuView, ...]:
+    minutes = [digest.unpack(one) for _, one in reported]
     seen = sorted({gpu for minute in minutes for gpu, _ in minute})
     return tuple(GpuView(gpu=gpu, signals=_series(minutes, gpu)) for gpu in seen)
 
@@ -68,7 +68,7 @@ def _known(value: float | None) -> float | None:
 
 
 def outages_of(lines: Iterable[StoryLine]) -> tuple[OutageView, ...]:
-    """`lines` newest first, as a story is told."""
+    """`lines` newest first, as a history is shown."""
     standing: dict[str, OutageView] = {}
     over: list[OutageView] = []
     for line in sorted(lines, key=lambda one: one.at):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_WAITING = 500  # nodes whose verdicts are read for one answer
 MOST_JOBS = 1_000
-JOB_DIED_SECONDS = 86_400.0  # a dead job that nobody resolves leaves the inbox after this
+JOB_DIED_SECONDS = 86_400.0  # a dead job that no one resolves leaves the inbox after this
 KEPT_SECONDS = 2.0  # several who look at once share one answer
 
 

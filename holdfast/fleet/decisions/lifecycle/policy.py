@@ -33,7 +33,7 @@ class OnDrain(StrEnum):
     """What becomes of running work on a node that is drained, where the scheduler can send it away (Kubernetes)."""
 
     FINISH = "finish"  # it may finish until `drain_seconds`, then it is evicted
-    CHECKPOINT = "checkpoint"  # it is told, has `checkpoint_seconds` to write a checkpoint, then it is evicted
+    CHECKPOINT = "checkpoint"  # it is notified, has `checkpoint_seconds` to write a checkpoint, then it is evicted
     EVICT = "evict"  # it is evicted at once
 
 

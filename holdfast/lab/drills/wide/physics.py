@@ -344,7 +344,7 @@ def _jobs(course: Course, clock: Floats, states: dict[str, npt.NDArray[np.int8]]
 
 
 def _checkpoints(course: Course, work: Work, state: npt.NDArray[np.int8]) -> tuple[Floats, Floats]:
-    """How long each took, told at its end and held; of the job, and of each rank."""
+    """How long each took, reported at its end and held; of the job, and of each rank."""
     site, count = course.site, len(course.times)
     gpus = site.gpus_of(work.nodes)
     took = np.full(count, np.nan)

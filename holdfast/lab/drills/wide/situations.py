@@ -315,7 +315,7 @@ def sensor(s: Stager, lie: str) -> Situation:
 
 
 def agent_silent(s: Stager) -> Situation:
-    """One node's agent: nothing of it is told any more, while its job works on."""
+    """One node's agent: nothing of it is reported any more, while its job works on."""
     node = s.site.node_names[s.work_node()]
     return Situation(
         truths=(s.truth(node, "sensor.lost"),), silent=(((node + "/gpu/", node + "/nic/", node), s.start),)

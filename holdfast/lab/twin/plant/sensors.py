@@ -50,7 +50,7 @@ class Sensors:
         return value + fault.magnitude * abs(held) * (now - fault.start) / HOUR
 
     def _late(self, fault: Fault, column: Column) -> None:
-        """Readings with a clock far behind are filed under a time long gone: nobody sees the domain's present."""
+        """Readings with a clock far behind are filed under a time long gone: no one sees the domain's present."""
         for name, who in self.subjects.items():
             if who and who[0].startswith(fault.subject + "/"):
                 column[name][:] = np.nan

@@ -24,7 +24,7 @@ def without(plant: Plant, fault: Fault) -> Plant:
 
 
 def first_visible(fault: Fault, seen: Panel, calm: Panel) -> float | None:
-    """Seconds from the start of the drill; None where nobody could have seen it."""
+    """Seconds from the start of the drill; None where no one could have seen it."""
     special = {
         "sensor.stuck": _stuck,
         "schedule.cadence_long": _failures,

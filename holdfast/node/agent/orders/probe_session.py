@@ -122,7 +122,7 @@ class ProbeSession:
             seats = ", ".join(seat for _, _, wrong in pairs.wrong for seat in wrong)
             return self._outcome(f"wrong numbers from {seats or 'somebody'}", bytes_per_second=0.0)
         rates = [one.bytes_per_second for one in pairs.measured]
-        return self._outcome(f"{_told(rates)} with {self._ask.peer}", bytes_per_second=min(rates))
+        return self._outcome(f"{_reported(rates)} with {self._ask.peer}", bytes_per_second=min(rates))
 
     def _exchange(self, backend: str) -> dict[str, Any]:
         return {
@@ -150,7 +150,7 @@ class ProbeSession:
         return self._outcome(f"{len(report.hosts)} nodes took part", document=_document(report))
 
 
-def _told(rates: list[float]) -> str:
+def _reported(rates: list[float]) -> str:
     words = f"{min(rates) / 1e9:.2f} GB/s"
     if len(rates) == 1:
         return words

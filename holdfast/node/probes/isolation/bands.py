@@ -17,7 +17,7 @@ from holdfast.node.probes.isolation.pairing import Pair, pair
 TAIL_SHARE = 0.01  # of the exchanges: one lost packet in a hundred makes about so many long
 SMALL_PAYLOAD_SESSIONS = 3  # two of a pair may be a busy moment each: a single pair is not named by small payloads
 LARGE_BYTES = 1 << 20  # below, the time of an exchange is latency and CPU rather than bandwidth
-LEAST_LOST = 0.002  # a share of lost datagrams below this is not told from none
+LEAST_LOST = 0.002  # a share of lost datagrams below this is not given from none
 ENOUGH_SMALL = 0.5  # so many small datagrams must arrive before the large ones mean anything
 PACKET_LOSS, FRAME_SIZE, BANDWIDTH, LATENCY, TAIL = (
     "packet loss",

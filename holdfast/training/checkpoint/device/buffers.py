@@ -113,7 +113,7 @@ class Shelf:
         return [buffer.row for _, buffer in sorted(self._buffers.copy().items()) if buffer.step >= 0]
 
     def clear(self) -> None:
-        """Nobody is here: the GPUs may be another's by now, and host memory has all that lies on them."""
+        """No one is here: the GPUs may be another's by now, and host memory has all that lies on them."""
         with self._lock:
             devices = {buffer.device for buffer in self._buffers.values()}
             self._buffers.clear()

@@ -123,7 +123,7 @@ class GpuMemory:
         return self._opened[1]
 
     def _close(self, smaller_than: int | None = None) -> None:
-        """Before the keeper frees it: memory that is freed while it is open elsewhere is nobody's to say what of."""
+        """Before the keeper frees it: memory that is freed while it is open elsewhere is no one's to say what of."""
         if self._opened is None or (smaller_than is not None and self._opened[2] >= smaller_than):
             return
         _, pointer, _ = self._opened

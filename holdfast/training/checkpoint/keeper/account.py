@@ -26,7 +26,7 @@ class Account:
         self._unknown = "it was not looked at yet"
         threading.Thread(target=self._watch, name="storage", daemon=True).start()
 
-    def told(self) -> KeeperProgress:
+    def reported(self) -> KeeperProgress:
         job = str(self._about["job"]).replace("/", "_")
         return KeeperProgress(job, self._parts.flushing.unsaved(), self._holdings())
 
@@ -47,8 +47,8 @@ class Account:
         )
 
     def _troubles(self) -> tuple[str, ...]:
-        told = sorted(self._parts.troubles.copy().items())[:MOST_TROUBLES]
-        return tuple(_words(f"{about}: {words}") for about, words in told)
+        reported = sorted(self._parts.troubles.copy().items())[:MOST_TROUBLES]
+        return tuple(_words(f"{about}: {words}") for about, words in reported)
 
     def _steps(self) -> tuple[HeldStep, ...]:
         ours, stored, on_gpus = self._parts.flushing.own_ranks, self._stored, self._parts.shelf.steps()

@@ -16,10 +16,10 @@ TELL_SECONDS = 1.0
 
 
 class AgentLine:
-    """On a thread of its own. Without an agent nobody asks, and nothing is missed."""
+    """On a thread of its own. Without an agent no one asks, and nothing is missed."""
 
-    def __init__(self, told: Callable[[], KeeperProgress], flush: Callable[[float], object]) -> None:
-        self._told, self._flush = told, flush
+    def __init__(self, reported: Callable[[], KeeperProgress], flush: Callable[[float], object]) -> None:
+        self._reported, self._flush = reported, flush
         threading.Thread(target=self._run, name="agent", daemon=True).start()
 
     def _run(self) -> None:
@@ -34,7 +34,7 @@ class AgentLine:
             line.connect(agent_socket())
             said = b""
             while True:
-                if (words := encode(self._told())) != said:
+                if (words := encode(self._reported())) != said:
                     line.send(words)
                     said = words
                 with contextlib.suppress(TimeoutError):

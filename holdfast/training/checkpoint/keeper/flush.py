@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 WRITERS = 4  # keepers that write at the same time at most, as long as writing takes as long as it did before
 STEPS_KEPT = 2
 
-Tried = Callable[[bool], None]  # is told whether the copy was still there to be written
+Tried = Callable[[bool], None]  # called with whether the copy was still there to be written
 
 
 class Flushing:

@@ -2,7 +2,7 @@
 
     python -m holdfast.training.checkpoint.keeper.keeper --job llama --dir /checkpoints/llama
 
-A rank that finds no keeper starts this by itself. It ends when nobody has used it for a while, or on SIGTERM; both
+A rank that finds no keeper starts this by itself. It ends when no one has used it for a while, or on SIGTERM; both
 times what it holds goes to storage first.
 """
 
@@ -81,7 +81,7 @@ def _keep(options: argparse.Namespace, folder: Path, path: Path, secret: bytes) 
     parts = Parts(store, replication, flushing, storing, secret, troubles, gaps, pace, Shelf(troubles))
     server = RankServer(path, parts, about)
     server.start()
-    AgentLine(Account(about, flushing.place, parts).told, flushing.flush)
+    AgentLine(Account(about, flushing.place, parts).reported, flushing.flush)
     LOG.info("keeping for job %s on %s, %s, at most %d bytes", options.job, options.node, path, store.budget_bytes)
     supervisor = Process(supervisor_of(os.getpid()))
     while not stop.wait(1.0):

@@ -15,7 +15,7 @@ _NUMBERS = count()
 
 
 class Pages:
-    """A sealed anonymous file of fixed size, mapped. Nobody can shrink it under a reader."""
+    """A sealed anonymous file of fixed size, mapped. No one can shrink it under a reader."""
 
     def __init__(self, fd: int, size: int) -> None:
         self.fd = fd

@@ -64,7 +64,7 @@ class Gaps:
         return [rank for rank, mark in list(self._marks.items()) if mark.map[0]]
 
     def wait(self) -> float:
-        """Until nobody here communicates, and at most so long; how long it was."""
+        """Until no one here communicates, and at most so long; how long it was."""
         begun = time.monotonic()
         while self.communicating():
             if time.monotonic() - begun >= LONGEST_WAIT_SECONDS:

@@ -94,7 +94,7 @@ class RankServer:
         return held + [row for row in self.shelf.rows() if row not in held]
 
     def attach(self, rank: int, visit: "Visit") -> None:
-        """One process per rank: a second job of the same name is told so, a restarted rank waits for its old self."""
+        """One process per rank: a second job of the same name is refused, a restarted rank waits for its old self."""
         with self._changed:
             if not self._changed.wait_for(lambda: rank not in self._attached, PREDECESSOR_SECONDS):
                 pid = self._attached[rank].pid

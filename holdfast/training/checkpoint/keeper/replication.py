@@ -1,7 +1,7 @@
 """From "copied on this node" to "committed": copies go to the partners, and one keeper counts who is safe.
 
 A step is committed when every rank's shard is on as many nodes as were asked for. One keeper counts, as a rule that of
-rank 0; the others tell it and are told. Nothing of this touches the training processes.
+rank 0; the others tell it and are reported. Nothing of this touches the training processes.
 """
 
 import logging
@@ -88,7 +88,7 @@ class Replication:
 
     def withdraw(self, rank: int) -> bool:
         """Room is needed: the oldest copy of this rank that was called safe is so no more, unless it is committed by
-        now. Whether that may have made room; what nobody knows of stays."""
+        now. Whether that may have made room; what no one knows of stays."""
         members, safe = self.members, self._store.protected(rank)
         if members is None or not safe:
             return False

@@ -42,7 +42,7 @@ class ShardStore:
         self.budget_bytes = budget_bytes
         self.committed = -1
         self._loaded = -1  # what this run began from, until something newer is committed
-        self._behind = False  # a wait was in vain: until something is committed nobody waits again
+        self._behind = False  # a wait was in vain: until something is committed no one waits again
         self._copies: dict[tuple[int, int], Copy] = {}
         self._spare: dict[int, list[Pages]] = {}
         self._lent: dict[int, list[Pages]] = {}

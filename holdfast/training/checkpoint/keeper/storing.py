@@ -1,6 +1,6 @@
 """Between "this step could go to storage" and "write it": asks the keeper that counts, for each rank of this node.
 
-Nobody who trains waits for the answer. A copy that waits for it is kept from being written over, as long as there is
+No one who trains waits for the answer. A copy that waits for it is kept from being written over, as long as there is
 other room.
 """
 
@@ -33,7 +33,7 @@ class Storing:
         threading.Thread(target=self._work, name="storing", daemon=True).start()
 
     def begin(self, attempt: str) -> None:
-        """A new run: what the last one held ready is nobody's concern; what was chosen is still written."""
+        """A new run: what the last one held ready is no one's concern; what was chosen is still written."""
         with self._changed:
             for copy in self._held.values():
                 self._store.want(copy, False)
@@ -133,7 +133,7 @@ class Storing:
         self._say(copy, f"steps are left out of storage by all ranks: {why}")
 
     def _say_lost(self, copy: Copy) -> None:
-        """Others may have been told to write theirs."""
+        """Others may have been asked to write theirs."""
         self._say(copy, f"a step is not whole in storage: the room of rank {copy.rank}'s copy was needed")
 
     def _say(self, copy: Copy, sentence: str) -> None:

@@ -118,11 +118,11 @@ class Process:
     def __init__(self, pid: int) -> None:
         try:
             self._fd = os.pidfd_open(pid) if pid > 0 else None
-        except OSError:  # it is gone already, which shows as a connection that ends, or nobody may look
+        except OSError:  # it is gone already, which shows as a connection that ends, or no one may look
             self._fd = None
 
     def ended(self) -> bool:
-        """Whether it is known to have ended; one that nobody has waited for yet has too."""
+        """Whether it is known to have ended; one that no one has waited for yet has too."""
         if self._fd is None:
             return False
         look = select.poll()

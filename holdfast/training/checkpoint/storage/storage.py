@@ -198,7 +198,7 @@ def _read_tensor(folder: Path, name: str, offset: int, length: int, digest: str,
     return tensor
 
 
-Damaged = Callable[[str], None]  # is told of each index that cannot be read
+Damaged = Callable[[str], None]  # called with each index that cannot be read
 
 
 def whole_steps(place: Place) -> list[tuple[int, str, int]]:

@@ -1,4 +1,4 @@
-"""What training jobs told of themselves and what was counted of it, so that it outlives the controller."""
+"""What training jobs reported about themselves and what was counted of it, so that it outlives the controller."""
 
 import sqlalchemy as sa
 from alembic import op
