@@ -27,6 +27,11 @@ DIES_AFTER_SECONDS = 10.0
 Case = tuple[Callable[[Fabric], None], list[str], str]
 
 
+def _end_two(made: Fabric) -> None:
+    for name in ("h5", "h6"):
+        kill(made, name)
+
+
 def nothing(made: Fabric) -> None:
     """A healthy fabric."""
 
@@ -81,7 +86,7 @@ def named(made: Fabric, case: str) -> list[tuple[str, str]]:
     command = [HOLDFAST, "probe", "run", "--json", "--hosts", str(made.hosts), "--largest", "64KiB"]
     probe = subprocess.Popen([*command, "--patience-seconds", "30"], stdout=subprocess.PIPE, text=True)
     if case.startswith("died"):
-        threading.Timer(DIES_AFTER_SECONDS, lambda: [kill(made, name) for name in ("h5", "h6")]).start()
+        threading.Timer(DIES_AFTER_SECONDS, _end_two, [made]).start()
     try:
         document = json.loads(probe.communicate(timeout=1200)[0])
     finally:

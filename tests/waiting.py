@@ -19,7 +19,7 @@ def until(
     """The first true answer. `lives` says whether one can still come: nobody waits for a process that has ended."""
     deadline, pause = time.monotonic() + patience, SHORTEST_PAUSE_SECONDS
     while True:
-        over = time.monotonic() >= deadline or not lives()  # asked first: what it did as its last deed counts
+        over = time.monotonic() >= deadline or not lives()  # asked first: what it did as its last action counts
         if found := holds():
             return found
         assert not over, f"not within {patience:g} s: {what if isinstance(what, str) else what()}"

@@ -55,7 +55,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/nodes/{name}/wishes": {
+    "/v1/nodes/{name}/operator-actions": {
         parameters: {
             query?: never;
             header?: never;
@@ -63,7 +63,7 @@ export interface paths {
             cookie?: never;
         };
         /** ShowWishes */
-        get: operations["V1NodesNameWishesShowWishes"];
+        get: operations["V1NodesNameOperatorActionsShowWishes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1592,7 +1592,7 @@ export interface components {
         };
         /** OperatorActionView */
         OperatorActionView: {
-            wish: components["schemas"]["EventKind"];
+            request: components["schemas"]["EventKind"];
             possible: boolean;
             stage: components["schemas"]["Stage"];
             actions: components["schemas"]["Verb"][];
@@ -1601,7 +1601,13 @@ export interface components {
         /** OperatorActionsView */
         OperatorActionsView: {
             dry_run: boolean;
-            wishes: components["schemas"]["OperatorActionView"][];
+            requests: components["schemas"]["OperatorActionView"][];
+        };
+        /** OperatorRequest */
+        OperatorRequest: {
+            reason: string;
+            /** @default false */
+            force: boolean;
         };
         /** Order */
         Order: {
@@ -2347,12 +2353,6 @@ export interface components {
          * @enum {string}
          */
         WaitsFor: "operator" | "holdfast" | "incident" | "";
-        /** Wish */
-        Wish: {
-            reason: string;
-            /** @default false */
-            force: boolean;
-        };
     };
     responses: never;
     parameters: never;
@@ -2480,7 +2480,7 @@ export interface operations {
             };
         };
     };
-    V1NodesNameWishesShowWishes: {
+    V1NodesNameOperatorActionsShowWishes: {
         parameters: {
             query?: never;
             header?: never;
@@ -2548,7 +2548,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Wish"];
+                "application/json": components["schemas"]["OperatorRequest"];
             };
         };
         responses: {
@@ -2589,7 +2589,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Wish"];
+                "application/json": components["schemas"]["OperatorRequest"];
             };
         };
         responses: {
@@ -2630,7 +2630,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Wish"];
+                "application/json": components["schemas"]["OperatorRequest"];
             };
         };
         responses: {
@@ -2671,7 +2671,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Wish"];
+                "application/json": components["schemas"]["OperatorRequest"];
             };
         };
         responses: {

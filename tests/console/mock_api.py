@@ -277,20 +277,20 @@ PROBES: View = {
 }
 
 
-def _wishes(node: View) -> list[View]:
+def _operator_actions(node: View) -> list[View]:
     out = node["stage"] in ("draining", "quarantined")
     return [
-        _wish("quarantine", not out, "draining", ["drain"], "taken out by an operator"),
-        _wish("release", out, "testing", ["retest"], "let back by an operator"),
-        _wish("retest", True, "testing", ["retest"], "tested again"),
-        _wish("remove", True, "removed", ["drain"], "a person has it"),
+        _operator_action("quarantine", not out, "draining", ["drain"], "taken out by an operator"),
+        _operator_action("release", out, "testing", ["retest"], "let back by an operator"),
+        _operator_action("retest", True, "testing", ["retest"], "tested again"),
+        _operator_action("remove", True, "removed", ["drain"], "a person has it"),
     ]
 
 
-def _wish(wish: str, possible: bool, stage: str, actions: list[str], words: str) -> View:
+def _operator_action(request: str, possible: bool, stage: str, actions: list[str], words: str) -> View:
     if not possible:
-        words, actions = f"{wish} changes nothing", []
-    return {"wish": wish, "possible": possible, "stage": stage, "actions": actions, "words": words}
+        words, actions = f"{request} changes nothing", []
+    return {"request": request, "possible": possible, "stage": stage, "actions": actions, "words": words}
 
 
 def _runbook(incident: View) -> View:
@@ -393,8 +393,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._story(self.fleet.stories[name], query)
         elif about == ["parts"]:
             self._json(200, PARTS)
-        elif about == ["wishes"]:
-            self._json(200, {"dry_run": False, "wishes": _wishes(node)})
+        elif about == ["operator-actions"]:
+            self._json(200, {"dry_run": False, "requests": _operator_actions(node)})
         else:
             self._json(200, {**node, "verdicts": self._verdicts(name), "verdicts_left_out": 0})
 

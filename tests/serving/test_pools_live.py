@@ -92,12 +92,12 @@ def process(*words: str) -> Iterator[None]:
 @pytest.mark.slow
 def test_a_limited_link_between_two_pools_is_one_incident_on_the_path(tmp_path: Path) -> None:
     (tmp_path / "topology.toml").write_text(TOPOLOGY)
-    (tmp_path / "programme.toml").write_text(PROGRAMME)
+    (tmp_path / "business_context.toml").write_text(PROGRAMME)
     more = f"""demo = true
 time_factor = {FACTOR}
 [seams]
 topology = "{tmp_path}/topology.toml"
-programme = "{tmp_path}/programme.toml"
+business_context = "{tmp_path}/business_context.toml"
 look_seconds = 60
 """
     with ExitStack() as stack:

@@ -127,7 +127,7 @@ export class Client {
 
   /** Actions that an operator can request for the node now, and what each would do. */
   actions(name: string): Promise<OperatorActionsView> {
-    return this.get(`v1/nodes/${encodeURIComponent(name)}/wishes`);
+    return this.get(`v1/nodes/${encodeURIComponent(name)}/operator-actions`);
   }
 
   /** `force` overrides the breaker: more of the pool may be out of service than its policy allows. */

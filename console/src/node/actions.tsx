@@ -40,7 +40,7 @@ function Confirm({ node, action, dryRun, close }: { node: string; action: Operat
   const send = async (force: boolean): Promise<void> => {
     setWaiting(true);
     try {
-      await ask().act(node, action.wish, reason, force);
+      await ask().act(node, action.request, reason, force);
       close();
     } catch (error) {
       setTrouble(whyFailed(error));
@@ -53,7 +53,7 @@ function Confirm({ node, action, dryRun, close }: { node: string; action: Operat
     void send(false);
   };
   return (
-    <form class="confirm" onSubmit={submit} aria-label={`${NAMES[action.wish]} ${node}`}>
+    <form class="confirm" onSubmit={submit} aria-label={`${NAMES[action.request]} ${node}`}>
       <p>{meaning(action, dryRun)}</p>
       <label>
         Reason, for the node's history
@@ -66,11 +66,11 @@ function Confirm({ node, action, dryRun, close }: { node: string; action: Operat
       )}
       <div class="row">
         <button type="submit" class="primary" disabled={waiting || !reason.trim()}>
-          {NAMES[action.wish]} {node}
+          {NAMES[action.request]} {node}
         </button>
         {blocked && (
           <button type="button" disabled={waiting || !reason.trim()} onClick={() => void send(true)}>
-            {NAMES[action.wish]} anyway
+            {NAMES[action.request]} anyway
           </button>
         )}
         <button type="button" onClick={close}>
@@ -88,27 +88,27 @@ export function Actions({ node }: { node: NodeView }) {
   const [chosen, choose] = useState("");
   if (!me || !shown) return null;
   const may = me.may.includes("operate");
-  const action = shown.wishes.find((one) => one.wish === chosen && one.possible);
+  const action = shown.requests.find((one) => one.request === chosen && one.possible);
   return (
     <section class="actions" aria-label="Actions">
       <div class="row">
-        {shown.wishes.map((one) => (
+        {shown.requests.map((one) => (
           <button
-            key={one.wish}
+            key={one.request}
             type="button"
             disabled={!may || !one.possible}
-            aria-pressed={one.wish === chosen}
+            aria-pressed={one.request === chosen}
             title={one.possible ? meaning(one, shown.dry_run) : one.words}
-            onClick={() => choose(one.wish === chosen ? "" : one.wish)}
+            onClick={() => choose(one.request === chosen ? "" : one.request)}
           >
-            {NAMES[one.wish] ?? one.wish}
+            {NAMES[one.request] ?? one.request}
           </button>
         ))}
       </div>
       {!may && <p class="hint">Your role is {me.role}. Actions need an operator's token.</p>}
       {action && may && (
         <Confirm
-          key={action.wish}
+          key={action.request}
           node={node.name}
           action={action}
           dryRun={shown.dry_run}

@@ -46,15 +46,15 @@ class Failures:
         self._rate = _certain(hazard, streams(f"rate/{hazard.name}"))
         self._renewed: dict[int, float] = {}
         self._own: dict[int, Draws] = {}
-        lot = streams(f"lemons/{hazard.name}")
-        self._lemons = _by_lot(self._units, hazard.lemon_share, lot)
+        lot = streams(f"repeat_offenders/{hazard.name}")
+        self._lemons = _by_lot(self._units, hazard.repeat_offender_share, lot)
         if hazard.shape == 1:
             self._begin_constant()
         else:
             self._begin_ageing()
 
     def renew(self, unit: int) -> None:
-        """A new part: no lemon, not of the bad batch, and young."""
+        """A new part: no repeat offender, not of the bad batch, and young."""
         self._renewed[unit] = self._clock.now
         if self._hazard.shape != 1:
             self._schedule(unit, 0.0, self._own_draws(unit).random())
@@ -63,14 +63,14 @@ class Failures:
         hazard = self._hazard
         if unit in self._renewed:
             return 1.0
-        times = hazard.lemon_times if unit in self._lemons else 1.0
+        times = hazard.repeat_offender_times if unit in self._lemons else 1.0
         return times * hazard.batch_times if unit < hazard.batch_share * self._units else times
 
     def _begin_constant(self) -> None:
         """All units at the rate of the worst; each failure stands with the chance that its unit's rate bears."""
         hazard = self._hazard
-        self._worst = max(1.0, hazard.lemon_times) * max(1.0, hazard.batch_times)
-        mixed = hazard.lemon_share or hazard.batch_share
+        self._worst = max(1.0, hazard.repeat_offender_times) * max(1.0, hazard.batch_times)
+        mixed = hazard.repeat_offender_share or hazard.batch_share
         self._worst = self._worst if mixed else 1.0
         self._second_rate = self._units * self._rate * self._worst / YEAR
         self._next_constant(None)

@@ -79,8 +79,8 @@ class Hazard:
     effect: Effect = Effect.CRASH
     shape: float = 1.0  # below 1: infant mortality; above 1: wear
     age_years: float = 0.0  # of the units when the simulation begins; for shapes other than 1
-    lemon_share: float = 0.0  # of the units, drawn by lot
-    lemon_times: float = 1.0  # their rate beside the others'; a new part cures it
+    repeat_offender_share: float = 0.0  # of the units, drawn by lot
+    repeat_offender_times: float = 1.0  # their rate beside the others'; a new part cures it
     batch_share: float = 0.0  # the first so many units were built together
     batch_times: float = 1.0
     swap: float = 0.0  # share of failures that only a new part mends
@@ -93,9 +93,12 @@ class Hazard:
 
     @property
     def times_on_average(self) -> float:
-        """How much more often a unit fails than an ordinary one, lemons and the bad batch included."""
-        lemons, batch = 1 + self.lemon_share * (self.lemon_times - 1), 1 + self.batch_share * (self.batch_times - 1)
-        return lemons * batch
+        """How much more often a unit fails than an ordinary one, repeat offenders and the bad batch included."""
+        offenders, batch = (
+            1 + self.repeat_offender_share * (self.repeat_offender_times - 1),
+            1 + self.batch_share * (self.batch_times - 1),
+        )
+        return offenders * batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,8 +32,8 @@ def _hazard(table: Table) -> Hazard:
         effect=effect,
         shape=table.number("shape", 1.0, 0.05, 20.0),
         age_years=table.number("age_years", 0.0, 0.0, 100.0),
-        lemon_share=table.share("lemon_share"),
-        lemon_times=table.number("lemon_times", 1.0, 1.0, 1e6),
+        repeat_offender_share=table.share("repeat_offender_share"),
+        repeat_offender_times=table.number("repeat_offender_times", 1.0, 1.0, 1e6),
         batch_share=table.share("batch_share"),
         batch_times=table.number("batch_times", 1.0, 1.0, 1e6),
         swap=table.share("swap", DEFAULT_SWAP),
@@ -44,10 +44,10 @@ def _hazard(table: Table) -> Hazard:
         noticed=table.spread("noticed") or fixed(0.0),
     )
     table.done()
-    worst = made.rate * made.lemon_times * made.batch_times
+    worst = made.rate * made.repeat_offender_times * made.batch_times
     if worst > MOST_RATE:
         raise table.wrong(
-            "lemon_times" if made.lemon_times > 1 else "batch_times",
+            "repeat_offender_times" if made.repeat_offender_times > 1 else "batch_times",
             f"the worst units would fail {worst:.4g} times a year; expected at most {MOST_RATE:g}, ten times a day",
         )
     return made

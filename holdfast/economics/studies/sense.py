@@ -43,7 +43,7 @@ def refuse_endless(document: Document, scenario: s.Scenario) -> None:
 def _worst(hazard: s.Hazard) -> float:
     """How much more often than the others the worst units fail: all are drawn at that rate, and most draws stand for
     nothing."""
-    repeat_offenders = hazard.lemon_times if hazard.lemon_share else 1.0
+    repeat_offenders = hazard.repeat_offender_times if hazard.repeat_offender_share else 1.0
     return repeat_offenders * (hazard.batch_times if hazard.batch_share else 1.0)
 
 

@@ -1,1 +1,1 @@
-"""HTTP: the public API. It reads a board that the controller keeps, and hands wishes to its service."""
+"""HTTP: the public API. It reads a board that the controller keeps, and hands requests to its service."""

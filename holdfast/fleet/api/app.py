@@ -100,7 +100,7 @@ def _litestar(service: Service) -> Litestar:
             title="Holdfast",
             version=__version__,
             path="/schema",
-            description="Nodes, their stories, and wishes.",
+            description="Nodes, their stories, and requests.",
             render_plugins=[JsonRenderPlugin(path=["/openapi.json", "/"])],  # the others load scripts from elsewhere
         ),
         request_max_body_size=LARGEST_BODY,

@@ -15,12 +15,12 @@ from holdfast.model.lifecycle import EventKind, NodeEvent, NodeState, Stage, Ver
 from holdfast.model.records import Role
 from holdfast.runtime import clock
 
-WISHES = (EventKind.QUARANTINE, EventKind.RELEASE, EventKind.RETEST, EventKind.REMOVE)
+OPERATOR_ACTIONS = (EventKind.QUARANTINE, EventKind.RELEASE, EventKind.RETEST, EventKind.REMOVE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorActionView:
-    wish: EventKind
+    request: EventKind
     possible: bool
     stage: Stage
     """Where the node would be."""
@@ -33,7 +33,7 @@ class OperatorActionView:
 class OperatorActionsView:
     dry_run: bool
     """Whether actions would only be recorded."""
-    wishes: tuple[OperatorActionView, ...]
+    requests: tuple[OperatorActionView, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class CallerView:
     """read, operate, administer."""
 
 
-@get("/v1/nodes/{name:str}/wishes", opt={"right": "read"}, tags=["nodes"])
+@get("/v1/nodes/{name:str}/operator-actions", opt={"right": "read"}, tags=["nodes"])
 async def show_wishes(service: Asked, name: str) -> OperatorActionsView:
     """What quarantine, release, retest and remove would do to this node now. Nothing is done."""
     life = service.board.life(name)
@@ -53,15 +53,15 @@ async def show_wishes(service: Asked, name: str) -> OperatorActionsView:
     policy = service.board.policy
     now = clock.now()
     return OperatorActionsView(
-        dry_run=policy.dry_run, wishes=tuple(_preview(life, wish, now, policy) for wish in WISHES)
+        dry_run=policy.dry_run, requests=tuple(_preview(life, request, now, policy) for request in OPERATOR_ACTIONS)
     )
 
 
-def _preview(life: NodeState, wish: EventKind, now: float, policy: Policy) -> OperatorActionView:
-    event = NodeEvent(kind=wish, cause="operator", reason="")
+def _preview(life: NodeState, request: EventKind, now: float, policy: Policy) -> OperatorActionView:
+    event = NodeEvent(kind=request, cause="operator", reason="")
     after, actions, words = step(life, event, now, policy)
     return OperatorActionView(
-        wish=wish,
+        request=request,
         possible=after.stage is not life.stage or bool(actions),
         stage=after.stage,
         actions=tuple(action.verb for action in actions),

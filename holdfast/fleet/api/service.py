@@ -1,4 +1,4 @@
-"""What the API needs of the controller behind it: wishes go to the one writer, questions to the store."""
+"""What the API needs of the controller behind it: requests go to the one writer, questions to the store."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Annotated, Protocol
@@ -12,11 +12,11 @@ from holdfast.fleet.api.views.common import (
     Enrolled,
     EnrolRequest,
     NodeView,
+    OperatorRequest,
     TokenMade,
     TokenRequest,
     VerdictView,
     VouchRequest,
-    Wish,
 )
 from holdfast.fleet.api.views.drills import DrillPlayer
 from holdfast.fleet.inbox.figures import FigureWindow
@@ -32,7 +32,7 @@ from holdfast.model.wire.report import Report
 
 
 class Service(Protocol):
-    """Every method answers after the commit, and raises Problem when the wish is not granted."""
+    """Every method answers after the commit, and raises Problem when the request is not granted."""
 
     @property
     def store(self) -> Store:
@@ -68,7 +68,9 @@ class Service(Protocol):
 
     def admission(self, caller: Caller) -> Awaitable[Admission]: ...
 
-    def wish(self, node: str, kind: EventKind, wish: Wish, caller: Caller) -> Awaitable[NodeView]: ...
+    def operator_request(
+        self, node: str, kind: EventKind, request: OperatorRequest, caller: Caller
+    ) -> Awaitable[NodeView]: ...
 
     def digests(self, node: str) -> tuple[tuple[float, bytes], ...]:
         """The last ones that were heard, oldest first, with the agent's time."""

@@ -1,1 +1,1 @@
-"""The controller: where reports become decisions, decisions become history, and history becomes deeds."""
+"""The controller: where reports become decisions, decisions become history, and history becomes commands."""

@@ -1,4 +1,4 @@
-"""What the writer is asked to do, each a function of its transaction: reports taken, nodes enrolled, wishes, tokens."""
+"""What the writer is asked to do, each a function of its transaction: reports, enrolments, requests, tokens."""
 
 import ipaddress
 import re
@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.api.views.common import EnrolRequest, TokenMade, TokenRequest, Wish
+from holdfast.fleet.api.views.common import EnrolRequest, OperatorRequest, TokenMade, TokenRequest
 from holdfast.fleet.controller.transaction import Transaction
 from holdfast.fleet.decisions.fleet import RESETS
 from holdfast.fleet.incidents.views import PlannedWorkView
@@ -130,8 +130,13 @@ def check_enrolment(ask: EnrolRequest) -> None:
         raise Problem(400, "join_token: expected 1 to 512 characters")
 
 
-def wish(
-    node: str, kind: EventKind, wish: Wish, caller: Caller, transaction: Transaction, fresh: Sequence[bool]
+def operator_request(
+    node: str,
+    kind: EventKind,
+    request: OperatorRequest,
+    caller: Caller,
+    transaction: Transaction,
+    fresh: Sequence[bool],
 ) -> None:
     """An operator's word. What the node's stage does not allow is refused with the stage, and what would take more of
     a pool out of service than its policy allows unless it is insisted on: a list of names is soon mistyped."""
@@ -139,14 +144,14 @@ def wish(
     if life is None:
         raise Problem(404, f"no node is called {node[:80]!r}")
     brake = transaction.fleet.brake(node) if kind in TAKING_OUT else ""
-    if brake and not wish.force:
+    if brake and not request.force:
         words = f"{kind.value} of {node} is refused: {brake}; if it is meant so, ask again with force"
         raise Problem(409, words, code="breaker")
-    steps = transaction.fleet.operator(node, kind, wish.reason, caller.name, transaction.now)
+    steps = transaction.fleet.operator(node, kind, request.reason, caller.name, transaction.now)
     if not steps:
         raise Problem(409, f"{kind.value} changes nothing while {node} is {life.stage.value}", code="no_change")
     transaction.decide(steps)
-    words = f"{wish.reason} (with force: {brake})" if brake else wish.reason
+    words = f"{request.reason} (with force: {brake})" if brake else request.reason
     transaction.audit.append(_entry(transaction, caller.name, caller.role, kind.value, node, "done", words))
 
 

@@ -288,8 +288,8 @@ class SeamWatch:
         over |= self._gone(found, panel, now)
         for root, known in self._known.items():
             if root not in found and root not in over:
-                known.account = continued(known.account, panel.now, self._files.programme)
-        for root, one in attributed(self._ledger, self.open, panel, self._files.programme).items():
+                known.account = continued(known.account, panel.now, self._files.business_context)
+        for root, one in attributed(self._ledger, self.open, panel, self._files.business_context).items():
             self._known[root].account = one
         return over
 
@@ -306,7 +306,7 @@ class SeamWatch:
 
     def _account(self, finding: Finding, panel: Panel, topology: Topology, before: Account | None) -> Account:
         same = before if before is not None and before.kind == finding.kind else None
-        return account(finding, panel, topology, self._files.programme, same)
+        return account(finding, panel, topology, self._files.business_context, same)
 
     def _settled(self, found: dict[str, Account], now: float) -> tuple[dict[str, Account], dict[str, str]]:
         """A new root that claims the victims of an open one must last: an instrument that is silent for a moment moves

@@ -16,7 +16,7 @@ class SeamSettings:
     """What cools, powers, connects, feeds what; see docs/topology.md. What nodes say of their place is added."""
     facility: str = ""
     """Which devices are read, and how; see docs/facility.md."""
-    programme: str = ""
+    business_context: str = ""
     """Prices, milestones, who is on call; see docs/incidents.md."""
     step_seconds: float = 10.0
     """Of one column of the window."""
@@ -41,14 +41,16 @@ class SeamFiles:
 
     topology: Topology
     sources: list[Source]
-    programme: BusinessContext
+    business_context: BusinessContext
 
 
 def read(settings: SeamSettings) -> SeamFiles:
     return SeamFiles(
         topology=_topology(settings.topology) if settings.topology else Topology(),
         sources=facility_file.load(settings.facility) if settings.facility else [],
-        programme=_business_context(settings.programme) if settings.programme else BusinessContext(),
+        business_context=_business_context(settings.business_context)
+        if settings.business_context
+        else BusinessContext(),
     )
 
 

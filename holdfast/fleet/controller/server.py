@@ -179,7 +179,7 @@ class _Process:
 
         alerts = Alerts(settings.alerts, self._board.components)
         factor = base.time_factor if base.demo else 1.0
-        service.items.prices = self._files.programme.prices
+        service.items.prices = self._files.business_context.prices
         service.seams = SeamWatch(settings.seams, self._files, alerts, self._store, self._board, factor)
         return {
             "seams": partial(service.seams.run, writer),

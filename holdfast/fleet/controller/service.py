@@ -1,4 +1,4 @@
-"""The controller's side of the API: wishes become work for the writer; what the writer tells is put on the board."""
+"""The controller's side of the API: requests become work for the writer; what the writer tells is put on the board."""
 
 import asyncio
 import logging
@@ -17,16 +17,14 @@ from holdfast.fleet.api.views.common import (
     Enrolled,
     EnrolRequest,
     NodeView,
+    OperatorRequest,
     TokenMade,
     TokenRequest,
     VerdictView,
     VouchRequest,
-    Wish,
 )
 from holdfast.fleet.api.views.show import transition_view, verdict_view
-from holdfast.fleet.controller import claims, enrolment
-from holdfast.fleet.controller import commands as deeds
-from holdfast.fleet.controller import probe_commands as probe_deeds
+from holdfast.fleet.controller import claims, commands, enrolment, probe_commands
 from holdfast.fleet.controller.drill_player import DrillPlayer
 from holdfast.fleet.controller.operators.inbox import InboxService
 from holdfast.fleet.controller.transaction import News, Work
@@ -88,7 +86,7 @@ class ControllerService:
                 raise Problem(403, f"the credential of {caller.name} cannot report for {report.node[:80]!r}")
             if report.twin and not self.board.demo:
                 raise Problem(403, "readings of simulated hardware are taken only in demo mode")
-        ack: Ack = await self._ask(partial(deeds.take, reports, self.agent_jobs, self._trainings), reports)
+        ack: Ack = await self._ask(partial(commands.take, reports, self.agent_jobs, self._trainings), reports)
         self.board.counts["reports"] += len(reports)
         for report, new in zip(reports, ack.accepted, strict=True):
             if new and report.digest:
@@ -98,7 +96,7 @@ class ControllerService:
         return replace(ack, renew=True) if caller.expires_soon else ack
 
     async def enrol(self, ask: EnrolRequest, address: str) -> Enrolled:
-        deeds.check_enrolment(ask)
+        commands.check_enrolment(ask)
         enrolled: Enrolled = await self._ask(partial(enrolment.enrol, ask, address, self.board.demo, self._new_nodes))
         return enrolled
 
@@ -119,10 +117,10 @@ class ControllerService:
         renewed: Enrolled = await self._ask(partial(enrolment.renew, caller))
         return renewed
 
-    async def wish(self, node: str, kind: EventKind, wish: Wish, caller: Caller) -> NodeView:
-        _require_reason(wish.reason)
+    async def operator_request(self, node: str, kind: EventKind, request: OperatorRequest, caller: Caller) -> NodeView:
+        _require_reason(request.reason)
         self._require_own(node, kind, caller)
-        await self._ask(partial(deeds.wish, node, kind, wish, caller))
+        await self._ask(partial(commands.operator_request, node, kind, request, caller))
         view = self.board.node(node)
         if view is None:
             raise Problem(404, f"no node is called {node[:80]!r}")
@@ -155,20 +153,20 @@ class ControllerService:
 
     async def probes(self) -> ProbesView:
         """Known to whoever leads: meetings under way are nowhere else."""
-        shown: ProbesView = await self._ask(probe_deeds.show_all)
+        shown: ProbesView = await self._ask(probe_commands.show_all)
         return shown
 
     async def begin_run(self, ask: ProbeRunRequest, caller: Caller) -> ProbeRunView:
         _require_reason(ask.reason)
-        begun: ProbeRunView = await self._ask(partial(probe_deeds.begin, ask, caller))
+        begun: ProbeRunView = await self._ask(partial(probe_commands.begin, ask, caller))
         return begun
 
     async def show_run(self, number: int) -> ProbeRunView:
-        shown: ProbeRunView = await self._ask(partial(probe_deeds.show, number))
+        shown: ProbeRunView = await self._ask(partial(probe_commands.show, number))
         return shown
 
     async def stop_run(self, number: int, caller: Caller) -> ProbeRunView:
-        stopped: ProbeRunView = await self._ask(partial(probe_deeds.stop, number, caller))
+        stopped: ProbeRunView = await self._ask(partial(probe_commands.stop, number, caller))
         return stopped
 
     async def trainings(self) -> TrainingsView:
@@ -177,16 +175,16 @@ class ControllerService:
         return shown
 
     async def training(self, name: str) -> TrainingDetail:
-        shown: TrainingDetail = await self._ask(partial(deeds.show_training, self._trainings, name))
+        shown: TrainingDetail = await self._ask(partial(commands.show_training, self._trainings, name))
         return shown
 
     async def make_token(self, ask: TokenRequest, caller: Caller) -> TokenMade:
-        deeds.check_token(ask, self.board.demo)
-        made: TokenMade = await self._ask(partial(deeds.make_token, ask, caller))
+        commands.check_token(ask, self.board.demo)
+        made: TokenMade = await self._ask(partial(commands.make_token, ask, caller))
         return made
 
     async def revoke(self, target: str, caller: Caller) -> int:
-        ended: int = await self._ask(partial(deeds.revoke, target, caller))
+        ended: int = await self._ask(partial(commands.revoke, target, caller))
         self.access.forget()
         return ended
 
@@ -198,12 +196,12 @@ class ControllerService:
 
     async def announce(self, work: PlannedWorkView, caller: Caller) -> PlannedWorksView:
         watch = self._watched()
-        await self._ask(partial(deeds.store_planned, work, caller))
+        await self._ask(partial(commands.store_planned, work, caller))
         return await watch.planned(fresh=True)
 
     async def withdraw(self, name: str, caller: Caller) -> PlannedWorksView:
         watch = self._watched()
-        if not await self._ask(partial(deeds.remove_planned, name, caller)):
+        if not await self._ask(partial(commands.remove_planned, name, caller)):
             raise Problem(404, f"no work is announced under the name {name[:80]!r}")
         return await watch.planned(fresh=True)
 
@@ -223,11 +221,11 @@ class ControllerService:
         return self.seams.reported(caller, ask)
 
     async def open_session(self, caller: Caller) -> tuple[str, float]:
-        opened: tuple[str, float] = await self._ask(partial(deeds.open_session, caller))
+        opened: tuple[str, float] = await self._ask(partial(commands.open_session, caller))
         return opened
 
     async def close_session(self, token: str) -> None:
-        await self._ask(partial(deeds.close_session, token))
+        await self._ask(partial(commands.close_session, token))
         self.access.forget()
 
     async def inbox(self) -> list[ItemView]:
@@ -242,7 +240,7 @@ class ControllerService:
         if not self._is_written(entry) or self.writer is None or not self.board.leading:
             return
         try:
-            self.writer.put(Work(partial(deeds.note, entry)))
+            self.writer.put(Work(partial(commands.note, entry)))
         except Problem:  # the queue is full; who was refused must still learn why
             log.warning("not audited: %s %s by %s: %s", entry.verb, entry.target, entry.who, entry.outcome)
 
@@ -304,8 +302,8 @@ def not_vouched(caller: Caller) -> Problem:
 
 
 def _require_reason(words: str) -> None:
-    if not 0 < len(words.strip()) <= deeds.LONGEST_REASON:
-        raise Problem(400, f"reason: expected 1 to {deeds.LONGEST_REASON} characters")
+    if not 0 < len(words.strip()) <= commands.LONGEST_REASON:
+        raise Problem(400, f"reason: expected 1 to {commands.LONGEST_REASON} characters")
 
 
 def _answer(future: "asyncio.Future[Any]", result: Any) -> None:

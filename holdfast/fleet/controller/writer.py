@@ -305,7 +305,7 @@ class Writer:
 
 
 def _do(work: Work, transaction: Transaction, fresh: Sequence[bool]) -> Any:
-    """A wish that is not granted is an answer, not a failure of the batch: it is refused before it wrote anything."""
+    """A refused request is an answer, not a failure of the batch: it wrote nothing."""
     try:
         return work.do(transaction, fresh)
     except Problem as problem:

@@ -2,7 +2,7 @@
 
 The score is counted in offences: 1 is one fresh offence of the node's own. Older ones fade, an offence with a cause
 the node had before counts more, and so do failed jobs it took part in. What it shares with others (a rack, a height in
-the rack, a batch of parts) adds the offences to be expected there. What the weights rest on: docs/lemons.md.
+the rack, a batch of parts) adds the offences to be expected there. What the weights rest on: docs/repeat-offenders.md.
 """
 
 from collections import defaultdict, deque

@@ -32,7 +32,7 @@ _take = (
 
 
 def propose(connection: Connection, proposed: Sequence[Action], epoch: int) -> None:
-    """An action whose key is known is the same deed: it is not proposed again."""
+    """An action whose key is known is the same action: it is not proposed again."""
     if not proposed:
         return
     insert = insert_into(connection, actions).on_conflict_do_nothing(index_elements=["key"])

@@ -65,7 +65,7 @@ def write(state: Path, nodes: int) -> SeamSettings:
     every = EVALUATE_SECONDS * max(1.0, nodes / LARGE_FLEET_NODES)
     return SeamSettings(
         topology=str(state / "topology.toml"),
-        programme=str(state / "business.toml"),
+        business_context=str(state / "business.toml"),
         look_seconds=every,
         close_seconds=max(CLOSE_SECONDS, every),
     )

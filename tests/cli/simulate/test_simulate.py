@@ -167,12 +167,12 @@ def test_the_coarse_model_says_that_it_is_another(small: str, capsys: pytest.Cap
         ),
         (
             "[cluster]\nnodes = 2\n[[job]]\nname = 'a'\nnodes = 1\n[[hazard]]\nname = 'a'\nrate = 4\n"
-            "lemon_share = 0.1\nlemon_times = 1e6",
-            "line 10: hazard[0].lemon_times: the worst units would fail 4e+06 times a year",
+            "repeat_offender_share = 0.1\nrepeat_offender_times = 1e6",
+            "line 10: hazard[0].repeat_offender_times: the worst units would fail 4e+06 times a year",
         ),
         (
             "[cluster]\nnodes = 200000\ndays = 3650\n[[job]]\nname = 'a'\nnodes = 1\n[[hazard]]\nname = 'a'\nrate = 1\n"
-            "lemon_share = 0.1\nlemon_times = 100",
+            "repeat_offender_share = 0.1\nrepeat_offender_times = 100",
             "1.6e+09 failures in 3650 days are more than",
         ),
     ],

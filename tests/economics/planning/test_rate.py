@@ -63,7 +63,7 @@ def test_counts_that_say_nothing_are_refused(text: str | None, events: str, year
 def test_the_fleets_own_history_is_used_where_nobody_says_otherwise() -> None:
     counted = Asked(known={"events": ("3", "history"), "gpu-years": ("100", "history")})
     assert rate(counted, None).per_gpu_year == pytest.approx(0.035)
-    assert rate(Asked(known={"rate": ("0.2/y", "programme")}), None).per_gpu_year == pytest.approx(0.2)
+    assert rate(Asked(known={"rate": ("0.2/y", "business_context")}), None).per_gpu_year == pytest.approx(0.2)
     assert rate(counted, "0.5/y").per_gpu_year == pytest.approx(0.5)
 
 

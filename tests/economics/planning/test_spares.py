@@ -63,7 +63,7 @@ def test_a_fleet_that_is_always_out_is_said() -> None:
 
 
 def test_crews_that_are_told_by_somebody_else_count() -> None:
-    assert "repairs_that_wait" in asked(told={"crews": ("2", "the programme")}).document()
+    assert "repairs_that_wait" in asked(told={"crews": ("2", "the plan")}).document()
 
 
 def test_the_curve_is_the_chance_to_have_enough() -> None:

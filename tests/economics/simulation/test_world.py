@@ -47,8 +47,8 @@ hazards = st.builds(
     on=st.sampled_from(Domain),
     effect=st.sampled_from(Effect),
     shape=st.sampled_from([0.5, 1.0, 1.0, 2.0]),
-    lemon_share=st.sampled_from([0.0, 0.3]),
-    lemon_times=st.sampled_from([1.0, 8.0]),
+    repeat_offender_share=st.sampled_from([0.0, 0.3]),
+    repeat_offender_times=st.sampled_from([1.0, 8.0]),
     batch_share=st.sampled_from([0.0, 0.5]),
     batch_times=st.sampled_from([1.0, 3.0]),
     swap=st.floats(0, 1),
@@ -175,9 +175,9 @@ def test_copies_in_memory_lose_less_than_storage_alone(simulated: Any) -> None:
 
 
 def test_lemons_fail_more_until_their_part_is_renewed(simulated: Any) -> None:
-    lemons = Hazard(name="gpu", rate=1.0, lemon_share=0.05, lemon_times=50, swap=0.0)
-    renewed = replace(lemons, swap=1.0)
-    often = simulated(replace(PLAIN, hazards=(lemons,))).figures["failures"]
+    repeat_offenders = Hazard(name="gpu", rate=1.0, repeat_offender_share=0.05, repeat_offender_times=50, swap=0.0)
+    renewed = replace(repeat_offenders, swap=1.0)
+    often = simulated(replace(PLAIN, hazards=(repeat_offenders,))).figures["failures"]
     seldom = simulated(replace(PLAIN, hazards=(renewed,))).figures["failures"]
     plain = simulated(replace(PLAIN, hazards=(Hazard(name="gpu", rate=1.0),))).figures["failures"]
     assert often > 2.5 * plain

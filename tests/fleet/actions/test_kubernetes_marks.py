@@ -85,7 +85,7 @@ DEEDS = st.lists(
 
 
 @given(DEEDS)
-def test_in_any_order_what_is_others_stays_and_asking_twice_changes_nothing(deeds: list[str]) -> None:
+def test_in_any_order_what_is_others_stays_and_asking_twice_changes_nothing(actions: list[str]) -> None:
     plans = {
         "taint": lambda n: marks.hold(n, "", "untested", cordon=False),
         "cordon": lambda n: marks.hold(n, "gpu.xid", "note", cordon=True),
@@ -94,18 +94,18 @@ def test_in_any_order_what_is_others_stays_and_asking_twice_changes_nothing(deed
         "normally": marks.choose_normally,
     }
     current, by_hand = PLAIN, False
-    for deed in deeds:
-        if deed == "hand_cordon":
+    for action in actions:
+        if action == "hand_cordon":
             # As kubectl does it: what is cordoned already is left alone.
             by_hand = by_hand or not current.unschedulable
             current = merged(current, {"spec": {"unschedulable": True}})
             if by_hand:
                 current = merged(current, {"metadata": {"annotations": {words.NOTE: None}}})  # the keeper's doing
-        elif deed == "hand_uncordon":
+        elif action == "hand_uncordon":
             by_hand = False
             current = merged(current, {"spec": {"unschedulable": None}})
         else:
-            plan = plans[deed]
+            plan = plans[action]
             current = merged(current, plan(current))
             assert plan(current) is None
         assert THEIRS in current.taints

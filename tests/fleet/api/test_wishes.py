@@ -8,19 +8,19 @@ if TYPE_CHECKING:
 
 def test_what_a_wish_would_do_is_shown_and_not_done(controller: "Controller") -> None:
     controller.ready_node("previewed")
-    shown = controller.get("/v1/nodes/previewed/wishes")
-    wishes = {one["wish"]: one for one in shown["wishes"]}
+    shown = controller.get("/v1/nodes/previewed/operator-actions")
+    requests = {one["request"]: one for one in shown["requests"]}
     assert shown["dry_run"] is False
-    assert wishes["quarantine"]["possible"]
-    assert wishes["quarantine"]["stage"] in ("draining", "quarantined")
-    assert not wishes["release"]["possible"]
-    assert "release changes nothing while ready" in wishes["release"]["words"]
+    assert requests["quarantine"]["possible"]
+    assert requests["quarantine"]["stage"] in ("draining", "quarantined")
+    assert not requests["release"]["possible"]
+    assert "release changes nothing while ready" in requests["release"]["words"]
     assert controller.stage("previewed") == "ready"
 
 
 def test_a_wish_does_what_was_shown(controller: "Controller") -> None:
     controller.ready_node("as-shown")
-    shown = {one["wish"]: one for one in controller.get("/v1/nodes/as-shown/wishes")["wishes"]}
+    shown = {one["request"]: one for one in controller.get("/v1/nodes/as-shown/operator-actions")["requests"]}
     done = controller.post("/v1/nodes/as-shown/quarantine", {"reason": "a look at its fans"}).json()
     assert done["stage"] == shown["quarantine"]["stage"]
 
@@ -38,5 +38,5 @@ def test_a_token_tells_what_it_may(controller: "Controller") -> None:
 
 
 def test_nobodys_wishes_are_a_404(controller: "Controller") -> None:
-    reply = controller.ask("GET", "/v1/nodes/nobody/wishes")
+    reply = controller.ask("GET", "/v1/nodes/nobody/operator-actions")
     assert (reply.status_code, reply.json()["error"]) == (404, "no node is called 'nobody'")

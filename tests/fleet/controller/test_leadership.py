@@ -24,8 +24,8 @@ def test_a_standby_redirects_and_takes_over_within_ten_seconds(tmp_path: Path, p
         refused = second.report([agent.next(heartbeat=True)], agent.credential)
         assert refused.status_code == 307
         assert refused.headers["location"] == f"{first.url}/v1/reports"
-        wish = second.post("/v1/nodes/n1/retest", {"reason": "x"})
-        assert (wish.status_code, wish.headers["location"]) == (307, f"{first.url}/v1/nodes/n1/retest")
+        request = second.post("/v1/nodes/n1/retest", {"reason": "x"})
+        assert (request.status_code, request.headers["location"]) == (307, f"{first.url}/v1/nodes/n1/retest")
 
         first.kill()
         until(lambda: second.get("/healthz")["leading"], "the standby leads")

@@ -124,13 +124,13 @@ class Plant(threading.Thread):
 def seams(directory: Path, cdu: Cdu, hook: Hook, manager: str) -> Iterator[tuple[Controller, Plant]]:
     (directory / "topology.toml").write_text(TOPOLOGY)
     (directory / "facility.toml").write_text(REGISTERS.format(address=cdu.address))
-    (directory / "programme.toml").write_text(PROGRAMME)
+    (directory / "business_context.toml").write_text(PROGRAMME)
     more = f"""demo = true
 time_factor = {FACTOR}
 [seams]
 topology = "{directory}/topology.toml"
 facility = "{directory}/facility.toml"
-programme = "{directory}/programme.toml"
+business_context = "{directory}/business_context.toml"
 look_seconds = 60
 [alerts]
 alertmanagers = ["{manager}"]

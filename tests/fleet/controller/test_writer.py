@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.api.problem import Problem
-from holdfast.fleet.controller import commands as deeds
+from holdfast.fleet.controller import commands
 from holdfast.fleet.controller.lead import Lead
 from holdfast.fleet.controller.service import ControllerService
 from holdfast.fleet.controller.transaction import Transaction, Work
@@ -61,10 +61,10 @@ def break_down(error: Exception, transaction: Transaction, fresh: Sequence[bool]
 def test_work_that_fails_keeps_nobody_else_out(store: Store, error: Exception) -> None:
     report = Report(node="n1", session="s", seq=1, at=1.0, heartbeat=True)
     works = [
-        Work(partial(deeds.note, entry("first"))),
-        Work(partial(deeds.take, [report], None, JobService()), [report]),
+        Work(partial(commands.note, entry("first"))),
+        Work(partial(commands.take, [report], None, JobService()), [report]),
         Work(partial(break_down, error)),
-        Work(partial(deeds.note, entry("last"))),
+        Work(partial(commands.note, entry("last"))),
     ]
 
     async def scenario() -> list[Any]:
@@ -83,7 +83,7 @@ def test_a_wish_that_is_refused_leaves_the_rest_of_its_batch_alone(store: Store)
         raise Problem(409, "no")
 
     async def scenario() -> list[Any]:
-        return await answers(wired(store), [Work(refuse), Work(partial(deeds.note, entry("kept")))])
+        return await answers(wired(store), [Work(refuse), Work(partial(commands.note, entry("kept")))])
 
     refused, kept = asyncio.run(scenario())
     assert (refused.status, kept) == (409, None)
@@ -94,9 +94,9 @@ def test_when_too_much_waits_more_is_refused_with_a_time_to_come_back(store: Sto
     async def scenario() -> None:
         writer = wired(store)
         for _ in range(MOST_WAITING):
-            writer.put(Work(partial(deeds.note, entry("waits"))))
+            writer.put(Work(partial(commands.note, entry("waits"))))
         with pytest.raises(Problem) as refused:
-            writer.put(Work(partial(deeds.note, entry("too much"))))
+            writer.put(Work(partial(commands.note, entry("too much"))))
         assert refused.value.status == 503
         assert refused.value.headers["Retry-After"]
 

@@ -75,7 +75,7 @@ def test_a_job_that_starts_or_ends_makes_the_last_test_old() -> None:
         ((), "gpu.xid", 0),
         (offences("gpu.xid"), "gpu.xid", 5),  # the same cause twice in a row goes on climbing
         (offences("gpu.ecc"), "gpu.xid", 0),
-        (offences("gpu.xid", "gpu.ecc"), "gpu.xid", 1),  # a third offence, of more than two: a known lemon
+        (offences("gpu.xid", "gpu.ecc"), "gpu.xid", 1),  # a third offence, of more than two: a known repeat offender
         (offences("gpu.ecc", "gpu.xid"), "gpu.xid", 5),
         (offences("gpu.xid", ago=100.0), "gpu.xid", 5),  # just recent enough
         (offences("gpu.xid", ago=100.1), "gpu.xid", 0),  # forgotten

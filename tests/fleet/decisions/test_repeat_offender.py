@@ -63,11 +63,11 @@ def test_a_small_group_is_doubted() -> None:
 def test_the_future_never_counts_and_more_history_never_helps(told: list[tuple[float, str]]) -> None:
     offences = [offence(days, cause) for days, cause in told]
     past = [one for one in offences if one.at < NOW]
-    lemon = score(offences, (), ALONE, NOW)
-    assert lemon == score(past, (), ALONE, NOW)
-    assert lemon.score >= 0
+    offender = score(offences, (), ALONE, NOW)
+    assert offender == score(past, (), ALONE, NOW)
+    assert offender.score >= 0
     spaced = [*past, Offence(at=NOW - 3000 * DAY, cause="d")]
-    assert score(spaced, (), ALONE, NOW).score >= lemon.score
+    assert score(spaced, (), ALONE, NOW).score >= offender.score
 
 
 def test_the_burden_of_a_group_is_the_sum_of_its_nodes() -> None:

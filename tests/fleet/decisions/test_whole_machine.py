@@ -116,9 +116,9 @@ class AnyFleet(RuleBasedStateMachine):
         self.took(self.fleet.tick(self.now))
         self.tests(nodes, "pass", took, suite)
 
-    @rule(name=node_names, wish=st.sampled_from(PEOPLE))
-    def person(self, name: str, wish: EventKind) -> None:
-        self.took(self.fleet.operator(name, wish, "because", "ann", self.now), person=True)
+    @rule(name=node_names, request=st.sampled_from(PEOPLE))
+    def person(self, name: str, request: EventKind) -> None:
+        self.took(self.fleet.operator(name, request, "because", "ann", self.now), person=True)
 
     @rule(seconds=st.sampled_from([0.0, 1.0, 1.0, 30.0, 130.0, 700.0, -60.0]), times=st.integers(1, 3))
     def time_passes(self, seconds: float, times: int) -> None:

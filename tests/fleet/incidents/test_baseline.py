@@ -58,7 +58,7 @@ def test_the_good_past_stands_until_the_window_has_one_of_its_own() -> None:
 
 
 def _watch(tmp_path: Path) -> SeamWatch:
-    files = SeamFiles(topology=Topology(), sources=[], programme=BusinessContext())
+    files = SeamFiles(topology=Topology(), sources=[], business_context=BusinessContext())
     store = Store.open(new_store(tmp_path / "store.db"))
     return SeamWatch(SeamSettings(), files, Alerts(AlertSettings()), store, Board(Policy()))
 

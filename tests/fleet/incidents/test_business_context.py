@@ -1,4 +1,4 @@
-"""The programme file: every mistake is named, with its line."""
+"""The business context file: every mistake is named, with its line."""
 
 import pytest
 from hypothesis import given
@@ -26,11 +26,11 @@ float_days = 2
 
 
 def test_a_good_one() -> None:
-    programme = parse(GOOD, "p.toml")
-    assert programme.prices.gpu_hour == 3.1 and programme.horizon_hours == 12
-    milestone = programme.milestone_of("job/llama")
+    business_context = parse(GOOD, "p.toml")
+    assert business_context.prices.gpu_hour == 3.1 and business_context.horizon_hours == 12
+    milestone = business_context.milestone_of("job/llama")
     assert milestone is not None and milestone.value_per_day == 250_000
-    assert programme.on_call == {"facilities": "Dana, 555 0100"}
+    assert business_context.on_call == {"facilities": "Dana, 555 0100"}
 
 
 @pytest.mark.parametrize(

@@ -29,14 +29,14 @@ def changing(before: float, after: float, lately: float | None = None) -> np.nda
 
 def lost(
     finding: Finding = FINDING,
-    programme: BusinessContext | None = None,
+    business_context: BusinessContext | None = None,
     topology: Topology | None = None,
     before: tuple[Loss, ...] = (),
     jobs: tuple[Job, ...] = (),
     **rows: dict[str, object],
 ) -> tuple[Loss, ...]:
     panel = Panel(TIMES, {name: table(row) for name, row in rows.items()}, jobs=jobs)  # type: ignore[arg-type]
-    return losses(finding, panel, topology or Topology(), programme or BusinessContext(), before)
+    return losses(finding, panel, topology or Topology(), business_context or BusinessContext(), before)
 
 
 def one(**more: object) -> Loss:
@@ -154,9 +154,9 @@ def test_how_many_gpus_a_victim_holds() -> None:
     assert one(jobs=(scheduled("llama", 0),)).gpus is None
     assert one().gpus is None
     told = BusinessContext(jobs={"job/llama": BusinessJob(name="llama", gpus=99.0)})
-    assert one(programme=told, topology=RUNS_ON, gpu_temperature_celsius=HEAT).gpus == 99.0
+    assert one(business_context=told, topology=RUNS_ON, gpu_temperature_celsius=HEAT).gpus == 99.0
     partly = BusinessContext(jobs={"job/llama": BusinessJob(name="llama", tokens_per_second=7.0)})
-    found = one(programme=partly, topology=RUNS_ON, gpu_temperature_celsius=HEAT)
+    found = one(business_context=partly, topology=RUNS_ON, gpu_temperature_celsius=HEAT)
     assert (found.gpus, found.tokens_per_second) == (2.0, 7.0)
 
 
@@ -165,7 +165,7 @@ def test_a_milestone_says_what_a_day_is_worth() -> None:
         name="v1", due=datetime(2026, 1, 1, tzinfo=UTC), float_days=2.0, value_per_day=5e4, critical_chance=0.5
     )
     told = BusinessContext(jobs={"job/llama": BusinessJob(name="llama", milestone="v1")}, milestones={"v1": due})
-    found = one(programme=told)
+    found = one(business_context=told)
     assert (found.milestone, found.day_value, found.float_days, found.critical_chance) == ("v1", 5e4, 2.0, 0.5)
     bare = one()
     assert (bare.milestone, bare.day_value, bare.float_days, bare.critical_chance) == ("", None, 0.0, 1.0)

@@ -70,7 +70,7 @@ FAULTS: dict[str, tuple[str, Make]] = {
 
 
 def _watch(store: Store) -> SeamWatch:
-    files = SeamFiles(topology=Topology(), sources=[], programme=BusinessContext())
+    files = SeamFiles(topology=Topology(), sources=[], business_context=BusinessContext())
     return SeamWatch(SeamSettings(), files, Alerts(AlertSettings()), store, Board(Policy()))
 
 

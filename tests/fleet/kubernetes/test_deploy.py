@@ -1,4 +1,4 @@
-"""What stands in deploy/ and docs is what a real API server takes, and what kubectl shows of our deeds."""
+"""What stands in deploy/ and docs is what a real API server takes, and what kubectl shows of our commands."""
 
 import shutil
 import subprocess

@@ -79,16 +79,16 @@ def woken(open_store: Callable[[], Store]) -> tuple[Store, int, Store, int]:
 def test_a_leader_that_slept_and_woke_can_change_nothing(woken: tuple[Store, int, Store, int]) -> None:
     old, first, new, second = woken
     before = (new.nodes(), new.transitions(0.0), new.actions(), new.incidents())
-    deeds: list[Callable[[], object]] = [
+    actions: list[Callable[[], object]] = [
         lambda: old.transit_all([arrived(NodeState(name="n9"))], first),
         lambda: old.transit_all([step("n1", at=201.0)], first),
         lambda: old.claim(first, 10, now=201.0),
         lambda: old.finish(old.actions()[0].id, Outcome.DONE, "late", first, 201.0),
         lambda: old.save_incidents([Incident(id="i1", opened=1.0, subject="node/n1")], first),
     ]
-    for deed in deeds:
+    for action in actions:
         with pytest.raises(StaleEpoch, match=f"epoch {first} does not lead any more .*{second}"):
-            deed()
+            action()
     assert (new.nodes(), new.transitions(0.0), new.actions(), new.incidents()) == before
 
 

@@ -1,4 +1,4 @@
-"""Actuators that fail, hang or succeed by half: asked again under the same key, the deed is done once."""
+"""Actuators that fail, hang or succeed by half: asked again under the same key, the action is done once."""
 
 from collections import Counter
 from pathlib import Path
@@ -10,9 +10,9 @@ from tests.fleet.controller.running import Controller, running, until
 
 pytestmark = pytest.mark.slow
 
-# Does the deed, once per key as an actuator must; then, the first time it is asked, misbehaves by the name of its node.
+# Acts once per key, as an actuator must; the first time it then misbehaves by the name of its node.
 HALF = """#!/bin/sh
-mkdir {home}/deeds/"$2" 2>/dev/null
+mkdir {home}/actions/"$2" 2>/dev/null
 echo "$2" >> {home}/asked
 [ $(grep -c "^$1:" {home}/asked) -gt 1 ] && exit 0
 case $1 in
@@ -27,7 +27,7 @@ esac
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    (tmp_path / "deeds").mkdir()
+    (tmp_path / "actions").mkdir()
     tool = tmp_path / "cordon"
     tool.write_text(HALF.format(home=tmp_path))
     tool.chmod(0o755)
@@ -68,5 +68,5 @@ def test_half_a_success_is_asked_for_again_and_done_once(home: Path) -> None:
         assert controller.get("/healthz")["leading"]
     asked = Counter(key.split(":")[0] for key in (home / "asked").read_text().split())
     assert asked == {**dict.fromkeys(again, 2), **dict.fromkeys(for_good, 1), "well": 1}
-    done = [one.name.split(":")[0] for one in (home / "deeds").iterdir()]
+    done = [one.name.split(":")[0] for one in (home / "actions").iterdir()]
     assert sorted(done) == sorted(asked)

@@ -33,11 +33,11 @@ def live_a_little(made: World, chance: random.Random) -> None:
 
 def want_something(made: World, node: str, chance: random.Random) -> None:
     """Whether it is granted, refused or lost with the connection: what it leads to must be consistent."""
-    wish = chance.choice(("quarantine", "release", "retest"))
+    request = chance.choice(("quarantine", "release", "retest"))
     controller = chance.choice(made.controllers)
     try:
         controller.http.post(
-            f"{controller.url}/v1/nodes/{node}/{wish}",
+            f"{controller.url}/v1/nodes/{node}/{request}",
             json={"reason": "a person"},
             headers={"Authorization": f"Bearer {controller.admin}"},
             timeout=1.0,
@@ -90,7 +90,7 @@ def survive(directory: Path, engine: Engine, kills: int) -> dict[str, object]:
 def test_nothing_is_lost_and_nothing_done_twice(tmp_path: Path, engine: Engine) -> None:
     figures = survive(tmp_path, engine, 4)
     assert figures["events"]
-    assert figures["deeds"]
+    assert figures["actions"]
 
 
 @pytest.mark.soak

@@ -21,10 +21,10 @@ HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
 MOST_ACTIONS = 100_000
 RECORDED = ("cordon", "uncordon", "drain", "ticket", "reset_gpu", "reboot", "choose_last", "choose_normally")
 SETTLE_SECONDS = 90.0
-# Writes down that it was asked, then does the deed once per key, as an idempotent actuator does.
+# Writes down that it was asked, then does the action once per key, as an idempotent actuator does.
 RECORDER = """#!/bin/sh
 echo "$1" >> {journal}
-mkdir {deeds}/"$1" 2>/dev/null || true
+mkdir {actions}/"$1" 2>/dev/null || true
 """
 
 
@@ -78,8 +78,8 @@ class World:
     def __init__(self, directory: Path, store: str, controllers: int, policy: str, host: str) -> None:
         self.directory, self.host = directory, host
         self.store = store or f"sqlite:///{directory}/holdfast.db"
-        self.journal, self.deeds = directory / "journal", directory / "deeds"
-        self.deeds.mkdir()
+        self.journal, self.actions = directory / "journal", directory / "actions"
+        self.commands.mkdir()
         (directory / "policy.toml").write_text(f"dry_run = false\nautomatic_repair_steps = 1\n{policy}")
         self.controllers = [start(self._config(number)) for number in range(controllers)]
         self.agents: list[LivingAgent] = []
@@ -89,7 +89,9 @@ class World:
         home = self.directory / f"controller{number}"
         home.mkdir()
         recorder = home / "record"
-        recorder.write_text(RECORDER.format(journal=shlex.quote(str(self.journal)), deeds=shlex.quote(str(self.deeds))))
+        recorder.write_text(
+            RECORDER.format(journal=shlex.quote(str(self.journal)), actions=shlex.quote(str(self.actions)))
+        )
         recorder.chmod(0o755)
         commands = "".join(f'{verb} = ["{recorder}", "{{key}}"]\n' for verb in RECORDED)
         actions = "".join(f'{verb} = "command"\n' for verb in RECORDED)
@@ -167,12 +169,12 @@ class World:
     def _verify_deeds(self, actions: Sequence[StoredAction]) -> dict[str, int]:
         recorded = {one.action.key: one for one in actions if one.action.verb.value in RECORDED}
         asked = Counter(self.journal.read_text().split()) if self.journal.exists() else Counter[str]()
-        done = {one.name for one in self.deeds.iterdir()}
+        done = {one.name for one in self.commands.iterdir()}
         assert set(asked) == done
-        assert done <= set(recorded), "a deed that no decision asked for"
+        assert done <= set(recorded), "a action that no decision asked for"
         assert {key for key, one in recorded.items() if one.state.value == "done"} <= done, "told as done, but not done"
         assert {key: times for key, times in asked.items() if times > 1} == {}, "performed twice"
-        return {"deeds": len(done), "asked": sum(asked.values())}
+        return {"actions": len(done), "asked": sum(asked.values())}
 
 
 def events_of(store: Store, node: str) -> list[str]:

@@ -123,7 +123,7 @@ def test_what_strikes_again_is_one_incident_each_time(tmp_path: Path, monkeypatc
     simulation, now = opened(), [BEGAN]
     monkeypatch.setattr(time, "time", lambda: now[0])
     site = read(topology(scenario("demo"), 64))
-    files, board = SeamFiles(topology=site, sources=[], programme=BusinessContext()), Board(Policy())
+    files, board = SeamFiles(topology=site, sources=[], business_context=BusinessContext()), Board(Policy())
     watch = SeamWatch(SeamSettings(), files, Alerts(AlertSettings()), Store.open(f"sqlite:///{tmp_path}/s.db"), board)
     ranks, agents = SeamRanks(), [Agent(node) for node in simulation.nodes]
     for agent in agents:

@@ -66,11 +66,11 @@ def test_two_agents_meet_on_all_their_rails_and_the_slowest_counts(tmp_path: Pat
 @pytest.mark.slow
 def test_who_leads_runs_a_whole_probe_and_tells_all_of_it(tmp_path: Path) -> None:
     port = free_port()
-    wish = SweepRequest(smallest=1024, largest=2048, pair_bytes=1 << 16)
+    request = SweepRequest(smallest=1024, largest=2048, pair_bytes=1 << 16)
     participants = (Participant(name="n0", leaf="l0"), Participant(name="n1", leaf="l1"), Participant(name="n2"))
     led, came = order(0, port, 5.0), order(1, port, 60.0)
     assert led.probe is not None
-    orders = {0: replace(led, probe=replace(led.probe, peer="", participants=participants, sweep=wish)), 1: came}
+    orders = {0: replace(led, probe=replace(led.probe, peer="", participants=participants, sweep=request)), 1: came}
     outcomes = both(tmp_path, orders, {1: python_without_torch(tmp_path)})
     report = msgspec.json.decode(outcomes[0].document)
     found = {one["subject"]: (one["health"], one["reason"]) for one in report["verdicts"]}

@@ -38,7 +38,7 @@ Plan = Callable[[KubernetesNode], marks.Change | None]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is said on the node about a deed: its condition, and the kind of its event."""
+    """What is said on the node about an action: its condition, and the kind of its event."""
 
     status: str
     reason: str
@@ -63,14 +63,14 @@ class Kubernetes:
         self._settings = settings
         self._api = KubernetesApi(settings)
         self._eviction = Eviction(self._api)
-        self._deeds: dict[Verb, Callable[[Action, KubernetesNode, bool], Outcome]] = {
+        self._handlers: dict[Verb, Callable[[Action, KubernetesNode, bool], Outcome]] = {
             Verb.CORDON: self._close,
             Verb.DRAIN: self._close,
             Verb.UNCORDON: self._open,
             Verb.CHOOSE_LAST: self._prefer,
             Verb.CHOOSE_NORMALLY: self._prefer,
         }
-        self.verbs = frozenset(self._deeds)
+        self.verbs = frozenset(self._handlers)
 
     looks_first = True
 
@@ -78,13 +78,13 @@ class Kubernetes:
         return False
 
     def perform(self, action: Action, dry_run: bool) -> Outcome:
-        deed = self._deeds.get(action.verb)
-        if deed is None:
+        handler = self._handlers.get(action.verb)
+        if handler is None:
             return refused(f"Kubernetes does not know how to {action.verb.value}")
         if not _NAME.fullmatch(action.node):
             return refused(f"{action.node!r} is not the name of a node in Kubernetes")
         try:
-            return deed(action, self._node(action.node), dry_run)
+            return handler(action, self._node(action.node), dry_run)
         except Refused as error:
             if error.status == NOT_FOUND:
                 return refused(f"Kubernetes knows no node {action.node}")
@@ -128,7 +128,7 @@ class Kubernetes:
     def _read_pod(self, item: object) -> KubernetesPod | None:
         return read_pod(item, self._settings.gpu_resources)
 
-    # ------------------------------------------------------------ deeds
+    # ------------------------------------------------------------ handlers
 
     def _close(self, action: Action, node: KubernetesNode, dry_run: bool) -> Outcome:
         """A node that only waits for its test gets the taint; one that failed is cordoned too, and drained if asked."""
@@ -226,7 +226,7 @@ class Kubernetes:
         return NoticeResult(True)
 
     def _event(self, node: KubernetesNode, action: Action, kind: str, reason: str, message: str) -> None:
-        """Named after the deed, so that a second try does not tell it twice."""
+        """Named after the action, so that a second try does not tell it twice."""
         name = f"{node.name[:200]}.{hashlib.sha256(action.key.encode()).hexdigest()[:16]}"
         body = marks.event(node, name, kind, reason, message, action.at)
         try:

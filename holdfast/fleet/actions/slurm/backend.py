@@ -55,14 +55,14 @@ class Slurm:
         self._settings = settings
         self._commands = SlurmCommands(settings.timeout, environ)
         self._marks = Marks()
-        self._deeds: dict[Verb, Callable[[Action, SlurmNode, bool], Outcome]] = {
+        self._handlers: dict[Verb, Callable[[Action, SlurmNode, bool], Outcome]] = {
             Verb.CORDON: self._drain,
             Verb.DRAIN: self._drain,
             Verb.UNCORDON: self._uncordon,
             Verb.CHOOSE_LAST: self._prefer,
             Verb.CHOOSE_NORMALLY: self._prefer,
         }
-        self.verbs = frozenset(self._deeds)
+        self.verbs = frozenset(self._handlers)
 
     looks_first = True
 
@@ -70,8 +70,8 @@ class Slurm:
         return False
 
     def perform(self, action: Action, dry_run: bool) -> Outcome:
-        deed = self._deeds.get(action.verb)
-        if deed is None:
+        handler = self._handlers.get(action.verb)
+        if handler is None:
             return refused(f"Slurm does not know how to {action.verb.value}")
         if not slurm.ONE_NODE.fullmatch(action.node) or action.node.upper() == "ALL":
             return refused(f"{action.node!r} is not the name of one node")
@@ -79,7 +79,7 @@ class Slurm:
             node = self._commands.node(action.node)
             if node is None:
                 return refused(f"Slurm knows no node {action.node}")
-            return deed(action, node, dry_run)
+            return handler(action, node, dry_run)
         except NoAnswer as error:
             return failed(str(error), retryable=error.retryable)
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from litestar import Request, get, post
 from litestar.params import Parameter
 
-from holdfast.fleet.api import operator_actions as wishes
+from holdfast.fleet.api import operator_actions
 from holdfast.fleet.api.access import Caller
 from holdfast.fleet.api.guard import caller_of
 from holdfast.fleet.api.problem import Problem, busy
 from holdfast.fleet.api.service import Asked, Service
-from holdfast.fleet.api.views.common import NodeDetail, NodesView, NodeView, StoryView, Wish
+from holdfast.fleet.api.views.common import NodeDetail, NodesView, NodeView, OperatorRequest, StoryView
 from holdfast.fleet.api.views.show import story_view
 from holdfast.fleet.inbox.next_step import NextStep, of_node
 from holdfast.fleet.store import StoreError
@@ -91,8 +91,8 @@ def _known(service: Service, name: str, caller: Caller) -> NodeView:
 
 
 def _wish(kind: EventKind, words: str) -> Any:
-    async def handle(service: Asked, request: Request[Any, Any, Any], name: str, data: Wish) -> NodeView:
-        return await service.wish(name, kind, data, caller_of(request))
+    async def handle(service: Asked, request: Request[Any, Any, Any], name: str, data: OperatorRequest) -> NodeView:
+        return await service.operator_request(name, kind, data, caller_of(request))
 
     handle.__doc__ = words
     handle.__name__ = kind.value
@@ -108,7 +108,7 @@ ROUTES = [
     list_nodes,
     show_node,
     tell_story,
-    *wishes.ROUTES,
+    *operator_actions.ROUTES,
     _wish(EventKind.QUARANTINE, "Take a node out of service; what runs there finishes first."),
     _wish(EventKind.RELEASE, "Let a quarantined or removed node back: it is tested first."),
     _wish(EventKind.RETEST, "Test a node in full before anything runs there again."),

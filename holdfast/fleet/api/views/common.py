@@ -173,7 +173,7 @@ class Enrolled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class OperatorRequest:
     """Why an operator asks for it."""
 
     reason: str

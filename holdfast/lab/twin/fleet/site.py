@@ -15,7 +15,7 @@ OWNERS = {
     "switch": "network",
     "node": "hardware",
     "job": "training",
-    "milestone": "programme",
+    "milestone": "business",
 }
 
 

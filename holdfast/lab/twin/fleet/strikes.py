@@ -47,5 +47,5 @@ def _strike_nodes(fleet: "Simulation", number: int, strike: Strike) -> None:
     parts = tuple(range(GPUS)) if strike.parts == "all" else (0,)
     for node in hit:
         late = strike.within * fleet.chance.uniform("late", number, node.index)
-        deed = partial(fleet.strike, node, kinds()[strike.kind], parts, strike.lasts, strike.cured_by)
-        fleet.clock.after(late, deed)
+        action = partial(fleet.strike, node, kinds()[strike.kind], parts, strike.lasts, strike.cured_by)
+        fleet.clock.after(late, action)

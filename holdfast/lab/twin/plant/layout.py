@@ -14,7 +14,7 @@ Places = npt.NDArray[np.intp]
 OWNERS = {
     "room": "facilities", "cdu": "facilities", "loop": "facilities", "rack": "facilities", "feed": "facilities",
     "psu": "facilities", "node": "hardware", "switch": "network", "link": "network", "path": "serving",
-    "pool": "serving", "storage": "storage", "job": "training", "milestone": "programme", "software": "platform",
+    "pool": "serving", "storage": "storage", "job": "training", "milestone": "business", "software": "platform",
 }  # fmt: skip
 FEEDS = ("a", "b")
 

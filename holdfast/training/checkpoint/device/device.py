@@ -48,8 +48,8 @@ class GpuMemory:
         try:
             runtime = self._begin()
             self._close(smaller_than=plan.size)
-            wish = {"size": plan.size, "budget": self.budget_bytes, "gpu": self._owner}
-            pointer = self._open(runtime, keeper.lend(wish))
+            request = {"size": plan.size, "budget": self.budget_bytes, "gpu": self._owner}
+            pointer = self._open(runtime, keeper.lend(request))
             sums = _copy(runtime, plan, encoded, pointer)
         except (CudaError, Refused, RuntimeError) as error:  # the last: no room for tensors that lie out of order
             self._give_up(error, keeper.rank)
