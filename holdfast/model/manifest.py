@@ -47,7 +47,7 @@ VERSION_SUFFIX = "_version"  # driver, VBIOS, NIC firmware, kernel: whatever cal
 IDENTITY = ("gpu_uuid", "gpu_serial")  # differ from node to node; learned only when asked
 
 
-_GOES_WITH = {"gpu": ("dcgm", "fabric_manager", "fabric_state", "hbm", "mig", "nvlink", "nvswitch")}
+_GOES_WITH = {"gpu": ("dcgm", "fabric_manager", "fabric_state", "hbm", "mig", "nvidia_driver", "nvlink", "nvswitch")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,7 +62,7 @@ def test_it_continues_from_what_is_stored() -> None:
 
 
 # Who may read the machine's clock: it is sent to or compared with somebody else's, shown to an operator, or a date.
-WALL = {"fleet/controller/alerts.py", "fleet/controller/facility.py", "fleet/controller/drill_player.py",
+WALL = {"fleet/notifications/alertmanager.py", "fleet/controller/facility.py", "fleet/controller/drill_player.py",
         "fleet/policy/replay.py"}  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import sys
 import time
 from datetime import datetime
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -110,10 +111,16 @@ def planned(url: Url = "", token: Token = "", as_json: AsJson = False) -> None:
 
 @app.command()
 def withdraw(
-    name: Annotated[str, typer.Argument(help="The name of announced work.")], url: Url = "", token: Token = ""
+    name: Annotated[str, typer.Argument(help="The name of announced work.")],
+    url: Url = "",
+    token: Token = "",
+    as_json: AsJson = False,
 ) -> None:
     """Withdraw announced work: its findings count again."""
-    connect(url, token).post(f"/v1/planned/{name}/withdraw", {})
+    left = connect(url, token).post(f"/v1/planned/{quote(name, safe='')}/withdraw", {})
+    if as_json:
+        typer.echo(json.dumps(left))
+        return
     typer.echo(f"{name} is withdrawn")
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from holdfast.formats.kubernetes.snapshot import Snapshot, statuses
 from holdfast.model.job import Job, JobState
 from holdfast.model.lifecycle import Action, EventKind, NodeEvent, Verb
 from holdfast.model.records import AuditEntry, Step, Transition
+from holdfast.runtime import clock
 from holdfast.runtime.components import Components
 from holdfast.runtime.errors import NoAnswer
 
@@ -68,7 +68,7 @@ async def _look(
 ) -> "Seen":
     """What is remembered after it."""
     try:
-        began, look = time.time(), watched.look()
+        began, look = clock.now(), watched.look()
         if store is not None:
             await vouch_by_scheduler(statuses(look), "kubernetes", store, writer)
         seen, ahead = await writer.ask(Work(partial(seen.take, look, began)))

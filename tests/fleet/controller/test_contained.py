@@ -12,12 +12,10 @@ from typing import Any
 
 import httpx
 import pytest
-from holdfast.fleet.controller.alerts import AlertHook, Alerts, AlertSettings
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.fleet.api.board import Board
-from holdfast.fleet.controller import alerts as alerts_module
 from holdfast.fleet.controller import server
 from holdfast.fleet.controller.backends import Backends
 from holdfast.fleet.controller.contained import keep_running, report_components
@@ -29,6 +27,8 @@ from holdfast.fleet.controller.transaction import Work
 from holdfast.fleet.controller.writer import Writer
 from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.incidents.window import SeamWindow
+from holdfast.fleet.notifications import alertmanager as alerts_module
+from holdfast.fleet.notifications.alertmanager import AlertHook, Alerts, AlertSettings
 from holdfast.fleet.store import Store
 from holdfast.model.incident import Incident, IncidentState
 from holdfast.model.signal import Reading, Signal

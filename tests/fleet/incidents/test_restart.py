@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from holdfast.fleet.controller.alerts import Alerts, AlertSettings
 
 from holdfast.fleet.api.board import Board
 from holdfast.fleet.controller.seam_loop import SeamWatch
@@ -15,6 +14,7 @@ from holdfast.fleet.decisions.lifecycle.policy import Policy
 from holdfast.fleet.incidents.business_context import BusinessContext
 from holdfast.fleet.incidents.learned import SLOTS, LearnedBaseline
 from holdfast.fleet.incidents.recovery import FORGOTTEN_SECONDS, recovered
+from holdfast.fleet.notifications.alertmanager import Alerts, AlertSettings
 from holdfast.fleet.store import Store
 from holdfast.model.account import Account, Chart
 from holdfast.model.incident import Incident

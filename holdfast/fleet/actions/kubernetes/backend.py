@@ -27,6 +27,7 @@ from holdfast.formats.kubernetes.pods import pod as read_pod
 from holdfast.formats.kubernetes.snapshot import Snapshot, statuses
 from holdfast.model.lifecycle import Action, Verb
 from holdfast.model.node_status import NodeStatus
+from holdfast.runtime import clock
 from holdfast.runtime.errors import NoAnswer
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
@@ -143,7 +144,7 @@ class Kubernetes:
         how = f"{node.name} takes no new work ({'cordon and ' if cordon else ''}taint {words.UNTESTED}: {note})"
         if cordon and node.unschedulable and not node.closed_by_us:
             how += "; the cordon made by another stays theirs"
-        if leaving and time.time() < action.evict_at:
+        if leaving and clock.now() < action.evict_at:
             how += self._let_finish(action, leaving)
             leaving = []
         sent = self._eviction.send_away(leaving)

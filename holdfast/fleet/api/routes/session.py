@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import time
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +16,7 @@ from holdfast.fleet.api.guard import SESSION_COOKIE, cookie_token, refuse_cross_
 from holdfast.fleet.api.oidc import Attempt, SignInRefused
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.api.service import Asked
+from holdfast.runtime import clock
 
 ATTEMPT_COOKIE = "holdfast_sign_in"
 ATTEMPT_SECONDS = 600
@@ -133,7 +133,7 @@ async def _cookie(service: Asked, request: Asker, caller: Caller) -> Cookie:
     return Cookie(
         key=SESSION_COOKIE,
         value=token,
-        max_age=max(0, int(expires - time.time())),
+        max_age=max(0, int(expires - clock.now())),
         path="/",
         httponly=True,
         secure=_secure(service),

@@ -1,11 +1,11 @@
 """Samples the figures of the home page every half minute."""
 
 import asyncio
-import time
 from typing import TYPE_CHECKING
 
 from holdfast.fleet.inbox.figures import FigureWindow, sample
 from holdfast.model.incident import IncidentState
+from holdfast.runtime import clock
 
 if TYPE_CHECKING:
     from holdfast.fleet.controller.service import ControllerService
@@ -24,5 +24,5 @@ async def sample_figures(service: "ControllerService", window: FigureWindow) -> 
         if nodes:
             incidents = await asyncio.to_thread(service.store.incidents, IncidentState.OPEN, None)
             gpu_hour = service.items.prices.gpu_hour
-            window.take(await asyncio.to_thread(sample, time.time(), nodes, incidents, service.items.gpus, gpu_hour))
+            window.take(await asyncio.to_thread(sample, clock.now(), nodes, incidents, service.items.gpus, gpu_hour))
         await asyncio.sleep(max(SHORTEST_SECONDS, SAMPLE_SECONDS / window.time_factor))

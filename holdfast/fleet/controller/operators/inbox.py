@@ -16,6 +16,7 @@ from holdfast.fleet.inbox.items import Sources, items, waits
 from holdfast.fleet.inbox.states import BadCommand, ItemCommand, ItemView
 from holdfast.model.incident import IncidentState
 from holdfast.model.records import AuditEntry
+from holdfast.runtime import clock
 
 if TYPE_CHECKING:
     from holdfast.fleet.controller.service import ControllerService
@@ -39,7 +40,7 @@ class InboxService:
         sources = await self._sources()
         found = await asyncio.to_thread(items, sources)
         records = await asyncio.to_thread(self._service.store.item_records, [one.key for one in found])
-        made = states.joined(found, records, time.time())
+        made = states.joined(found, records, clock.now())
         self._made = (time.monotonic(), made)
         return made
 
@@ -65,7 +66,7 @@ class InboxService:
         return found
 
     async def _sources(self) -> Sources:
-        service, board, now = self._service, self._service.board, time.time()
+        service, board, now = self._service, self._service.board, clock.now()
         nodes = [life for name in board.views if (life := board.life(name)) is not None]
         waiting = [node.name for node in nodes if waits(node, board.policy)][:MOST_WAITING]
         verdicts = {name: (await asyncio.to_thread(service.store.verdicts, name)).get(name, ()) for name in waiting}

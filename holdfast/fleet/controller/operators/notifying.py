@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-import time
 from typing import TYPE_CHECKING
 
 from holdfast.fleet.api.problem import Problem
 from holdfast.fleet.notifications.notifier import Notifier
 from holdfast.fleet.notifications.outbox import Outbox
 from holdfast.fleet.store import StoreError
+from holdfast.runtime import clock
 
 if TYPE_CHECKING:
     from holdfast.fleet.controller.service import ControllerService
@@ -30,7 +30,7 @@ async def follow_inbox(service: "ControllerService", notifier: Notifier, outbox:
         except (Problem, StoreError) as error:
             log.warning("the inbox could not be read for notifications: %s", error)
             continue
-        now = time.time()
+        now = clock.now()
         if not leads:
             leads = True
             notifier.adopt(items, now)
