@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+_FULL = ("disk is full", "No space left", "disk quota", "could not extend")
+
 
 class StoreError(Exception):
     """The store could not do it. Nothing of it was written; the writer may try again."""
@@ -20,9 +22,11 @@ class StaleEpoch(StoreError):
 
 def public(error: StoreError) -> str:
     """What a client is shown: the engine's own words name the database's host and user, and are for the log."""
-    return (
-        "the store cannot be used now; the controller's log says why" if str(error).startswith("store ") else str(error)
-    )
+    words = str(error)
+    if not words.startswith("store "):
+        return words
+    full = any(sign in words for sign in _FULL)
+    return "the store's disk is full" if full else "the store cannot be used now; the controller's log says why"
 
 
 @contextmanager

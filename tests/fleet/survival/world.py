@@ -79,7 +79,7 @@ class World:
         self.directory, self.host = directory, host
         self.store = store or f"sqlite:///{directory}/holdfast.db"
         self.journal, self.actions = directory / "journal", directory / "actions"
-        self.commands.mkdir()
+        self.actions.mkdir()
         (directory / "policy.toml").write_text(f"dry_run = false\nautomatic_repair_steps = 1\n{policy}")
         self.controllers = [start(self._config(number)) for number in range(controllers)]
         self.agents: list[LivingAgent] = []
@@ -169,10 +169,10 @@ class World:
     def _verify_deeds(self, actions: Sequence[StoredAction]) -> dict[str, int]:
         recorded = {one.action.key: one for one in actions if one.action.verb.value in RECORDED}
         asked = Counter(self.journal.read_text().split()) if self.journal.exists() else Counter[str]()
-        done = {one.name for one in self.commands.iterdir()}
+        done = {one.name for one in self.actions.iterdir()}
         assert set(asked) == done
-        assert done <= set(recorded), "a action that no decision asked for"
-        assert {key for key, one in recorded.items() if one.state.value == "done"} <= done, "told as done, but not done"
+        assert done <= set(recorded), "an action that no decision asked for"
+        assert {key for key, one in recorded.items() if one.state.value == "done"} <= done, "recorded as done, but not done"
         assert {key: times for key, times in asked.items() if times > 1} == {}, "performed twice"
         return {"actions": len(done), "asked": sum(asked.values())}
 
