@@ -111,7 +111,7 @@ def test_a_token_that_expires_on_any_view_asks_for_another_and_goes_on_there(ope
     opened = open_page(token="s3cret", address="#token=s3cret").live()
     opened.fleet.token = "another"
     opened.page.get_by_role("link", name="Probes").click()
-    opened.page.get_by_text("this token is not known").wait_for()
+    opened.page.get_by_text("The session has ended.").wait_for()
     opened.page.get_by_label("Token").fill("another")
     opened.page.get_by_role("button", name="Sign in").click()
     opened.page.get_by_role("heading", name="Probes").wait_for()

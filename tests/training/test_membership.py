@@ -204,7 +204,7 @@ def test_what_the_keeper_says_no_more_is_mended_and_what_the_rank_knows_stays() 
 
 
 @pytest.mark.slow
-def test_an_older_step_of_another_world_size_is_never_loaded(place: Path) -> None:
+def test_an_older_step_of_another_world_size_takes_the_place_of_a_distrusted_one(place: Path) -> None:
     ckpt = Checkpoint(place, replicas=1)
     assert ckpt.save(8, state(8)) and ckpt.flush() == [8]
     ckpt.close()
@@ -217,7 +217,6 @@ def test_an_older_step_of_another_world_size_is_never_loaded(place: Path) -> Non
     ckpt.distrust(8, 8, "wrong numbers")
     ckpt.close()
     again, into = Checkpoint(place, replicas=1), state(0)
-    with pytest.raises(RuntimeError, match="every saved step is suspect"):
-        again.load(into)
-    assert not into["weights"].any()
+    assert again.load(into) == 4
+    assert into["weights"].any()
     again.close()

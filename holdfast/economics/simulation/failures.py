@@ -46,7 +46,7 @@ class Failures:
         self._rate = _certain(hazard, streams(f"rate/{hazard.name}"))
         self._renewed: dict[int, float] = {}
         self._own: dict[int, Draws] = {}
-        lot = streams(f"repeat_offenders/{hazard.name}")
+        lot = streams(f"lemons/{hazard.name}")  # the name seeds the stream: published figures depend on it
         self._lemons = _by_lot(self._units, hazard.repeat_offender_share, lot)
         if hazard.shape == 1:
             self._begin_constant()
