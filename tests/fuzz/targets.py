@@ -113,9 +113,16 @@ def _profiles(text: str) -> object:
     return profiles.read(text, "fuzz.toml")
 
 
+def _bundle(body: bytes) -> object:
+    from holdfast.node.capture import bundle
+
+    return bundle.parse(body, body, body, "fuzz.tar")
+
+
 # What is not in holdfast.formats: name of the module that reads, and how it is called.
 READERS: dict[str, tuple[Callable[[Any], object], type]] = {
     "fleet/api/ingest.py": (_ingest, bytes),
+    "node/capture/bundle.py": (_bundle, bytes),
     "fleet/policy/file.py": (_policy, str),
     "fleet/controller/facility_file.py": (_facility, str),
     "fleet/controller/settings.py": (_controller, str),

@@ -31,7 +31,9 @@ def closed(config: str, seconds: float = SECONDS) -> str:
             found.append(_ask(config, seconds))
         except NoAnswer as error:
             trouble.append(str(error))
-        except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
+        except (
+            OSError, http.client.HTTPException, ValueError, AttributeError, LookupError, TypeError, RecursionError,
+        ) as error:  # fmt: skip
             trouble.append(f"the controller cannot be asked: {error or type(error).__name__}")
 
     asking = threading.Thread(target=ask, daemon=True)

@@ -76,7 +76,7 @@ def read_xml(text: str) -> ToolOutput | None:
     end = text.find("</nvidia_smi_log>", start)
     try:
         root = ElementTree.fromstring(text[start : end + len("</nvidia_smi_log>")] if end > 0 else text[start:])
-    except ElementTree.ParseError:
+    except (ElementTree.ParseError, ValueError):  # ValueError: text that no encoding holds
         return None
     output = ToolOutput("nvidia-smi -q -x")
     if version := (root.findtext("driver_version") or "").strip():

@@ -217,6 +217,7 @@ def _from_node(entry: slurm_json.Entry) -> Iterable[SlurmNode]:
             comment=slurm_json.text(entry, "comment"),
             gpus=slurm.gpus_in_gres(slurm_json.text(entry, "gres")) if "gres" in entry else None,
             slurmd_since=slurm_json.time(entry, "slurmd_start_time"),
+            address=slurm.value(slurm_json.text(entry, "address")),
         )
 
 

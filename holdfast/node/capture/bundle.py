@@ -5,7 +5,6 @@ tools printed and what NVML answered, for people and for new readers.
 """
 
 import io
-import json
 import tarfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -78,15 +77,23 @@ def is_bundle(path: Path) -> bool:
 def load(path: Path) -> Bundle:
     try:
         with tarfile.open(path, "r:*") as archive:
-            head = json.loads(_member(archive, HEAD))
-            if head.get("format") != FORMAT:
-                raise Refusal(f"{path}: a bundle of format {head.get('format')!r}; this version reads format {FORMAT}")
-            lines = _member(archive, READINGS).splitlines()
-            readings = [msgspec.json.decode(line, type=Recorded) for line in lines if line.strip()]
-            census = json.loads(_member(archive, CENSUS))
-    except (OSError, tarfile.TarError, EOFError, KeyError, ValueError, msgspec.DecodeError) as error:
+            head, readings, census = (_member(archive, name) for name in (HEAD, READINGS, CENSUS))
+    except (OSError, tarfile.TarError, EOFError, KeyError, ValueError) as error:
         raise Refusal(f"{path}: the bundle cannot be read: {error}") from None
-    return Bundle(str(head["node"]), float(head["captured_at"]), readings, census, head)
+    return parse(head, readings, census, str(path))
+
+
+def parse(head_text: bytes, readings_text: bytes, census_text: bytes, where: str) -> Bundle:
+    """Somebody else wrote it: whatever is in it, it is a bundle or a Refusal."""
+    try:
+        head = msgspec.json.decode(head_text, type=dict[str, Any])
+        if head.get("format") != FORMAT:
+            raise Refusal(f"{where}: a bundle of format {head.get('format')!r}; this version reads format {FORMAT}")
+        readings = [msgspec.json.decode(line, type=Recorded) for line in readings_text.splitlines() if line.strip()]
+        census = msgspec.json.decode(census_text, type=dict[str, Any])
+        return Bundle(str(head["node"]), float(head["captured_at"]), readings, census, head)
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        raise Refusal(f"{where}: the bundle cannot be read: {error}") from None
 
 
 def _member(archive: tarfile.TarFile, name: str) -> bytes:

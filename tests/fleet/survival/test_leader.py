@@ -21,7 +21,8 @@ def recording(directory: Path, store: str, journal: Path, *, leads: bool, second
     tool = directory / "cordon"
     tool.write_text(f'#!/bin/sh\necho "{directory.name} $1" >> {journal}\nsleep {seconds}\n')
     tool.chmod(0o755)
-    more = f'[actions]\ncordon = "command"\n[command]\nidempotent = true\ncommands = {{ cordon = ["{tool}", "{{key}}"] }}\n'
+    commands = f'commands = {{ cordon = ["{tool}", "{{key}}"] }}'
+    more = f'[actions]\ncordon = "command"\n[command]\nidempotent = true\n{commands}\n'
     with running(directory, more=more, store=store, leads=leads) as controller:
         yield controller
 

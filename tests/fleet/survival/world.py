@@ -172,7 +172,9 @@ class World:
         done = {one.name for one in self.actions.iterdir()}
         assert set(asked) == done
         assert done <= set(recorded), "an action that no decision asked for"
-        assert {key for key, one in recorded.items() if one.state.value == "done"} <= done, "recorded as done, but not done"
+        assert {key for key, one in recorded.items() if one.state.value == "done"} <= done, (
+            "recorded as done, but not done"
+        )
         assert {key: times for key, times in asked.items() if times > 1} == {}, "performed twice"
         return {"actions": len(done), "asked": sum(asked.values())}
 

@@ -1,6 +1,5 @@
 """The demo's building: its heat slows the fleet's own jobs, and the seams find its faults from what is told."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from holdfast.lab.twin.fleet.wire import Agent
 from holdfast.model.job import Job, JobState
 from holdfast.model.topology import Topology
 from holdfast.model.wire.report import Report
+from holdfast.runtime import clock
 
 SPEED = 20.0
 BEGAN = 1e6
@@ -121,7 +121,7 @@ def test_the_seams_find_the_pump_and_the_slow_gpu_and_nothing_else() -> None:
 def test_what_strikes_again_is_one_incident_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three rounds: what was open in the first is in the window of the second, and is not what is usual."""
     simulation, now = opened(), [BEGAN]
-    monkeypatch.setattr(time, "time", lambda: now[0])
+    monkeypatch.setattr(clock, "now", lambda: now[0])
     site = read(topology(scenario("demo"), 64))
     files, board = SeamFiles(topology=site, sources=[], business_context=BusinessContext()), Board(Policy())
     watch = SeamWatch(SeamSettings(), files, Alerts(AlertSettings()), Store.open(f"sqlite:///{tmp_path}/s.db"), board)
