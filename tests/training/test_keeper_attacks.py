@@ -9,14 +9,17 @@ from contextlib import suppress
 
 import pytest
 
+from holdfast.training.checkpoint.format.message import pack
+from holdfast.training.checkpoint.keeper import peers
 from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.pacing import Pace
 from holdfast.training.checkpoint.keeper.peers import MOST_STRANGERS, Answerer, Caller
 from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
-from holdfast.training.checkpoint.keeper.wire import Channel, WireError
+from holdfast.training.checkpoint.keeper.wire import LENGTH, NONCE, TAG, Channel, WireError
 from tests.waiting import until
 
 SECRET = b"s" * 32
+HANDSHAKE = NONCE + 32  # bytes of each end: a random number and a proof
 PLAIN = b"weights of the model" * 50
 
 Change = Callable[[bytes], bytes]
@@ -100,18 +103,21 @@ def test_who_holds_the_wire_reads_nothing(answerer: Answerer, store: ShardStore)
 
 @pytest.mark.parametrize("at", [3, 8, -1])
 def test_a_frame_that_was_changed_is_not_heeded(answerer: Answerer, store: ShardStore, at: int) -> None:
-    armed = threading.Event()
+    message = {"do": "put", "row": copy_of(1, 5).row()}
+    to_come = HANDSHAKE + at % (LENGTH.size + len(pack(message)) + TAG)
 
     def flip(raw: bytes) -> bytes:
-        return raw if not armed.is_set() else raw[: at % len(raw)] + bytes([raw[at] ^ 1]) + raw[at % len(raw) + 1 :]
+        nonlocal to_come
+        here, to_come = to_come, to_come - len(raw)
+        return raw if not 0 <= here < len(raw) else raw[:here] + bytes([raw[here] ^ 128]) + raw[here + 1 :]
 
     relay = Relay(answerer.address, flip)
     channel = through(relay, answerer)
     channel.settimeout(10.0)
-    armed.set()
-    with pytest.raises(OSError):  # it may be turned away before it has spoken
-        channel.send({"do": "put", "row": copy_of(1, 5).row()})
+    with pytest.raises(OSError):
+        channel.send(message)
         channel.receive()
+    assert to_come < 0, "nothing was changed"
     assert store.held() == []
     relay.close()
 
@@ -145,6 +151,23 @@ def test_a_caller_is_not_convinced_by_its_own_words() -> None:
     with pytest.raises(WireError, match="does not know this job's secret"):
         Channel(near, SECRET, caller=True, address="host:1")
     near.close()
+
+
+def test_no_end_of_a_connection_holds_a_frame_back_for_an_acknowledgement(
+    answerer: Answerer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frame is two writes: with Nagle's algorithm each message would take 40 ms and more."""
+    ends: list[socket.socket] = []
+
+    class Seen(Channel):
+        def __init__(self, peer: socket.socket, secret: bytes, caller: bool, address: str) -> None:
+            super().__init__(peer, secret, caller, address)
+            ends.append(peer)
+
+    monkeypatch.setattr(peers, "Channel", Seen)
+    with Caller(answerer.address, SECRET) as caller:
+        caller.tell({"do": "safe"})
+        assert [end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for end in ends] == [1, 1]
 
 
 def test_two_connections_never_share_keys(answerer: Answerer) -> None:

@@ -18,7 +18,7 @@ from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.pacing import Gaps, Pace, behind_training
 from holdfast.training.checkpoint.keeper.peers import Caller
 from holdfast.training.checkpoint.keeper.replication import Members, Replication
-from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
+from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
 from holdfast.training.checkpoint.keeper.storing import Storing
 from holdfast.training.checkpoint.keeper.wire import (
     Message,
@@ -214,12 +214,7 @@ class Visit:
             raise WireError(
                 f"all ranks have saved step {self._server.store.committed}: only a load leads back before it"
             )
-        try:
-            pages = self._server.store.reserve(self._rank, size, float(order["patience"]))
-        except Full:
-            if not self._server.replication.withdraw(self._rank):
-                raise
-            pages = self._server.store.reserve(self._rank, size)
+        pages = self._server.replication.reserve(self._rank, size, float(order["patience"]))
         self._lent[pages.number] = pages
         return pages
 

@@ -11,10 +11,11 @@ import time
 from dataclasses import dataclass
 
 from holdfast.training.checkpoint.format.increments import Marks, Sent, changed, marks_of
+from holdfast.training.checkpoint.keeper.memory import Pages
 from holdfast.training.checkpoint.keeper.pacing import Pace, Spread, behind_training
 from holdfast.training.checkpoint.keeper.peers import SILENCE_SECONDS, Caller, Refused
 from holdfast.training.checkpoint.keeper.quorum import Answer, Ballot
-from holdfast.training.checkpoint.keeper.shard_store import Copy, ShardStore
+from holdfast.training.checkpoint.keeper.shard_store import Copy, Full, ShardStore
 from holdfast.training.checkpoint.keeper.wire import Message, WireError
 
 LOG = logging.getLogger(__name__)
@@ -85,6 +86,16 @@ class Replication:
             return self.notice(message)
         with Caller(_address(members, members.counter), self._secret, patience_seconds) as caller:
             return caller.tell(message)
+
+    def reserve(self, rank: int, size: int, patience_seconds: float) -> Pages:
+        """A buffer for this rank's next shard. Where the keeper that counted was lost, copies that it called safe are
+        never committed: after the wait the oldest of them makes room."""
+        try:
+            return self._store.reserve(rank, size, patience_seconds)
+        except Full:
+            if not self.withdraw(rank):
+                raise
+            return self._store.reserve(rank, size)
 
     def withdraw(self, rank: int) -> bool:
         """Room is needed: the oldest copy of this rank that was called safe is so no more, unless it is committed by

@@ -144,6 +144,8 @@ class Channel:
 
     def __init__(self, peer: socket.socket, secret: bytes, caller: bool, address: str) -> None:
         self._peer = peer
+        if peer.family != socket.AF_UNIX:  # a frame is two writes: the second would wait for a delayed ACK of the first
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         mine = os.urandom(NONCE)
         peer.sendall(mine)
         theirs = _exactly(peer, NONCE)
