@@ -24,7 +24,7 @@ from holdfast.fleet.incidents.attribution import attributed, restored
 from holdfast.fleet.incidents.baseline import Baseline
 from holdfast.fleet.incidents.learned import LearnedBaseline
 from holdfast.fleet.incidents.ranks import SeamRanks
-from holdfast.fleet.incidents.recovery import recovered
+from holdfast.fleet.incidents.recovery import ended, recovered
 from holdfast.fleet.incidents.topology import TopologyGaps, with_the_fleet
 from holdfast.fleet.incidents.views import (
     MOST_GAPS,
@@ -342,12 +342,17 @@ class SeamWatch:
     def _gone(self, found: dict[str, Account], panel: Panel, now: float) -> dict[str, str]:
         """Roots that are no longer found, and whose own instruments show that they are well."""
         lately = panel.last(self._settings.close_seconds)
-        return {
-            root: "it is not found any more"
+        unseen = {
+            root: known
             for root, known in self._known.items()
             if root not in found and now - known.seen >= self._settings.close_seconds
+        }
+        over = {
+            root: "it is not found any more"
+            for root, known in unseen.items()
             if recovered(known.account, lately, now - known.seen)
         }
+        return over | {root: "the job ended" for root, known in unseen.items() if ended(root, known.account, lately)}
 
     def _due(self, before: dict[str, Account]) -> dict[str, Account]:
         now, due = clock.now(), {}

@@ -7,7 +7,8 @@ from holdfast.model.panel import Panel
 
 BACK = 0.5  # of the way from what was bad to what was usual
 LEAST_MOVE = 0.01  # of the larger of both: a chart that hardly moved proves nothing
-LAST_POINTS = 5
+NOISE_TIMES = 4.0  # a move within so many usual deviations is noise
+WORST_POINTS = 5
 FORGOTTEN_SECONDS = 86_400.0
 """Not found for a day though all of it is measured: what is measured now is the new usual."""
 
@@ -28,15 +29,24 @@ def recovered(account: Account, lately: Panel, unseen_seconds: float) -> bool:
     own = [pair for pair in read if pair[0].subject in _named(account)] or read
     judged = 0
     for chart, now in own:
-        before, bad = _usual(chart, account), _bad(chart, account)
-        if before is None:
+        usual = _usual(chart, account)
+        if usual is None:
             continue
+        before, noise = usual
+        bad = _bad(chart, account, before)
         judged += 1
-        if bad is None or abs(bad - before) <= LEAST_MOVE * max(abs(bad), abs(before)):
+        if bad is None or abs(bad - before) <= max(LEAST_MOVE * max(abs(bad), abs(before)), NOISE_TIMES * noise):
             continue  # it was silent and speaks, or never moved
         if abs(now - before) > BACK * abs(bad - before):
             return False
     return judged > 0
+
+
+def ended(root: str, account: Account, lately: Panel) -> bool:
+    """Is its subject a job that is silent and not among those that run? Then nothing of it can recover."""
+    running = {f"job/{job.id}" for job in lately.jobs}
+    silent = all(_now(chart, lately) is None for chart in account.charts)
+    return root.startswith("job/") and bool(running) and root not in running and silent
 
 
 def _named(account: Account) -> set[str]:
@@ -50,14 +60,20 @@ def _now(chart: Chart, lately: Panel) -> float | None:
     return float(np.median(seen)) if len(seen) else None
 
 
-def _usual(chart: Chart, account: Account) -> float | None:
+def _usual(chart: Chart, account: Account) -> tuple[float, float] | None:
+    """The middle before it began, and how far values usually are from it."""
     seen = [value for at, value in _points(chart) if at < account.since - chart.step and value is not None]
-    return float(np.median(seen)) if seen else None
+    if not seen:
+        return None
+    middle = float(np.median(seen))
+    return middle, float(np.median(np.abs(np.array(seen) - middle)))
 
 
-def _bad(chart: Chart, account: Account) -> float | None:
+def _bad(chart: Chart, account: Account, before: float) -> float | None:
+    """The worst of it. Its last points may be of the recovery already."""
     seen = [value for at, value in _points(chart) if at >= account.since and value is not None]
-    return float(np.median(seen[-LAST_POINTS:])) if seen else None
+    worst = sorted(seen, key=lambda value: -abs(value - before))[:WORST_POINTS]
+    return float(np.median(worst)) if worst else None
 
 
 def _points(chart: Chart) -> list[tuple[float, float | None]]:
