@@ -112,6 +112,11 @@ class Node:
         self._depends[question.check.name] = self.history.sources_of(window.touched)
         return verdict
 
+    def doubted_sources(self) -> set[str]:
+        """What the failing verdicts were judged from."""
+        failing = [name for name, verdict in self.verdicts.items() if verdict.health is Health.FAIL]
+        return {source for name in failing for source in self._depends.get(name, ())}
+
     @property
     def health(self) -> Health:
         return overall(self.verdicts.values())
