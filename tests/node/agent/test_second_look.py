@@ -73,7 +73,7 @@ def test_where_nothing_fails_nothing_is_read() -> None:
 
 
 def test_only_the_sources_of_failing_checks_are_doubted() -> None:
-    def question(name: str, signal: str, health: Health) -> Question:
+    def question(name: str, signal: str, health: Health, hears: tuple[str, ...] = ()) -> Question:
         def judge(window: Window, limits: Limits) -> Verdict:
             window.value(window.node, signal)
             return Verdict(rows=(Row(window.node, health),))
@@ -86,14 +86,20 @@ def test_only_the_sources_of_failing_checks_are_doubted() -> None:
             reads=(signal,),
             judge=judge,
             failure_class=FailureClass.CRASH,
+            hears=hears,
         )
         return Question(check)
 
-    node = Node(Census("n01"), [question("a.fails", "x", Health.FAIL), question("a.passes", "y", Health.PASS)])
-    for source, signal in (("bad", "x"), ("good", "y")):
-        node.take(Reading(source=source, at=NOW, signals=[Signal("node/n01", signal, 1.0)]))
-    node.judge(NOW)
-    assert node.doubted_sources() == {"bad"}
+    def doubted(*questions: Question) -> set[str]:
+        node = Node(Census("n01"), questions)
+        for source, signal in (("bad", "x"), ("good", "y")):
+            node.take(Reading(source=source, at=NOW, signals=[Signal("node/n01", signal, 1.0)]))
+        node.judge(NOW)
+        return node.doubted_sources()
+
+    passes = question("a.passes", "y", Health.PASS, hears=("xid",))
+    assert doubted(question("a.fails", "x", Health.FAIL), passes) == {"bad"}
+    assert doubted(question("a.fails", "x", Health.FAIL, hears=("xid",)), passes) == {"bad", "repairs"}
 
 
 class Rare:
