@@ -58,7 +58,9 @@ class Agent:
         self._started_at = self.clock.now()
         self._reporting: Reporting | None = None
         if settings.controller.url:
-            self._reporting = Reporting(settings, self.node, self.guard, self.clock, gate, progress)
+            self._reporting = Reporting(
+                settings, self.node, self.guard, self.clock, gate, self.runner.read_now, progress
+            )
 
     def run(self) -> None:
         """Run until stop() or SIGTERM; returns even while a driver call hangs."""

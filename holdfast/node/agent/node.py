@@ -15,6 +15,7 @@ from holdfast.model.subject import Subject
 from holdfast.model.verdict import Row, Verdict, overall
 from holdfast.node.agent.census import Census
 from holdfast.node.checks.check import Check, Limits, disabled
+from holdfast.node.sources.host.repairs import RepairsSource
 
 log = logging.getLogger("holdfast.node.agent")
 
@@ -111,6 +112,12 @@ class Node:
             verdict = Verdict(check=question.check.name, rows=(Row(window.node, Health.UNKNOWN, reason=reason),))
         self._depends[question.check.name] = self.history.sources_of(window.touched)
         return verdict
+
+    def doubted_sources(self) -> set[str]:
+        """What the failing verdicts were judged from; where events count, also who tells which were repaired."""
+        failing = [name for name, verdict in self.verdicts.items() if verdict.health is Health.FAIL]
+        doubted = {source for name in failing for source in self._depends.get(name, ())}
+        return doubted | {RepairsSource.name for name in failing if self.questions[name].check.hears}
 
     @property
     def health(self) -> Health:

@@ -3,7 +3,8 @@
 import logging
 import queue
 import threading
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from holdfast.model.signal import Reading
@@ -48,6 +49,7 @@ class _Watch:
     source: Source
     busy_since: float = 0.0  # 0 while idle
     told_at: float = 0.0  # when its silence was last reported
+    wake: threading.Event = field(default_factory=threading.Event)  # read before it is due
 
 
 class Runner:
@@ -66,17 +68,30 @@ class Runner:
 
     def stop(self) -> None:
         self._stop.set()
+        for watch in self._watches:
+            watch.wake.set()
+
+    def read_now(self, names: Collection[str]) -> set[str]:
+        """Read these at once instead of when they are due. Returns those that will be; a stream is never behind."""
+        asked = [
+            watch for watch in self._watches if watch.source.name in names and not isinstance(watch.source, Stream)
+        ]
+        for watch in asked:
+            watch.wake.set()
+        return {watch.source.name for watch in asked}
 
     def _loop(self, watch: _Watch) -> None:
         due = self._clock.now()
         while not self._stop.is_set():
+            watch.wake.clear()  # before the read: who asks during one wants another
             watch.busy_since = self._clock.now()
+            due = min(due, watch.busy_since)
             reading = read_guarded(watch.source, watch.busy_since)
             watch.busy_since = watch.told_at = 0.0
             self.readings.put(reading)
             due = max(due + watch.source.every, self._clock.now())
             if not (isinstance(watch.source, Stream) and not reading.blind and _waited(watch.source)):
-                self._stop.wait(due - self._clock.now())
+                watch.wake.wait(due - self._clock.now())
 
     def report_silence(self) -> None:
         """Tell of every source whose read has been out longer than its deadline; again each time it doubles."""

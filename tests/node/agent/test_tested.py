@@ -2,7 +2,15 @@
 
 from pathlib import Path
 
-from holdfast.node.agent.orders.retest import TestedMark
+import msgspec
+import pytest
+
+from holdfast.model.health import Health
+from holdfast.model.settings import AgentSettings, Settings
+from holdfast.model.wire.order import Order
+from holdfast.node.agent.orders.retest import TestedMark, retest
+from holdfast.node.agent.suite import SuiteResult
+from holdfast.runtime import process
 
 
 def used(directory: Path) -> None:
@@ -44,3 +52,23 @@ def test_where_no_mark_can_be_made_the_pass_counts_all_the_same(tmp_path: Path) 
     mark.begin("order 1")
     assert mark.passed()
     mark.not_passed()
+
+
+@pytest.mark.parametrize(("found", "looks"), [(Health.PASS, 1), (Health.DEGRADED, 1), (Health.FAIL, 0)])
+def test_failing_verdicts_are_looked_at_again_before_the_mark_of_a_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: Health, looks: int
+) -> None:
+    """The agent takes the mark away while a verdict fails: one from before the repair would take away a good one."""
+    out = msgspec.json.encode(SuiteResult(found, "", "35 checks")).decode()
+    monkeypatch.setattr(process, "run", lambda *_: process.CommandResult(0, out, ""))
+    marks: list[bool] = []
+
+    def look_again() -> bool:
+        marks.append((tmp_path / "verdict.tested").exists())
+        return True
+
+    settings = Settings(agent=AgentSettings(verdict_file=str(tmp_path / "verdict.json")))
+    outcome = retest(settings, look_again).perform(Order(id=1, verb="retest", suite="1"), 0.0)
+    assert outcome.health == found.value
+    assert marks == [False] * looks
+    assert (tmp_path / "verdict.tested").exists() == bool(looks)

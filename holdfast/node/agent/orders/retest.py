@@ -27,8 +27,11 @@ log = logging.getLogger("holdfast.node.agent")
 _USED = "the node was used, or its scheduler started, while the suite ran"
 
 
-def retest(settings: Settings) -> OrderAction:
-    """Run the bootstrap suite in its own process, with a time budget."""
+def retest(settings: Settings, look_again: Callable[[], bool] = lambda: True) -> OrderAction:
+    """Run the bootstrap suite in its own process, with a time budget.
+
+    `look_again` brings the agent's own verdicts up to date: one from before the repair must not contradict the test.
+    """
     mark = TestedMark(settings.agent.verdict_file)
 
     def perform(order: Order, now: float) -> OrderOutcome:
@@ -36,7 +39,9 @@ def retest(settings: Settings) -> OrderAction:
         outcome = _run_suite(settings, order, now, lambda: _USED if mark.taken else "")
         if outcome.health not in (Health.PASS.value, Health.DEGRADED.value):
             mark.not_passed()
-        elif not mark.passed():
+            return outcome
+        look_again()
+        if not mark.passed():
             return _unknown(order, now, _USED)
         return outcome
 

@@ -2,6 +2,7 @@
 
 import secrets
 import threading
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from holdfast.node.agent.reporting.connection import ControllerLink
 from holdfast.node.agent.reporting.enrolment import Enrolment
 from holdfast.node.agent.reporting.jobs import JobsHere
 from holdfast.node.agent.reporting.reporter import Reporter
+from holdfast.node.agent.reporting.second_look import SecondLook
 from holdfast.node.agent.reporting.spool import Spool
 from holdfast.node.sources.jobs.socket import JobSocketSource
 
@@ -40,6 +42,7 @@ class Reporting:
         guard: threading.Lock,
         clock: SteadyClock,
         gate: DriverGate,
+        read_now: Callable[[Collection[str]], set[str]],
         progress: JobSocketSource | None = None,
     ) -> None:
         directory, controller, name = Path(settings.agent.state_dir), settings.controller, node.census.node
@@ -47,6 +50,7 @@ class Reporting:
         self._started_at = clock.now()
         self._events: list[Event] = []
         self._jobs = JobsHere(clock.now)
+        self._second_look = SecondLook(self._doubted_sources, read_now, clock.now)
         self._progress = progress
         self._kept_told: tuple[tuple[str, ...], tuple[KeeperReport, ...]] = ((), ())
         spool = Spool(directory / "spool.jsonl", self._started_at)
@@ -78,7 +82,7 @@ class Reporting:
         prober = Prober(name, self._held_by, settings.agent.verdict_file, self._reporter.answer)
         actions = {
             "probe": prober.action(),
-            "retest": self._without_jobs(retest(settings)),
+            "retest": self._without_jobs(retest(settings, self._second_look.take)),
             "reboot": reboot(settings),
             "reset_gpu": reset_gpu(settings, name, gate, lambda: situation(node, guard, settings, clock.now())),
         }
@@ -104,6 +108,7 @@ class Reporting:
 
     def hear(self, reading: Reading) -> None:
         """Keep its events until the inventory can say whose they are."""
+        self._second_look.hear(reading)
         self._events += [event for event in reading.events if not self._was_told(event)]
         reported = reading.source == JobSocketSource.name and (reading.signals or self._kept() != self._kept_told)
         if self._jobs.hear(reading) or reported:
@@ -121,6 +126,7 @@ class Reporting:
             event if event.subject else replace(event, subject=inventory.subject_of(event.device)) for event in events
         ]
         self._reporter.tell(changes, owned)
+        self._second_look.judged()
 
     def _without_jobs(self, action: OrderAction) -> OrderAction:
         """What the suite runs on the GPUs is no job."""
@@ -133,6 +139,10 @@ class Reporting:
 
     def _held_by(self) -> list[str]:
         return [job.id for job in self._jobs.seen() or ()]
+
+    def _doubted_sources(self) -> set[str]:
+        with self._guard:
+            return self._node.doubted_sources()
 
     def _standing(self) -> list[CheckChange]:
         with self._guard:

@@ -1,0 +1,51 @@
+"""A second look at what fails, before the result of a full test is told.
+
+The suite reads everything afresh, the agent's own verdicts are as old as their last reading. After a repair the suite
+passes while a verdict still speaks of the time before: the controller would take the test for failed.
+"""
+
+import threading
+from collections.abc import Callable, Collection
+
+from holdfast.model.signal import Reading
+
+MOST_SECONDS = 30.0  # longer than a source's deadline, after which its silence is a reading
+
+
+class SecondLook:
+    """`take` is called by the thread of the orders, the others by the judging thread."""
+
+    def __init__(
+        self,
+        doubted: Callable[[], Collection[str]],
+        read_now: Callable[[Collection[str]], set[str]],
+        clock: Callable[[], float],
+    ) -> None:
+        self._doubted = doubted  # the sources that failing verdicts were judged from
+        self._read_now = read_now
+        self._clock = clock
+        self._heard: dict[str, float] = {}  # source -> when its last reading was made; not judged yet
+        self._judged: dict[str, float] = {}
+        self._news = threading.Condition()
+
+    def take(self, most_seconds: float = MOST_SECONDS) -> bool:
+        """Return when all that fails was read and judged again, and what changed was told. False: given up."""
+        if not (doubted := self._doubted()):
+            return True
+        asked_at = self._clock()
+        awaited = self._read_now(doubted)
+
+        def all_judged() -> bool:
+            return all(self._judged.get(name, float("-inf")) >= asked_at for name in awaited)
+
+        with self._news:
+            return self._news.wait_for(all_judged, most_seconds)
+
+    def hear(self, reading: Reading) -> None:
+        self._heard[reading.source] = reading.at
+
+    def judged(self) -> None:
+        """What was heard is judged, and what changed by it was told."""
+        with self._news:
+            self._judged.update(self._heard)
+            self._news.notify_all()
