@@ -96,8 +96,9 @@ class VerdictState:
         reported, event = event, as_failure(node, event, now, own)
         if event is not reported and event.cause not in own.shadow_checks:
             self._repeated[name] = (event.cause, event.reason)
-        if event.kind in TAKING_OUT and event.cause not in own.shadow_checks:
-            self._note_failure(node, event, now)
+        if event.kind in TAKING_OUT:
+            if event.cause not in own.shadow_checks:
+                self._note_failure(node, event, now)
             hold, out = self._hold_against(node, event, now)
             if hold is not None:
                 return self.held(name, hold, event.cause, now, failed=out)
