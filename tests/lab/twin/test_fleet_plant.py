@@ -142,9 +142,7 @@ def test_what_strikes_again_is_one_incident_each_time(tmp_path: Path, monkeypatc
             over = watch.take(watch.judge(panel, _whole(simulation, site, jobs, ranks)), panel, now[0])
             found += [(root, one.kind) for root, one in watch.open.items() if root not in before]
             watch.forget(over, panel)
-    explained = [
-        one for one in found if one[1] != "job.slowdown"
-    ]
+    explained = [one for one in found if one[1] != "job.slowdown"]
     assert explained == 3 * [("node/n057/gpu/0", "gpu.slow"), ("cdu/cdu1", "cooling.flow_low")]
 
 
