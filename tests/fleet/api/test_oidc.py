@@ -1,9 +1,10 @@
 """Sign-in by OpenID Connect against a real provider: code, PKCE, groups to roles; and what must be refused."""
 
+import os
 import re
 import shutil
-import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from holdfast.fleet.api.oidc import Attempt, OidcClient, OidcRoles, OidcSettings, SignInRefused, person_of, role_of
 from holdfast.model.records import Role
+from tests.ports import free_port
 
 from .conftest import running
 
@@ -23,20 +25,14 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 MODULES = ROOT / "console" / "node_modules"
+NODE = shutil.which("node", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # `make node` may put it there
 ROLES = OidcRoles(admin=("sre-leads",), operator=("sre",))
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Controller"]:
     """A provider and a controller that know each other."""
-    if shutil.which("node") is None or not (MODULES / "oidc-provider").is_dir():
+    if NODE is None or not (MODULES / "oidc-provider").is_dir():
         pytest.skip("Node.js or the page's packages are not installed: make node")
     folder = tmp_path_factory.mktemp("oidc")
     shutil.copy(Path(__file__).parent / "oidc_provider" / "provider.mjs", folder)
@@ -54,7 +50,7 @@ admin = ["sre-leads"]
 operator = ["sre"]
 """
     with running(folder, more=config) as one:
-        command = ["node", "provider.mjs", str(port), f"{one.url}/v1/session/oidc/callback"]
+        command = [NODE, "provider.mjs", str(port), f"{one.url}/v1/session/oidc/callback"]
         quiet = subprocess.DEVNULL
         with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=quiet, text=True) as provider:
             try:
