@@ -91,7 +91,8 @@ def end_pid(pid: int, how: signal.Signals = signal.SIGKILL) -> None:
 
 def _runs(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        ended = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return not ended or len(os.listdir(f"/proc/{pid}/task")) > 1  # other threads may still hold its sockets
     except OSError:
         return False
 
