@@ -52,7 +52,7 @@ def slow_job(page: Any) -> None:
 
 
 def dead_job(page: Any) -> None:
-    page.get_by_text(re.compile("Xid 119")).first.scroll_into_view_if_needed()
+    page.get_by_text(re.compile("Xid 119|gpu.xid fails")).first.scroll_into_view_if_needed()
 
 
 def probes(page: Any) -> None:

@@ -12,6 +12,7 @@ from holdfast.model.lifecycle import OUT_OF_SERVICE
 from holdfast.model.records import Transition
 
 READ = {"right": "read"}
+HOLD_SECONDS = 120.0  # for what holds a failing node in service at first
 BEFORE_SECONDS = 300.0
 MOST_STEPS = 10_000
 MOST_SAID = 8
@@ -51,8 +52,15 @@ def _said(death: RestartView, began: float, nodes: Sequence[str], steps: Sequenc
     left = [
         one for one in steps if one.node in nodes and one.after in OUT_OF_SERVICE and one.before not in OUT_OF_SERVICE
     ]
-    near = [one for one in left if max(began, _before(death)) <= one.at <= death.at]
-    return tuple(f"{one.node}: {one.reason.replace(' s ago', ' s before')}" for one in near)[:MOST_SAID]
+    first = max(began, _before(death))
+    failed = {one.node: one for one in steps if one.node in nodes and one.event.failed and first <= one.at <= death.at}
+    # A node that fails waits for its neighbours before it leaves: it may leave when the next attempt runs already.
+    near = [one for one in left if first <= one.at <= death.at + (HOLD_SECONDS if one.node in failed else 0.0)]
+    said = [f"{one.node}: {one.reason.replace(' s ago', ' s before')}" for one in near]
+    said += [
+        f"{name}: {one.event.cause} fails" for name, one in failed.items() if all(name != its.node for its in near)
+    ]
+    return tuple(said)[:MOST_SAID]
 
 
 ROUTES = [list_trainings, show_training]
