@@ -5,7 +5,7 @@ A constant signal costs one run however long it holds, which is what keeps an ag
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from holdfast.model.inventory import Inventory
@@ -57,12 +57,6 @@ def increase(runs: Sequence[Run]) -> float:
         step = float(after.value) - float(before.value)
         total += step if step >= 0 else float(after.value)
     return total
-
-
-def seconds_where(runs: Sequence[Run], values: Iterable[Value]) -> float:
-    """How long a signal was seen at one of these values."""
-    wanted = set(values)
-    return sum(run.end - run.start for run in runs if run.value in wanted)
 
 
 def minutes_where(runs: Sequence[Run], mask: int) -> tuple[int, int]:

@@ -38,10 +38,5 @@ class SteadyClock:
             self._value = max(self._value, at)
         return max(0.0, at - now)
 
-    @property
-    def ahead_of_wall(self) -> float:
-        """How many seconds the machine's clock is behind this one; negative where it is ahead."""
-        return self() - self._wall()
-
 
 now = SteadyClock()  # the process has one

@@ -25,7 +25,7 @@ class Candidate:
     """When, where an event and no instrument tells it."""
     score: float = NOTHING_YET
     most: float = 4.0
-    """The score it cannot pass, where it is concluded from a pattern that no one's instrument confirms."""
+    """The score it cannot pass, where it is concluded from a pattern that no instrument confirms."""
     proven: bool = False
     """Bad in itself, whether or not anybody suffers from it yet."""
     said: list[str] = field(default_factory=list)

@@ -8,7 +8,7 @@ HELD_BACK = "held_back"
 """Of the reasons that a GPU gives, those that only power has: a limit (4) and the brake (128), as NVML counts them."""
 HELD_BACK_BITS = 4 | 128
 FAN_FAILS = "fan_fails"
-"""Of a fan's speed, the fall: no one's effect."""
+"""A fan whose speed falls is never the effect of something else."""
 HEAT = frozenset({REASONS, "heat", "clock", "gpu_power", "node_power", "rack_power", "fan", "compute", "utilization"})
 COOLING = HEAT | WORK | frozenset({"inlet", "rack_flow", "supply", "return", "flow", "pressure", "pump"})
 POWER = WORK | frozenset(

@@ -52,7 +52,7 @@ class Links:
         return frozenset(link for switch in switches for link in self.of_switch.get(switch, ()))
 
     def most_of(self, switch: Subject, bad: Mapping[Subject, object], least: float = 0.7) -> bool:
-        """Are nearly all links of a switch bad? One link is no one's majority."""
+        """Are nearly all links of a switch bad? With one link there is no majority."""
         links = self.of_switch.get(switch, frozenset())
         hit = sum(1 for link in links if link in bad)
         return hit > 1 and hit >= least * len(links)

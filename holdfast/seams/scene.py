@@ -35,7 +35,7 @@ class Scene:
         self._wholes: dict[tuple[Subject, ...], list[Subject]] = {}
         self._down: dict[tuple[Subject, tuple[str, ...] | None], frozenset[Subject]] = {}
         self.distrusted: set[tuple[str, Subject]] = set()
-        """Instruments found broken: what they say moves no one."""
+        """Instruments found broken: their values are evidence for nothing."""
 
     @property
     def now(self) -> float:
@@ -172,7 +172,7 @@ class Scene:
 
     @cached_property
     def loaded(self) -> frozenset[Subject]:
-        """Nodes that work now. Where no one tells, all of them."""
+        """Nodes that work now; all of them where no scheduler is read."""
         table = self.moves("gpu_utilization_ratio")
         if not table.subjects:
             return frozenset(self.nodes_seen("gpu_temperature_celsius"))

@@ -32,10 +32,6 @@ class Accounts:
         """All the time so far, that of runs before included."""
         return self._before + self._at - self._began
 
-    @property
-    def made_progress(self) -> bool:
-        return self._step is not None
-
     def charge(self, at: float, name: str) -> None:
         """All time since the last charge was this."""
         self._add(name, at - self._at)

@@ -67,14 +67,14 @@ def test_an_unknown_end_names_who_went_away_first() -> None:
     ("sure", "left"), [((0.3, 0.29), ["storage.full"]), ((0.29, 0.2), ["storage.full"]), ((0.3, 0.3), ["storage.full", "host.oom"])]
 )  # fmt: skip
 def test_a_doubtful_cause_is_told_where_it_is_the_only_one(sure: tuple[float, float], left: list[str]) -> None:
-    from holdfast.diagnosis.rules.diagnose import _told_enough
+    from holdfast.diagnosis.rules.diagnose import _worth_reporting
 
     given = [
         candidate(name, reported("x"), base=each) for name, each in zip(("storage.full", "host.oom"), sure, strict=True)
     ]
-    assert [one.name for one in _told_enough(given)] == left
-    assert _told_enough([candidate("host.oom", reported("x"), base=0.09)]) == []
-    assert len(_told_enough([candidate("host.oom", reported("x"), base=0.1)])) == 1
+    assert [one.name for one in _worth_reporting(given)] == left
+    assert _worth_reporting([candidate("host.oom", reported("x"), base=0.09)]) == []
+    assert len(_worth_reporting([candidate("host.oom", reported("x"), base=0.1)])) == 1
 
 
 def test_a_crash_explains_the_wait_and_the_lines_of_those_who_lost_a_peer() -> None:

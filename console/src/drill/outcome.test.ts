@@ -15,4 +15,4 @@ test("where nothing was wrong, silence is right", () => {
   expect(verdict({ truth: [], score: { ...SCORE, top1: false, false_findings: 1 } })).toContain("1 false finding");
 });
 
-test("minutes are told with a digit where they need one", () => expect([minute(60), minute(90)]).toEqual(["minute 1", "minute 1.5"]));
+test("minutes are shown with a digit where they need one", () => expect([minute(60), minute(90)]).toEqual(["minute 1", "minute 1.5"]));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { grouped, sentence } from "./timeline";
 
-test("what moved is told with its unit", () => {
+test("what moved is shown with its unit", () => {
   expect(sentence("cdu/c2 cdu_flow_litres_per_minute: 239.7 -> 76.6")).toBe("cdu/c2 CDU flow from 239.7 l/min to 76.6 l/min");
   expect(sentence("node/n1/gpu/0 gpu_clock_sm_hertz: 1.755e+09 -> 1.246e+09")).toBe("node/n1/gpu/0 GPU clock SM from 1.755 GHz to 1.246 GHz");
 });

@@ -12,30 +12,30 @@ function node(name: string, change: Partial<NodeView> = {}): NodeView {
 /** A roster whose frames come when the test says so. */
 function watched() {
   const frames: (() => void)[] = [];
-  const told: Changes[] = [];
+  const seen: Changes[] = [];
   const roster = new Roster((notify) => frames.push(notify));
-  roster.observe((changes) => told.push(changes));
-  return { roster, told, frames, nextFrame: () => frames.splice(0).forEach((notify) => notify()) };
+  roster.observe((changes) => seen.push(changes));
+  return { roster, seen, frames, nextFrame: () => frames.splice(0).forEach((notify) => notify()) };
 }
 
-test("a thousand changes between two frames are told once", () => {
-  const { roster, told, frames, nextFrame } = watched();
+test("a thousand changes between two frames are seen once", () => {
+  const { roster, seen, frames, nextFrame } = watched();
   for (let i = 0; i < 1000; i++) roster.put(node(`n${i % 10}`));
   expect(frames.length).toBe(1);
   nextFrame();
-  expect(told.length).toBe(1);
-  expect(told[0]?.names.size).toBe(10);
+  expect(seen.length).toBe(1);
+  expect(seen[0]?.names.size).toBe(10);
 });
 
 test("a change of stage moves no cell; a change of place does", () => {
-  const { roster, told, nextFrame } = watched();
+  const { roster, seen, nextFrame } = watched();
   roster.replace([node("a")]);
   nextFrame();
   roster.put(node("a", { stage: "draining" }));
   nextFrame();
   roster.put(node("a", { place: { rack: "r2" } }));
   nextFrame();
-  expect(told.map((changes) => changes.structure)).toEqual([true, false, true]);
+  expect(seen.map((changes) => changes.structure)).toEqual([true, false, true]);
 });
 
 test("a node that is gone after a lost connection is gone here too", () => {

@@ -13,24 +13,24 @@ test("pauses grow to a bound and are spread", () => {
   expect(pauseSeconds(2, 0)).not.toBe(pauseSeconds(2, 1));
 });
 
-/** What the listener is told, in order, when the server sends `text` and the state is read in between. */
+/** What the listener is seen, in order, when the server sends `text` and the state is read in between. */
 async function follow(body: string | ReadableStream, status = 200): Promise<string[]> {
-  const told: string[] = [];
+  const seen: string[] = [];
   vi.stubGlobal("window", globalThis);
   vi.stubGlobal("fetch", async () => new Response(body, { status }));
   return new Promise((resolve) => {
     const listener: Listener = {
-      resync: () => new Promise((done) => setTimeout(() => done(void told.push("resync")), 5)),
-      message: (kind, data) => told.push(`${kind} ${JSON.stringify(data)}`),
-      live: () => told.push("live"),
-      lost: (reason) => resolve([...told, `lost: ${reason}`]),
-      signedOut: (reason) => resolve([...told, `signed out: ${reason}`]),
+      resync: () => new Promise((done) => setTimeout(() => done(void seen.push("resync")), 5)),
+      message: (kind, data) => seen.push(`${kind} ${JSON.stringify(data)}`),
+      live: () => seen.push("live"),
+      lost: (reason) => resolve([...seen, `lost: ${reason}`]),
+      signedOut: (reason) => resolve([...seen, `signed out: ${reason}`]),
     };
     const stream = new Stream(new Client("http://127.0.0.1/"), listener);
     stream.start();
     setTimeout(() => {
       stream.stop();
-      resolve(told);
+      resolve(seen);
     }, 60);
   });
 }
@@ -42,14 +42,14 @@ function said(...chunks: string[]): ReadableStream {
   });
 }
 
-test("what came while the whole was read is told after it, even when cut in the middle of a message", async () => {
-  const told = await follow(said('event: node\ndata: {"na', 'me":"n1"}\n\n: still here\n\nevent: fleet\ndata: {}\n\n'));
-  expect(told).toEqual(["resync", 'node {"name":"n1"}', "fleet {}", "live"]);
+test("what came while the whole was read is seen after it, even when cut in the middle of a message", async () => {
+  const seen = await follow(said('event: node\ndata: {"na', 'me":"n1"}\n\n: still here\n\nevent: fleet\ndata: {}\n\n'));
+  expect(seen).toEqual(["resync", 'node {"name":"n1"}', "fleet {}", "live"]);
 });
 
-test("a message that is no JSON is skipped, the next is told", async () => {
-  const told = await follow(said("event: node\ndata: {oops\n\nevent: node\ndata: 1\n\n"));
-  expect(told).toEqual(["resync", "node 1", "live"]);
+test("a message that is no JSON is skipped, the next is seen", async () => {
+  const seen = await follow(said("event: node\ndata: {oops\n\nevent: node\ndata: 1\n\n"));
+  expect(seen).toEqual(["resync", "node 1", "live"]);
 });
 
 test("a refused token ends the trying", async () => {

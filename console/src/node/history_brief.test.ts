@@ -18,13 +18,13 @@ test("first verdicts are one entry that names what did not pass", () => {
 });
 
 test("a verdict that changed stands alone", () => {
-  const told = brief([verdict(3, "a", "fail", "pass"), verdict(2, "b", "pass"), verdict(1, "a", "pass")]);
-  expect(told.map((entry) => entry.title)).toEqual(["a: pass -> fail", "2 first verdicts: 2 pass"]);
+  const seen = brief([verdict(3, "a", "fail", "pass"), verdict(2, "b", "pass"), verdict(1, "a", "pass")]);
+  expect(seen.map((entry) => entry.title)).toEqual(["a: pass -> fail", "2 first verdicts: 2 pass"]);
 });
 
-test("an action is told when it ended, an open one as it stands", () => {
-  const told = brief([action(4, 1, "done"), action(3, 2, "proposed"), action(2, 1, "claimed"), action(1, 1, "proposed")]);
-  expect(told.map((entry) => entry.title)).toEqual(["drain done", "drain proposed"]);
+test("an action is seen when it ended, an open one as it stands", () => {
+  const seen = brief([action(4, 1, "done"), action(3, 2, "proposed"), action(2, 1, "claimed"), action(1, 1, "proposed")]);
+  expect(seen.map((entry) => entry.title)).toEqual(["drain done", "drain proposed"]);
 });
 
 test("arrows are arrows", () => expect(titleOf({ title: "ready -> allocated" })).toBe("ready → allocated"));

@@ -3,7 +3,7 @@ import { isSuspect, level } from "./matrix";
 
 const pair = { one: "l1", other: "l2", proven_at: 5, bytes_per_second: 1e9, ratio: 0.6 };
 
-test("one slow meeting is told, and only who is suspected is called slow", () => {
+test("one slow meeting is shown, and only who is suspected is called slow", () => {
   expect(level(pair, false)).toBe("below");
   expect(level(pair, true)).toBe("slow");
   expect(level({ ...pair, ratio: 0.9 }, false)).toBe("usual");

@@ -73,10 +73,10 @@ def paths(lines: Sequence[str]) -> list[str]:
     return [group[0] + _more(group) for group in groups.values()]
 
 
-def rivals(told_of: Sequence[dict[str, Any]]) -> list[str]:
+def rivals(others: Sequence[dict[str, Any]]) -> list[str]:
     """Those that lost for the same reason are shown together."""
     alike: dict[tuple[str, str], list[str]] = {}
-    for one in told_of:
+    for one in others:
         alike.setdefault((one["kind"], one["why"]), []).append(one["cause"])
     return [readable(f"{', '.join(sorted(causes))} ({kind}): {why}") for (kind, why), causes in alike.items()]
 

@@ -28,12 +28,12 @@ def _one(standing: Standing, files: Mapping[int, str]) -> Evidence:
         "ranks": ranks, "group": standing.group, "op": standing.operation, "seq": str(standing.sequence),
         "where": standing.frame, "waiting": float(len(standing.waiting)),
     }  # fmt: skip
-    told_by = next((rank for rank in (*standing.waiting, *standing.ranks) if rank in files), None)
+    source = next((rank for rank in (*standing.waiting, *standing.ranks) if rank in files), None)
     event = Event(
         kind="flight_recorder", code=standing.place.value, at=standing.since, text=standing.reason, line=1,
         severity="warning", detail={name: value for name, value in detail.items() if value != ""},
     )  # fmt: skip
     rank = standing.ranks[0] if len(standing.ranks) == 1 else None
     return Evidence(
-        event=event, file=files.get(told_by, "") if told_by is not None else "", rank=rank, role=role, cause=cause
+        event=event, file=files.get(source, "") if source is not None else "", rank=rank, role=role, cause=cause
     )

@@ -20,10 +20,10 @@ def roots(candidates: Sequence[Candidate]) -> list[Candidate]:
             kept.append(one)
         else:
             _tell(root, one)
-    return _told_once(sorted(kept, key=_likeliest))
+    return _once_each(sorted(kept, key=_likeliest))
 
 
-def _told_once(ordered: list[Candidate]) -> list[Candidate]:
+def _once_each(ordered: list[Candidate]) -> list[Candidate]:
     """One cause of one subject, found in two ways, is one; its evidence is that of both."""
     kept: dict[tuple[object, ...], Candidate] = {}
     for one in ordered:
@@ -45,7 +45,7 @@ def _likeliest(one: Candidate) -> tuple[bool, int, float]:
 
 def _explains(root: Candidate, effect: Candidate) -> bool:
     if root.confidence < LEAST or effect.name == root.name:
-        return effect.name == root.name and _same_told_twice(root, effect)
+        return effect.name == root.name and _same_cause_twice(root, effect)
     if not root.cause.can_explain(effect.name):
         return False
     if effect.cause.can_explain(root.name) and not _goes_before(root, effect):
@@ -55,7 +55,7 @@ def _explains(root: Candidate, effect: Candidate) -> bool:
     return not _clearly_sooner(effect, root)
 
 
-def _same_told_twice(root: Candidate, effect: Candidate) -> bool:
+def _same_cause_twice(root: Candidate, effect: Candidate) -> bool:
     """The same cause once with and once without its place."""
     return not effect.host and not effect.ranks and bool(root.host or root.ranks)
 

@@ -41,10 +41,10 @@ def diagnose(evidence: Sequence[Evidence]) -> Diagnosis:
     found += hints.candidates(mattering, wait)
     hints.name_the_storage(found, mattering)
     weighing.weigh(found, mattering, wait)
-    roots = _told_enough(causality.roots(found))
+    roots = _worth_reporting(causality.roots(found))
     if not roots and _ended_badly(mattering, wait):
         roots = hints.warned(mattering)[:1] or [_unknown(mattering, wait)]
-    _tell_symptoms(roots, mattering, wait)
+    _add_symptoms(roots, mattering, wait)
     step = next_step.decide(roots, mattering) if roots else None
     return Diagnosis(
         tuple(roots[:MOST_CAUSES]), step, tuple(hints.unseen(reported, roots, wait)), tuple(reported), wait
@@ -72,7 +72,7 @@ def _rank(one: Candidate) -> subject.Subject:
     return f"{job}/rank/{','.join(map(str, one.ranks))}" if 0 < len(one.ranks) <= MOST_RANKS else job
 
 
-def _told_enough(roots: list[Candidate]) -> list[Candidate]:
+def _worth_reporting(roots: list[Candidate]) -> list[Candidate]:
     """A doubtful candidate is reported where it is the only one, not beside a good one."""
     good = [one for one in roots if one.confidence >= causality.LEAST]
     return good or [one for one in roots[:1] if one.confidence >= 0.1]
@@ -101,7 +101,7 @@ def _unknown(evidence: Sequence[Evidence], wait: Waiting | None) -> Candidate:
     return Candidate(causes.find(causes.UNKNOWN), ranks=ranks, evidence=symptoms[:5], base=0.3, note=note)
 
 
-def _tell_symptoms(roots: Sequence[Candidate], evidence: Sequence[Evidence], wait: Waiting | None) -> None:
+def _add_symptoms(roots: Sequence[Candidate], evidence: Sequence[Evidence], wait: Waiting | None) -> None:
     crash = next((one for one in roots if one.cause.failure_class == "crash"), None)
     if crash is None:
         return

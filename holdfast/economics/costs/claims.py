@@ -1,6 +1,6 @@
 """What a service level agreement pays back, beside what the outage cost, with the evidence a claim needs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.economics.costs.feasible import BadNumber, share
@@ -73,13 +73,6 @@ def claims(outages: Sequence[Outage], begin: float, end: float, fee: float, agre
                 Claim(node=node, down_seconds=down, uptime=uptime, credit=credit, claim_until=until, evidence=evidence)
             )
     return sorted(found, key=lambda claim: (-claim.credit, claim.node))
-
-
-def expected_credit(agreement: Agreement, uptimes: Mapping[float, float], fee: float, claimed: float = 1.0) -> float:
-    """Over uptimes and their chances, if so large a share of the claims is made."""
-    return share("share claimed", claimed) * sum(
-        chance * agreement.credit_share(uptime) * fee for uptime, chance in uptimes.items()
-    )
 
 
 def _together(spans: list[tuple[float, float]]) -> float:

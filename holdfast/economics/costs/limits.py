@@ -5,7 +5,7 @@ time between failures: goodput has gone to nothing there, so sizes at 90 % and 5
 first principles; it matches what Epoch AI published in 2024 for storage. Their network model for memory was not seen.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp, inf, log, pow
 
 from holdfast.economics.costs.checkpointing import best_ettr
@@ -76,7 +76,3 @@ def largest(run: Run, goodput: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if run.goodput(exp(middle)) >= goodput else (low, middle)
     return exp(low)
-
-
-def without_restart(run: Run) -> Run:
-    return replace(run, restart_seconds=0.0)

@@ -23,11 +23,6 @@ def loss_chance(nodes: int, replicas: int, dead: int) -> float:
     return 1 - kept / comb(nodes, dead)
 
 
-def pair_loss_chance(nodes: int, dead: int) -> float:
-    """The same for pairs in closed form: 1 - C(n/2,k) 2^k / C(n,k); for two dead nodes 1/(n-1)."""
-    return 1 - comb(nodes // 2, dead) * (1 << dead) / comb(nodes, dead)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
     """What takes several nodes down at once: a rack, a feed, a loop, a switch."""

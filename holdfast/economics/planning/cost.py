@@ -57,7 +57,7 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
     notes = ["reserved capacity counts only what another use would have paid more: the paid hours are the first layer"]
     if five[-1].cost is None:
         notes.append("schedule slip needs --day-value: no one publishes what a day is worth")
-    notes += _half_told(wanted)
+    notes += _half_given(wanted)
     movable = [f.name for f in fields(incident) if isinstance(getattr(incident, f.name), float)]
     present = {name: name.replace("_", " ") for name in movable if getattr(incident, name) > 0 and name not in _SHARES}
     return Answer(
@@ -76,7 +76,7 @@ def answer(asked: Asked, wanted: Wanted) -> Answer:
 PAIRS = (("slow", "slow_for"), ("blast", "repair"), ("alternative", "queued"), ("people", "hours"))
 
 
-def _half_told(wanted: Wanted) -> list[str]:
+def _half_given(wanted: Wanted) -> list[str]:
     """Numbers that are multiplied with one that no one gave."""
     alone = [
         (one, other)

@@ -52,7 +52,7 @@ class Board:
         self._lives: dict[str, NodeState] = {}
         self._healths: dict[str, str] = {}
         self._heard: dict[str, float] = {}
-        self._fleet_told = b""
+        self._fleet_sent = b""
 
     # Written by the controller
 
@@ -92,8 +92,8 @@ class Board:
         if not self.watchers:
             return
         reported = msgspec.json.encode(self.fleet())
-        if reported != self._fleet_told:
-            self._fleet_told = reported
+        if reported != self._fleet_sent:
+            self._fleet_sent = reported
             self.tell("fleet", msgspec.Raw(reported))
 
     # Read by the API

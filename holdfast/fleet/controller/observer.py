@@ -97,7 +97,7 @@ class Seen:
         waiting = {id: job for id, job in reported.items() if _over(job) and not unsettled.isdisjoint(job.nodes)}
         self.waiting = tuple(waiting.values())
         changed = [job for id, job in reported.items() if id not in waiting]
-        unseen = _unseen([job for job in changed if not _told_before(job, known.get(job.id))], lives)
+        unseen = _unseen([job for job in changed if not _known_before(job, known.get(job.id))], lives)
         self._remember(known, changed)
         transaction.decide(
             transaction.fleet.observe(
@@ -134,7 +134,7 @@ def _over(job: Job) -> bool:
     return not job.state.holds_nodes
 
 
-def _told_before(job: Job, known: Job | None) -> bool:
+def _known_before(job: Job, known: Job | None) -> bool:
     """That this run of it ended is known; what is new is only how it is reported."""
     return known is not None and _over(known) and known.start == job.start
 

@@ -16,7 +16,7 @@ from holdfast.model.records import AuditEntry
 
 JobKey = tuple[str, str, str]  # source, id, step
 of_job = and_(job_nodes.c.source == jobs.c.source, job_nodes.c.id == jobs.c.id, job_nodes.c.step == jobs.c.step)
-_TOLD_ANEW = "ON CONFLICT (id) DO UPDATE SET " + ", ".join(
+_REPLACE = "ON CONFLICT (id) DO UPDATE SET " + ", ".join(
     f"{column.name} = excluded.{column.name}" for column in incidents.columns if column.name != "id"
 )
 _forget_nodes = delete(job_nodes).where(
@@ -65,7 +65,7 @@ def find_jobs(
 
 def save_incidents(connection: Connection, reported: Sequence[Incident], epoch: int) -> None:
     fence(connection, epoch)
-    insert_many(connection, incidents, [_incident_row(incident) for incident in reported], _TOLD_ANEW)
+    insert_many(connection, incidents, [_incident_row(incident) for incident in reported], _REPLACE)
 
 
 def _incident_row(incident: Incident) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def _time(name: str, *, nullable: bool = False) -> Column[float]:
     return Column(name, Double, nullable=nullable)
 
 
-def _told_by_time(table: str) -> Index:
+def _by_node_and_time(table: str) -> Index:
     """What makes a node's story cheap however much is stored of others."""
     return Index(f"{table}_story", "node", "at", "id")
 
@@ -47,11 +47,11 @@ sessions = Table("sessions", metadata, _text("node", key=True), _text("session",
                  _time("stored_at"), _time("heartbeat_at", nullable=True))  # fmt: skip
 events = Table("events", metadata, _id(), _time("stored_at"), _text("node"), _time("at"), _text("kind"),
                _text("subject"), Column("twin", Boolean, nullable=False), _text("body"),
-               _told_by_time("events"))  # fmt: skip
+               _by_node_and_time("events"))  # fmt: skip
 verdict_changes = Table("verdict_changes", metadata, _id(), _time("stored_at"), _text("node"), _time("at"),
                         _text("check_name"), _text("before"), _text("after"), _text("reason"),
                         Column("twin", Boolean, nullable=False), _text("body"),
-                        _told_by_time("verdict_changes"))  # fmt: skip
+                        _by_node_and_time("verdict_changes"))  # fmt: skip
 verdicts = Table("verdicts", metadata, _text("node", key=True), _text("check_name", key=True), _text("session"),
                  Column("seq", BigInteger, nullable=False), _time("at"), _text("body"))  # fmt: skip
 PARTITIONED = (events, verdict_changes)
@@ -61,7 +61,7 @@ nodes = Table("nodes", metadata, _text("name", key=True), _text("stage"), _text(
 transitions = Table("transitions", metadata, _id(), _text("node"), _time("at"), _text("from_stage"), _text("to_stage"),
                     _text("kind"), _text("cause"), _text("reason"), _text("said_by"),
                     Column("epoch", BigInteger, nullable=False), _text("body"),
-                    _told_by_time("transitions"), Index("transitions_at", "at", "id"))  # fmt: skip
+                    _by_node_and_time("transitions"), Index("transitions_at", "at", "id"))  # fmt: skip
 actions = Table("actions", metadata, _id(), _text("key"), _text("node"), _text("verb"), _text("cause"), _text("reason"),
                 _time("at"), _text("state"), Column("attempts", Integer, nullable=False), _time("due_at"),
                 Column("claimed_epoch", BigInteger, nullable=True), _text("detail"),
@@ -70,7 +70,7 @@ actions = Table("actions", metadata, _id(), _text("key"), _text("node"), _text("
                 Index("actions_open", "id", sqlite_where=_OPEN, postgresql_where=_OPEN))  # fmt: skip
 action_steps = Table("action_steps", metadata, _id(), Column("action", BigInteger, nullable=False), _text("node"),
                      _time("at"), _text("state"), Column("attempt", Integer, nullable=False), _text("detail"),
-                     Column("epoch", BigInteger, nullable=False), _told_by_time("action_steps"))  # fmt: skip
+                     Column("epoch", BigInteger, nullable=False), _by_node_and_time("action_steps"))  # fmt: skip
 leader = Table("leader", metadata, Column("id", Integer, primary_key=True, autoincrement=False), _text("holder"),
                Column("epoch", BigInteger, nullable=False), _time("until"))  # fmt: skip
 

@@ -17,7 +17,7 @@ _LINE = re.compile(
     r"|OutOfResources|Unsupported|NoSuchKey|StopIteration|(?<=\.exceptions\.)[A-Z]\w+))"
     r"(?:: ?(?P<message>.*))?$"
 )
-_TOLD_BY_LAUNCHER = re.compile(
+_LAUNCHER_MESSAGE = re.compile(
     r'\s*"message": "(?P<said>[A-Z]\w{1,80}: .*?)",?$'
 )  # what torchrun's error file says, printed
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,9})(?:, in (?P<function>\S{1,200}))?')
@@ -44,7 +44,7 @@ class Raised(NamedTuple):
 
 def find(line: JobLine, above: Sequence[JobLine]) -> Raised | None:
     """`above`: the lines before it, nearest last."""
-    reported = _TOLD_BY_LAUNCHER.match(line.text) if above and above[-1].text.strip() == '"message": {' else None
+    reported = _LAUNCHER_MESSAGE.match(line.text) if above and above[-1].text.strip() == '"message": {' else None
     match = _LINE.match(reported["said"] if reported else line.text)
     if match is None or _WARNING.search(match["type"]):
         return None

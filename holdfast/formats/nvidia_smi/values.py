@@ -374,12 +374,6 @@ def why(text: str) -> str:
     return f"nvidia-smi prints {text.strip()!r}"
 
 
-def is_sick(text: str) -> bool:
-    """Not an absence: the driver could not get an answer from the GPU."""
-    plain = key(text)
-    return plain in _SICK or any(plain.endswith(word) for word in (*_LOST, *_RESET))
-
-
 def _sum_sram(output: ToolOutput, place: str, found: Mapping[str, str]) -> None:
     """Drivers from R535 split uncorrectable SRAM errors into parity and SEC-DED."""
     for span in ("volatile", "aggregate"):

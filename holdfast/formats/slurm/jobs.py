@@ -177,7 +177,7 @@ def _from_entry(entry: slurm_json.Entry) -> Job | None:
         start=slurm_json.time(entry, "start_time") or slurm_json.time(times, "start"),
         end=slurm_json.time(entry, "end_time") or slurm_json.time(times, "end"),
         state=job_state(state),
-        exit_code=_exit_code_told(entry),
+        exit_code=_exit_code_text(entry),
     )
 
 
@@ -189,7 +189,7 @@ def _shown(entry: slurm_json.Entry) -> str:
     return f"{of}_{task}" if of and task is not None else ""
 
 
-def _exit_code_told(entry: slurm_json.Entry) -> str:
+def _exit_code_text(entry: slurm_json.Entry) -> str:
     """A wait status before 23.02; since then its parts, and the signal's number may be wrapped once more."""
     status = slurm_json.number(entry, "exit_code")
     if status is not None:

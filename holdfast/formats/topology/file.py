@@ -25,7 +25,7 @@ THINGS = (
 """What a subject may begin with."""
 
 MOST_EDGES = 4_000_000
-MOST_TOLD = 20
+MOST_MISTAKES = 20
 
 
 class NotATopology(ValueError):
@@ -33,8 +33,8 @@ class NotATopology(ValueError):
 
     def __init__(self, mistakes: Iterable[str]) -> None:
         self.mistakes = tuple(mistakes)
-        more = len(self.mistakes) - MOST_TOLD
-        reported = "; ".join(self.mistakes[:MOST_TOLD])
+        more = len(self.mistakes) - MOST_MISTAKES
+        reported = "; ".join(self.mistakes[:MOST_MISTAKES])
         super().__init__(reported + (f"; and {more} more" if more > 0 else ""))
 
 
@@ -54,7 +54,7 @@ def read(text: str) -> Topology:
 
 
 def check(edges: Collection[Edge]) -> list[str]:
-    """What is wrong with a graph, whoever made it: things that act on themselves, and GPUs of no one's node."""
+    """What is wrong with a graph, whoever made it: things that act on themselves, and GPUs without a node."""
     return [*_cycles(edges), *_orphans(edges)]
 
 
@@ -72,7 +72,7 @@ def strangers(topology: Topology, known: Collection[Subject]) -> list[str]:
         of_its_kind = wholes.get(subject.partition("/")[0], set())
         if of_its_kind and subject not in of_its_kind:
             # Looking for the nearest of ten thousand names takes a second; twenty hints are enough to see a pattern.
-            near = get_close_matches(subject, sorted(of_its_kind), n=1) if len(found) < MOST_TOLD else []
+            near = get_close_matches(subject, sorted(of_its_kind), n=1) if len(found) < MOST_MISTAKES else []
             found.append(f"no source reports {subject}" + (f"; did you mean {near[0]}?" if near else ""))
     return found
 

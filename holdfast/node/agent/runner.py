@@ -48,7 +48,7 @@ def _waited(stream: Stream) -> bool:
 class _Watch:
     source: Source
     busy_since: float = 0.0  # 0 while idle
-    told_at: float = 0.0  # when its silence was last reported
+    reported_at: float = 0.0  # when its silence was last reported
     wake: threading.Event = field(default_factory=threading.Event)  # read before it is due
 
 
@@ -87,7 +87,7 @@ class Runner:
             watch.busy_since = self._clock.now()
             due = min(due, watch.busy_since)
             reading = read_guarded(watch.source, watch.busy_since)
-            watch.busy_since = watch.told_at = 0.0
+            watch.busy_since = watch.reported_at = 0.0
             self.readings.put(reading)
             due = max(due + watch.source.every, self._clock.now())
             if not (isinstance(watch.source, Stream) and not reading.blind and _waited(watch.source)):
@@ -99,8 +99,8 @@ class Runner:
         for watch in self._watches:
             since = watch.busy_since
             waited = now - since
-            if since and waited > watch.source.deadline and waited >= 2 * watch.told_at:
-                watch.told_at = waited
+            if since and waited > watch.source.deadline and waited >= 2 * watch.reported_at:
+                watch.reported_at = waited
                 self.readings.put(silent(watch.source, now, waited))
 
 

@@ -317,7 +317,7 @@ def _names(settings: Settings) -> set[str]:
 
 
 def _users() -> set[str]:
-    """People who can log in; system accounts are no one's name."""
+    """People who can log in; system accounts name no person."""
     return {one.pw_name for one in pwd.getpwall() if 1000 <= one.pw_uid < 60_000} | {os.environ.get("USER", "")}
 
 

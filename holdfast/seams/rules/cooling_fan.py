@@ -88,7 +88,7 @@ def _rests(scene: Scene, node: Subject, slower: Collection[Subject]) -> bool:
 
 
 def _cooler(scene: Scene, node: Subject) -> bool:
-    """As they are, also where they rest: a fan that fails cools no one."""
+    """Speeds as they are, also at rest: a failed fan cools nothing."""
     table, times = scene.panel.of(HEAT), scene.panel.times
     rows = [table.index[gpu] for gpu in scene.gpus_of.get(node, ())]
     before = median(table.values[rows, : baseline_columns(times)])

@@ -12,7 +12,7 @@ from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
 LIMIT = "gpu_power_limit_watts"
-TOLD_LIMITS = ("rack_power_limit_watts", "feed_power_limit_watts")
+REPORTED_LIMITS = ("rack_power_limit_watts", "feed_power_limit_watts")
 HEALTHY = "psu_healthy"
 POWER_CAP, POWER_BRAKE = 4, 128  # NVML's clock event reasons
 ALL_OF_THEM = 0.8
@@ -22,7 +22,7 @@ EVENT_SECONDS = 600.0
 
 def explain(scene: Scene) -> Iterator[Candidate]:
     capped = {**scene.nodes_with_reasons(POWER_CAP), **scene.nodes_where(LIMIT)}
-    reported = {place: sign for signal in TOLD_LIMITS for place, sign in scene.fell(signal).items()}
+    reported = {place: sign for signal in REPORTED_LIMITS for place, sign in scene.fell(signal).items()}
     for place, signs in _holders(scene, capped, reported):
         yield _held(scene, place, "power.cap", signs, reported.get(place))
     braked = {**_brake_events(scene), **scene.nodes_with_reasons(POWER_BRAKE)}
@@ -109,7 +109,7 @@ SEAM = Seam(
     name="power.limit",
     asks="Does a power limit or the brake hold back all GPUs behind one rack or feed?",
     kinds=("power.cap", "power.brake"),
-    reads=(LIMIT, *TOLD_LIMITS, HEALTHY, "gpu_clock_event_reasons", "gpu_temperature_celsius", "job_step_seconds"),
+    reads=(LIMIT, *REPORTED_LIMITS, HEALTHY, "gpu_clock_event_reasons", "gpu_temperature_celsius", "job_step_seconds"),
     domains=("power", "accelerators", "runtime"),
     explain=explain,
 )

@@ -10,7 +10,7 @@ from holdfast.seams.scene import Scene
 from holdfast.seams.seam import Seam
 
 USUAL = "job_restart_seconds"
-USUAL_WITHOUT = 600.0  # where no one tells what is usual for a job
+USUAL_WITHOUT = 600.0  # where what is usual for a job is not known
 TOO_LONG = 1.8
 REMEMBERED_SECONDS = 3600.0  # after it is back, the finding stands so long
 

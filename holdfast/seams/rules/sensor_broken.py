@@ -1,4 +1,4 @@
-"""Does an instrument stick, vanish or say what cannot be? Then what it says moves no one."""
+"""Does an instrument stick, vanish or say what cannot be? Then its values are evidence for nothing."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

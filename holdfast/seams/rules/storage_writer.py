@@ -60,7 +60,7 @@ def _candidate(scene: Scene, job: Subject, node: Subject, sign: Symptom) -> Cand
 
 
 def node_of_rank(scene: Scene, rank: Subject) -> Subject:
-    """Where a rank runs; the rank itself where no one says."""
+    """Where a rank runs; the rank itself where it is not known."""
     places = [edge.source for edge in scene.topology.sources.get(rank, ()) if edge.kind == "runs_on"]
     return (whole_of(places[0]) or places[0]) if places else rank
 

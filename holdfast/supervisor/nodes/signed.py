@@ -10,13 +10,10 @@ class Signer:
     """The key and the session are part of what is signed: a message counts nowhere else and in no other run."""
 
     def __init__(self, secret: bytes, session: str = "") -> None:
-        self._secret = sha256(b"holdfast supervisors\0" + secret).digest()
-        self._session = session
+        self._secret, self._session = secret, session
 
     def of_session(self, session: str) -> "Signer":
-        other = Signer(b"")
-        other._secret, other._session = self._secret, session
-        return other
+        return Signer(self._secret, session)
 
     def seal(self, key: str, value: bytes) -> str:
         return self._mac(key, value) + value.decode()
@@ -29,4 +26,4 @@ class Signer:
     def _mac(self, key: str, value: bytes) -> str:
         fields = (self._session.encode(), key.encode(), value)
         whole = b"".join(len(one).to_bytes(8, "big") + one for one in fields)
-        return hmac.new(self._secret, whole, sha256).hexdigest()
+        return hmac.new(self._secret, b"holdfast supervisors" + whole, sha256).hexdigest()

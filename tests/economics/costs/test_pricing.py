@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.economics.costs.claims import Agreement, Outage, Tier, claims, expected_credit
+from holdfast.economics.costs.claims import Agreement, Outage, Tier, claims
 from holdfast.economics.costs.feasible import BadNumber, NoProgress
 from holdfast.economics.costs.pricing import Offer, Recovery, break_even_premium, restart_expense, restart_hours
 
@@ -55,7 +55,6 @@ def test_the_worst_tier_missed_counts_up_to_the_cap() -> None:
     assert AGREEMENT.credit_share(0.9995) == 0
     assert AGREEMENT.credit_share(0.995) == 0.1
     assert AGREEMENT.credit_share(0.9) == 0.2
-    assert expected_credit(AGREEMENT, {0.9995: 0.5, 0.995: 0.5}, fee=100, claimed=0.5) == pytest.approx(2.5)
 
 
 def test_a_claim_holds_its_evidence_and_its_last_day() -> None:

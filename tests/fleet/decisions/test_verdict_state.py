@@ -70,6 +70,14 @@ def test_a_check_in_shadow_mode_neither_moves_a_node_nor_makes_it_ill() -> None:
     assert fails(made, check="gpu.ecc") == [Verb.DRAIN]
 
 
+def test_a_failed_test_passes_the_breaker_also_where_its_check_is_in_shadow_mode() -> None:
+    shadow = replace(AT_ONCE, shadow_checks=frozenset({"gpu.xid"}), breaker_nodes=1)
+    made = state_of(node(stage=Stage.TESTING), node(1, stage=Stage.TESTING), policy=shadow)
+    assert after_test(made, 0, "fail", cause="gpu.xid") is Stage.QUARANTINED
+    assert after_test(made, 1, "fail", cause="gpu.xid") is Stage.TESTING
+    assert made.nodes["n1"].held == "pool/default"
+
+
 def test_in_planned_work_a_failure_is_recorded_and_is_no_evidence_for_a_shared_cause() -> None:
     window = Maintenance(name="winter", start=0.0, end=1e9)
     made = state_of(policy=Policy(maintenance=(window,)))

@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 Labelled = Mapping[tuple[str, ...], float]
 
 
-class _Told(Collector):
+class _Families(Collector):
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = list(families)
 
@@ -19,7 +19,7 @@ class _Told(Collector):
 
 def as_text(families: Iterable[Metric]) -> str:
     registry = CollectorRegistry()
-    registry.register(_Told(families))
+    registry.register(_Families(families))
     return generate_latest(registry).decode()
 
 

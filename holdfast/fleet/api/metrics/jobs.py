@@ -35,7 +35,7 @@ _VALUES: tuple[tuple[str, str, Callable[[TrainingDetail], float | None]], ...] =
 
 
 def _step(number: int) -> float | None:
-    """None where there is none, or no one tells."""
+    """None where there is none or it is not reported."""
     return number if number >= 0 else None
 
 

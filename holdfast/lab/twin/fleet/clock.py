@@ -20,10 +20,6 @@ class VirtualClock:
     def after(self, seconds: float, action: Action) -> None:
         self.at(self.now + seconds, action)
 
-    @property
-    def next_at(self) -> float | None:
-        return self._planned[0][0] if self._planned else None
-
     def advance(self, until: float) -> None:
         """Let everything happen that is planned up to this moment, also what that plans in turn."""
         while self._planned and self._planned[0][0] <= until:

@@ -47,7 +47,7 @@ static result map_state(void)
 
 struct state *twin_state(void) { return mapped; }
 
-static void wait_as_told(void)
+static void wait_as_configured(void)
 {
     const volatile struct state *now = mapped;
     if (now->answer_delay_microseconds)
@@ -60,7 +60,7 @@ result library_answers(void)
 {
     if (!users)
         return UNINITIALIZED;
-    wait_as_told();
+    wait_as_configured();
     return OK;
 }
 
@@ -90,7 +90,7 @@ API result nvmlInitWithFlags(uint flags)
     if (answer != OK)
         return answer;
     __atomic_add_fetch(&users, 1, __ATOMIC_SEQ_CST);
-    wait_as_told();
+    wait_as_configured();
     return OK;
 }
 

@@ -1,4 +1,4 @@
-"""A second look at what fails, before the result of a full test is told.
+"""A second look at what fails, before the result of a full test is sent.
 
 The suite reads everything afresh, the agent's own verdicts are as old as their last reading. After a repair the suite
 passes while a verdict still speaks of the time before: the controller would take the test for failed.
@@ -29,7 +29,7 @@ class SecondLook:
         self._news = threading.Condition()
 
     def take(self, most_seconds: float = MOST_SECONDS) -> bool:
-        """Return when all that fails was read and judged again, and what changed was told. False: given up."""
+        """Return when all that fails was read and judged again, and what changed was sent. False: given up."""
         if not (doubted := self._doubted()):
             return True
         asked_at = self._clock()
@@ -45,7 +45,7 @@ class SecondLook:
         self._heard[reading.source] = reading.at
 
     def judged(self) -> None:
-        """What was heard is judged, and what changed by it was told."""
+        """What was heard is judged, and what changed by it was sent."""
         with self._news:
             self._judged.update(self._heard)
             self._news.notify_all()

@@ -52,9 +52,9 @@ class Reporting:
         self._jobs = JobsHere(clock.now)
         self._second_look = SecondLook(self._doubted_sources, read_now, clock.now)
         self._progress = progress
-        self._kept_told: tuple[tuple[str, ...], tuple[KeeperReport, ...]] = ((), ())
+        self._kept_sent: tuple[tuple[str, ...], tuple[KeeperReport, ...]] = ((), ())
         spool = Spool(directory / "spool.jsonl", self._started_at)
-        self._told_before = spool.events_until
+        self._sent_before = spool.events_until
         enrolment = Enrolment(
             node=name,
             pool=controller.pool,
@@ -109,10 +109,10 @@ class Reporting:
     def hear(self, reading: Reading) -> None:
         """Keep its events until the inventory can say whose they are."""
         self._second_look.hear(reading)
-        self._events += [event for event in reading.events if not self._was_told(event)]
-        reported = reading.source == JobSocketSource.name and (reading.signals or self._kept() != self._kept_told)
+        self._events += [event for event in reading.events if not self._was_sent(event)]
+        reported = reading.source == JobSocketSource.name and (reading.signals or self._kept() != self._kept_sent)
         if self._jobs.hear(reading) or reported:
-            self._kept_told = self._kept()
+            self._kept_sent = self._kept()
             self._reporter.tell_jobs()
 
     def _kept(self) -> tuple[tuple[str, ...], tuple[KeeperReport, ...]]:
@@ -148,9 +148,9 @@ class Reporting:
         with self._guard:
             return self._node.standing(self._clock.now())
 
-    def _was_told(self, event: Event) -> bool:
+    def _was_sent(self, event: Event) -> bool:
         starting = self._clock.now() - self._started_at < SETTLED_SECONDS
-        return starting and event.at <= self._told_before
+        return starting and event.at <= self._sent_before
 
     def _digest(self) -> bytes:
         with self._guard:

@@ -15,7 +15,7 @@ NO_MANIFEST = "no manifest: run `holdfast node learn` on a good node and name th
 _ADDRESS = {"gpu": "gpu_pci_address", "nic": "port_pci_address"}
 _IDENTITY = {"gpu": ("gpu_model", "gpu_pci_address"), "nic": ("port_state", "port_link_layer"), "pci": ("pci_role",)}
 _WORDS = {"gpu": "GPUs", "nic": "RDMA ports", "pci": "PCI devices"}
-_EXTRA_ROLES = ("gpu", "nic", "nvswitch")  # a drive more or less in a node is no one's fault
+_EXTRA_ROLES = ("gpu", "nic", "nvswitch")  # one drive more or less is no fault
 
 
 def judge(window: Window, limits: Limits) -> Verdict:

@@ -47,7 +47,7 @@ def blame(coverage: Coverage, leaves: Mapping[str, str], since: Mapping[str, flo
     baseline = _usual(measured, leaves)
     found = isolation.suspects(measured, isolation.leaf_parts(leaves), baseline, LIMITS)
     doubtful, good = isolation.doubts(measured, baseline)
-    larger = {one.part: _not_told_apart(one, measured, leaves, baseline) for one in found if one.confirmed}
+    larger = {one.part: _indistinguishable(one, measured, leaves, baseline) for one in found if one.confirmed}
     found = [replace(one, confirmed=one.confirmed and not larger[one.part]) for one in found]
     accused = {one.part for one in found if one.confirmed}
     instead = [part for parts in larger.values() for part in parts]
@@ -66,7 +66,7 @@ def _usual(measured: Sequence[Measured], leaves: Mapping[str, str]) -> Baseline:
     return isolation.learn(others) if 2 * len(others) >= len(measured) else first
 
 
-def _not_told_apart(
+def _indistinguishable(
     suspect: Suspect, measured: Sequence[Measured], leaves: Mapping[str, str], baseline: Baseline
 ) -> list[str]:
     """Larger parts that all its slow meetings ran over too, and that no one else has shown to be fast since.

@@ -220,7 +220,7 @@ class Replication:
             with Caller(_address(members, node), self._secret) as caller:
                 caller.tell(message)
         except OSError as error:
-            self._troubles[f"keeper {node}"] = f"was not told that step {message['step']} is safe: {error}"
+            self._troubles[f"keeper {node}"] = f"did not hear that step {message['step']} is safe: {error}"
         else:
             self._troubles.pop(f"keeper {node}", None)
 
