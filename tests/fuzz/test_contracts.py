@@ -13,7 +13,8 @@ ENOUGH = {"RecursionError", "Exception", "BaseException", "RuntimeError", "NOT_O
 OWN = {
     "catalog", "lab", "fleet/store/text.py", "fleet/controller/seam_loop.py",  # package data, columns we filled
     "fleet/controller/drill_player.py", "fleet/facility/storage.py", "node/agent/suite.py",
-    "node/probes/active/source.py", "node/probes/active/suite.py", "node/probes/stress/run.py", "node/probes/stress/worker.py",
+    "node/probes/active/source.py", "node/probes/active/suite.py", "node/probes/stress/run.py",
+    "node/probes/stress/worker.py",
     "node/probes/sweep/seats.py",  # a child of ours, or its parent
     "node/probes/sweep/worker.py", "node/probes/sweep/elastic.py",  # whoever leads it has proved that it knows the key
     "supervisor/nodes/admission.py", "supervisor/nodes/c10d.py",  # signed with the job's secret
