@@ -21,7 +21,7 @@ def _panels() -> list[tuple[str, dict[str, Any]]]:
 def test_every_panel_has_a_description_and_every_dashboard_links_to_the_console() -> None:
     assert [(name, one["title"]) for name, one in _panels() if len(one.get("description", "")) < 20] == []
     for board in BOARDS.values():
-        assert [link["url"] for link in board["links"] if link["type"] == "link"][0].startswith("${console}/#/")
+        assert next(link["url"] for link in board["links"] if link["type"] == "link").startswith("${console}/#/")
 
 
 def test_a_health_is_shown_as_a_word() -> None:
