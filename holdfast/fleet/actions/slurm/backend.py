@@ -123,6 +123,13 @@ class Slurm:
     def running_jobs(self, node: str) -> frozenset[str]:
         return frozenset(job.id for job in self._commands.jobs(node))
 
+    def in_use(self, node: str) -> str:
+        shown = self._commands.node(node)
+        if shown is None:
+            return f"Slurm knows no node {node}"
+        status = self._status(shown, self.running_jobs(node), clock.now())
+        return "" if status.drained_and_empty else f"{node} is {status.state} in Slurm, not drained and empty"
+
     def accounted(self, since: float) -> list[Job]:
         """What ran since then, where the site keeps an accounting. Raises NoAnswer where it does not."""
         return self._commands.accounted(since)
