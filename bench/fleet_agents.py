@@ -62,6 +62,12 @@ class Connection(asyncio.Protocol):
         self.transport = None
         self._lost()
 
+    def abandon(self) -> None:
+        """Closes it; nobody waits for what it may still bring."""
+        self._answered, self._lost = lambda status, body: None, lambda: None
+        if self.transport is not None:
+            self.transport.close()
+
     def data_received(self, data: bytes) -> None:
         held = self._held + data if self._held else data
         head = held.find(b"\r\n\r\n")
@@ -211,8 +217,9 @@ class Agent:
     def _next_controller(self) -> None:
         if len(self._wires) > 1:
             self._which = (self._which + 1) % len(self._wires)
-            self.close()
-            self._connection = None
+            abandoned, self._connection = self._connection, None
+            if abandoned is not None:
+                abandoned.abandon()
 
     def _again(self) -> None:
         self._next_controller()

@@ -157,6 +157,11 @@ class Crowd:
         return {"most_reports_per_second": round(result / took, 1), **spread(self.tally.latencies)}
 
 
+def header(head: bytes, name: bytes) -> str:
+    start = head.lower().index(name + b": ") + len(name) + 2
+    return head[start : head.index(b"\r\n", start)].decode()
+
+
 class Hook:
     """What the controller calls to drain a node: the moment is noted, and it is done."""
 
@@ -174,7 +179,7 @@ class Hook:
         body = await reader.readexactly(int(head[start : head.index(b"\r\n", start)]))
         asked = json.loads(body)
         self.called.setdefault(asked["node"], time.time())
-        self.keys[asked["key"]] += 1
+        self.keys[header(head, b"idempotency-key")] += 1
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         await writer.drain()
         writer.close()

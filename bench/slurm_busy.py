@@ -1,9 +1,9 @@
 """Claim: no job starts on a node that failed, is held, quarantined or untested, and nothing is reset on a node in use.
 
-A real Slurm with the real gate as its prolog, a real controller, and real agents on simulated hardware run short jobs. Faults
-are injected while nodes are idle, run a job, or are between two. An admin resumes nodes at random, an operator quarantines
-and releases some, and slurmctld is restarted twice, with a pause. What happened is read from Slurm's own records:
-`slurm_busy_records.py`.
+A real Slurm with the real gate as its prolog, a real controller, and real agents on simulated hardware run short jobs.
+Faults are injected while nodes are idle, run a job, or are between two. An admin resumes nodes at random, an operator
+quarantines and releases some, and slurmctld is restarted twice, with a pause. What happened is read from Slurm's own
+records: `slurm_busy_records.py`.
 """
 
 import argparse
@@ -77,10 +77,8 @@ class Crowd:
         self.over = threading.Event()
         self.done: Counter[str] = Counter()
         self._control = threading.Lock()
-        self._threads = [
-            threading.Thread(target=self._run, args=(one,), daemon=True)
-            for one in (self._break, self._resume, self._operate)
-        ]
+        acts = (self._break, self._resume, self._operate)
+        self._threads = [threading.Thread(target=self._run, args=(act,), daemon=True) for act in acts]
 
     def __enter__(self) -> "Crowd":
         for thread in self._threads:
@@ -113,6 +111,7 @@ class Crowd:
         self.over.wait(self.chance.uniform(2.0, 8.0))
 
     def _resume(self) -> None:
+        self.over.wait(self.chance.uniform(0.0, 8.0))
         node = self.chance.choice(list(self.homes))
         self.site.slurm.update(node, "resume")
         self.done["admin_resumes"] += 1
@@ -201,7 +200,8 @@ def main() -> None:
     parser.add_argument("--mend", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.mend:
-        return mend(options.mend)
+        mend(options.mend)
+        return
     with ExitStack() as stack:
         scratch = options.keep or stack.enter_context(tempfile.TemporaryDirectory())
         Path(scratch).mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""What Slurm's own logs say of every job start, compared with what the controller had decided of the node at that moment.
+"""What Slurm's own logs say of every job start, compared with what the controller had decided of the node by then.
 
-Starts and ends are lines of the slurmd logs. A repair step is compared with what `scontrol` showed of its node at that moment.
+Starts and ends are lines of the slurmd logs. A repair step is compared with what `scontrol` showed of its node.
 """
 
 import re
