@@ -341,6 +341,10 @@ def examine(
     files = [one for root in roots for one in (sorted(root.rglob("*.py")) if root.is_dir() else [root])]
     paths = [str(one.relative_to(ROOT)) for one in files]
     found = [one for path in paths for one in mutants(ROOT, path) if options.only in f"{path} {one.text}"]
+    if not found:
+        raise SystemExit(
+            f"{name}: no mutant in {', '.join(entry['code'])}: nothing would be tested, and that is no pass"
+        )
     taken = found if options.all or options.only else sample(found, options.count, options.seed)
     fate = judge(paths, entry["tests"], taken, options.jobs)
     left = sorted(fate.alive, key=lambda one: (one.path, one.line))
