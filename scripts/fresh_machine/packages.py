@@ -1,4 +1,4 @@
-"""One name in the list of system packages that the distribution does not know: CI names it and fails, the others come."""
+"""A package name that the distribution does not know: CI fails and names it, and all others are installed."""
 
 import time
 from pathlib import Path
