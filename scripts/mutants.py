@@ -127,6 +127,7 @@ class Collected(Fixed):
         return self._tracers.get(frame.f_code.co_filename)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        gc.unfreeze()  # tests/conftest.py freezes what was collected; functions are found through the collector here
         self._items = {item.nodeid: item for item in session.items}
         self._caches = _caches(self._tracers)
         passed = _run(session, session.items, self._follow)
@@ -203,10 +204,11 @@ def exchange(mutant: Mutant) -> None:
                 if codes.setdefault(key, one) != one:
                     raise ValueError(key)  # two lambdas of one line
     path = str(ROOT / mutant.path)
-    for function in gc.get_objects():
-        if isinstance(function, FunctionType) and function.__code__.co_filename == path:
-            key = function.__code__.co_qualname, function.__code__.co_firstlineno
-            function.__code__ = codes[key]
+    alive = [one for one in gc.get_objects() if isinstance(one, FunctionType) and one.__code__.co_filename == path]
+    if not alive:
+        raise ValueError(path)
+    for function in alive:
+        function.__code__ = codes[function.__code__.co_qualname, function.__code__.co_firstlineno]
 
 
 def exchange_limits(mutant: Mutant) -> None:
