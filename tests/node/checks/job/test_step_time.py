@@ -146,3 +146,9 @@ def test_a_part_that_was_never_usual_is_not_what_grew():
     usual = {name: value for name, value in USUAL.items() if name != "job_usual_wait_seconds"}
     told = {**NOW, "job_wait_seconds": 9.0, "job_data_seconds": 0.1}
     assert CHECK(Ranks(16).look(lambda _: 1.5, **usual, **told).window()).owner == "storage"
+
+
+def test_what_is_no_computing_is_blamed_though_waiting_is_not_told_apart_from_it():
+    ranks = Ranks(16).look(lambda _: 1.5, **USUAL, **{**NOW, "job_data_seconds": 0.9})
+    ranks.tell(Ranks.rank(3), job_rank_split=0.0)
+    assert CHECK(ranks.window()).owner == "storage"
