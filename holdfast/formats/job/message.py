@@ -17,10 +17,11 @@ from holdfast.model.evidence import Evidence
 from holdfast.model.signal import Event, Value
 
 _NUMBERS = frozenset({"rank", "local_rank", "local"})
+_JSON_KEY = re.compile(r"\s*\"\w{1,40}\": ")
 _QUOTES = re.compile(r"(?<!\w)'|'(?!\w)|\"|`+")
 _CODE = re.compile(
     r"\s*(?:#|//|\*(?!\*\* )|>|raise\b|except\b|if\b|elif\b|assert\b|return\b"
-    r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"|-\s(?!\[\d))"
+    r"|print\(|logger?\.|def\b|@|\"\"\"|r?\"(?!\w{1,40}\": )|-\s(?!\[\d))"
 )
 _AT_THE_MARGIN = frozenset(
     {"files", "memory", "numbers", "mismatch", "dataloader", "cuda"}
@@ -66,10 +67,15 @@ def _is_about(group: JobMessageGroup, line: JobLine, match: re.Match[str]) -> bo
     if not line.nccl and (_CODE.match(line.text) or _is_inside_prose(group, line.text, match.start())):
         return True
     words = min((at for word in group.keywords if (at := line.text.find(word.strip())) >= 0), default=match.start())
-    if len(_QUOTES.findall(line.text, 0, max(words, match.start()))) % 2:
+    if len(_QUOTES.findall(line.text, 0, max(words, match.start()))) % 2 and not _JSON_KEY.match(line.text):
         return True
     before = line.text[: match.start()]
     return bool(before.strip()) and not _PREFIX_END.search(before)
+
+
+def is_code(text: str) -> bool:
+    """Whether a line is source code or a quotation."""
+    return bool(_CODE.match(text))
 
 
 def _is_inside_prose(group: JobMessageGroup, text: str, at: int) -> bool:
