@@ -229,6 +229,7 @@ class _Context:
 
 Reader = Callable[[JobLine, _Context], Evidence | None]
 _LAST_ERROR = "Last error:"
+_LISTED_BELOW = "Missing ranks:"  # Horovod names them on the next line
 _SAY_MORE = frozenset({"watchdog", "exit", "slurm", "kubernetes"})  # which name ranks, hosts and codes
 _BESIDE = frozenset({"loading", "busy", "save", "life"})  # reported beside an error on one line: a bar has no line end
 _CLEAREST = ("strong", "likely", "watchdog", "exit", "weak", "hint", "effect", "note")  # of several readers' one line
@@ -275,6 +276,8 @@ def _last_error(line: JobLine, context: _Context) -> Evidence | None:
 
 def _of_group(group: job_messages.JobMessageGroup) -> Reader:
     def read(line: JobLine, context: _Context) -> Evidence | None:
+        if line.text.endswith(_LISTED_BELOW):
+            line = line._replace(text=f"{line.text} {decode(context.next_line()).text}")
         evidence = job_message.find(group, line)
         if evidence and group.kind == "watchdog" and evidence.event.code == "timeout" and not evidence.word("ran_ms"):
             whole = line._replace(text=line.text + context.next_line().decode("utf-8", "replace"))

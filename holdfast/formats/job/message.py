@@ -40,7 +40,9 @@ _ERROR_MARK = re.compile(
     r"|not (?:found|enough|available|supported|installed|allowed))\b|what\(\):"
 )
 _GOES_ON = re.compile(r"retrying|[Rr]etry(?:ing)? in|try=|will (?:be )?retr(?:y|ied)|Device or resource busy|harmless")
-_OPTION = re.compile(r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)")  # a help text
+_OPTION = re.compile(  # a help text, or a list of what one may try
+    r"\s{0,8}-{1,2}[a-z][\w-]*(?:[ =,]|$)|\s{0,8}\d{1,2}\. (?:[Ss]et|[Tt]ry|[Uu]se|[Dd]isable|[Ii]ncrease|[Rr]educe|[Dd]ecrease)\b"
+)
 _PREFIX_END = re.compile(r"[\]:>|)}%=.*-]\s*$")
 _ROLE_OF_SEVERITY = {"strong": "fatal", "weak": "warning", "watchdog": "warning", "exit": "warning", "effect": "info"}
 
