@@ -114,10 +114,10 @@ export function SignalHistory({ range }: { range: Range }) {
 
 function Legend({ series, marks }: { series: SeriesView; marks: readonly Mark[] }) {
   const source = series.source === "prometheus" ? "From Prometheus." : `Not from a time series database: ${series.note}.`;
-  const compared = series.siblings > 0 ? `Blue is ${series.subject}; the band and the dashed line are ${series.siblings} siblings and their median. ` : "It has no sibling to compare with. ";
+  const compared = series.siblings > 0 ? `Blue is ${series.subject}; ${series.siblings === 1 ? "the dashed line is its one sibling" : `the band and the dashed line are ${series.siblings} siblings and their median`}. ` : "It has no sibling to compare with. ";
   return (
     <>
-      <p class="faint">
+      <p class="faint two-lines">
         {compared}
         {source}
       </p>
