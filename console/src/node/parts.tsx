@@ -94,6 +94,7 @@ export function Parts({ name }: { name: string }) {
           GPUs, ports and tests could not be read: {trouble}
         </p>
       )}
+      {!parts && !trouble && <p class="empty parts-room">Loading …</p>}
       {parts && (
         <>
           <section aria-label="GPUs">
