@@ -47,7 +47,8 @@ def stage(task: Task) -> tuple[Panel, Topology, Situation]:
     times = np.arange(0.0, LASTS, site.step)
     course = Course(site, times)
     situation = SITUATIONS[kind](Stager(course, LASTS))
-    panel = read(course, truth(course), situation.needed, situation.unmetered, jobs_of(course))
+    without = [one for one in site.laws.unmetered if not any(name.startswith(one) for name in situation.needed)]
+    panel = read(course, truth(course), situation.needed, (*situation.unmetered, *without), jobs_of(course))
     return _spoiled(panel, situation), site.topology(), situation
 
 
