@@ -163,7 +163,9 @@ def _heat(course: Course, clock: Floats, draw: Floats) -> tuple[Truths, Floats]:
     ambient = lagged(k["ambient"] + k["ambient_trend"] * hours + course.ambient, site.step, 200.0)
     over = np.maximum(0.0, ambient[site.room_of] - k["ambient"] - 3.0)
     weather = supply_follows(site.laws, course.times)
-    supply = lagged(k["setpoint"] + weather + k["ambient_to_supply"] * over + course.supply, site.step, k["coolant_inertia"])
+    supply = lagged(
+        k["setpoint"] + weather + k["ambient_to_supply"] * over + course.supply, site.step, k["coolant_inertia"]
+    )
     of_rack = np.bincount(site.rack_of, minlength=len(site.racks)).astype(float)
     whole = np.bincount(site.cdu_of, of_rack, len(site.cdus))
     wide = of_rack[:, None] * course.opened

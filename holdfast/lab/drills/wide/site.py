@@ -59,7 +59,7 @@ class Site:
     pools: tuple[str, ...]
     pool_nodes: Places
     constants: dict[str, float] = field(default_factory=dict)
-    laws: Laws = Laws()
+    laws: Laws = field(default_factory=Laws)
 
     @property
     def node_names(self) -> list[str]:
@@ -197,7 +197,8 @@ def draw_site(seed: int, *, unseen: bool, serving: bool, kind: str, lasts: float
         seed=seed, unseen=unseen, luck=luck, step=float(luck.choice([10, 10, 10, 15, 20, 30])), nodes=nodes,
         per_node=int(luck.choice([4, 8])), rack_of=rack_of, cdu_of=cdu_of, room_of=room_of, leaf_of=leaf_of,
         spines=int(luck.integers(2, 5)), works=works(laws, tuple(jobs), lasts, luck), pools=pools,
-        pool_nodes=rest if pools else np.arange(0), constants=constants(laws, _constants(luck, unseen), luck), laws=laws,
+        pool_nodes=rest if pools else np.arange(0), laws=laws,
+        constants=constants(laws, draw_constants(luck, unseen=unseen), luck),
     )  # fmt: skip
 
 
@@ -213,7 +214,7 @@ def _work(luck: np.random.Generator, name: str, nodes: Places, unseen: bool) -> 
     )  # fmt: skip
 
 
-def _constants(luck: np.random.Generator, unseen: bool) -> dict[str, float]:
+def draw_constants(luck: np.random.Generator, *, unseen: bool) -> dict[str, float]:
     def between(low: float, high: float) -> float:
         return float(luck.uniform(low, high))
 
