@@ -20,6 +20,7 @@ from holdfast.model.lifecycle import OUT_OF_SERVICE, Action, EventKind, Stage, V
 from holdfast.model.node_status import NodeStatus
 from holdfast.model.records import Step
 from holdfast.model.wire.report import OrderOutcome, Report, VerdictChange
+from tests.counts import draws
 
 NAMES = tuple(f"n{number}" for number in range(6))
 POLICY = Policy(dry_run=False, breaker_share=0.5, flush_seconds=0.0, degraded_repeats=2)
@@ -313,7 +314,9 @@ class WithAScheduler(RuleBasedStateMachine):
 
 
 def test_small_counts() -> None:
-    run_state_machine_as_test(WithAScheduler, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))
+    run_state_machine_as_test(
+        WithAScheduler, settings=settings(max_examples=draws(25, 60), stateful_step_count=40, deadline=None)
+    )
 
 
 @pytest.mark.soak
